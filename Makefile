@@ -1,0 +1,46 @@
+# Every target makes .venv and installs what it needs; a second run only runs.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: demo test check format bench clean
+
+demo: .venv/.package  ## simulate a small data set and score two labelers on it
+	$(BIN)/dhkappa demo
+
+test: .venv/.dev  ## run the tests
+	$(BIN)/python -m pytest
+
+check: .venv/.dev  ## format, lint, types, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(MAKE) --no-print-directory test
+
+format: .venv/.dev  ## rewrite the code in the house's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/.bench  ## speed and memory beside np.sum and the peers, one table
+	$(BIN)/python benchmarks/bench.py
+
+clean:
+	rm -rf .venv
+
+.venv/.python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dhkappa needs Python 3.11 or newer; name one with make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(PIP) install --upgrade "pip>=25.1"
+	touch $@
+
+.venv/.package: pyproject.toml | .venv/.python
+	$(PIP) install -e .
+	touch $@
+
+.venv/.dev: pyproject.toml | .venv/.package
+	$(PIP) install --group dev
+	touch $@
+
+.venv/.bench: pyproject.toml | .venv/.dev
+	$(PIP) install --group bench
+	touch $@

@@ -1,0 +1,25 @@
+"""Can we trust these labels? DiPietro-Hazari kappa and Fleiss' kappa, computed exactly."""
+
+from dhkappa.data.tally import Tally, tally
+from dhkappa.errors import DataError
+from dhkappa.estimate import dh_kappa, fleiss_kappa
+from dhkappa.stats.kappa import Kappa, Parts
+from dhkappa.stats.notes import Note
+from dhkappa.stats.simulate import Simulation, simulate
+from dhkappa.stats.sums import Dropped
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DataError",
+    "Dropped",
+    "Kappa",
+    "Note",
+    "Parts",
+    "Simulation",
+    "Tally",
+    "dh_kappa",
+    "fleiss_kappa",
+    "simulate",
+    "tally",
+]

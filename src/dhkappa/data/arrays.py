@@ -1,0 +1,165 @@
+"""What a person passes as votes, suggested labels and counts, checked and encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.data.labels import Encoded, Integers, Label, encode
+from dhkappa.errors import DataError, counted, shown
+
+_MOST_VOTES = 2**31 - 1  # on one item: its pairs then fit 64 bits
+
+
+def rows_of(votes: Any) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Read votes as an (n, N) array, or as a flat array and n lengths where lists differ in length."""
+    if not isinstance(votes, (list, tuple)):
+        array = _array_of(votes, "votes")
+        if array.ndim == 2:
+            return array
+        if array.ndim != 1 or array.dtype != object:
+            raise DataError(
+                f"votes must be 2-D, items by annotators: got {array.ndim}-D with shape {array.shape}. "
+                "One list of votes for each item, please."
+            )
+        votes = array.tolist()
+    rows = [row.tolist() if isinstance(row, np.ndarray) and row.ndim == 1 else row for row in votes]
+    for index, row in enumerate(rows):
+        if not isinstance(row, (list, tuple)):
+            raise DataError(
+                f"votes must be 2-D, items by annotators: item {index} is {shown([row])}, not a list of votes."
+            )
+    length = np.fromiter(map(len, rows), np.int64, len(rows))
+    flat = _flat_array(list(chain.from_iterable(rows)))
+    if len(rows) == 0 or (length == length[0]).all():
+        return flat.reshape(len(rows), length[0] if len(rows) else 0)
+    return flat, length
+
+
+def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
+    """Read anything that numpy takes as an array of more than one value, without changing its labels."""
+    if isinstance(values, np.ndarray):
+        return values
+    if isinstance(values, (list, tuple)):
+        return _flat_array(list(values))
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    raise DataError(f"{name} must be an array or a list, not {shown([values])} (type {type(values).__name__}).")
+
+
+def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
+    """Make a 1-D array of a list; numpy itself would turn 1 beside "a" into "1"."""
+    if set(map(type, values)) == {int}:
+        array = np.array(values)
+        if array.dtype.kind in "iu":
+            return array
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def encode_suggested(suggested: Any, n: int, beside: str, missing: Collection[Label]) -> Encoded:
+    """Encode one suggested label an item."""
+    if suggested is None:
+        return Encoded(np.broadcast_to(np.uint8(0), n), 0, (None,))
+    array = _array_of(suggested, "suggested")
+    if array.ndim != 1:
+        raise DataError(f"suggested must hold one label for each item: got {array.ndim}-D with shape {array.shape}.")
+    if len(array) != n:
+        raise DataError(
+            f"{beside} has {counted(n, 'item')} but suggested has {counted(len(array), 'label')}: "
+            "they must be as many, in the same order."
+        )
+    return encode(array, "suggested", missing)
+
+
+def matrix_of(counts: Any) -> Integers:
+    """Check a matrix of counts: 2-D, whole, not negative."""
+    try:
+        matrix = np.asarray(counts)
+    except ValueError:
+        raise DataError("counts must be 2-D, items by categories: got lists of different lengths.") from None
+    if matrix.ndim == 1 and matrix.size == 0:
+        matrix = matrix.reshape(0, 0)
+    if matrix.ndim != 2:
+        raise DataError(f"counts must be 2-D, items by categories: got {matrix.ndim}-D with shape {matrix.shape}.")
+    matrix = _whole(matrix, "counts")
+    totals = matrix.sum(axis=1, dtype=np.int64)
+    if totals.max(initial=0) > _MOST_VOTES:
+        row = int(totals.argmax())
+        raise DataError(
+            f"counts may hold {_MOST_VOTES:,} votes on one item at the most: item {row} has {totals[row]:,}."
+        )
+    return matrix
+
+
+def _whole(matrix: npt.NDArray[Any], name: str) -> Integers:
+    """Return integers, refusing what is not a count."""
+    if matrix.dtype.kind == "b":
+        return matrix.view(np.uint8)
+    if matrix.dtype.kind not in "iuf":
+        try:
+            matrix = matrix.astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"{name} must hold numbers of votes: got values of type {matrix.dtype}.") from None
+    fine = (matrix >= 0) & (matrix <= _MOST_VOTES)
+    if matrix.dtype.kind == "f":
+        fine &= matrix == np.floor(matrix)
+    if not fine.all():
+        row, column = (int(index[0]) for index in np.nonzero(~fine))
+        value = matrix[row, column]
+        wrong = "missing" if value != value else "negative" if value < 0 else "fractional"
+        wrong = "too large" if value > _MOST_VOTES else wrong
+        raise DataError(
+            f"{name} must be whole numbers, 0 or more: item {row}, column {column} is {value} ({wrong})."
+            + (" Write 0 where there are no votes." if wrong == "missing" else "")
+        )
+    return matrix.astype(np.int64) if matrix.dtype.kind == "f" else matrix
+
+
+def one_hot_codes(suggested: Any, shape: tuple[int, ...]) -> Integers:
+    """Read the paper's matrix B: exactly one 1 in each row, under the suggested category."""
+    hot = np.asarray(suggested)
+    if hot.shape != shape:
+        raise DataError(
+            f"suggested is 2-D, a one-hot matrix, so it must have the shape of counts {shape}: got {hot.shape}."
+        )
+    hot = _whole(hot, "suggested")
+    ones = hot.sum(axis=1, dtype=np.int64)
+    wrong = np.flatnonzero((ones != 1) | (hot.max(axis=1, initial=0) > 1))
+    if wrong.size:
+        row = int(wrong[0])
+        raise DataError(
+            f"suggested as a one-hot matrix needs exactly one 1 in each row: row {row} is {shown(hot[row].tolist())}. "
+            "Pass a list of labels instead if some are missing."
+        )
+    codes: Integers = hot.argmax(axis=1).astype(np.int32)
+    return codes
+
+
+def as_columns(labels: Encoded, names: Sequence[Label], named: bool) -> Encoded:
+    """Read suggested labels beside counts: category names, or column codes where the names are no numbers."""
+    given = [label for label in labels.labels if label is not None]
+    if not given:
+        return labels
+    m = len(names)
+    integers = all(isinstance(label, int) for label in given)
+    if named and (not integers or any(isinstance(name, int) for name in names)):
+        return labels
+    if not integers:
+        raise DataError(
+            f"suggested holds {shown(given)} but counts has no names for its columns: pass them as categories=."
+        )
+    used = labels.occurring(labels.digits(slice(None)))
+    outside = [code for code in used if not 0 <= int(code) < m]
+    if outside:
+        raise DataError(
+            f"suggested holds {shown(outside)} but counts has {counted(m, 'column')}, so codes run from 0 to {m - 1}. "
+            "Pass categories= if these are labels, not codes."
+        )
+    codes = tuple(names[int(label)] if label is not None and 0 <= int(label) < m else None for label in labels.labels)
+    return Encoded(labels.values, labels.low, codes)

@@ -1,0 +1,279 @@
+"""Labels and their integer codes; what counts as missing; the order of categories."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.errors import DataError, shown
+
+Label: TypeAlias = str | int
+"""A category's name: text, an integer or a boolean."""
+
+Integers: TypeAlias = npt.NDArray[np.integer[Any]]
+
+RULE = "a label is a string, an integer, a boolean or an enum member"
+
+_DENSE = 64  # up to this many different integers in a row, gaps between them cost nothing
+_WIDE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Labels as digits: ``values - low`` indexes ``labels``, where None stands for missing.
+
+    ``labels`` are in the order of categories. A range of integers may hold some that do not occur.
+    """
+
+    values: Integers
+    low: int
+    labels: Sequence[Label | None]
+
+    def digits(self, rows: slice) -> Integers:
+        """Return the digits of some rows, as small unsigned integers."""
+        block = self.values[rows]
+        if self.low:
+            block = np.subtract(block, self.low, dtype=np.int64)
+        small = np.min_scalar_type(max(len(self.labels) - 1, 0))
+        return block.astype(small, copy=False)
+
+    def occurring(self, digits: Integers) -> list[Label]:
+        """Return the labels that some of these digits stand for, in order."""
+        seen = np.zeros(len(self.labels), np.bool_)
+        seen[digits] = True
+        found = (self.labels[digit] for digit in np.flatnonzero(seen).tolist())
+        return [label for label in found if label is not None]
+
+
+def encode(values: npt.NDArray[Any], name: str, missing: Collection[Label] = ()) -> Encoded:
+    """Turn an array of labels, of any shape and type, into digits."""
+    if isinstance(values, np.ma.MaskedArray):
+        masked = np.ma.getmaskarray(values)
+        values = values.data.astype(object)
+        values[masked] = None
+    kind = values.dtype.kind
+    if values.size == 0:
+        encoded = Encoded(np.zeros(values.shape, np.uint8), 0, ())
+    elif kind == "b":
+        encoded = Encoded(values.view(np.uint8), 0, (False, True))
+    elif kind in "iu":
+        encoded = _encode_integers(values)
+    elif kind == "f":
+        encoded = _encode_floats(values, name)
+    elif kind in "OUT":
+        encoded = _encode_objects(values, name)
+    else:
+        raise DataError(f"{name} holds values of type {values.dtype}: {RULE}.")
+    if missing:
+        labels = tuple(None if label in missing else label for label in encoded.labels)
+        encoded = Encoded(encoded.values, encoded.low, labels)
+    return encoded
+
+
+def _encode_integers(values: Integers) -> Encoded:
+    """Code integers by their distance from the smallest, through a table where they lie far apart."""
+    low, high = int(values.min()), int(values.max())
+    span = high - low + 1
+    if span <= _DENSE:
+        return Encoded(values, low, range(low, high + 1))
+    if span <= max(_WIDE, values.size) and high < 2**63:
+        used = _used(values, low, span)
+        if used is None:
+            return Encoded(values, low, range(low, high + 1))
+        table = np.zeros(span, np.min_scalar_type(used.size))
+        table[used] = np.arange(used.size)
+        return Encoded(table[np.subtract(values, low, dtype=np.int64)], 0, (used + low).tolist())
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return Encoded(inverse.reshape(values.shape), 0, distinct.tolist())
+
+
+def _used(values: Integers, low: int, span: int) -> npt.NDArray[np.int64] | None:
+    """Return which of ``span`` integers from ``low`` occur, or None once most of them are seen to."""
+    seen = np.zeros(span, np.bool_)
+    flat = values.ravel(order="K")
+    for first in range(0, flat.size, _WIDE):
+        seen[np.subtract(flat[first : first + _WIDE], low, dtype=np.int64)] = True
+        if 2 * np.count_nonzero(seen) > span:
+            return None
+    return np.flatnonzero(seen)
+
+
+def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
+    """Code whole numbers stored as floats; NaN is missing and gets the first digit."""
+    absent = np.isnan(values)
+    present = values[~absent]
+    if present.size == 0:
+        return Encoded(np.zeros(values.shape, np.uint8), 0, (None,))
+    wrong = present[~(np.isfinite(present) & (present == np.rint(present)))]
+    if wrong.size:
+        raise DataError(f"{name} holds {wrong[0]}: {RULE}, not a fractional number; write such labels as text.")
+    if np.abs(present).max() >= 2**62:
+        return _encode_objects(values, name)
+    low = int(present.min()) - 1
+    return _with_missing(_encode_integers(np.where(absent, low, values).astype(np.int64)), low)
+
+
+def _with_missing(encoded: Encoded, value: int) -> Encoded:
+    """Read one integer as missing."""
+    labels = tuple(None if label == value else label for label in encoded.labels)
+    return Encoded(encoded.values, encoded.low, labels)
+
+
+class _Digits(dict[Any, int]):
+    """Raw values to digits in the order met, 0 for missing; each different value is looked at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.labels: dict[Label, int] = {}
+
+    def __missing__(self, value: Any) -> int:
+        label = plain(value)
+        if label is None:
+            return 0  # not kept: every NaN is a key of its own
+        digit = self.labels.setdefault(label, len(self.labels) + 1)
+        self[value] = digit
+        return digit
+
+
+def _encode_objects(values: npt.NDArray[Any], name: str) -> Encoded:
+    """Code text and mixed objects one by one."""
+    flat = values.ravel().tolist()
+    kinds = set(map(type, flat))
+    for kind in kinds:
+        if not _may_be_label(kind):
+            where = next(index for index, value in enumerate(flat) if type(value) is kind)
+            item = np.unravel_index(where, values.shape)[0]
+            raise DataError(f"{name} holds {shown([flat[where]])} (type {kind.__name__}) at item {item}: {RULE}.")
+    table = _Digits()
+    try:
+        digits = np.fromiter(map(table.__getitem__, flat), np.int32, len(flat))
+    except NotALabelError as wrong:
+        raise DataError(f"{name} holds {wrong}: {RULE}.") from None
+    labels: list[Label] = list(table.labels)
+    if any(issubclass(kind, (bool, np.bool_)) for kind in kinds):
+        labels = _booleans_as_integers(labels, any(_is_number(kind) for kind in kinds))
+    order = sorted(range(len(labels)), key=lambda index: natural(labels[index]))
+    rank = np.zeros(len(labels) + 1, np.int32)
+    rank[np.array(order, np.int64) + 1] = np.arange(1, len(labels) + 1)
+    return Encoded(rank[digits].reshape(values.shape), 0, (None, *(labels[index] for index in order)))
+
+
+class NotALabelError(Exception):
+    """A value that is no label; its text shows the value."""
+
+
+def _is_number(kind: type) -> bool:
+    return issubclass(kind, (int, float, np.integer, np.floating)) and not issubclass(kind, (bool, Enum))
+
+
+def _may_be_label(kind: type) -> bool:
+    known = (str, int, float, Enum, type(None), np.bool_, np.integer, np.floating, np.datetime64)
+    return issubclass(kind, known) or kind.__name__ in ("NAType", "NaTType")
+
+
+def plain(value: Any) -> Label | None:
+    """Return the label that a value stands for: plain text, an integer or a boolean; None if missing."""
+    if isinstance(value, Enum) and not isinstance(value, (str, int)):
+        value = value.name
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        if value.is_integer():
+            return int(value)
+    raise NotALabelError(shown([value]))
+
+
+def natural(label: Label) -> tuple[Any, ...]:
+    """Return a sort key: numbers first, then text, with the numbers inside text by size."""
+    if not isinstance(label, str):
+        return (0, label)
+    runs = re.split("([0-9]+)", label.casefold())
+    for index in range(1, len(runs), 2):
+        digits = runs[index].lstrip("0")
+        runs[index] = f"{len(digits):09d}{digits}"
+    return (1, runs, label)
+
+
+def _booleans_as_integers(labels: Iterable[Label], numbers: bool) -> list[Label]:
+    """Read True as 1 where integers occur beside booleans: they are equal, and the order met must not matter."""
+    return [int(label) if numbers and isinstance(label, bool) else label for label in labels]
+
+
+def declare(categories: Iterable[Any]) -> tuple[Label, ...]:
+    """Check declared categories: labels, in the order given, none missing and none twice."""
+    if isinstance(categories, (str, bytes)):
+        raise DataError(f"categories must be a list of labels, not the one string {categories!r}.")
+    try:
+        given = list(categories)
+    except TypeError:
+        raise DataError(f"categories must be a list of labels, not {shown([categories])}.") from None
+    declared: dict[Label, None] = {}
+    for value in given:
+        try:
+            label = plain(value)
+        except NotALabelError as wrong:
+            raise DataError(f"categories holds {wrong}: {RULE}.") from None
+        if label is None:
+            raise DataError("categories holds a missing value: declare labels only.")
+        if label in declared:
+            raise DataError(f"categories holds {label!r} twice: each category is declared once.")
+        declared[label] = None
+    _no_lookalikes(declared)
+    return tuple(declared)
+
+
+def unite(*groups: Iterable[Label]) -> tuple[Label, ...]:
+    """Return every label of the groups once, in natural order."""
+    labels: dict[Label, None] = {}
+    booleans = numbers = False
+    for group in groups:
+        for label in group:
+            if isinstance(label, bool):
+                booleans = True
+            elif isinstance(label, int):
+                numbers = True
+            labels[label] = None
+    _no_lookalikes(labels)
+    if booleans:
+        return tuple(sorted(_booleans_as_integers(labels, numbers), key=natural))
+    return tuple(sorted(labels, key=natural))
+
+
+def _no_lookalikes(labels: Collection[Label]) -> None:
+    """Refuse ``1`` beside ``"1"``: one category written in two ways, most likely."""
+    texts = {label for label in labels if isinstance(label, str)}
+    for label in labels:
+        if not isinstance(label, str) and str(label) in texts:
+            raise DataError(
+                f"labels hold both {label!r} and {str(label)!r}: they look the same but are different labels. "
+                "Write all of them as text, or all as numbers."
+            )
+
+
+def check_declared(labels: Iterable[Label], categories: Collection[Label], name: str) -> None:
+    """Refuse labels outside the declared categories, naming them."""
+    known = set(categories)
+    outside = sorted((label for label in labels if label not in known), key=natural)
+    if outside:
+        _no_lookalikes([*categories, *outside])
+        raise DataError(
+            f"{name} holds {shown(outside)}, not among the declared categories {shown(categories, 10)}. "
+            "Add it to categories=, or name it in missing= if it is no label."
+        )

@@ -1,0 +1,25 @@
+"""What can be wrong with data, in words a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+
+class DataError(ValueError):
+    """Data or an argument that cannot be used: the message says which, the rule, what came, and what to do."""
+
+
+def shown(values: Iterable[Any], limit: int = 5) -> str:
+    """Write some of the values, and that there are more."""
+    first = [repr(value) for value in islice(values, limit + 1)]
+    if len(first) > limit:
+        first[limit:] = ["..."]
+    return ", ".join(text if len(text) <= 60 else text[:57] + "..." for text in first)
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun: ``1 item``, ``2,000 items``."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"

@@ -1,0 +1,1 @@
+"""Numbers, shown to people. Computes nothing."""

@@ -1,0 +1,1 @@
+"""A Tally, turned into numbers. No dataframe and no file on this floor."""
