@@ -43,4 +43,5 @@ clean:
 
 .venv/.bench: pyproject.toml | .venv/.dev
 	$(PIP) install --group bench
+	$(PIP) install --no-deps "irrCAC>=0.4"
 	touch $@

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,9 +55,9 @@ class Encoded:
 
 def encode(values: npt.NDArray[Any], name: str, missing: Collection[Label] = ()) -> Encoded:
     """Turn an array of labels, of any shape and type, into digits."""
-    if isinstance(values, np.ma.MaskedArray):
+    if hasattr(values, "mask"):  # a masked array; to name its type would import numpy.ma, for everybody
         masked = np.ma.getmaskarray(values)
-        values = values.data.astype(object)
+        values = np.ma.getdata(values).astype(object)
         values[masked] = None
     kind = values.dtype.kind
     if values.size == 0:
@@ -81,7 +82,7 @@ def _encode_integers(values: Integers) -> Encoded:
     """Code integers by their distance from the smallest, through a table where they lie far apart."""
     low, high = int(values.min()), int(values.max())
     span = high - low + 1
-    if span <= _DENSE:
+    if span <= _DENSE and high < 2**63:
         return Encoded(values, low, range(low, high + 1))
     if span <= max(_WIDE, values.size) and high < 2**63:
         used = _used(values, low, span)
@@ -114,16 +115,13 @@ def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
     wrong = present[~(np.isfinite(present) & (present == np.rint(present)))]
     if wrong.size:
         raise DataError(f"{name} holds {wrong[0]}: {RULE}, not a fractional number; write such labels as text.")
-    if np.abs(present).max() >= 2**62:
+    if float(np.abs(present).max()) >= 2**62:
         return _encode_objects(values, name)
-    low = int(present.min()) - 1
-    return _with_missing(_encode_integers(np.where(absent, low, values).astype(np.int64)), low)
-
-
-def _with_missing(encoded: Encoded, value: int) -> Encoded:
-    """Read one integer as missing."""
-    labels = tuple(None if label == value else label for label in encoded.labels)
-    return Encoded(encoded.values, encoded.low, labels)
+    below = int(present.min()) - 1
+    whole = np.full(values.shape, below)
+    whole[~absent] = present.astype(np.int64)
+    encoded = _encode_integers(whole)
+    return Encoded(encoded.values, encoded.low, [None if label == below else label for label in encoded.labels])
 
 
 class _Digits(dict[Any, int]):
@@ -157,8 +155,8 @@ def _encode_objects(values: npt.NDArray[Any], name: str) -> Encoded:
     except NotALabelError as wrong:
         raise DataError(f"{name} holds {wrong}: {RULE}.") from None
     labels: list[Label] = list(table.labels)
-    if any(issubclass(kind, (bool, np.bool_)) for kind in kinds):
-        labels = _booleans_as_integers(labels, any(_is_number(kind) for kind in kinds))
+    if any(_is_number(kind) for kind in kinds):
+        labels = _booleans_as_integers(labels)
     order = sorted(range(len(labels)), key=lambda index: natural(labels[index]))
     rank = np.zeros(len(labels) + 1, np.int32)
     rank[np.array(order, np.int64) + 1] = np.arange(1, len(labels) + 1)
@@ -211,9 +209,9 @@ def natural(label: Label) -> tuple[Any, ...]:
     return (1, runs, label)
 
 
-def _booleans_as_integers(labels: Iterable[Label], numbers: bool) -> list[Label]:
-    """Read True as 1 where integers occur beside booleans: they are equal, and the order met must not matter."""
-    return [int(label) if numbers and isinstance(label, bool) else label for label in labels]
+def _booleans_as_integers(labels: Iterable[Label]) -> list[Label]:
+    """Read True as 1: beside integers they are equal, and the order met must not matter."""
+    return [int(label) if isinstance(label, bool) else label for label in labels]
 
 
 def declare(categories: Iterable[Any]) -> tuple[Label, ...]:
@@ -239,20 +237,16 @@ def declare(categories: Iterable[Any]) -> tuple[Label, ...]:
     return tuple(declared)
 
 
-def unite(*groups: Iterable[Label]) -> tuple[Label, ...]:
+def unite(*groups: Collection[Label]) -> tuple[Label, ...]:
     """Return every label of the groups once, in natural order."""
-    labels: dict[Label, None] = {}
-    booleans = numbers = False
-    for group in groups:
-        for label in group:
-            if isinstance(label, bool):
-                booleans = True
-            elif isinstance(label, int):
-                numbers = True
-            labels[label] = None
-    _no_lookalikes(labels)
-    if booleans:
-        return tuple(sorted(_booleans_as_integers(labels, numbers), key=natural))
+    labels: list[Label] = list(dict.fromkeys(chain.from_iterable(groups)))
+    kinds = set(map(type, chain.from_iterable(groups)))
+    if kinds >= {bool, int}:
+        labels = _booleans_as_integers(labels)
+    if str not in kinds:
+        return tuple(sorted(labels))
+    if len(kinds) > 1:
+        _no_lookalikes(labels)
     return tuple(sorted(labels, key=natural))
 
 

@@ -18,6 +18,7 @@ from dhkappa.errors import DataError, counted, shown
 _FORMAT = "dhkappa-tally"
 _VERSION = 1
 _MOST_ITEMS = 2**62
+_MOST_TABLES = 64
 
 
 class Tally:
@@ -129,7 +130,8 @@ class Tally:
             table = count_votes(votes, suggested, declared, self._missing)
         else:
             table = count_matrix(counts, suggested, declared, self._missing)
-        self._add([table], unite(self._categories, table[0]) if declared is None else declared)
+        categories = unite(self._categories, table[0]) if self._categories else table[0]
+        self._add([table], categories if declared is None else declared)
 
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
@@ -146,7 +148,8 @@ class Tally:
             raise DataError(f"a tally holds {_MOST_ITEMS:,} items at the most.")
         self._tables = [*self._tables, *tables]
         self._categories = categories
-        if sum(len(patterns) for _, patterns in self._tables[1:]) > max(len(self._tables[0][1]), BLOCK):
+        fresh = sum(len(patterns) for _, patterns in self._tables[1:])
+        if fresh > max(len(self._tables[0][1]), BLOCK) or len(self._tables) > _MOST_TABLES:
             self._tables = [(categories, self._joined())]
 
     def _joined(self) -> Patterns:

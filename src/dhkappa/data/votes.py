@@ -279,7 +279,7 @@ class Gathered:
     def add(self, table: Patterns) -> None:
         """Take one more table."""
         self._tables.append(table)
-        if sum(map(len, self._tables[1:])) > max(len(self._tables[0]), BLOCK):
+        if sum(map(len, self._tables[1:])) > max(len(self._tables[0]), 8 * BLOCK):
             self._tables = [self.merged()]
 
     def merged(self) -> Patterns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import dhkappa
-from dhkappa.present.terminal import labeler_table
+from dhkappa.present.terminal import labeler_table, note_lines
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -43,6 +43,4 @@ def demo(items: int, seed: int) -> None:
         "\nFleiss    how far annotators agree with each other; it never sees a label,"
         "\n          so it is the same for both labelers"
     )
-    notes = {note.text: name for name, kappa in kappas.items() for note in kappa.notes}
-    for text, name in notes.items():
-        click.echo(f"\nNote ({name}): {text}")
+    click.echo("\nNotes\n" + note_lines(kappas))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 
 from dhkappa.stats.kappa import Kappa
+
+WIDTH = 80
 
 
 def labeler_table(kappas: Mapping[str, Kappa]) -> str:
@@ -16,6 +19,16 @@ def labeler_table(kappas: Mapping[str, Kappa]) -> str:
         for name, kappa in best_first
     ]
     return columns([["labeler", "kappa_DH", "floor", "ceiling", "Fleiss", "items"], *rows])
+
+
+def note_lines(kappas: Mapping[str, Kappa]) -> str:
+    """Return each note once, wrapped, with the labelers it is about unless it is about all."""
+    about: dict[str, list[str]] = {}
+    for name, kappa in kappas.items():
+        for note in kappa.notes:
+            about.setdefault(note.text, []).append(name)
+    texts = [text if len(names) == len(kappas) else f"{', '.join(names)}: {text}" for text, names in about.items()]
+    return "\n".join(fill(text, WIDTH, initial_indent="- ", subsequent_indent="  ") for text in texts)
 
 
 def number(value: float) -> str:

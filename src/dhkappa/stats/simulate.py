@@ -81,12 +81,16 @@ def simulate(
     (['b', 'b', 'c'], 'b', 'b')
     """
     names = declare(categories)
+    if not names:
+        raise DataError("categories must name a category at least.")
+    if not isinstance(n_items, int) or n_items < 0:
+        raise DataError(f"n_items must be a whole number, 0 or more: got {n_items!r}.")
+    if isinstance(annotators, str) or (isinstance(annotators, int) and annotators < 0):
+        raise DataError(f"annotators must be how many there are, or a list of accuracies: got {annotators!r}.")
     accuracies = [accuracy] * annotators if isinstance(annotators, int) else list(annotators)
     labelers = {"labeler": 0.8} if labelers is None else labelers
-    if n_items < 0 or not names:
-        raise DataError(
-            f"simulate needs 0 items or more and a category at least: got n_items={n_items}, {shown(names)}."
-        )
+    if not isinstance(labelers, Mapping):
+        raise DataError(f"labelers must map names to accuracies, such as {{'llm': 0.9}}: got {labelers!r}.")
     weights = _shares(prevalence, len(names))
     _check_rates("accuracy", accuracies)
     _check_rates("labelers", labelers.values())
@@ -127,5 +131,5 @@ def _shares(prevalence: Sequence[float] | None, m: int) -> npt.NDArray[np.float6
 def _check_rates(name: str, rates: Iterable[float]) -> None:
     """Refuse what is not a probability."""
     for rate in rates:
-        if not 0 <= rate <= 1:
+        if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
             raise DataError(f"{name} must be between 0 and 1: got {rate}.")

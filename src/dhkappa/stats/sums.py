@@ -151,13 +151,13 @@ def _panel(patterns: Patterns, size: int, m: int, labeled: bool) -> Panel:
         votes = block.votes.astype(np.int64)
         pairs = votes * (votes - 1) // 2
         each = np.repeat(items, length)
-        panel.votes += _by_category(block.code, _times(each, votes), m)
-        panel.pairs += _by_category(block.code, _times(each, pairs), m)
+        panel.votes = panel.votes + _by_category(block.code, _times(each, votes), m)
+        panel.pairs = panel.pairs + _by_category(block.code, _times(each, pairs), m)
         agreeing = np.add.reduceat(pairs, first)
         panel.agreeing_squared += _dot(items, _times(agreeing, agreeing))
         most = np.maximum.reduceat(votes, first)
         top = np.flatnonzero(votes == np.repeat(most, length))
-        panel.plurality += _by_category(block.code[top[np.searchsorted(top, first)]], items, m)
+        panel.plurality = panel.plurality + _by_category(block.code[top[np.searchsorted(top, first)]], items, m)
         panel.on_plurality += _dot(items, most * (most - 1) // 2)
         if labeled:
             hit = np.flatnonzero(block.code == np.repeat(block.suggested, length))

@@ -1,0 +1,182 @@
+"""Labels of every type mean the same thing, and categories stand in natural order."""
+
+from enum import Enum, IntEnum, StrEnum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dhkappa import dh_kappa, tally
+from dhkappa.data.labels import natural, unite
+
+
+class Colour(Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Mood(StrEnum):
+    GOOD = "good"
+    BAD = "bad"
+
+
+class Stars(IntEnum):
+    ONE = 1
+    TWO = 2
+
+
+CODES = [[0, 0, 0], [0, 0, 1], [1, 1, 1], [0, 1, 1], [1, 1, 1]]
+SUGGESTED = [0, 0, 1, 0, 1]
+EXACT = dh_kappa(CODES, SUGGESTED).exact
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["cat", "dog"],
+        [3, 7],
+        [-5, 10**30],
+        [-(2**63), 2**63 - 1],
+        [2**63, 2**64 - 1],
+        [False, True],
+        [Colour.RED, Colour.BLUE],
+        [Mood.GOOD, Mood.BAD],
+        [Stars.ONE, Stars.TWO],
+        [np.int8(-1), np.int8(1)],
+        [np.str_("x"), np.str_("y")],
+        [np.bool_(False), np.bool_(True)],
+        [1.0, 2.0],
+        ["", "\N{PILE OF POO}"],
+        ["NA", "nan"],
+        ["None", "\ud800"],
+        [0, "zero"],
+    ],
+    ids=repr,
+)
+def test_types_of_labels(names: list[Any]) -> None:
+    votes = [[names[code] for code in row] for row in CODES]
+    suggested = [names[code] for code in SUGGESTED]
+    assert dh_kappa(votes, suggested).exact == EXACT
+    objects = np.empty((5, 3), object)
+    objects[:] = votes
+    assert dh_kappa(objects, suggested).exact == EXACT
+    if len(set(map(type, names))) == 1 and not isinstance(names[0], Enum):
+        assert dh_kappa(np.array(votes), np.array(suggested)).exact == EXACT
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, np.int32, np.uint64, np.int64, np.float16])
+def test_integer_types_at_their_limits(dtype: type[Any]) -> None:
+    limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
+    low, high = (0, 2048) if np.dtype(dtype).kind == "f" else (limits.min, limits.max)
+    votes = np.where(np.array(CODES) == 0, np.array(low, dtype), np.array(high, dtype))
+    kappa = dh_kappa(votes, votes[[0, 1, 2, 3, 4], [0, 0, 0, 0, 0]])
+    assert kappa.exact == dh_kappa(CODES, [0, 0, 1, 0, 1]).exact
+    assert kappa.categories == (int(low), int(high))
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [None, float("nan"), np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")],
+    ids=repr,
+)
+def test_missing_votes_and_labels(missing: Any) -> None:
+    kappa = dh_kappa(
+        [["a", "a", missing], ["b", missing, "b"], ["a", "b", "b"], ["a", "a", "a"]], ["a", "b", "b", missing]
+    )
+    assert kappa.exact == dh_kappa([["a", "a"], ["b", "b"], ["a", "b", "b"]], ["a", "b", "b"]).exact
+    assert kappa.dropped.no_label == 1
+
+
+def test_float_arrays_with_nan_and_masked_arrays() -> None:
+    expected = dh_kappa([[1, 1], [2, 2], [1, 2, 2]], [1, 2, 2]).exact
+    floats = np.array([[1, 1, np.nan], [2, np.nan, 2], [1, 2, 2], [1, 1, 1]])
+    suggested = np.array([1, 2, 2, np.nan])
+    assert dh_kappa(floats, suggested).exact == expected
+    masked = np.ma.array(np.nan_to_num(floats).astype(int), mask=np.isnan(floats))
+    assert dh_kappa(masked, np.ma.masked_invalid(suggested)).exact == expected
+    assert dh_kappa(np.full((2, 2), np.nan), [1, 2]).n_items == 0
+
+
+def test_spellings_of_missing() -> None:
+    votes = [["a", "NA", "a"], ["b", "b", "?"], ["NA", "?", "a"], ["a", "b", "b"]]
+    kappa = dh_kappa(votes, ["a", "b", "a", "b"], missing=["NA", "?"])
+    assert kappa.exact == dh_kappa([["a", "a"], ["b", "b"], ["a"], ["a", "b", "b"]], ["a", "b", "a", "b"]).exact
+    assert kappa.categories == ("a", "b")
+    assert dh_kappa(np.array([[1, 1, -1], [2, -1, 2], [1, 2, 2]]), [1, 2, 2], missing=[-1]).n_votes == 7
+    assert dh_kappa(votes, ["a", "b", "a", "NA"], missing="NA").dropped.no_label == 1
+
+
+def test_text_that_looks_missing_is_a_label() -> None:
+    assert dh_kappa([["NA", "nan"], ["None", "null"]], ["NA", ""]).categories == ("", "NA", "nan", "None", "null")
+
+
+def test_pandas_objects_are_arrays() -> None:
+    frame = pd.DataFrame({"ann_1": ["a", "b", None], "ann_2": ["a", "a", "b"]})
+    suggested = pd.Series(["a", "b", "b"], dtype="category")
+    assert dh_kappa(frame, suggested).exact == dh_kappa([["a", "a"], ["b", "a"], ["b"]], ["a", "b", "b"]).exact
+    nullable = pd.DataFrame({"ann_1": [1, 2, None], "ann_2": [1, 1, 2]}, dtype="Int64")
+    assert dh_kappa(nullable, [1, 2, 2]).exact == dh_kappa([[1, 1], [2, 1], [2]], [1, 2, 2]).exact
+
+
+def test_whole_floats_and_booleans_are_integers() -> None:
+    assert dh_kappa([[1, 1.0], [2.0, 2]], [1.0, 1]).categories == (1, 2)
+    kappa = dh_kappa([[True, 1], [False, 0], [False, True]], [1, 0, 0])
+    assert kappa.categories == (0, 1)
+    assert [type(label) for label in kappa.categories] == [int, int]
+    assert kappa.exact == dh_kappa([[1, 1], [0, 0], [0, 1]], [1, 0, 0]).exact
+    mixed = tally([[True, False]], [True]) + tally([[2, 1]], [1])
+    assert list(map(repr, mixed.categories)) == ["0", "1", "2"]
+
+
+def test_the_order_met_does_not_matter() -> None:
+    rows: list[list[Any]] = [[True, 1], [1, True], [0, False], [Mood.GOOD, "good"]]
+    forward = tally(rows, [1, 0, "bad", "good"])
+    backward = tally([row[::-1] for row in rows[::-1]], ["good", "bad", 0, 1])
+    assert forward == backward
+    assert repr(forward.categories) == repr(backward.categories) == "(0, 1, 'bad', 'good')"
+
+
+def test_natural_order() -> None:
+    labels: list[str | int] = ["item10", "item9", "Item2", "b", "a", "10", "9", "x" + "1" * 5000, 3, -1, 20]
+    expected = [-1, 3, 20, "9", "10", "a", "b", "Item2", "item9", "item10", "x" + "1" * 5000]
+    assert sorted(labels, key=natural) == expected
+
+
+@given(st.lists(st.one_of(st.text(), st.integers(), st.booleans())))
+def test_union_sorts_any_labels_whatever_their_order(labels: list[Any]) -> None:
+    labels = [label for label in labels if not isinstance(label, str) or not label.strip("-").isdigit()]
+    labels = [label for label in labels if label not in ("True", "False")]
+    assert repr(unite(labels)) == repr(unite(labels[::-1])) == repr(unite(labels[::2], labels[1::2]))
+    assert set(unite(labels)) == set(labels)
+
+
+def test_declared_order_decides_ties() -> None:
+    votes = [["low", "high"], ["low", "low"], ["high", "high"]]
+    first = dh_kappa(votes, ["low", "low", "high"], categories=["low", "mid", "high"])
+    assert first.categories == ("low", "mid", "high")
+    assert first.parts is not None
+    assert first.parts.C["mid"] == first.parts.L["mid"] == Fraction(0)
+
+
+def test_an_enum_declares_its_members() -> None:
+    assert dh_kappa([[Colour.RED, Colour.RED]], [Colour.BLUE], categories=Colour).categories == ("RED", "BLUE")
+
+
+def test_counts_with_labels_codes_and_one_hot() -> None:
+    counts = np.array([[3, 0, 0], [2, 1, 0], [0, 3, 0], [1, 1, 1], [0, 0, 3], [0, 3, 0]])
+    codes = [0, 0, 1, 1, 2, 2]
+    expected = Fraction(247, 544)
+    assert dh_kappa(counts=counts, suggested=codes).exact == expected
+    assert dh_kappa(counts=counts.tolist(), suggested=np.eye(3)[codes]).exact == expected
+    assert dh_kappa(counts=counts, suggested=np.eye(3, dtype=bool)[codes].tolist()).exact == expected
+    names = ["x", "y", "z"]
+    assert dh_kappa(counts=counts, suggested=[names[code] for code in codes], categories=names).exact == expected
+    assert dh_kappa(counts=counts, suggested=codes, categories=names).exact == expected
+    assert dh_kappa(counts=counts, suggested=[code + 1 for code in codes], categories=[1, 2, 3]).exact == expected
+    assert dh_kappa(counts=counts, suggested=[2 - code for code in codes], categories=[2, 1, 0]).exact == expected
+    assert dh_kappa(counts=counts.astype(float), suggested=pd.Series(codes)).exact == expected
+    assert dh_kappa(counts=counts.astype(object), suggested=[*codes[:-1], None]).dropped.no_label == 1
