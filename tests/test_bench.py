@@ -1,0 +1,19 @@
+"""The benchmark runs from end to end; its numbers are for reading, not for a test."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+BENCH = Path(__file__).parents[1] / "benchmarks" / "bench.py"
+
+
+def test_quick_benchmark_runs(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    command = [sys.executable, str(BENCH), "--quick", "--json", str(path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.stderr == ""
+    assert run.returncode == 0
+    written = json.loads(path.read_text())
+    assert [row["n"] for row in written["rows"]] == [10_000, 10_000, 1_000]
+    assert all(goal["met"] is None for goal in written["goals"])
