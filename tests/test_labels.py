@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dhkappa import dh_kappa, tally
+from dhkappa import DataError, dh_kappa, tally
 from dhkappa.data.labels import natural, unite
 
 
@@ -50,7 +50,7 @@ EXACT = dh_kappa(CODES, SUGGESTED).exact
         [np.str_("x"), np.str_("y")],
         [np.bool_(False), np.bool_(True)],
         [1.0, 2.0],
-        ["", "\N{PILE OF POO}"],
+        [" ", "\N{PILE OF POO}"],
         ["NA", "nan"],
         ["None", "\ud800"],
         [0, "zero"],
@@ -111,7 +111,14 @@ def test_spellings_of_missing() -> None:
 
 
 def test_text_that_looks_missing_is_a_label() -> None:
-    assert dh_kappa([["NA", "nan"], ["None", "null"]], ["NA", ""]).categories == ("", "NA", "nan", "None", "null")
+    assert dh_kappa([["NA", "nan"], ["None", "null"]], ["NA", " "]).categories == (" ", "NA", "nan", "None", "null")
+
+
+def test_empty_text_is_missing() -> None:
+    kappa = dh_kappa([["a", "", "a"], ["b", "b", "a"], ["a", "a", "b"]], ["a", "b", ""])
+    assert kappa.categories == ("a", "b")
+    assert (kappa.n_votes, kappa.dropped.no_label) == (5, 1)
+    assert dh_kappa(np.array([["a", ""], ["b", "b"]]), ["a", "b"]).dropped.one_vote == 1
 
 
 def test_pandas_objects_are_arrays() -> None:
@@ -120,6 +127,26 @@ def test_pandas_objects_are_arrays() -> None:
     assert dh_kappa(frame, suggested).exact == dh_kappa([["a", "a"], ["b", "a"], ["b"]], ["a", "b", "b"]).exact
     nullable = pd.DataFrame({"ann_1": [1, 2, None], "ann_2": [1, 1, 2]}, dtype="Int64")
     assert dh_kappa(nullable, [1, 2, 2]).exact == dh_kappa([[1, 1], [2, 1], [2]], [1, 2, 2]).exact
+
+
+def test_pandas_rows_in_another_order_are_refused() -> None:
+    votes = pd.DataFrame({"x": ["a", "b"], "y": ["a", "b"]}, index=["i", "j"])
+    suggested = pd.Series(["b", "a"], index=["j", "i"])
+    with pytest.raises(DataError, match="different indexes"):
+        dh_kappa(votes, suggested)
+    assert dh_kappa(votes, suggested.reindex(votes.index)).exact == 1
+    assert dh_kappa(votes, suggested.to_numpy()).exact == -1
+    assert dh_kappa(votes.to_numpy(), suggested).exact == -1
+
+
+def test_a_dataframe_of_counts_names_its_columns() -> None:
+    counts = pd.DataFrame({"b": [0, 2], "a": [2, 0], "c": [0, 0]})
+    kappa = dh_kappa(counts=counts, suggested=["a", "b"])
+    assert kappa.exact == 1
+    assert kappa.categories == ("a", "b", "c")
+    with pytest.raises(DataError, match="in another order"):
+        dh_kappa(counts=counts, suggested=["a", "b"], categories=["a", "b", "c"])
+    assert dh_kappa(counts=counts, suggested=["a", "b"], categories=["b", "a", "c"]).categories == ("b", "a", "c")
 
 
 def test_whole_floats_and_booleans_are_integers() -> None:

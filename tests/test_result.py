@@ -69,7 +69,16 @@ MANY = simulate(400, categories=["a", "b", "c"], accuracy=0.95, labelers={"x": 0
         ("two-categories", [A, B], ["a", "b"], "Cohen's kappa"),
         ("agreement-certain", [A], ["a"], "all one category"),
         ("perfect", [A, B], ["a", "b"], "kappa is 1"),
-        ("agree-against-labels", [A, A], ["b", "b"], "More pairs agree against the labels"),
+        ("agree-on-others", [A, A], ["b", "b"], "on another label than on the suggested one (1.00 and 0.00)"),
+        ("below-floor", [A, B, C], ["b", "c", "a"], "less than labels dealt out at random"),
+        (
+            "labels-never-voted",
+            [A, B],
+            ["x", "b"],
+            "1 item of 2 with a suggested label that nobody ever votes for ('x')",
+        ),
+        ("looks-missing", [["a", "N/A"], B], ["a", "b"], "'N/A' counts as a category"),
+        ("labels-alike", [["Yes", "yes "], ["no", "No"]], ["Yes", "no"], "'No', 'no' differ only in case or spaces"),
         ("floor-not-zero", [A, B, C], ["a", "b", "c"], "would score -0.20 here"),
         ("low-agreement", [["a", "b"], ["b", "c"], ["a", "c"]], ["a", "b", "c"], "hardly agree among themselves"),
         (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import Encoded, Integers, Label, encode
+from dhkappa.data.labels import Encoded, Integers, Label, declare, encode, no_lookalikes
 from dhkappa.errors import DataError, counted, shown
 
 _MOST_VOTES = 2**31 - 1  # on one item: its pairs then fit 64 bits
@@ -48,7 +48,8 @@ def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
         return _flat_array(list(values))
     if hasattr(values, "__array__"):
         return np.asarray(values)
-    raise DataError(f"{name} must be an array or a list, not {shown([values])} (type {type(values).__name__}).")
+    one = " Pass one labeler's labels." if name == "suggested" and isinstance(values, Mapping) else ""
+    raise DataError(f"{name} must be an array or a list, not {shown([values])} (type {type(values).__name__}).{one}")
 
 
 def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
@@ -62,8 +63,20 @@ def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def encode_suggested(suggested: Any, n: int, beside: str, missing: Collection[Label]) -> Encoded:
-    """Encode one suggested label an item."""
+def refuse_other_rows(votes: Any, suggested: Any, name: str) -> None:
+    """Refuse two pandas objects whose rows are named differently: they would be matched by position."""
+    left, right = getattr(votes, "index", None), getattr(suggested, "index", None)
+    named = hasattr(left, "equals") and hasattr(right, "equals")
+    if named and len(votes) == len(suggested) and not left.equals(right):  # type: ignore[union-attr]
+        raise DataError(
+            f"{name} and suggested have different indexes, but rows are matched by position: reindex one like "
+            "the other, or pass suggested.to_numpy() if they stand in the same order."
+        )
+
+
+def encode_suggested(suggested: Any, shape: tuple[int, ...], beside: str, missing: Collection[Label]) -> Encoded:
+    """Encode one suggested label an item; ``shape`` is that of the votes or counts beside it."""
+    n = shape[0]
     if suggested is None:
         return Encoded(np.broadcast_to(np.uint8(0), n), 0, (None,))
     array = _array_of(suggested, "suggested")
@@ -73,6 +86,7 @@ def encode_suggested(suggested: Any, n: int, beside: str, missing: Collection[La
         raise DataError(
             f"{beside} has {counted(n, 'item')} but suggested has {counted(len(array), 'label')}: "
             "they must be as many, in the same order."
+            + (f" Rows are items: did you mean {beside}.T?" if shape[1:] == array.shape else "")
         )
     return encode(array, "suggested", missing)
 
@@ -141,25 +155,43 @@ def one_hot_codes(suggested: Any, shape: tuple[int, ...]) -> Integers:
     return codes
 
 
-def as_columns(labels: Encoded, names: Sequence[Label], named: bool) -> Encoded:
-    """Read suggested labels beside counts: category names, or column codes where the names are no numbers."""
-    given = [label for label in labels.labels if label is not None]
-    if not given:
-        return labels
-    m = len(names)
-    integers = all(isinstance(label, int) for label in given)
-    if named and (not integers or any(isinstance(name, int) for name in names)):
-        return labels
-    if not integers:
+def column_names(counts: Any, shape: tuple[int, ...], categories: tuple[Label, ...] | None) -> Sequence[Label]:
+    """Return the category of each column of counts: as declared, as a dataframe names it, or its place."""
+    n, m = shape
+    columns = getattr(counts, "columns", None)
+    if categories is None:
+        return range(m) if columns is None else declare(columns)
+    if n and len(categories) != m:
+        raise DataError(
+            f"counts has {counted(m, 'column')} but categories names {len(categories)}: one name for each column, "
+            "and a column of zeros for a category without votes."
+        )
+    if columns is not None and set(columns) == set(categories) and list(columns) != list(categories):
+        raise DataError(
+            f"categories names the columns of counts in another order, {shown(categories)}, than they stand, "
+            f"{shown(columns)}: reorder the columns."
+        )
+    return categories
+
+
+def as_columns(labels: Encoded, names: Sequence[Label]) -> Encoded:
+    """Read suggested labels beside counts: names of columns, or their places from 0 where names are all text."""
+    given = labels.occurring(labels.digits(slice(None)))
+    if any(isinstance(label, str) for label in given) and isinstance(names, range):
         raise DataError(
             f"suggested holds {shown(given)} but counts has no names for its columns: pass them as categories=."
         )
-    used = labels.occurring(labels.digits(slice(None)))
-    outside = [code for code in used if not 0 <= int(code) < m]
+    if not given or not all(isinstance(label, int) for label in given):
+        return labels
+    if not isinstance(names, range) and any(isinstance(name, int) for name in names):
+        return labels
+    no_lookalikes([*given, *(name for name in names if isinstance(name, str))])
+    m = len(names)
+    outside = [code for code in given if not 0 <= int(code) < m]
     if outside:
         raise DataError(
             f"suggested holds {shown(outside)} but counts has {counted(m, 'column')}, so codes run from 0 to {m - 1}. "
             "Pass categories= if these are labels, not codes."
         )
-    codes = tuple(names[int(label)] if label is not None and 0 <= int(label) < m else None for label in labels.labels)
+    codes = [names[label] if isinstance(label, int) and 0 <= label < m else None for label in labels.labels]
     return Encoded(labels.values, labels.low, codes)

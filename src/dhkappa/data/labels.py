@@ -1,4 +1,8 @@
-"""Labels and their integer codes; what counts as missing; the order of categories."""
+"""Labels and their integer codes; what counts as missing; the order of categories.
+
+Missing is None, NaN, the NA and NaT of other libraries, and empty text, which is what a CSV file has where
+nothing stands. "NA", "nan" and "None" as text are labels.
+"""
 
 from __future__ import annotations
 
@@ -187,7 +191,7 @@ def plain(value: Any) -> Label | None:
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return str.__str__(value)
+        return str.__str__(value) or None
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -229,11 +233,11 @@ def declare(categories: Iterable[Any]) -> tuple[Label, ...]:
         except NotALabelError as wrong:
             raise DataError(f"categories holds {wrong}: {RULE}.") from None
         if label is None:
-            raise DataError("categories holds a missing value: declare labels only.")
+            raise DataError(f"categories holds {shown([value])}, which is read as missing: declare labels only.")
         if label in declared:
             raise DataError(f"categories holds {label!r} twice: each category is declared once.")
         declared[label] = None
-    _no_lookalikes(declared)
+    no_lookalikes(declared)
     return tuple(declared)
 
 
@@ -246,11 +250,11 @@ def unite(*groups: Collection[Label]) -> tuple[Label, ...]:
     if str not in kinds:
         return tuple(sorted(labels))
     if len(kinds) > 1:
-        _no_lookalikes(labels)
+        no_lookalikes(labels)
     return tuple(sorted(labels, key=natural))
 
 
-def _no_lookalikes(labels: Collection[Label]) -> None:
+def no_lookalikes(labels: Collection[Label]) -> None:
     """Refuse ``1`` beside ``"1"``: one category written in two ways, most likely."""
     texts = {label for label in labels if isinstance(label, str)}
     for label in labels:
@@ -266,7 +270,7 @@ def check_declared(labels: Iterable[Label], categories: Collection[Label], name:
     known = set(categories)
     outside = sorted((label for label in labels if label not in known), key=natural)
     if outside:
-        _no_lookalikes([*categories, *outside])
+        no_lookalikes([*categories, *outside])
         raise DataError(
             f"{name} holds {shown(outside)}, not among the declared categories {shown(categories, 10)}. "
             "Add it to categories=, or name it in missing= if it is no label."

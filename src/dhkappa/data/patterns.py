@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from dhkappa.data.labels import Integers
 
+_MOST_SEEDS = 64
 BLOCK = 1 << 16  # rows worked on at once, so that temporaries stay in cache
 
 
@@ -78,7 +78,7 @@ class Patterns:
         """Return each different pattern once, its items added up, in an order that only the patterns decide."""
         if len(self) == 0:
             return self
-        for seed in count(1):
+        for seed in range(1, _MOST_SEEDS):
             mark = _fingerprint(self, seed)
             order = np.argsort(mark, kind="stable")
             alike = np.zeros(len(self), np.bool_)
@@ -86,6 +86,8 @@ class Patterns:
             rows = self.take(order)
             if _as_above(rows, alike):
                 break
+        else:
+            raise RuntimeError("different patterns share every hash: codes in a row do not ascend")
         first = np.flatnonzero(~alike)
         items = np.add.reduceat(rows.items, first)
         if first.size < len(rows):

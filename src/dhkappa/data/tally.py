@@ -133,9 +133,23 @@ class Tally:
         categories = unite(self._categories, table[0]) if self._categories else table[0]
         self._add([table], categories if declared is None else declared)
 
+    def __radd__(self, other: int) -> Tally:
+        return self.copy() if other == 0 else NotImplemented  # what sum() starts from
+
     def __add__(self, other: Tally) -> Tally:
+        """Count the items of both; the same items in both count twice.
+
+        Categories are united. A declared order holds where it has all of them, else they are sorted.
+        """
         if not isinstance(other, Tally):
             return NotImplemented
+        for one, two in ((self, other), (other, self)):
+            counted_here = sorted(map(str, one._missing.intersection(two._categories)))
+            if counted_here:
+                raise DataError(
+                    f"one tally reads {shown(counted_here)} as missing, the other counts it as a label: "
+                    "make both with the same missing=."
+                )
         total = self.copy()
         total._missing = self._missing | other._missing
         total._declared, categories = _joint_categories(self, other)
@@ -236,7 +250,7 @@ class Tally:
 
 
 def tally(
-    votes: Any = None,
+    data: Any = None,
     suggested: Any = None,
     *,
     counts: Any = None,
@@ -253,7 +267,7 @@ def tally(
     Fraction(1, 2)
     """
     result = Tally(categories, missing=missing)
-    result.update(votes, suggested, counts=counts)
+    result.update(data, suggested, counts=counts)
     return result
 
 

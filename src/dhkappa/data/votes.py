@@ -14,10 +14,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.arrays import as_columns, encode_suggested, matrix_of, one_hot_codes, rows_of
+from dhkappa.data.arrays import (
+    as_columns,
+    column_names,
+    encode_suggested,
+    matrix_of,
+    one_hot_codes,
+    refuse_other_rows,
+    rows_of,
+)
 from dhkappa.data.labels import Encoded, Integers, Label, check_declared, encode, unite
 from dhkappa.data.patterns import BLOCK, EMPTY, Patterns, from_counts, from_votes, stack
-from dhkappa.errors import DataError, counted
 
 Columns: TypeAlias = Callable[[slice], Sequence[Integers]]
 Table: TypeAlias = tuple[tuple[Label, ...], Patterns]
@@ -29,15 +36,16 @@ _MOST_BINS = 1 << 20
 
 def count_votes(votes: Any, suggested: Any, categories: tuple[Label, ...] | None, missing: Collection[Label]) -> Table:
     """Count an n x N array, or n lists of votes, with n suggested labels (None: no labels at all)."""
+    refuse_other_rows(votes, suggested, "votes")
     rows = rows_of(votes)
     if isinstance(rows, np.ndarray):
         encoded = encode(rows, "votes", missing)
-        labels = encode_suggested(suggested, len(rows), "votes", missing)
+        labels = encode_suggested(suggested, rows.shape, "votes", missing)
         patterns = _count_grid(encoded, labels)
     else:
         flat, length = rows
         encoded = encode(flat, "votes", missing)
-        labels = encode_suggested(suggested, len(length), "votes", missing)
+        labels = encode_suggested(suggested, length.shape, "votes", missing)
         patterns = _count_ragged(encoded, length, labels)
     return _in_categories(patterns, encoded, labels, categories)
 
@@ -46,20 +54,16 @@ def count_matrix(
     counts: Any, suggested: Any, categories: tuple[Label, ...] | None, missing: Collection[Label]
 ) -> Table:
     """Count an n x m matrix of vote counts (the paper's A) with labels, codes or a one-hot matrix (its B)."""
+    refuse_other_rows(counts, suggested, "counts")
     matrix = matrix_of(counts)
-    n, m = matrix.shape
-    if categories is not None and len(categories) != m:
-        raise DataError(
-            f"counts has {counted(m, 'column')} but categories names {len(categories)}: one name for each column."
-        )
-    names: Sequence[Label] = range(m) if categories is None else categories
+    names = column_names(counts, matrix.shape, categories)
     if suggested is not None and np.ndim(suggested) == 2:
         labels = Encoded(one_hot_codes(suggested, matrix.shape), 0, tuple(names))
     else:
-        labels = encode_suggested(suggested, n, "counts", missing)
-        labels = as_columns(labels, names, categories is not None)
+        labels = as_columns(encode_suggested(suggested, matrix.shape, "counts", missing), names)
     patterns = _count_counts(matrix, labels)
-    return _in_categories(patterns, Encoded(matrix, 0, names), labels, tuple(names))
+    declared = unite(names) if categories is None else categories
+    return _in_categories(patterns, Encoded(matrix, 0, names), labels, declared)
 
 
 def _in_categories(patterns: Patterns, votes: Encoded, labels: Encoded, declared: tuple[Label, ...] | None) -> Table:
@@ -87,8 +91,8 @@ def _count_grid(votes: Encoded, labels: Encoded) -> Patterns:
     if n == 0:
         return EMPTY
     absent = np.array([label is None for label in votes.labels], np.bool_)
-    votes_space = base**N * last if N * math.log2(base or 1) < 64 else _WORD
-    counts_space = (N + 1) ** max(base - 1, 0) * last if base * math.log2(N + 1) < 64 else _WORD
+    votes_space = base**N * last if N * math.log2(base or 1) < 64 else math.inf
+    counts_space = (N + 1) ** max(base - 1, 0) * last if base * math.log2(N + 1) < 64 else math.inf
     few = max(1 << 12, min(n, _MOST_BINS))
 
     if votes_space <= few:

@@ -40,7 +40,7 @@ def demo(items: int, seed: int) -> None:
         "\n          another, beyond chance: 1 is perfect"
         "\nfloor     what labels dealt out at random would score with these annotators"
         "\nceiling   what the annotators' own most frequent label would score"
-        "\nFleiss    how far annotators agree with each other; it never sees a label,"
-        "\n          so it is the same for both labelers"
+        "\nFleiss    how far annotators agree with each other on the same items; it never"
+        "\n          sees a label, so it cannot tell one labeler from the other"
     )
     click.echo("\nNotes\n" + note_lines(kappas))

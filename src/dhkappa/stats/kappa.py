@@ -11,7 +11,7 @@ from typing import Any
 from dhkappa.data.labels import Label
 from dhkappa.data.tally import Tally
 from dhkappa.errors import counted
-from dhkappa.stats.notes import Note, find_notes
+from dhkappa.stats.notes import Note, notes_on_labels, notes_on_value, notes_on_votes
 from dhkappa.stats.sums import Dropped, Sums, sums
 
 
@@ -63,40 +63,43 @@ class Parts:
         return f"Parts({', '.join(f'{letter}={float(getattr(self, letter)):.4f}' for letter in letters)})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kappa:
     """A kappa with all that is needed to read it.
 
-    ``float(kappa)`` is ``value``. Where kappa is undefined, ``value`` is NaN, ``exact`` is None and
-    ``reason`` says why.
+    ``float(kappa)`` is ``value``, and ``f"{kappa:.3f}"`` formats it. Where kappa is undefined, ``value`` is NaN,
+    ``exact`` is None and ``reason`` says why.
+
+    Attributes
+    ----------
+    metric : ``"dh"`` or ``"fleiss"``
+    value : kappa, the exact rational correctly rounded
+    exact : kappa as a fraction
+    parts : C, L, R, S, C_E, C_F, D, E as fractions; None where no item is eligible
+    floor : what labels dealt out at random would score, on average, with these annotators
+    ceiling : what the panel's own plurality labels score; optimistic, as the same votes judge them
+    fleiss : how far the panel agrees with itself, on the same items
+    n_items : eligible items, with two votes or more and (but for Fleiss' kappa) a suggested label
+    n_votes : votes on them
+    dropped : items that were not eligible, by reason
+    notes : conditions that change what kappa means, each with a code and a sentence
+    reason : why kappa is undefined; None where it is defined
+    tally : the counts that it was computed from
     """
 
     metric: str
-    """``"dh"`` or ``"fleiss"``."""
     value: float
-    """Kappa: the exact rational, correctly rounded."""
     exact: Fraction | None
-    """Kappa as a fraction."""
     parts: Parts | None
-    """C, L, R, S, C_E, C_F, D, E; None where no item is eligible."""
     floor: float
-    """What labels dealt out at random would score, on average, with these annotators."""
     ceiling: float
-    """What the panel's own plurality labels score; optimistic, as the same votes judge them."""
     fleiss: float
-    """How far the panel agrees with itself, on the same items."""
     n_items: int
-    """Eligible items: two votes or more, and a suggested label."""
     n_votes: int
-    """Votes on them."""
     dropped: Dropped
-    """Items that were not eligible, by reason."""
     notes: tuple[Note, ...]
-    """What a reader should know: conditions that change what kappa means."""
     reason: str | None
-    """Why kappa is undefined; None where it is defined."""
     tally: Tally
-    """The counts that it was computed from."""
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -143,7 +146,7 @@ class Kappa:
         return f"<table>{cells}</table>" + (f"<ul>{notes}</ul>" if notes else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON: NaN is None, a fraction its text, shares [category, share]."""
+        """Return plain values, ready for JSON: NaN is None, ``exact`` its text, C and L lists of [category, share]."""
         parts = self.parts
         return {
             "metric": self.metric,
@@ -175,7 +178,7 @@ def dh_kappa_of(tally: Tally) -> Kappa:
     """Return the DiPietro-Hazari kappa of a tally."""
     total = sums(tally)
     if total.n == 0:
-        return _undefined("dh", tally, total, _why_none(total))
+        return _undefined("dh", tally, total)
     n, pair_unit = total.n, total.n * total.pair_unit
     agreeing = Fraction(sum(total.pairs), pair_unit)
     same = _chance_same(total)  # sum_j C_j^2
@@ -209,10 +212,14 @@ def dh_kappa_of(tally: Tally) -> Kappa:
         n_items=n,
         n_votes=total.n_votes,
         dropped=total.dropped,
-        notes=find_notes(total, tally.categories, parts.D, exact, floor, fleiss),
+        notes=(
+            *notes_on_votes(total, tally.categories),
+            *notes_on_labels(total, tally.categories),
+            *notes_on_value(parts.R, parts.S, exact, floor, fleiss),
+        ),
         reason=None
         if exact is not None
-        else "kappa is undefined: every vote and every suggested label is the same category, so agreement is certain.",
+        else "every vote and every suggested label is the same category, so agreement is certain.",
         tally=tally.copy(),
     )
 
@@ -221,7 +228,7 @@ def fleiss_kappa_of(tally: Tally) -> Kappa:
     """Return Fleiss' kappa of a tally: the panel among itself, whatever the suggested labels."""
     total = sums(tally, labeled=False)
     if total.n == 0:
-        return _undefined("fleiss", tally, total, _why_none(total))
+        return _undefined("fleiss", tally, total)
     parts = Parts(
         R=Fraction(sum(total.pairs), total.n * total.pair_unit),  # eq. 2
         S=Fraction(0),
@@ -242,10 +249,8 @@ def fleiss_kappa_of(tally: Tally) -> Kappa:
         n_items=total.n,
         n_votes=total.n_votes,
         dropped=total.dropped,
-        notes=find_notes(total, tally.categories),
-        reason=None
-        if exact is not None
-        else "Fleiss' kappa is undefined: every vote is the same category, so agreement is certain.",
+        notes=tuple(notes_on_votes(total, tally.categories)),
+        reason=None if exact is not None else "every vote is the same category, so agreement is certain.",
         tally=tally.copy(),
     )
 
@@ -273,32 +278,18 @@ def _rounded(exact: Fraction | None) -> float:
     return math.nan if exact is None else float(exact)
 
 
-def _undefined(metric: str, tally: Tally, total: Sums, reason: str) -> Kappa:
-    nan = math.nan
-    return Kappa(
-        metric,
-        nan,
-        None,
-        None,
-        nan,
-        nan,
-        nan,
-        0,
-        0,
-        total.dropped,
-        find_notes(total, ()),
-        reason,
-        tally.copy(),
-    )
+def _undefined(metric: str, tally: Tally, total: Sums) -> Kappa:
+    nan, notes = math.nan, tuple(notes_on_votes(total, tally.categories))
+    reason = _why_none(total.dropped)
+    return Kappa(metric, nan, None, None, nan, nan, nan, 0, 0, total.dropped, notes, reason, tally.copy())
 
 
-def _why_none(total: Sums) -> str:
+def _why_none(lost: Dropped) -> str:
     """Say why no item is eligible."""
-    if total.dropped.total == 0:
-        return "kappa is undefined: the data hold no items."
-    lost = total.dropped
+    if lost.total == 0:
+        return "the data hold no items."
     needs = "two votes" + (" and a suggested label" if lost.no_label else "")
-    return f"kappa is undefined: no item has {needs} ({counted(lost.total, 'item')}: {lost.why()})."
+    return f"no item has {needs} ({counted(lost.total, 'item')}: {lost.why()})."
 
 
 def _digits(value: float) -> str:
