@@ -191,9 +191,9 @@ class TestTallyFiles:
         ("old", "new", "words"),
         [
             ('"dhkappa-tally"', '"other"', "is not a tally"),
-            ('"version": 1', '"version": 2', "version 2; this dhkappa reads up to 1"),
+            ('"version": 1', '"version": 2', "version 2; this dhkappa reads version 1"),
             ('"version": 1', '"version": "x"', "version 'x'"),
-            ('"items": 3', '"items": 4', "add up to 3 items and 6 votes, but it says 4 and 6"),
+            ('"items": 3', '"items": 4', "add up to 3 items and 6 votes, but it says 4, 6"),
             ('["a", 2]', '["a", 1]', "damaged"),
             ('["a", 2]', '["a", -2]', "damaged"),
             ('["a", 2]', '["a", 2.0]', "damaged"),
@@ -204,7 +204,14 @@ class TestTallyFiles:
             ('"suggested": "a"', '"suggest": "a"', "'suggested' is absent"),
             ('"categories": ["a", "b"]', '"categories": ["a", "a"]', "damaged"),
             ('"categories": ["a", "b"]', '"categories": 1', "damaged"),
-            ('"declared": false,', "", "'declared' is absent"),
+            ('"declared": [],', "", "'declared' is absent"),
+            ('"declared": []', '"declared": [["a", "z"]]', "declared holds 'z'"),
+            ('"declared": []', '"declared": false', "'declared' is not a list"),
+            ('"missing": []', '"missing": ["a"]', "'a' is a category and missing"),
+            ('"version": 1', '"version": true', "version True"),
+            ('"items": 3', '"items": 3.0', "but it says 3.0, 6"),
+            ('["a", 2]', '["a", 2147483648]', "not a whole number from 1 to 2,147,483,647"),
+            ('"items": 1}', '"items": 4611686018427387904}', "not a whole number"),
         ],
     )
     def test_damage_is_found(self, tmp_path: Path, old: str, new: str, words: str) -> None:

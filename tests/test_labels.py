@@ -181,7 +181,7 @@ def test_union_sorts_any_labels_whatever_their_order(labels: list[Any]) -> None:
     assert set(unite(labels)) == set(labels)
 
 
-def test_declared_order_decides_ties() -> None:
+def test_declared_categories_are_there_without_votes() -> None:
     votes = [["low", "high"], ["low", "low"], ["high", "high"]]
     first = dh_kappa(votes, ["low", "low", "high"], categories=["low", "mid", "high"])
     assert first.categories == ("low", "mid", "high")

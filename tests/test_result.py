@@ -99,13 +99,23 @@ def test_each_note_has_its_condition(code: str, votes: Any, suggested: Any, word
 
 def test_notes_stop_at_their_limits() -> None:
     thirty = dh_kappa([A, B, C] * 10, ["a", "b", "c"] * 10)
-    assert codes(thirty) == {"perfect", "floor-not-zero", "few-imperfect-items"}
+    assert codes(thirty) == {"perfect", "floor-not-zero"}
     ten_wrong = dh_kappa([A, B, C] * 20 + [["a", "b"]] * 10, ["a", "b", "c"] * 20 + ["c"] * 10)
     assert codes(ten_wrong) == {"floor-not-zero"}
     assert "few-imperfect-items" in codes(dh_kappa([A, B, C] * 20 + [["a", "b"]] * 9, ["a", "b", "c"] * 20 + ["c"] * 9))
     assert "two-categories" in codes(dh_kappa([A, B], ["a", "b"], categories=["a", "b", "c"]))
     assert "two-categories" not in codes(dh_kappa([A, B], ["a", "c"]))
     assert "low-agreement" not in codes(dh_kappa([A, B], ["a", "c"]))
+
+
+def test_agreement_must_differ_by_enough_and_surely() -> None:
+    def noted(pairs: list[list[str]], triples: list[list[str]]) -> bool:
+        return "votes-follow-agreement" in codes(fleiss_kappa(pairs + triples))
+
+    split, halved = ["a", "b"], ["a", "a", "b"]
+    assert noted([A] * 450 + [split] * 550, [halved] * 1000)  # .117 apart, 7.4 standard errors
+    assert not noted([A] * 45 + [split] * 55, [halved] * 100)  # .117 apart, 2.3 standard errors
+    assert not noted([A] * 4200 + [split] * 5800, [halved] * 10_000)  # .087 apart, 17 standard errors
 
 
 def test_fleiss_notes_are_of_votes_only() -> None:

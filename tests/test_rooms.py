@@ -15,6 +15,7 @@ WALK = [
     "data.patterns",
     "data.arrays",
     "data.votes",
+    "data.saved",
     "data.tally",
     "stats.sums",
     "stats.notes",

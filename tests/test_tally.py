@@ -118,7 +118,7 @@ def test_a_file_is_readable_json(tmp_path: Path) -> None:
         "format": "dhkappa-tally",
         "version": 1,
         "categories": ["a", "b", "\u2603"],
-        "declared": False,
+        "declared": [],
         "missing": ["NA"],
         "items": 4,
         "votes": 6,

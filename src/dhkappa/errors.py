@@ -13,10 +13,17 @@ class DataError(ValueError):
 
 def shown(values: Iterable[Any], limit: int = 5) -> str:
     """Write some of the values, and that there are more."""
-    first = [repr(value) for value in islice(values, limit + 1)]
+    first = [_repr(value) for value in islice(values, limit + 1)]
     if len(first) > limit:
         first[limit:] = ["..."]
     return ", ".join(text if len(text) <= 60 else text[:57] + "..." for text in first)
+
+
+def _repr(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:  # whatever a stranger's class does, the message must come through
+        return f"a {type(value).__name__} that cannot be shown"
 
 
 def counted(number: int, noun: str) -> str:

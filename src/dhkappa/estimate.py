@@ -90,8 +90,8 @@ def fleiss_kappa(
 
 def _alone(data: Tally, suggested: Any, counts: Any, categories: Any, missing: Any) -> Tally:
     """Refuse arguments that a tally already holds."""
-    given = {"suggested": suggested, "counts": counts, "categories": categories, "missing": missing or None}
-    extra = [name for name, value in given.items() if value is not None]
+    given = (("suggested", suggested, None), ("counts", counts, None), ("categories", categories, None))
+    extra = [name for name, value, absent in (*given, ("missing", missing, ())) if value is not absent]
     if extra:
         raise DataError(f"a Tally is given, which holds votes and labels already: leave out {' and '.join(extra)}.")
     return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -10,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.labels import Encoded, Integers, Label, declare, encode, no_lookalikes
+from dhkappa.data.patterns import MOST_VOTES
 from dhkappa.errors import DataError, counted, shown
-
-_MOST_VOTES = 2**31 - 1  # on one item: its pairs then fit 64 bits
 
 
 def rows_of(votes: Any) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -27,7 +27,7 @@ def rows_of(votes: Any) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArra
                 "One list of votes for each item, please."
             )
         votes = array.tolist()
-    rows = [row.tolist() if isinstance(row, np.ndarray) and row.ndim == 1 else row for row in votes]
+    rows = [list(row) if isinstance(row, np.ndarray) and row.ndim == 1 else row for row in votes]
     for index, row in enumerate(rows):
         if not isinstance(row, (list, tuple)):
             raise DataError(
@@ -43,7 +43,7 @@ def rows_of(votes: Any) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArra
 def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
     """Read anything that numpy takes as an array of more than one value, without changing its labels."""
     if isinstance(values, np.ndarray):
-        return values
+        return values if hasattr(values, "mask") else np.asarray(values)
     if isinstance(values, (list, tuple)):
         return _flat_array(list(values))
     if hasattr(values, "__array__"):
@@ -93,55 +93,74 @@ def encode_suggested(suggested: Any, shape: tuple[int, ...], beside: str, missin
 
 def matrix_of(counts: Any) -> Integers:
     """Check a matrix of counts: 2-D, whole, not negative."""
-    try:
-        matrix = np.asarray(counts)
-    except ValueError:
-        raise DataError("counts must be 2-D, items by categories: got lists of different lengths.") from None
+    matrix = _grid(counts, "counts")
     if matrix.ndim == 1 and matrix.size == 0:
         matrix = matrix.reshape(0, 0)
     if matrix.ndim != 2:
         raise DataError(f"counts must be 2-D, items by categories: got {matrix.ndim}-D with shape {matrix.shape}.")
     matrix = _whole(matrix, "counts")
     totals = matrix.sum(axis=1, dtype=np.int64)
-    if totals.max(initial=0) > _MOST_VOTES:
+    if totals.max(initial=0) > MOST_VOTES:
         row = int(totals.argmax())
         raise DataError(
-            f"counts may hold {_MOST_VOTES:,} votes on one item at the most: item {row} has {totals[row]:,}."
+            f"counts may hold {MOST_VOTES:,} votes on one item at the most: item {row} has {totals[row]:,}."
         )
     return matrix
+
+
+def _grid(values: Any, name: str) -> npt.NDArray[Any]:
+    """Make an array of nested lists or of anything that numpy reads."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError(f"{name} must be 2-D, items by categories: got lists of different lengths.") from None
+    if hasattr(values, "mask") and np.ma.is_masked(values):
+        raise DataError(f"{name} has masked cells: write 0 where there are no votes.")
+    return array
 
 
 def _whole(matrix: npt.NDArray[Any], name: str) -> Integers:
     """Return integers, refusing what is not a count."""
     if matrix.dtype.kind == "b":
-        return matrix.view(np.uint8)
+        return matrix.astype(np.uint8)
+    if matrix.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in matrix.flat):
+        matrix = np.array([[min(value, 2.0**60) for value in row] for row in matrix], np.float64).reshape(matrix.shape)
     if matrix.dtype.kind not in "iuf":
-        try:
-            matrix = matrix.astype(np.float64)
-        except (TypeError, ValueError):
-            raise DataError(f"{name} must hold numbers of votes: got values of type {matrix.dtype}.") from None
-    fine = (matrix >= 0) & (matrix <= _MOST_VOTES)
+        raise DataError(f"{name} must hold numbers of votes: got values of type {matrix.dtype}.")
+    if matrix.dtype.kind == "f":
+        matrix = matrix.astype(np.float64)
+    fine = (matrix >= 0) & (matrix <= MOST_VOTES)
     if matrix.dtype.kind == "f":
         fine &= matrix == np.floor(matrix)
     if not fine.all():
         row, column = (int(index[0]) for index in np.nonzero(~fine))
         value = matrix[row, column]
         wrong = "missing" if value != value else "negative" if value < 0 else "fractional"
-        wrong = "too large" if value > _MOST_VOTES else wrong
+        wrong = "too large" if value > MOST_VOTES else wrong
         raise DataError(
             f"{name} must be whole numbers, 0 or more: item {row}, column {column} is {value} ({wrong})."
             + (" Write 0 where there are no votes." if wrong == "missing" else "")
         )
-    return matrix.astype(np.int64) if matrix.dtype.kind == "f" else matrix
+    # uint64 goes too: numpy adds it to int64 as floats.
+    return matrix.astype(np.int64, copy=False) if matrix.dtype.kind == "f" or matrix.dtype.itemsize == 8 else matrix
+
+
+def is_matrix(values: Any) -> bool:
+    """Tell a matrix, or a list of lists, from a list of labels."""
+    if isinstance(values, (list, tuple)):
+        return bool(values) and all(isinstance(row, (list, tuple, np.ndarray)) for row in values)
+    return getattr(values, "ndim", 1) == 2
 
 
 def one_hot_codes(suggested: Any, shape: tuple[int, ...]) -> Integers:
     """Read the paper's matrix B: exactly one 1 in each row, under the suggested category."""
-    hot = np.asarray(suggested)
+    hot = _grid(suggested, "suggested")
     if hot.shape != shape:
         raise DataError(
             f"suggested is 2-D, a one-hot matrix, so it must have the shape of counts {shape}: got {hot.shape}."
         )
+    if not len(hot):
+        return np.zeros(0, np.int32)
     hot = _whole(hot, "suggested")
     ones = hot.sum(axis=1, dtype=np.int64)
     wrong = np.flatnonzero((ones != 1) | (hot.max(axis=1, initial=0) > 1))

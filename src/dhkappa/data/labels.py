@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -28,6 +28,8 @@ RULE = "a label is a string, an integer, a boolean or an enum member"
 
 _DENSE = 64  # up to this many different integers in a row, gaps between them cost nothing
 _WIDE = 1 << 16
+_EXACT_FLOAT = 2**53
+_MOST_BITS = 10_000  # of an integer label; beyond, Python refuses to write it down
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,31 @@ class Encoded:
     def occurring(self, digits: Integers) -> list[Label]:
         """Return the labels that some of these digits stand for, in order."""
         seen = np.zeros(len(self.labels), np.bool_)
-        seen[digits] = True
+        for first in range(0, digits.size, _WIDE):
+            seen[digits[first : first + _WIDE]] = True
+            if seen.all():
+                break
         found = (self.labels[digit] for digit in np.flatnonzero(seen).tolist())
         return [label for label in found if label is not None]
 
 
-def encode(values: npt.NDArray[Any], name: str, missing: Collection[Label] = ()) -> Encoded:
-    """Turn an array of labels, of any shape and type, into digits."""
+def encode(
+    values: npt.NDArray[Any],
+    name: str,
+    missing: Collection[Label] = (),
+    item_of: Callable[[int], int] | None = None,
+) -> Encoded:
+    """Turn an array of labels, of any shape and type, into digits.
+
+    ``item_of`` tells the item of a flat index, for messages, where it is not the first index.
+    """
+    kind = values.dtype.kind
+    if kind not in "biufOUT":
+        raise DataError(f"{name} holds values of type {values.dtype}: {RULE}.")
     if hasattr(values, "mask"):  # a masked array; to name its type would import numpy.ma, for everybody
         masked = np.ma.getmaskarray(values)
-        values = np.ma.getdata(values).astype(object)
+        values, kind = np.ma.getdata(values).astype(object), "O"
         values[masked] = None
-    kind = values.dtype.kind
     if values.size == 0:
         encoded = Encoded(np.zeros(values.shape, np.uint8), 0, ())
     elif kind == "b":
@@ -72,10 +87,8 @@ def encode(values: npt.NDArray[Any], name: str, missing: Collection[Label] = ())
         encoded = _encode_integers(values)
     elif kind == "f":
         encoded = _encode_floats(values, name)
-    elif kind in "OUT":
-        encoded = _encode_objects(values, name)
     else:
-        raise DataError(f"{name} holds values of type {values.dtype}: {RULE}.")
+        encoded = _encode_objects(values, name, item_of)
     if missing:
         labels = tuple(None if label in missing else label for label in encoded.labels)
         encoded = Encoded(encoded.values, encoded.low, labels)
@@ -119,8 +132,11 @@ def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
     wrong = present[~(np.isfinite(present) & (present == np.rint(present)))]
     if wrong.size:
         raise DataError(f"{name} holds {wrong[0]}: {RULE}, not a fractional number; write such labels as text.")
-    if float(np.abs(present).max()) >= 2**62:
-        return _encode_objects(values, name)
+    if float(np.abs(present).max()) >= _EXACT_FLOAT:
+        raise DataError(
+            f"{name} holds {np.abs(present).max()} as a floating-point number, which cannot tell such integers apart: "
+            "pass integers or text."
+        )
     below = int(present.min()) - 1
     whole = np.full(values.shape, below)
     whole[~absent] = present.astype(np.int64)
@@ -144,20 +160,20 @@ class _Digits(dict[Any, int]):
         return digit
 
 
-def _encode_objects(values: npt.NDArray[Any], name: str) -> Encoded:
+def _encode_objects(values: npt.NDArray[Any], name: str, item_of: Callable[[int], int] | None) -> Encoded:
     """Code text and mixed objects one by one."""
     flat = values.ravel().tolist()
     kinds = set(map(type, flat))
-    for kind in kinds:
-        if not _may_be_label(kind):
-            where = next(index for index, value in enumerate(flat) if type(value) is kind)
-            item = np.unravel_index(where, values.shape)[0]
-            raise DataError(f"{name} holds {shown([flat[where]])} (type {kind.__name__}) at item {item}: {RULE}.")
     table = _Digits()
     try:
+        odd = kinds - _PLAIN
+        if odd:  # looked at one by one: their own idea of equality does not count
+            flat = [plain(value) if type(value) in odd else value for value in flat]
         digits = np.fromiter(map(table.__getitem__, flat), np.int32, len(flat))
-    except NotALabelError as wrong:
-        raise DataError(f"{name} holds {wrong}: {RULE}.") from None
+    except NotALabelError as error:
+        where = next(index for index, value in enumerate(values.ravel().tolist()) if value is error.value)
+        item = item_of(where) if item_of else int(np.unravel_index(where, values.shape)[0])
+        raise DataError(f"{name} holds {error} at item {item}: {RULE}.") from None
     labels: list[Label] = list(table.labels)
     if any(_is_number(kind) for kind in kinds):
         labels = _booleans_as_integers(labels)
@@ -170,36 +186,43 @@ def _encode_objects(values: npt.NDArray[Any], name: str) -> Encoded:
 class NotALabelError(Exception):
     """A value that is no label; its text shows the value."""
 
+    def __init__(self, value: Any) -> None:
+        super().__init__(f"{shown([value])} (type {type(value).__name__})")
+        self.value = value
+
+
+_PLAIN = {str, int, bool, float, type(None)}
+
 
 def _is_number(kind: type) -> bool:
-    return issubclass(kind, (int, float, np.integer, np.floating)) and not issubclass(kind, (bool, Enum))
-
-
-def _may_be_label(kind: type) -> bool:
-    known = (str, int, float, Enum, type(None), np.bool_, np.integer, np.floating, np.datetime64)
-    return issubclass(kind, known) or kind.__name__ in ("NAType", "NaTType")
+    return issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool
 
 
 def plain(value: Any) -> Label | None:
     """Return the label that a value stands for: plain text, an integer or a boolean; None if missing."""
-    if isinstance(value, Enum) and not isinstance(value, (str, int)):
-        value = value.name
-    elif isinstance(value, np.generic):
-        value = value.item()
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if isinstance(value, bool):
-        return value
+    if isinstance(value, Enum) and not isinstance(value, (str, int)):
+        if not isinstance(value.name, str):
+            raise NotALabelError(value)
+        return value.name
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
     if isinstance(value, str):
         return str.__str__(value) or None
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        if math.isnan(value):
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        if np.isnat(value):
             return None
-        if value.is_integer():
-            return int(value)
-    raise NotALabelError(shown([value]))
+        raise NotALabelError(value)
+    if isinstance(value, (int, np.integer)) and int(value).bit_length() <= _MOST_BITS:
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if math.isnan(number):
+            return None
+        if number.is_integer() and abs(number) < _EXACT_FLOAT:
+            return int(number)
+    raise NotALabelError(value)
 
 
 def natural(label: Label) -> tuple[Any, ...]:
@@ -221,7 +244,9 @@ def _booleans_as_integers(labels: Iterable[Label]) -> list[Label]:
 def declare(categories: Iterable[Any]) -> tuple[Label, ...]:
     """Check declared categories: labels, in the order given, none missing and none twice."""
     if isinstance(categories, (str, bytes)):
-        raise DataError(f"categories must be a list of labels, not the one string {categories!r}.")
+        raise DataError(f"categories must be a list of labels, not the one string {shown([categories])}.")
+    if isinstance(categories, (set, frozenset)):
+        raise DataError("categories must be a list of labels: a set has no order.")
     try:
         given = list(categories)
     except TypeError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy.typing as npt
 from dhkappa.data.labels import Integers
 
 _MOST_SEEDS = 64
+MOST_ITEMS = 2**62
+MOST_VOTES = 2**31 - 1  # on one item: its pairs then fit 64 bits
 BLOCK = 1 << 16  # rows worked on at once, so that temporaries stay in cache
 
 
@@ -42,6 +44,10 @@ class Patterns:
         upto = np.zeros(self.code.size + 1, np.int64)
         np.cumsum(self.votes, out=upto[1:])
         return upto[self.start[1:]] - upto[self.start[:-1]]
+
+    def n_votes(self) -> int:
+        """Return the number of votes on all items."""
+        return sum(map(int.__mul__, self.items.tolist(), self.vote_totals().tolist()))
 
     def blocks(self, rows: int = BLOCK) -> Iterator[Patterns]:
         """Yield the table a block of rows at a time, without copying."""
@@ -118,6 +124,16 @@ def stack(tables: Sequence[Patterns]) -> Patterns:
     )
 
 
+def merge(tables: Iterable[Patterns]) -> Patterns:
+    """Merge tables of the same categories as they come, whenever as many new rows as old have gathered."""
+    gathered = [EMPTY]
+    for table in tables:
+        gathered.append(table)
+        if sum(map(len, gathered[1:])) > max(len(gathered[0]), 8 * BLOCK):
+            gathered = [stack(gathered).merged()]
+    return stack(gathered).merged()
+
+
 def from_votes(
     digits: Integers,
     start: npt.NDArray[np.int64],
@@ -137,9 +153,10 @@ def from_votes(
     code = digits[first]
     if absent.any():
         keep = ~absent[code]
-        first, votes, code = first[keep], votes[keep], code[keep]
+        fresh[first[~keep]] = False
+        votes, code = votes[keep], code[keep]
     votes = votes.astype(np.min_scalar_type(int(votes.max(initial=0))))
-    return Patterns(suggested, np.searchsorted(first, start), code, votes, items.astype(np.int64, copy=False))
+    return Patterns(suggested, _ends(fresh)[start], code, votes, items.astype(np.int64, copy=False))
 
 
 def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patterns:
@@ -152,7 +169,7 @@ def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patte
     return Patterns(suggested, start, code, votes, items.astype(np.int64, copy=False))
 
 
-def _ends(length: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _ends(length: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return where rows of these lengths start, and where the last one ends."""
     start = np.zeros(length.size + 1, np.int64)
     np.cumsum(length, out=start[1:])

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from dhkappa.data.labels import Label, NotALabelError, check_declared, declare, plain, unite
-from dhkappa.data.patterns import BLOCK, EMPTY, Patterns, stack
-from dhkappa.data.votes import Table, count_matrix, count_votes
+from dhkappa.data.labels import Label, NotALabelError, declare, plain, unite
+from dhkappa.data.patterns import BLOCK, EMPTY, MOST_ITEMS, Patterns, stack
+from dhkappa.data.saved import Saved, read, write
+from dhkappa.data.votes import Counted, count_matrix, count_votes
 from dhkappa.errors import DataError, counted, shown
 
-_FORMAT = "dhkappa-tally"
-_VERSION = 1
-_MOST_ITEMS = 2**62
 _MOST_TABLES = 64
 
 
@@ -25,7 +21,8 @@ class Tally:
     """Exact integer counts of votes and suggested labels, that can be added, saved and loaded.
 
     A tally keeps each different pattern (suggested label, votes by category) with the number of items that
-    share it. Its size depends on how many patterns there are, not on how many items.
+    share it. Its size depends on how many patterns there are, not on how many items. Update it from one thread
+    at a time; threads and machines keep a tally each, and add them.
 
     Parameters
     ----------
@@ -45,13 +42,18 @@ class Tally:
     Tally(3 items, 7 votes, 3 categories, 3 patterns)
     """
 
-    __slots__ = ("_categories", "_declared", "_missing", "_tables")
+    __slots__ = ("_categories", "_missing", "_orders", "_tables")
 
     def __init__(self, categories: Iterable[Any] | None = None, *, missing: Iterable[Any] = ()) -> None:
-        self._declared = categories is not None
         self._categories = () if categories is None else declare(categories)
+        self._orders = frozenset() if categories is None else frozenset([self._categories])
         self._missing = _missing_labels(missing)
-        self._tables: list[Table] = []
+        self._tables: list[Counted] = []
+        if categories is not None and not self._categories:
+            raise DataError("categories is empty: declare a category at least, or leave it out.")
+        both = [label for label in self._categories if label in self._missing]
+        if both:
+            raise DataError(f"categories and missing both name {shown(both)}: it can be only one of them.")
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -61,25 +63,24 @@ class Tally:
     @property
     def declared(self) -> bool:
         """Whether the categories, and so their order, were declared."""
-        return self._declared
+        return self._orders == {self._categories}
 
     @property
     def patterns(self) -> Patterns:
         """The patterns, each once, in codes of ``categories``."""
-        if len(self._tables) != 1 or self._tables[0][0] != self._categories:
-            self._tables = [(self._categories, self._joined())]
-        return self._tables[0][1]
+        if len(self._tables) != 1 or self._tables[0].categories != self._categories:
+            self._tables = [Counted(self._categories, self._joined())]
+        return self._tables[0].patterns
 
     @property
     def n_items(self) -> int:
         """The number of items, eligible or not."""
-        return sum(int(patterns.items.sum()) for _, patterns in self._tables)
+        return sum(int(table.patterns.items.sum()) for table in self._tables)
 
     @property
     def n_votes(self) -> int:
         """The number of votes on them."""
-        patterns = self.patterns
-        return sum(map(int.__mul__, patterns.items.tolist(), patterns.vote_totals().tolist()))
+        return sum(table.patterns.n_votes() for table in self._tables)
 
     def __len__(self) -> int:
         return len(self.patterns)
@@ -107,7 +108,7 @@ class Tally:
     def copy(self) -> Tally:
         """Return a tally that later updates of this one do not touch."""
         twin = Tally()
-        twin._categories, twin._declared, twin._missing = self._categories, self._declared, self._missing
+        twin._categories, twin._orders, twin._missing = self._categories, self._orders, self._missing
         twin._tables = list(self._tables)
         return twin
 
@@ -125,12 +126,12 @@ class Tally:
         """
         if (votes is None) == (counts is None):
             raise DataError("pass either votes or counts=, one of the two.")
-        declared = self._categories if self._declared else None
+        declared = self._categories if self.declared else None
         if votes is not None:
             table = count_votes(votes, suggested, declared, self._missing)
         else:
             table = count_matrix(counts, suggested, declared, self._missing)
-        categories = unite(self._categories, table[0]) if self._categories else table[0]
+        categories = unite(self._categories, table.categories) if self._categories else table.categories
         self._add([table], categories if declared is None else declared)
 
     def __radd__(self, other: int) -> Tally:
@@ -152,101 +153,42 @@ class Tally:
                 )
         total = self.copy()
         total._missing = self._missing | other._missing
-        total._declared, categories = _joint_categories(self, other)
-        total._add(other._tables, categories)
+        total._orders = self._orders | other._orders
+        total._add(other._tables, _settle(total._orders, unite(self._categories, other._categories)))
         return total
 
-    def _add(self, tables: Sequence[Table], categories: tuple[Label, ...]) -> None:
+    def _add(self, tables: Sequence[Counted], categories: tuple[Label, ...]) -> None:
         """Put tables beside those here; merge when as many new rows as old have gathered."""
-        if self.n_items + sum(int(patterns.items.sum()) for _, patterns in tables) > _MOST_ITEMS:
-            raise DataError(f"a tally holds {_MOST_ITEMS:,} items at the most.")
+        if self.n_items + sum(int(table.patterns.items.sum()) for table in tables) > MOST_ITEMS:
+            raise DataError(f"a tally holds {MOST_ITEMS:,} items at the most.")
         self._tables = [*self._tables, *tables]
         self._categories = categories
-        fresh = sum(len(patterns) for _, patterns in self._tables[1:])
-        if fresh > max(len(self._tables[0][1]), BLOCK) or len(self._tables) > _MOST_TABLES:
-            self._tables = [(categories, self._joined())]
+        fresh = sum(len(table.patterns) for table in self._tables[1:])
+        if fresh > max(len(self._tables[0].patterns), BLOCK) or len(self._tables) > _MOST_TABLES:
+            self._tables = [Counted(categories, self._joined())]
 
     def _joined(self) -> Patterns:
         """Return all tables as one, in the codes of the categories as they are now."""
         place = {label: code for code, label in enumerate(self._categories)}
         tables = []
-        for categories, patterns in self._tables:
-            codes = np.array([place[label] for label in categories], np.int64)
-            tables.append(patterns if categories == self._categories else patterns.recode(codes, codes))
+        for table in self._tables:
+            codes = np.array([place[label] for label in table.categories], np.int64)
+            same = table.categories == self._categories
+            tables.append(table.patterns if same else table.patterns.recode(codes, codes))
         return stack(tables).merged() if tables else EMPTY
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tally to a JSON file: whole, or not at all."""
-        target = Path(path)
-        lines = [
-            f'"format": {json.dumps(_FORMAT)}',
-            f'"version": {_VERSION}',
-            f'"categories": {json.dumps(self._categories)}',
-            f'"declared": {json.dumps(self._declared)}',
-            f'"missing": {json.dumps(sorted(self._missing, key=str))}',
-            f'"items": {self.n_items}',
-            f'"votes": {self.n_votes}',
-            '"patterns": [\n' + ",\n".join(self._pattern_lines()) + "\n]",
-        ]
-        draft = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            draft.write_text("{" + ",\n".join(lines) + "}\n", encoding="ascii")
-            os.replace(draft, target)
-        except OSError as error:
-            raise DataError(f"cannot write the tally {str(path)!r}: {error.strerror or error}.") from error
-        finally:
-            draft.unlink(missing_ok=True)
-
-    def _pattern_lines(self) -> list[str]:
-        """Return each pattern as a line of JSON, in an order that a person can follow."""
-        patterns, names = self.patterns, self._categories
-        start, code, votes = patterns.start.tolist(), patterns.code.tolist(), patterns.votes.tolist()
-        rows = [
-            (suggested, list(zip(code[first:end], votes[first:end], strict=True)), items)
-            for suggested, first, end, items in zip(
-                patterns.suggested.tolist(), start[:-1], start[1:], patterns.items.tolist(), strict=True
-            )
-        ]
-        return [
-            json.dumps(
-                {
-                    "suggested": None if suggested < 0 else names[suggested],
-                    "votes": [[names[category], number] for category, number in counts],
-                    "items": items,
-                }
-            )
-            for suggested, counts, items in sorted(rows)
-        ]
+        write(path, Saved(self._categories, self._orders, self._missing, self.patterns))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a tally that ``save`` wrote."""
-        try:
-            written = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise DataError(f"cannot read the tally {str(path)!r}: {error.strerror or error}.") from error
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{str(path)!r} is not a whole tally file, damaged or cut short: {error}.") from None
-        if not isinstance(written, dict) or written.get("format") != _FORMAT:
-            raise DataError(f"{str(path)!r} is not a tally: it has no {_FORMAT!r} mark. Write one with Tally.save.")
-        version = written.get("version")
-        if not isinstance(version, int) or version > _VERSION:
-            raise DataError(
-                f"{str(path)!r} is a tally of version {version!r}; this dhkappa reads up to {_VERSION}. Update dhkappa."
-            )
-        try:
-            tally = cls(written["categories"], missing=written["missing"])
-            tally._declared = bool(written["declared"])
-            tally._tables = [(tally._categories, _read_patterns(written["patterns"], tally._categories))]
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            what = f"{error.args[0]!r} is absent" if isinstance(error, KeyError) else str(error)
-            raise DataError(f"{str(path)!r} is a damaged tally: {what}") from None
-        if (tally.n_items, tally.n_votes) != (written.get("items"), written.get("votes")):
-            raise DataError(
-                f"{str(path)!r} is a damaged tally: its patterns add up to {tally.n_items:,} items and "
-                f"{tally.n_votes:,} votes, but it says {written.get('items')} and {written.get('votes')}."
-            )
-        return tally
+        held = read(path)
+        result = cls(missing=held.missing)
+        result._orders, result._categories = held.orders, _settle(held.orders, unite(held.categories))
+        result._tables = [Counted(held.categories, held.patterns)]
+        return result
 
 
 def tally(
@@ -273,7 +215,7 @@ def tally(
 
 def _missing_labels(missing: Iterable[Any]) -> frozenset[Label]:
     """Check the labels to read as missing."""
-    if isinstance(missing, str):
+    if isinstance(missing, (str, bytes)):
         missing = (missing,)
     try:
         labels = [plain(value) for value in missing]
@@ -282,45 +224,11 @@ def _missing_labels(missing: Iterable[Any]) -> frozenset[Label]:
     return frozenset(label for label in labels if label is not None)
 
 
-def _joint_categories(one: Tally, other: Tally) -> tuple[bool, tuple[Label, ...]]:
-    """Return whether the sum's categories are declared, and the categories.
-
-    A declared order holds for the sum where it has every category of both; else the union is sorted.
-    """
-    union = unite(one.categories, other.categories)
-    orders = {tally.categories for tally in (one, other) if tally.declared}
-    if len(orders) == 1 and set(*orders) == set(union):
-        return True, orders.pop()
-    return False, union
-
-
-def _read_patterns(rows: list[dict[str, Any]], categories: tuple[Label, ...]) -> Patterns:
-    """Read the patterns of a file, checking every number."""
-    place: dict[Label | None, int] = {label: code for code, label in enumerate(categories)}
-    place[None] = -1
-    suggested: list[int] = []
-    length: list[int] = []
-    code: list[int] = []
-    votes: list[int] = []
-    items: list[int] = []
-    for row in rows:
-        check_declared([label for label, _ in row["votes"]], categories, "a pattern")
-        suggested.append(place[row["suggested"]])
-        length.append(len(row["votes"]))
-        pairs = sorted((place[label], number) for label, number in row["votes"])
-        numbers = [row["items"], *(number for _, number in pairs)]
-        if not all(type(number) is int and 0 < number <= _MOST_ITEMS for number in numbers):
-            raise ValueError(f"{shown(numbers)} are not all whole numbers above 0")
-        if len({category for category, _ in pairs}) < len(pairs):
-            raise ValueError(f"a category stands twice in {shown([row])}")
-        code.extend(category for category, _ in pairs)
-        votes.extend(number for _, number in pairs)
-        items.append(row["items"])
-    start = np.concatenate([[0], np.cumsum(length, dtype=np.int64)])
-    return Patterns(
-        np.array(suggested, np.int32),
-        start,
-        np.array(code, np.int32),
-        np.array(votes, np.int64),
-        np.array(items, np.int64),
-    ).merged()
+def _settle(orders: frozenset[tuple[Label, ...]], labels: tuple[Label, ...]) -> tuple[Label, ...]:
+    """Return the labels in the one order declared, if it has them all; else as they are, sorted."""
+    if len(orders) == 1:
+        (order,) = orders
+        found = {label: label for label in labels}  # 1 rather than True where both came
+        if len(order) == len(labels) and all(label in found for label in order):
+            return tuple(found[label] for label in order)
+    return labels

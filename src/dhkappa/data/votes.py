@@ -8,7 +8,8 @@ fit a machine word are written out as sparse rows instead, and merged by hash.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,23 +19,33 @@ from dhkappa.data.arrays import (
     as_columns,
     column_names,
     encode_suggested,
+    is_matrix,
     matrix_of,
     one_hot_codes,
     refuse_other_rows,
     rows_of,
 )
 from dhkappa.data.labels import Encoded, Integers, Label, check_declared, encode, unite
-from dhkappa.data.patterns import BLOCK, EMPTY, Patterns, from_counts, from_votes, stack
+from dhkappa.data.patterns import BLOCK, EMPTY, Patterns, from_counts, from_votes, merge, stack
 
 Columns: TypeAlias = Callable[[slice], Sequence[Integers]]
-Table: TypeAlias = tuple[tuple[Label, ...], Patterns]
-"""Categories in order, and patterns in their codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Categories in order, and patterns in their codes."""
+
+    categories: tuple[Label, ...]
+    patterns: Patterns
+
 
 _WORD = 2**63
 _MOST_BINS = 1 << 20
 
 
-def count_votes(votes: Any, suggested: Any, categories: tuple[Label, ...] | None, missing: Collection[Label]) -> Table:
+def count_votes(
+    votes: Any, suggested: Any, categories: tuple[Label, ...] | None, missing: Collection[Label]
+) -> Counted:
     """Count an n x N array, or n lists of votes, with n suggested labels (None: no labels at all)."""
     refuse_other_rows(votes, suggested, "votes")
     rows = rows_of(votes)
@@ -44,7 +55,8 @@ def count_votes(votes: Any, suggested: Any, categories: tuple[Label, ...] | None
         patterns = _count_grid(encoded, labels)
     else:
         flat, length = rows
-        encoded = encode(flat, "votes", missing)
+        ends = np.cumsum(length)
+        encoded = encode(flat, "votes", missing, lambda index: int(np.searchsorted(ends, index, side="right")))
         labels = encode_suggested(suggested, length.shape, "votes", missing)
         patterns = _count_ragged(encoded, length, labels)
     return _in_categories(patterns, encoded, labels, categories)
@@ -52,12 +64,12 @@ def count_votes(votes: Any, suggested: Any, categories: tuple[Label, ...] | None
 
 def count_matrix(
     counts: Any, suggested: Any, categories: tuple[Label, ...] | None, missing: Collection[Label]
-) -> Table:
+) -> Counted:
     """Count an n x m matrix of vote counts (the paper's A) with labels, codes or a one-hot matrix (its B)."""
     refuse_other_rows(counts, suggested, "counts")
     matrix = matrix_of(counts)
     names = column_names(counts, matrix.shape, categories)
-    if suggested is not None and np.ndim(suggested) == 2:
+    if is_matrix(suggested):
         labels = Encoded(one_hot_codes(suggested, matrix.shape), 0, tuple(names))
     else:
         labels = as_columns(encode_suggested(suggested, matrix.shape, "counts", missing), names)
@@ -66,7 +78,7 @@ def count_matrix(
     return _in_categories(patterns, Encoded(matrix, 0, names), labels, declared)
 
 
-def _in_categories(patterns: Patterns, votes: Encoded, labels: Encoded, declared: tuple[Label, ...] | None) -> Table:
+def _in_categories(patterns: Patterns, votes: Encoded, labels: Encoded, declared: tuple[Label, ...] | None) -> Counted:
     """Settle the categories, from what occurs unless declared, and write the patterns in their codes."""
     voted, suggested = votes.occurring(patterns.code), labels.occurring(patterns.suggested)
     if declared is None:
@@ -76,7 +88,10 @@ def _in_categories(patterns: Patterns, votes: Encoded, labels: Encoded, declared
         check_declared(suggested, declared, "suggested")
         categories = declared
     place = {label: code for code, label in enumerate(categories)}
-    return categories, patterns.recode(_codes(votes.labels, place), _codes(labels.labels, place))
+    patterns = patterns.recode(_codes(votes.labels, place), _codes(labels.labels, place))
+    if sum(label is None for label in labels.labels) > 1:
+        patterns = patterns.merged()  # two spellings of missing are one
+    return Counted(categories, patterns)
 
 
 def _codes(labels: Sequence[Label | None], place: dict[Label, int]) -> npt.NDArray[np.int64]:
@@ -91,7 +106,7 @@ def _count_grid(votes: Encoded, labels: Encoded) -> Patterns:
     if n == 0:
         return EMPTY
     absent = np.array([label is None for label in votes.labels], np.bool_)
-    votes_space = base**N * last if N * math.log2(base or 1) < 64 else math.inf
+    votes_space = base**N * last if N <= 64 and N * math.log2(base or 1) < 64 else math.inf
     counts_space = (N + 1) ** max(base - 1, 0) * last if base * math.log2(N + 1) < 64 else math.inf
     few = max(1 << 12, min(n, _MOST_BINS))
 
@@ -130,7 +145,7 @@ def _count_keys(
     ``columns(rows)`` gives, for some items, one array of digits for each base; the key has these digits.
     """
     space = math.prod(bases)
-    word = np.dtype(np.uint16 if space <= 2**16 else np.uint32 if space <= 2**32 else np.int64)
+    word = np.dtype(np.uint16 if space < 2**16 else np.uint32 if space < 2**32 else np.int64)
     few = space <= max(1 << 12, min(n, _MOST_BINS))
     if few:
         rows = max(rows, space)
@@ -215,7 +230,7 @@ def _sorted_columns(digits: Integers) -> Sequence[Integers]:
     N = digits.shape[1]
     if N > 8:
         return list(np.sort(digits, axis=1).T)
-    columns = [np.ascontiguousarray(column) for column in digits.T]
+    columns = [column.copy() for column in digits.T]  # digits may be the caller's own array
     for last in range(N - 1, 0, -1):
         for left in range(last):
             low = np.minimum(columns[left], columns[left + 1])
@@ -227,15 +242,15 @@ def _sorted_columns(digits: Integers) -> Sequence[Integers]:
 def _collect_rows(votes: Encoded, labels: Encoded, absent: npt.NDArray[np.bool_]) -> Patterns:
     """Count a grid whose keys would not fit a word: sparse rows, merged as they gather."""
     n, N = votes.values.shape
-    gathered = Gathered()
-    step = max(BLOCK * 8 // max(N, 1), 1)
-    for first in range(0, n, step):
-        rows = slice(first, min(first + step, n))
-        digits = np.sort(votes.digits(rows), axis=1)
-        start = np.arange(len(digits) + 1) * N
-        suggested = labels.digits(rows).astype(np.int32)
-        gathered.add(from_votes(digits.ravel(), start, absent, suggested, np.ones(len(digits), np.int64)))
-    return gathered.merged()
+
+    def tables() -> Iterator[Patterns]:
+        for rows in _steps(n, N):
+            digits = np.sort(votes.digits(rows), axis=1)
+            start = np.arange(len(digits) + 1) * N
+            suggested = labels.digits(rows).astype(np.int32)
+            yield from_votes(digits.ravel(), start, absent, suggested, np.ones(len(digits), np.int64))
+
+    return merge(tables())
 
 
 def _count_ragged(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded) -> Patterns:
@@ -257,7 +272,7 @@ def _count_counts(matrix: Integers, labels: Encoded) -> Patterns:
     if n == 0:
         return EMPTY
     bases = [len(labels.labels)] + [int(high) + 1 for high in (matrix.max(axis=0) if m else ())]
-    if math.prod(bases) < _WORD:
+    if sum(map(math.log2, bases)) < 64 and math.prod(bases) < _WORD:
 
         def columns(rows: slice) -> Sequence[Integers]:
             return [labels.digits(rows), *matrix[rows].T]
@@ -265,27 +280,16 @@ def _count_counts(matrix: Integers, labels: Encoded) -> Patterns:
         keys, items = _count_keys(n, bases, columns)
         digits, suggested = _digits_of_keys(keys, bases, np.dtype(np.int64))
         return from_counts(digits, suggested, items)
-    gathered = Gathered()
-    step = max(BLOCK * 8 // max(m, 1), 1)
-    for first in range(0, n, step):
-        rows = slice(first, min(first + step, n))
-        suggested = labels.digits(rows).astype(np.int32)
-        gathered.add(from_counts(matrix[rows], suggested, np.ones(len(suggested), np.int64)))
-    return gathered.merged()
+
+    def tables() -> Iterator[Patterns]:
+        for rows in _steps(n, m):
+            suggested = labels.digits(rows).astype(np.int32)
+            yield from_counts(matrix[rows], suggested, np.ones(len(suggested), np.int64))
+
+    return merge(tables())
 
 
-class Gathered:
-    """Tables of the same categories, merged whenever as many new rows as old have come: never all at once."""
-
-    def __init__(self) -> None:
-        self._tables: list[Patterns] = []
-
-    def add(self, table: Patterns) -> None:
-        """Take one more table."""
-        self._tables.append(table)
-        if sum(map(len, self._tables[1:])) > max(len(self._tables[0]), 8 * BLOCK):
-            self._tables = [self.merged()]
-
-    def merged(self) -> Patterns:
-        """Return the one table of all."""
-        return stack(self._tables).merged() if self._tables else EMPTY
+def _steps(n: int, width: int) -> Iterator[slice]:
+    """Yield rows of a wide table a few at a time."""
+    step = max(BLOCK * 8 // max(width, 1), 1)
+    return (slice(first, min(first + step, n)) for first in range(0, n, step))

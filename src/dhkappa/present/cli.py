@@ -8,7 +8,24 @@ import dhkappa
 from dhkappa.present.terminal import labeler_table, note_lines
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Wrong(click.ClickException):
+    """Bad data: one sentence on stderr, and exit code 2."""
+
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """Commands whose errors about data read like errors of use."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except dhkappa.DataError as error:
+            raise Wrong(str(error)) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(dhkappa.__version__, prog_name="dhkappa")
 def main() -> None:
     """Can we trust these labels? Score suggested labels against annotators' votes."""

@@ -146,12 +146,15 @@ class Kappa:
         return f"<table>{cells}</table>" + (f"<ul>{notes}</ul>" if notes else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON: NaN is None, ``exact`` its text, C and L lists of [category, share]."""
+        """Return plain values, ready for JSON.
+
+        NaN is None; ``exact`` is its text, or None beyond 3,000 digits; C and L are lists of [category, share].
+        """
         parts = self.parts
         return {
             "metric": self.metric,
             "value": _number(self.value),
-            "exact": None if self.exact is None else str(self.exact),
+            "exact": _text(self.exact),
             "floor": _number(self.floor),
             "ceiling": _number(self.ceiling),
             "fleiss": _number(self.fleiss),
@@ -294,6 +297,13 @@ def _why_none(lost: Dropped) -> str:
 
 def _digits(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{value:.4f}"
+
+
+def _text(exact: Fraction | None) -> str | None:
+    """Write a fraction, unless it is so long that Python refuses to."""
+    if exact is None or max(exact.denominator.bit_length(), exact.numerator.bit_length()) > 10_000:
+        return None
+    return str(exact)
 
 
 def _number(value: float) -> float | None:

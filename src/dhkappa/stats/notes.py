@@ -84,7 +84,7 @@ def notes_on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note
             f"({shown(rare, 3)}): what happens to them is known poorly.",
         )
     imperfect = total.n - total.perfect
-    if imperfect < FEW_OF_A_KIND and total.n >= FEW_ITEMS:
+    if 0 < imperfect < FEW_OF_A_KIND and total.n >= FEW_ITEMS:
         yield Note(
             "few-imperfect-items",
             f"Votes differ from the label on {counted(imperfect, 'item')} only: kappa hangs on these few.",
@@ -105,7 +105,7 @@ def notes_on_value(
     if kappa is None:
         yield Note("agreement-certain", "Votes and labels are all one category, so chance alone explains everything.")
     elif kappa == 1:
-        yield Note("perfect", "Every vote is the suggested label: kappa is 1, which no sample can be sure of.")
+        yield Note("perfect", "Every vote is the suggested label: kappa is 1, and a larger sample may show exceptions.")
     elif R < S and kappa >= 0:
         yield Note(
             "agree-on-others",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +13,8 @@ import numpy.typing as npt
 
 from dhkappa.data.labels import Label, declare
 from dhkappa.errors import DataError, counted, shown
+
+_MOST = 10**10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,11 +87,11 @@ def simulate(
     names = declare(categories)
     if not names:
         raise DataError("categories must name a category at least.")
-    if not isinstance(n_items, int) or n_items < 0:
-        raise DataError(f"n_items must be a whole number, 0 or more: got {n_items!r}.")
-    if isinstance(annotators, str) or (isinstance(annotators, int) and annotators < 0):
-        raise DataError(f"annotators must be how many there are, or a list of accuracies: got {annotators!r}.")
-    accuracies = [accuracy] * annotators if isinstance(annotators, int) else list(annotators)
+    n_items = _whole_number("n_items", n_items)
+    if isinstance(annotators, Iterable) and not isinstance(annotators, str):
+        accuracies = list(annotators)
+    else:
+        accuracies = [accuracy] * _whole_number("annotators", annotators)
     labelers = {"labeler": 0.8} if labelers is None else labelers
     if not isinstance(labelers, Mapping):
         raise DataError(f"labelers must map names to accuracies, such as {{'llm': 0.9}}: got {labelers!r}.")
@@ -96,7 +100,7 @@ def simulate(
     _check_rates("labelers", labelers.values())
     _check_rates("missing", [missing])
 
-    generator = np.random.default_rng(rng)
+    generator = _generator(rng)
     truth = generator.choice(len(names), n_items, p=weights)
     choices = np.empty(len(names) + 1, object)
     choices[:-1] = names
@@ -119,17 +123,40 @@ def _answers(
 
 def _shares(prevalence: Sequence[float] | None, m: int) -> npt.NDArray[np.float64]:
     """Return the prevalence of each category, summing to 1."""
-    weights = np.ones(m) if prevalence is None else np.asarray(prevalence, np.float64)
-    if weights.shape != (m,) or not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
+    try:
+        weights = np.ones(m) if prevalence is None else np.array([float(share) for share in prevalence])
+    except (TypeError, ValueError, OverflowError):
+        weights = np.full(m, np.nan)
+    if weights.shape != (m,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
         raise DataError(
             f"prevalence must be {counted(m, 'number')}, one for each category, 0 or more: got {prevalence}."
         )
-    shares: npt.NDArray[np.float64] = weights / weights.sum()
+    shares: npt.NDArray[np.float64] = weights / weights.max()
+    shares /= shares.sum()
     return shares
+
+
+def _whole_number(name: str, value: Any) -> int:
+    """Return an integer, 0 or more."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number <= _MOST:
+        raise DataError(f"{name} must be a whole number from 0 to {_MOST:,}: got {value!r}.")
+    return number
+
+
+def _generator(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator from a seed."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise DataError(f"rng must be a seed, 0 or more, or a numpy Generator: got {rng!r}.") from None
 
 
 def _check_rates(name: str, rates: Iterable[float]) -> None:
     """Refuse what is not a probability."""
     for rate in rates:
-        if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
+        if not isinstance(rate, numbers.Real) or not 0 <= rate <= 1:
             raise DataError(f"{name} must be between 0 and 1: got {rate}.")

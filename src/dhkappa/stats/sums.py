@@ -38,7 +38,7 @@ class Dropped:
 
 
 @dataclass(slots=True)
-class Panel:
+class SameSize:
     """Sums over the items that have the same number of votes; arrays run over categories."""
 
     n_votes: int
@@ -115,15 +115,15 @@ def sums(tally: Tally, labeled: bool = True) -> Sums:
     on_label = on_plurality = perfect = 0
     spreads = []
     for size in sizes:
-        panel = _panel(patterns if len(sizes) == 1 else patterns.take(n_votes == size), size, m, labeled)
+        same = _add_up(patterns if len(sizes) == 1 else patterns.take(n_votes == size), size, m, labeled)
         per_vote, per_pair = vote_unit // size, pair_unit // math.comb(size, 2)
-        _add_scaled(votes, panel.votes, per_vote)
-        _add_scaled(pairs, panel.pairs, per_pair)
-        _add_scaled(plurality, panel.plurality, 1)
-        on_label += panel.on_label * per_pair
-        on_plurality += panel.on_plurality * per_pair
-        perfect += panel.perfect
-        spreads.append(_spread(panel))
+        _add_scaled(votes, same.votes, per_vote)
+        _add_scaled(pairs, same.pairs, per_pair)
+        _add_scaled(plurality, same.plurality, 1)
+        on_label += same.on_label * per_pair
+        on_plurality += same.on_plurality * per_pair
+        perfect += same.perfect
+        spreads.append(_spread(same))
     return Sums(
         n=int(patterns.items.sum()),
         n_votes=_dot(patterns.items, n_votes),
@@ -141,37 +141,38 @@ def sums(tally: Tally, labeled: bool = True) -> Sums:
     )
 
 
-def _panel(patterns: Patterns, size: int, m: int, labeled: bool) -> Panel:
+def _add_up(patterns: Patterns, size: int, m: int, labeled: bool) -> SameSize:
     """Add up patterns that all have ``size`` votes; at least two, so that no row is empty."""
     n_items = int(patterns.items.sum())
-    exact = np.int64 if n_items * math.comb(size, 2) < 2**63 else object
-    panel = Panel(size, n_items, np.zeros(m, exact), np.zeros(m, exact), np.zeros(m, exact))
+    exact = np.int64 if n_items * size**2 < 2**63 else object
+    same = SameSize(size, n_items, np.zeros(m, exact), np.zeros(m, exact), np.zeros(m, exact))
     for block in patterns.blocks():
         first, items, length = block.start[:-1], block.items, np.diff(block.start)
         votes = block.votes.astype(np.int64)
         pairs = votes * (votes - 1) // 2
         each = np.repeat(items, length)
-        panel.votes = panel.votes + _by_category(block.code, _times(each, votes), m)
-        panel.pairs = panel.pairs + _by_category(block.code, _times(each, pairs), m)
+        same.votes = same.votes + _by_category(block.code, _times(each, votes), m)
+        same.pairs = same.pairs + _by_category(block.code, _times(each, pairs), m)
         agreeing = np.add.reduceat(pairs, first)
-        panel.agreeing_squared += _dot(items, _times(agreeing, agreeing))
-        most = np.maximum.reduceat(votes, first)
-        top = np.flatnonzero(votes == np.repeat(most, length))
-        panel.plurality = panel.plurality + _by_category(block.code[top[np.searchsorted(top, first)]], items, m)
-        panel.on_plurality += _dot(items, most * (most - 1) // 2)
+        same.agreeing_squared += _dot(items, _times(agreeing, agreeing))
+        # Most votes, and of several categories the first: the largest of votes * m - code.
+        top = np.maximum.reduceat(votes * m - block.code, first)
+        most = -(-top // m)
+        same.plurality = same.plurality + _by_category(most * m - top, items, m)
+        same.on_plurality += _dot(items, most * (most - 1) // 2)
         if labeled:
             hit = np.flatnonzero(block.code == np.repeat(block.suggested, length))
-            panel.on_label += _dot(each[hit], pairs[hit])
-            panel.perfect += int(each[hit[votes[hit] == size]].sum())
-    return panel
+            same.on_label += _dot(each[hit], pairs[hit])
+            same.perfect += int(each[hit[votes[hit] == size]].sum())
+    return same
 
 
-def _spread(panel: Panel) -> Spread:
-    """Describe t_i, the share of agreeing pairs, over a panel's items."""
-    unit = panel.n_items * math.comb(panel.n_votes, 2)
-    mean = Fraction(sum(panel.pairs.tolist()), unit)
-    variance = Fraction(panel.agreeing_squared, unit * math.comb(panel.n_votes, 2)) - mean**2
-    return Spread(panel.n_votes, panel.n_items, float(mean), float(variance))
+def _spread(same: SameSize) -> Spread:
+    """Describe t_i, the share of agreeing pairs, over such items."""
+    unit = same.n_items * math.comb(same.n_votes, 2)
+    mean = Fraction(sum(same.pairs.tolist()), unit)
+    variance = Fraction(same.agreeing_squared, unit * math.comb(same.n_votes, 2)) - mean**2
+    return Spread(same.n_votes, same.n_items, float(mean), float(variance))
 
 
 def _add_scaled(total: list[int], part: npt.NDArray[Any], factor: int) -> None:
@@ -195,8 +196,10 @@ def _top(values: npt.NDArray[Any]) -> int:
 
 
 def _times(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if _top(left) * _top(right) < 2**63:
-        product: npt.NDArray[Any] = left * right
+    if _top(left) <= 1:  # items, which most patterns have one of where patterns are many
+        product: npt.NDArray[Any] = right
+    elif _top(left) * _top(right) < 2**63:
+        product = left * right
     else:
         product = left.astype(object) * right.astype(object)
     return product
@@ -211,7 +214,7 @@ def _dot(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> int:
 def _by_category(code: npt.NDArray[Any], weights: npt.NDArray[Any], m: int) -> npt.NDArray[Any]:
     """Sum integer weights by category; sums of doubles are exact below 2^53."""
     if _top(weights) * weights.size < 2**53:
-        return np.bincount(code, weights, m).astype(np.int64)
+        return np.bincount(code, weights.astype(np.float64), m).astype(np.int64)
     total = np.zeros(m, object)
     np.add.at(total, code, weights.astype(object))
     return total

@@ -1,0 +1,182 @@
+"""A tally on disk: versioned JSON that a person can read, checked number by number when it comes back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dhkappa.data.labels import Label, check_declared, declare, natural
+from dhkappa.data.patterns import MOST_ITEMS, MOST_VOTES, Patterns
+from dhkappa.errors import DataError, shown
+
+_FORMAT = "dhkappa-tally"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a tally file holds; ``orders`` are the category orders that were declared."""
+
+    categories: tuple[Label, ...]
+    orders: frozenset[tuple[Label, ...]]
+    missing: frozenset[Label]
+    patterns: Patterns
+
+
+def write(path: str | os.PathLike[str], saved: Saved) -> None:
+    """Write a file: whole, or not at all."""
+    import json
+
+    lines = [
+        f'"format": {json.dumps(_FORMAT)}',
+        f'"version": {_VERSION}',
+        f'"categories": {json.dumps(saved.categories)}',
+        f'"declared": {json.dumps(sorted(saved.orders, key=repr))}',
+        f'"missing": {json.dumps(sorted(saved.missing, key=natural))}',
+        f'"items": {int(saved.patterns.items.sum())}',
+        f'"votes": {saved.patterns.n_votes()}',
+        '"patterns": [\n' + ",\n".join(map(json.dumps, _rows(saved))) + "\n]",
+    ]
+    target = os.path.realpath(_name(path))
+    folder, name = os.path.split(target)
+    draft = os.path.join(folder, f".{name[:50]}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        with open(draft, "w", encoding="ascii") as file:
+            file.write("{" + ",\n".join(lines) + "}\n")
+        if os.path.exists(target):
+            os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
+        os.replace(draft, target)
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot write the tally {target!r}: {_told(error)}.") from error
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            os.unlink(draft)
+
+
+def _name(path: Any) -> str:
+    """Return the name of a file."""
+    try:
+        name = os.fsdecode(path)
+        os.fsencode(name)
+    except (TypeError, UnicodeError):
+        raise DataError(f"the name of a tally file must be text or a path, not {shown([path])}.") from None
+    if "\0" in name or not name:
+        raise DataError(f"{name!r} cannot be the name of a tally file.")
+    return name
+
+
+def _rows(saved: Saved) -> list[dict[str, Any]]:
+    """Return the patterns in an order that a person can follow."""
+    patterns, names = saved.patterns, saved.categories
+    start, code, votes = patterns.start.tolist(), patterns.code.tolist(), patterns.votes.tolist()
+    rows = sorted(
+        (suggested, list(zip(code[first:end], votes[first:end], strict=True)), items)
+        for suggested, first, end, items in zip(
+            patterns.suggested.tolist(), start[:-1], start[1:], patterns.items.tolist(), strict=True
+        )
+    )
+    return [
+        {
+            "suggested": None if suggested < 0 else names[suggested],
+            "votes": [[names[category], number] for category, number in counts],
+            "items": items,
+        }
+        for suggested, counts, items in rows
+    ]
+
+
+def read(path: str | os.PathLike[str]) -> Saved:
+    """Read a file that ``write`` wrote; anything else is an error that says what is wrong."""
+    import json
+
+    name = repr(_name(path))
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeError) as error:
+        raise DataError(f"cannot read the tally {name}: {_told(error)}.") from error
+    try:
+        held = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{name} is not a whole tally file, damaged or cut short: {error}.") from None
+    if not isinstance(held, dict) or held.get("format") != _FORMAT:
+        raise DataError(f"{name} is not a tally: it has no {_FORMAT!r} mark. Write one with Tally.save.")
+    if type(held.get("version")) is not int or held["version"] != _VERSION:
+        raise DataError(
+            f"{name} is a tally of version {shown([held.get('version')])}; this dhkappa reads version {_VERSION}. "
+            "Update dhkappa."
+        )
+    try:
+        saved = _checked(held)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        what = f"{error.args[0]!r} is absent." if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{name} is a damaged tally: {what}") from None
+    found = int(saved.patterns.items.sum()), saved.patterns.n_votes()
+    told = held.get("items"), held.get("votes")
+    if found != told or not all(type(number) is int for number in told):
+        raise DataError(
+            f"{name} is a damaged tally: its patterns add up to {found[0]:,} items and {found[1]:,} votes, "
+            f"but it says {shown(told)}."
+        )
+    return saved
+
+
+def _checked(held: dict[str, Any]) -> Saved:
+    """Check what a file holds; ValueError, TypeError or KeyError where it cannot be."""
+    for name in ("categories", "declared", "missing", "patterns"):
+        if type(held[name]) is not list:
+            raise ValueError(f"{name!r} is not a list.")
+    categories, missing = declare(held["categories"]), frozenset(declare(held["missing"]))
+    orders = frozenset(declare(order) for order in held["declared"])
+    for order in orders:
+        check_declared(order, categories, "declared")
+    if missing.intersection(categories):
+        raise ValueError(f"{shown(missing.intersection(categories))} is a category and missing.")
+    place: dict[Label | None, int] = {label: code for code, label in enumerate(categories)}
+    place[None] = -1
+    suggested: list[int] = []
+    length: list[int] = []
+    counts: list[tuple[int, int]] = []
+    items: list[int] = []
+    for row in held["patterns"]:
+        pairs = sorted((_place(label, place, vote=True), number) for label, number in row["votes"])
+        votes = [number for _, number in pairs]
+        _check_numbers([row["items"]], MOST_ITEMS)
+        _check_numbers(votes, MOST_VOTES)
+        if sum(votes) > MOST_VOTES or len({category for category, _ in pairs}) < len(pairs):
+            raise ValueError(f"{shown([row])} has too many votes, or a category twice.")
+        suggested.append(_place(row["suggested"], place, vote=False))
+        length.append(len(pairs))
+        counts += pairs
+        items.append(row["items"])
+    _check_numbers([sum(items) or 1], MOST_ITEMS)
+    patterns = Patterns(
+        np.array(suggested, np.int32),
+        np.concatenate([[0], np.cumsum(length, dtype=np.int64)]),
+        np.array([category for category, _ in counts], np.int32),
+        np.array([number for _, number in counts], np.int64),
+        np.array(items, np.int64),
+    )
+    return Saved(categories, orders, missing, patterns.merged())
+
+
+def _place(label: Any, place: dict[Label | None, int], vote: bool) -> int:
+    if label not in place or (vote and label is None):
+        raise ValueError(f"{shown([label])} is not among its categories.")
+    return place[label]
+
+
+def _check_numbers(values: list[Any], most: int) -> None:
+    for value in values:
+        if type(value) is not int or not 0 < value <= most:
+            raise ValueError(f"{shown([value])} is not a whole number from 1 to {most:,}.")
+
+
+def _told(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
