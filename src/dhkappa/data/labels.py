@@ -97,7 +97,8 @@ def encode(
 
 def _encode_integers(values: Integers) -> Encoded:
     """Code integers by their distance from the smallest, through a table where they lie far apart."""
-    low, high = int(values.min()), int(values.max())
+    high = int(values.max())
+    low = 0 if values.dtype.kind == "u" and high < _DENSE else int(values.min())
     span = high - low + 1
     if span <= _DENSE and high < 2**63:
         return Encoded(values, low, range(low, high + 1))
