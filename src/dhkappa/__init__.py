@@ -3,8 +3,9 @@
 from dhkappa.data.tally import Tally, tally
 from dhkappa.errors import DataError
 from dhkappa.estimate import dh_kappa, fleiss_kappa
-from dhkappa.stats.kappa import Kappa, Parts
+from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note
+from dhkappa.stats.result import Kappa
 from dhkappa.stats.simulate import Simulation, simulate
 from dhkappa.stats.sums import Dropped
 

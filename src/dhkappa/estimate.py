@@ -7,7 +7,7 @@ from typing import Any
 
 from dhkappa.data.tally import Tally, tally
 from dhkappa.errors import DataError
-from dhkappa.stats.kappa import Kappa, dh_kappa_of, fleiss_kappa_of
+from dhkappa.stats.result import Kappa, dh_kappa_of, fleiss_kappa_of
 
 
 def dh_kappa(

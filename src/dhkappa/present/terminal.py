@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 
-from dhkappa.stats.kappa import Kappa
+from dhkappa.stats.result import Kappa
 
 WIDTH = 80
 
