@@ -39,9 +39,9 @@ clean:
 
 .venv/.dev: pyproject.toml | .venv/.package
 	$(PIP) install --group dev
+	$(PIP) install --no-deps "irrCAC>=0.4"
 	touch $@
 
 .venv/.bench: pyproject.toml | .venv/.dev
 	$(PIP) install --group bench
-	$(PIP) install --no-deps "irrCAC>=0.4"
 	touch $@

@@ -21,7 +21,7 @@ def test_reads_as_a_number() -> None:
     assert float(kappa) == kappa.value
     assert f"{kappa:.3f}" == f"{kappa.value:.3f}"
     assert f"{kappa}" == repr(kappa)
-    assert repr(kappa).startswith("kappa_DH 0.6667 (3 items, 6 votes; floor 0.0000; ceiling")
+    assert repr(kappa).startswith("kappa_DH 0.6667 [-0.5107, 0.9921] (3 items, 6 votes; floor 0.0000; ceiling")
     assert "\n" not in repr(kappa)
     assert repr(kappa.parts) == "Parts(R=0.6667, S=0.0000, C_E=0.2500, C_F=0.2500, D=0.6667, E=0.0000)"
 

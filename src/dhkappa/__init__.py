@@ -3,6 +3,7 @@
 from dhkappa.data.tally import Tally, tally
 from dhkappa.errors import DataError
 from dhkappa.estimate import dh_kappa, fleiss_kappa
+from dhkappa.stats.intervals import Interval
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
@@ -14,6 +15,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DataError",
     "Dropped",
+    "Interval",
     "Kappa",
     "Note",
     "Parts",

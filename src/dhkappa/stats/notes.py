@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -121,6 +122,15 @@ def notes_on_value(
             "low-agreement",
             f"Annotators hardly agree among themselves (Fleiss' kappa {float(fleiss):.2f}, under "
             f"{float(LOW_AGREEMENT):.1f}): even right labels score low.",
+        )
+
+
+def notes_on_error(value: float, n: int, se: float) -> Iterator[Note]:
+    """Find what to know about the standard error."""
+    if n > 1 and not math.isnan(value) and math.isnan(se):
+        yield Note(
+            "no-standard-error",
+            "Every item has the same influence on kappa, so the sample cannot show how far it would vary.",
         )
 
 

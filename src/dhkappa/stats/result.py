@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from dhkappa.data.labels import Label
 from dhkappa.data.tally import Tally
-from dhkappa.errors import counted
+from dhkappa.errors import DataError, counted
+from dhkappa.stats.influence import extremes, influence, standard_error, sum_of_squares
+from dhkappa.stats.intervals import Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh, estimate_fleiss
-from dhkappa.stats.notes import Note, notes_on_labels, notes_on_value, notes_on_votes
+from dhkappa.stats.notes import Note, notes_on_error, notes_on_labels, notes_on_value, notes_on_votes
 from dhkappa.stats.sums import Dropped, Sums, sums
+from dhkappa.stats.terms import terms
+
+_NO_ERROR = "the sample cannot show how far kappa would vary."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +40,6 @@ class Kappa:
     n_items : eligible items, with two votes or more and (but for Fleiss' kappa) a suggested label
     n_votes : votes on them
     dropped : items that were not eligible, by reason
-    notes : conditions that change what kappa means, each with a code and a sentence
     reason : why kappa is undefined; None where it is defined
     tally : the counts that it was computed from
     """
@@ -50,9 +54,68 @@ class Kappa:
     n_items: int
     n_votes: int
     dropped: Dropped
-    notes: tuple[Note, ...]
     reason: str | None
     tally: Tally
+    _notes: tuple[Note, ...]
+    _known: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Conditions that change what kappa means, each with a code and a sentence."""
+        return (*self._notes, *notes_on_error(self.value, self.n_items, self.se))
+
+    @property
+    def se(self) -> float:
+        """The standard error, for items drawn at random; NaN where the sample cannot show one.
+
+        It does not cover the choice of other annotators.
+        """
+        if "se" not in self._known:
+            self._known["se"] = self._standard_error()
+        se: float = self._known["se"]
+        return se
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Interval:
+        """Return a confidence interval.
+
+        Parameters
+        ----------
+        level
+            How often such intervals hold the true kappa.
+        method
+            ``"beta"`` (the default) holds its level also for small samples, high kappa and rare labels;
+            ``"logit"`` is narrower where many items are imperfect and no label is rare; ``"wald"`` is kappa
+            plus and minus t standard errors, and the only one for Fleiss' kappa.
+
+        Examples
+        --------
+        >>> import dhkappa
+        >>> drawn = dhkappa.simulate(200, rng=1)
+        >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).interval()
+        [0.3981, 0.5718] at 0.95 (beta)
+        """
+        alpha = 1 - check_level(level)
+        methods = ("wald",) if self.metric == "fleiss" else ("beta", "logit", "wald")
+        method = methods[0] if method is None else method
+        if method not in methods:
+            raise DataError(f"method must be one of {', '.join(methods)}: got {method!r}.")
+        if math.isnan(self.se):
+            return Interval(math.nan, math.nan, level, method, self.reason or _NO_ERROR)
+        basis: Basis = self._known["basis"]
+        if method == "beta":
+            low, high = beta_interval(basis, alpha)
+        else:
+            low, high = (logit_interval if method == "logit" else wald_interval)(basis, self.se, alpha)
+        return Interval(low, high, level, method)
+
+    def _standard_error(self) -> float:
+        if self.parts is None or self.exact is None or self.n_items < 2:
+            return math.nan
+        seen = terms(self.tally, self.parts)
+        squares = sum_of_squares(influence(seen), seen.items)
+        least, greatest = extremes(seen) if self.metric == "dh" else (math.nan, math.nan)
+        self._known["basis"] = Basis(self.value, float(self.parts.E), self.n_items, squares, least, greatest)
+        return math.nan if squares == 0 and self.exact != 1 else standard_error(squares, self.n_items)
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -67,12 +130,14 @@ class Kappa:
 
     def __repr__(self) -> str:
         said = [f"{name} {_digits(value)}" for name, value in self._beside() if not math.isnan(value)]
+        interval = self.interval()
+        within = "" if math.isnan(interval.low) else f" [{_digits(interval.low)}, {_digits(interval.high)}]"
         size = f"{counted(self.n_items, 'item')}, {counted(self.n_votes, 'vote')}"
         if self.reason:
             said.insert(0, self.reason.rstrip("."))
         if self.notes:
             said.append(counted(len(self.notes), "note"))
-        return f"{self._name()} {_digits(self.value)} ({'; '.join([size, *said])})"
+        return f"{self._name()} {_digits(self.value)}{within} ({'; '.join([size, *said])})"
 
     def _name(self) -> str:
         return {"dh": "kappa_DH", "fleiss": "Fleiss' kappa"}[self.metric]
@@ -84,6 +149,9 @@ class Kappa:
 
     def _repr_html_(self) -> str:
         rows = [(self._name(), _digits(self.value), True)]
+        interval = self.interval()
+        if not math.isnan(interval.low):
+            rows.append(("95% interval", f"{_digits(interval.low)} to {_digits(interval.high)}", False))
         rows += [(name, _digits(value), False) for name, value in self._beside()]
         rows += [("items", f"{self.n_items:,}", False), ("votes", f"{self.n_votes:,}", False)]
         if self.dropped.total:
@@ -103,10 +171,13 @@ class Kappa:
 
         NaN is None; ``exact`` is its text, or None beyond 3,000 digits; C and L are lists of [category, share].
         """
-        parts = self.parts
+        parts, interval = self.parts, self.interval()
         return {
             "metric": self.metric,
             "value": _number(self.value),
+            "se": _number(self.se),
+            "interval": dict(zip(("low", "high"), map(_number, interval), strict=True))
+            | {"level": interval.level, "method": interval.method},
             "exact": _text(self.exact),
             "floor": _number(self.floor),
             "ceiling": _number(self.ceiling),
@@ -170,9 +241,9 @@ def _result(
         n_items=total.n,
         n_votes=total.n_votes,
         dropped=total.dropped,
-        notes=(*notes_on_votes(total, tally.categories), *notes),
         reason=reason if exact is None else None,
         tally=tally.copy(),
+        _notes=(*notes_on_votes(total, tally.categories), *notes),
     )
 
 

@@ -97,17 +97,25 @@ class Sums:
     spreads: tuple[Spread, ...]
 
 
-def sums(tally: Tally, labeled: bool = True) -> Sums:
-    """Add up the eligible items of a tally: two votes or more, and a suggested label if ``labeled``."""
-    patterns, m = tally.patterns, len(tally.categories)
+def eligible(patterns: Patterns, labeled: bool = True) -> tuple[Patterns, npt.NDArray[np.int64], Dropped]:
+    """Return the patterns that count, their numbers of votes, and how many items do not count.
+
+    An item counts if it has two votes or more, and a suggested label if ``labeled``.
+    """
     n_votes, items = patterns.vote_totals(), patterns.items
     few = n_votes < 2
     bare = ~few & (patterns.suggested < 0) if labeled else np.zeros_like(few)
     dropped = Dropped(int(items[n_votes == 0].sum()), int(items[n_votes == 1].sum()), int(items[bare].sum()))
     if dropped.total:
-        eligible = ~(few | bare)
-        patterns, n_votes = patterns.take(eligible), n_votes[eligible]
+        keep = ~(few | bare)
+        patterns, n_votes = patterns.take(keep), n_votes[keep]
+    return patterns, n_votes, dropped
 
+
+def sums(tally: Tally, labeled: bool = True) -> Sums:
+    """Add up the eligible items of a tally."""
+    m = len(tally.categories)
+    patterns, n_votes, dropped = eligible(tally.patterns, labeled)
     sizes = _distinct(n_votes)
     vote_unit = math.lcm(*sizes)
     pair_unit = math.lcm(*(math.comb(size, 2) for size in sizes))
