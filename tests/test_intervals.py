@@ -59,7 +59,7 @@ def test_undefined_kappa_and_single_items_have_none(text: str) -> None:
     assert kappa.interval().reason
 
 
-@settings(max_examples=200)
+@settings(max_examples=400)
 @given(ragged())
 def test_every_interval_holds_kappa_within_its_range(data: Data) -> None:
     kappa = dh_kappa(data.written_votes, data.written_suggested)
@@ -78,6 +78,14 @@ def test_upper_limit_is_one_for_a_flawless_sample() -> None:
     assert kappa.se == 0
     assert kappa.interval().high == 1
     assert 0.8 < kappa.interval().low < 1
+
+
+def test_limits_stay_in_the_range_of_kappa_for_a_small_flawless_sample() -> None:
+    kappa = scored("50/1 50/1 50/1 05/2 50/1 50/1")  # E = 4/9
+    low = 1 - 2 * (1 - 0.025 ** (1 / 6)) / (1 - 4 / 9)
+    for method in ("beta", "logit"):
+        assert tuple(kappa.interval(method=method)) == pytest.approx((low, 1))
+        assert kappa.interval(0.99, method).low == -14 / 13
 
 
 def test_intervals_narrow_like_one_over_root_n() -> None:

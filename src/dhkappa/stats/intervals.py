@@ -55,7 +55,7 @@ def check_level(level: float) -> float:
 def flawless(basis: Basis, alpha: float) -> float:
     """Return the lower limit of a flawless sample of n items: no sample may claim more."""
     bad: float = 1 - (alpha / 2) ** (1 / basis.n)  # a share of items that might have stayed hidden
-    return 1 - 2 * bad / (1 - basis.E)
+    return max(LEAST, 1 - 2 * bad / (1 - basis.E))
 
 
 def beta_interval(basis: Basis, alpha: float) -> tuple[float, float]:
@@ -65,7 +65,7 @@ def beta_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     as if three quarters of an item had been added, the worst conceivable for the lower limit, the best for
     the upper; mean and variance of the n + 3/4 items give the beta distribution.
     """
-    low = max(LEAST, min(_beta_limit(basis, basis.least, 1 - alpha / 2), flawless(basis, alpha)))
+    low = min(_beta_limit(basis, basis.least, 1 - alpha / 2), flawless(basis, alpha))
     return low, _beta_limit(basis, basis.greatest, alpha / 2)
 
 
