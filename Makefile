@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format validate bench clean
 
 demo: .venv/.package  ## simulate a small data set and score two labelers on it
 	$(BIN)/dhkappa demo
@@ -20,6 +20,9 @@ check: .venv/.dev  ## format, lint, types, tests
 format: .venv/.dev  ## rewrite the code in the house's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+validate: .venv/.dev  ## simulate how often intervals hold the truth, and write docs/coverage.md (half an hour)
+	$(BIN)/python validation/interval_coverage.py
 
 bench: .venv/.bench  ## speed and memory beside np.sum and the peers, one table
 	$(BIN)/python benchmarks/bench.py
