@@ -117,7 +117,7 @@ def test_levels_that_are_none(level: Any) -> None:
 
 
 def test_methods_are_listed() -> None:
-    with pytest.raises(DataError, match="one of beta, logit, wald: got 'bayes'"):
+    with pytest.raises(DataError, match="one of beta, logit, wald, bootstrap, bca: got 'bayes'"):
         scored(EXAMPLES[0][0]).interval(method="bayes")
     with pytest.raises(DataError, match="one of wald: got 'beta'"):
         fleiss_kappa([["a", "b"], ["a", "a"]]).interval(method="beta")

@@ -11,6 +11,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "dhkappa"
 
 WALK = [
     "errors",
+    "progress",
+    "table",
     "data.labels",
     "data.patterns",
     "data.arrays",
@@ -22,6 +24,11 @@ WALK = [
     "stats.terms",
     "stats.influence",
     "stats.intervals",
+    "stats.draws",
+    "stats.chance",
+    "stats.categories",
+    "stats.bootstrap",
+    "stats.ordinal",
     "stats.notes",
     "stats.result",
     "stats.simulate",

@@ -7,7 +7,7 @@ from typing import Any
 
 from dhkappa.data.tally import Tally, tally
 from dhkappa.errors import DataError
-from dhkappa.stats.result import Kappa, dh_kappa_of, fleiss_kappa_of
+from dhkappa.stats.result import Kappa, dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
 
 
 def dh_kappa(
@@ -16,6 +16,7 @@ def dh_kappa(
     *,
     counts: Any = None,
     categories: Iterable[Any] | None = None,
+    ordinal: Any = None,
     missing: Iterable[Any] = (),
 ) -> Kappa:
     r"""Measure how far annotators agree on the suggested labels, beyond chance.
@@ -41,6 +42,9 @@ def dh_kappa(
     categories
         The labels there can be, in order: any other label is then an error. With ``counts``, the names of
         its columns.
+    ordinal
+        Weights for ordered categories, so that near votes agree in part: ``"linear"``, ``"quadratic"`` or an
+        m x m matrix. The order is that of ``categories``, which must be declared. An extension of the paper.
     missing
         Labels to read as missing, such as ``"NA"``.
 
@@ -59,10 +63,12 @@ def dh_kappa(
     (Fraction(4, 7), 0.5714285714285714)
     """
     if isinstance(data, Tally):
-        return dh_kappa_of(_alone(data, suggested, counts, categories, missing))
+        counted = _alone(data, suggested, counts, categories, missing)
+        return dh_kappa_of(counted) if ordinal is None else ordinal_kappa_of(counted, ordinal)
     if suggested is None and (data is not None or counts is not None):
         raise DataError("suggested is absent: pass one suggested label for each item, or use fleiss_kappa.")
-    return dh_kappa_of(tally(data, suggested, counts=counts, categories=categories, missing=missing))
+    counted = tally(data, suggested, counts=counts, categories=categories, missing=missing)
+    return dh_kappa_of(counted) if ordinal is None else ordinal_kappa_of(counted, ordinal)
 
 
 def fleiss_kappa(

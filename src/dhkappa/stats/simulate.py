@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from dhkappa.data.labels import Label, declare
 from dhkappa.errors import DataError, counted, shown
+from dhkappa.stats.draws import generator
 
 _MOST = 10**10
 
@@ -100,25 +101,23 @@ def simulate(
     _check_rates("labelers", labelers.values())
     _check_rates("missing", [missing])
 
-    generator = _generator(rng)
-    truth = generator.choice(len(names), n_items, p=weights)
+    source = generator(rng)
+    truth = source.choice(len(names), n_items, p=weights)
     choices = np.empty(len(names) + 1, object)
     choices[:-1] = names
-    codes = [_answers(truth, rate, len(names), generator) for rate in accuracies]
+    codes = [_answers(truth, rate, len(names), source) for rate in accuracies]
     votes = np.column_stack(codes) if codes else np.empty((n_items, 0), np.int64)
-    votes[generator.random(votes.shape) < missing] = -1  # the last choice, None
-    suggested = {name: choices[_answers(truth, rate, len(names), generator)] for name, rate in labelers.items()}
+    votes[source.random(votes.shape) < missing] = -1  # the last choice, None
+    suggested = {name: choices[_answers(truth, rate, len(names), source)] for name, rate in labelers.items()}
     return Simulation(choices[votes], suggested, choices[truth], names)
 
 
-def _answers(
-    truth: npt.NDArray[np.int64], rate: float, m: int, generator: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def _answers(truth: npt.NDArray[np.int64], rate: float, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Return the truth where right, else one of the other categories; with one category there is no other."""
     if m == 1:
         return truth
-    other = (truth + generator.integers(1, m, truth.size)) % m
-    return np.where(generator.random(truth.size) < rate, truth, other)
+    other = (truth + rng.integers(1, m, truth.size)) % m
+    return np.where(rng.random(truth.size) < rate, truth, other)
 
 
 def _shares(prevalence: Sequence[float] | None, m: int) -> npt.NDArray[np.float64]:
@@ -145,14 +144,6 @@ def _whole_number(name: str, value: Any) -> int:
     if not 0 <= number <= _MOST:
         raise DataError(f"{name} must be a whole number from 0 to {_MOST:,}: got {value!r}.")
     return number
-
-
-def _generator(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """Return a generator from a seed."""
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise DataError(f"rng must be a seed, 0 or more, or a numpy Generator: got {rng!r}.") from None
 
 
 def _check_rates(name: str, rates: Iterable[float]) -> None:

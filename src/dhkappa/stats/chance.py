@@ -1,0 +1,293 @@
+"""Chance: what the same labels would score, dealt out over the items at random, and whether these score more.
+
+Dealing keeps C, L and E. Only the agreement differential D changes, and only through the number of items of each
+kind that get each label: a table with fixed margins, however many items there are.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.data.patterns import Patterns
+from dhkappa.errors import DataError, shown
+from dhkappa.stats.draws import generator
+from dhkappa.stats.terms import Numbers, Terms
+
+METHODS = ("z", "monte-carlo")
+ALTERNATIVES = ("greater", "two-sided")
+
+_TIE = 1e-12  # D of two dealings that differ by less are the same number but for rounding
+_NOTHING = 1e-13  # relative to its two parts, a variance below this is rounding
+_MOST_ITEMS = 10**9  # numpy draws hypergeometric numbers from fewer
+_MOST_SHUFFLED = 10**7
+_MOST_WORK = 2 * 10**10  # labels shuffled in about a quarter of an hour
+_CELL = 5  # drawing one cell of a table takes as long as shuffling this many labels
+_AT_ONCE = 1 << 21  # numbers held at once while drawing
+
+
+@dataclass(frozen=True, slots=True)
+class RandomLabelTest:
+    """A test of the suggested labels against the same labels dealt out over the items at random.
+
+    Attributes
+    ----------
+    difference : kappa less its floor, the mean kappa of random labels
+    z : the difference over its standard deviation for random labels; NaN where that is 0
+    p_value : how often random labels score as much ("greater"), or as far from the floor ("two-sided")
+    alternative : ``"greater"`` or ``"two-sided"``
+    method : ``"z"``, from the normal distribution, or ``"monte-carlo"``
+    n_draws : how often the labels were dealt out; 0 for ``"z"``
+    reason : why z is undefined; None where it is defined
+    """
+
+    difference: float
+    z: float
+    p_value: float
+    alternative: str
+    method: str
+    n_draws: int
+    reason: str | None = None
+
+    def __repr__(self) -> str:
+        rest = ", ".join(f"{name} {text}" for name, text in self._rows()[1:])
+        said = f": {self.reason.rstrip('.')}" if self.reason else ""
+        return f"labels against random labels: {self.difference:+.4f} from the floor ({rest}){said}"
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+            for name, text in self._rows()
+        )
+        return f"<table>{cells}</table>" + (f"<p>{html.escape(self.reason)}</p>" if self.reason else "")
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = [
+            ("kappa less floor", f"{self.difference:+.4f}"),
+            ("p", f"{self.p_value:.3g}" if self.p_value else "< 1e-300"),
+            ("z", "undefined" if math.isnan(self.z) else f"{self.z:.2f}"),
+            ("alternative", self.alternative),
+            ("method", self.method),
+        ]
+        return [*rows, ("draws", f"{self.n_draws:,}")] if self.n_draws else rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """V kinds of items, which any label scores the same on, and the U labels that occur and are agreed on.
+
+    Attributes
+    ----------
+    items : (V,) items of each kind
+    code, labels : (U,) category of each label, and items with it
+    row, column, g : (entries,) kind, label and g_ij where it is above 0
+    """
+
+    items: npt.NDArray[np.int64]
+    code: npt.NDArray[Any]
+    labels: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int64]
+    column: npt.NDArray[np.int64]
+    g: Numbers
+
+    def by_label(self, entries: Numbers) -> Numbers:
+        """Return (U,) sums over items of a value per entry: of g, they are n G_j."""
+        total = np.zeros(self.code.size, entries.dtype)
+        np.add.at(total, self.column, entries * self.items[self.row])
+        return total
+
+
+def permutation_moments(terms: Terms) -> tuple[Any, Any]:
+    """Return the mean and the variance of D over all ways to deal the same labels to the same items.
+
+    ``D0 = sum_j G_j (2 L_j - 1)`` and ``Var = 4/(n - 1) (sum_j L_j Sigma_jj - sum_jk L_j L_k Sigma_jk)``, where G
+    is the mean and Sigma the covariance matrix (over n) of the g_ij. With exact terms both are exact; no matrix
+    is made, so a million categories cost what their entries cost. The variance is 0 where D cannot change.
+
+    Examples
+    --------
+    >>> from dhkappa import dh_kappa
+    >>> from dhkappa.stats.terms import terms
+    >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2])
+    >>> permutation_moments(terms(kappa.tally, kappa.parts, exact=True))
+    (Fraction(0, 1), Fraction(8, 27))
+    """
+    return _moments(terms, _kinds(terms))
+
+
+def above_floor(terms: Terms) -> tuple[Any, Numbers]:
+    """Return kappa_P, which is 0 for random labels and 1 for perfect ones, and its influence values.
+
+    ``kappa_P = (D - D0)/(1 - D0)``: the chance is that of labels which know nothing, on annotators as they are.
+    With two categories it is kappa. Its influence is ``phi_i = ((d_i - D) - (1 - kappa_P) eps_i)/(1 - D0)`` with
+    ``eps_i = sum_j (g_ij - G_j)(2 L_j - 1) + 2 sum_j G_j (q_ij - L_j)``, the influence on D0.
+    One for each pattern, (K,); the mean over items is 0. Both are defined where kappa is: D0 is 1 only where E is.
+
+    Examples
+    --------
+    >>> from dhkappa import dh_kappa
+    >>> from dhkappa.stats.terms import terms
+    >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2])
+    >>> above_floor(terms(kappa.tally, kappa.parts, exact=True))[0]
+    Fraction(2, 3)
+    """
+    kinds = _kinds(terms)
+    D0, _ = _moments(terms, kinds)
+    G = np.zeros_like(terms.L)
+    G[kinds.code] = kinds.by_label(kinds.g) / terms.n
+    value = (terms.D - D0) / (1 - D0)
+    on_votes = terms.row_sums(terms.g * (2 * terms.L - 1)[terms.patterns.code]) - D0
+    eps = on_votes + 2 * (G[terms.suggested] - (G * terms.L).sum())
+    phi: Numbers = ((terms.d - terms.D) - (1 - value) * eps) / (1 - D0)
+    return value, phi
+
+
+def random_label_test(
+    terms: Terms,
+    *,
+    method: str = "z",
+    alternative: str = "greater",
+    n: int = 9_999,
+    rng: int | np.random.Generator | None = None,
+) -> RandomLabelTest:
+    """Test whether the suggested labels score more than the same labels dealt out at random.
+
+    The hypothesis is that labels know nothing about the items, with annotators as they are. It is not that
+    kappa is 0: random labels score the floor, which with three categories or more is seldom 0.
+
+    Parameters
+    ----------
+    terms
+        The terms of a kappa that is defined.
+    method
+        ``"z"``: the exact mean and variance of D over all dealings, and the normal distribution.
+        ``"monte-carlo"``: ``p = (1 + #{D* >= D})/(n + 1)`` over n dealings drawn at random.
+    alternative
+        ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
+    n
+        How many dealings to draw.
+    rng
+        A seed or a ``numpy.random.Generator``, for the same draws again.
+
+    Examples
+    --------
+    >>> from dhkappa import dh_kappa
+    >>> from dhkappa.stats.terms import terms
+    >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]] * 4, [1, 2, 2] * 4)
+    >>> random_label_test(terms(kappa.tally, kappa.parts))
+    labels against random labels: +0.6667 from the floor (p 0.00204, z 2.87, alternative greater, method z)
+    """
+    if method not in METHODS:
+        raise DataError(f"method must be one of {shown(METHODS)}: got {method!r}.")
+    if alternative not in ALTERNATIVES:
+        raise DataError(f"alternative must be one of {shown(ALTERNATIVES)}: got {alternative!r}.")
+    if not isinstance(n, (int, np.integer)) or n < 1:
+        raise DataError(f"n must be a whole number of draws, 1 or more: got {n!r}.")
+    source = generator(rng)
+
+    kinds = _kinds(terms)
+    D0, variance = _moments(terms, kinds)
+    beyond = float(terms.D - D0)
+    difference = float((terms.D - D0) / (1 - terms.E))
+    if variance == 0:
+        reason = "these labels score the same on these items in whatever order."
+        return RandomLabelTest(difference, math.nan, 1.0, alternative, method, 0, reason)
+    z = beyond / math.sqrt(variance)
+    if method == "z":
+        from scipy.special import ndtr
+
+        p_value = float(2 * ndtr(-abs(z)) if alternative == "two-sided" else ndtr(-z))
+        return RandomLabelTest(difference, z, p_value, alternative, method, 0)
+    two_sided = alternative == "two-sided"
+    least = (abs(beyond) if two_sided else beyond) - _TIE
+    as_far, R0 = 0, float(D0 + terms.mean(terms.t)) / 2
+    for on_label in _dealings(kinds, terms.n, n, source):
+        drawn = 2 * (on_label / terms.n - R0)  # D* - D0
+        as_far += int(((np.abs(drawn) if two_sided else drawn) >= least).sum())
+    return RandomLabelTest(difference, z, (1 + as_far) / (n + 1), alternative, method, n)
+
+
+def _kinds(terms: Terms) -> _Kinds:
+    """Group items by the g_ij of the labels that occur."""
+    patterns, labels = terms.patterns, np.zeros(len(terms.L), np.int64)
+    np.add.at(labels, patterns.suggested, patterns.items)
+    keep = (terms.g > 0) & (labels[patterns.code] > 0)
+    start = np.concatenate([[0], np.cumsum(keep)])[patterns.start]
+    values, rank = np.unique(terms.g[keep], return_inverse=True)
+    nobody = np.zeros(len(patterns), np.int32)
+    # In the place of votes, the rank of g: rows that merge are of one kind.
+    found = Patterns(nobody, start, patterns.code[keep], rank + 1, patterns.items).merged()
+    code, column = np.unique(found.code, return_inverse=True)
+    row = np.repeat(np.arange(len(found)), np.diff(found.start))
+    return _Kinds(found.items, code, labels[code], row, column, values[found.votes - 1])
+
+
+def _moments(terms: Terms, kinds: _Kinds) -> tuple[Any, Any]:
+    """Return D0 and Var[D]."""
+    n, g, column = terms.n, kinds.g, kinds.column
+    L, G = terms.L[kinds.code], kinds.by_label(g) / n
+    R0 = (L * G).sum()
+    D0 = 2 * R0 - terms.mean(terms.t)
+    if n == 1 or not kinds.code.size:
+        return D0, 0 * terms.D
+    # sum_j L_j Sigma_jj, where a g_ij of 0 has no entry, less the variance over items of sum_j L_j g_ij
+    absent = n - kinds.by_label(np.ones(column.size, np.int64))
+    diagonal = (L * (kinds.by_label((g - G[column]) ** 2) + G**2 * absent)).sum() / n
+    expected = np.zeros(kinds.items.size, g.dtype)
+    np.add.at(expected, kinds.row, L[column] * g)
+    spread = diagonal - ((expected - R0) ** 2 * kinds.items).sum() / n
+    rounding = 0 if g.dtype == object else _NOTHING * diagonal + (_NOTHING * R0) ** 2
+    return D0, 4 * spread / (n - 1) if spread > rounding else 0 * terms.D
+
+
+def _dealings(kinds: _Kinds, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
+    """Deal the labels out ``draws`` times; yield sum_i g_{i, l_i} of some dealings at a time."""
+    cells = kinds.items.size * kinds.code.size * _CELL
+    shuffle = n < cells and n <= _MOST_SHUFFLED
+    if (n > _MOST_ITEMS and not shuffle) or (n if shuffle else cells) * draws > _MOST_WORK:
+        raise DataError(
+            f"method='monte-carlo' cannot deal {n:,} labels {draws:,} times in reasonable time: "
+            "use method='z', or fewer draws, n=."
+        )
+    yield from (_shuffled if shuffle else _tables)(kinds, n, draws, source)
+
+
+def _tables(kinds: _Kinds, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
+    """Draw tables of kinds by labels with both margins fixed, a label at a time over the items still without one."""
+    cells = zip(kinds.row.tolist(), kinds.column.tolist(), strict=True)
+    score = dict(zip(cells, kinds.g.astype(np.float64).tolist(), strict=True))
+    at_once = max(1, _AT_ONCE // kinds.items.size)
+    for first in range(0, draws, at_once):
+        size = min(at_once, draws - first)
+        free = np.repeat(kinds.items[:, None], size, axis=1)
+        total = np.zeros(size)
+        for column, number in enumerate(kinds.labels.tolist()):
+            left = np.full(size, number)
+            after = free.sum(axis=0)
+            for row in range(kinds.items.size):
+                after -= free[row]
+                got = source.hypergeometric(free[row], after, left)
+                left -= got
+                free[row] -= got
+                if (row, column) in score:
+                    total += score[row, column] * got
+        yield total
+
+
+def _shuffled(kinds: _Kinds, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
+    """Shuffle the labels over the items, where kinds are about as many as items."""
+    others = n - int(kinds.labels.sum())
+    labels = np.repeat(np.arange(kinds.code.size + 1, dtype=np.int32), [*kinds.labels.tolist(), others])
+    before, each = np.cumsum(kinds.items) - kinds.items, kinds.items[kinds.row]
+    item = np.repeat(before[kinds.row] - np.cumsum(each) + each, each) + np.arange(each.sum())
+    wanted, g = np.repeat(kinds.column, each), np.repeat(kinds.g.astype(np.float64), each)
+    at_once = max(1, _AT_ONCE // (n + item.size))
+    for first in range(0, draws, at_once):
+        dealt = source.permuted(np.tile(labels, (min(at_once, draws - first), 1)), axis=1)
+        yield np.where(dealt[:, item] == wanted, g, 0.0).sum(axis=1)
