@@ -3,29 +3,23 @@
 from dhkappa.data.tally import Tally, tally
 from dhkappa.errors import DataError
 from dhkappa.estimate import dh_kappa, fleiss_kappa
-from dhkappa.stats.bootstrap import Bootstrap
-from dhkappa.stats.chance import RandomLabelTest
 from dhkappa.stats.intervals import Interval
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.simulate import Simulation, simulate
 from dhkappa.stats.sums import Dropped
-from dhkappa.table import Table
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Bootstrap",
     "DataError",
     "Dropped",
     "Interval",
     "Kappa",
     "Note",
     "Parts",
-    "RandomLabelTest",
     "Simulation",
-    "Table",
     "Tally",
     "dh_kappa",
     "fleiss_kappa",

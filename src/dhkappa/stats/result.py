@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dhkappa.data.labels import Label
 from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError, counted
-from dhkappa.stats.bootstrap import Bootstrap, bca_interval, bootstrap, percentile_interval
-from dhkappa.stats.categories import by_category, confusion
-from dhkappa.stats.chance import RandomLabelTest, above_floor, random_label_test
 from dhkappa.stats.influence import extremes, influence, standard_error, sum_of_squares
 from dhkappa.stats.intervals import Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note, notes_on_error, notes_on_labels, notes_on_value, notes_on_votes
-from dhkappa.stats.ordinal import log_interval, ordinal_estimate, weights_of
 from dhkappa.stats.sums import Dropped, Sums, sums
 from dhkappa.stats.terms import Terms, terms
-from dhkappa.table import Table
+
+if TYPE_CHECKING:  # rooms that only some questions need are opened when they are asked
+    from dhkappa.stats.bootstrap import Bootstrap
+    from dhkappa.stats.chance import RandomLabelTest
+    from dhkappa.table import Table
 
 _METHODS = {
     "dh": ("beta", "logit", "wald", "bootstrap", "bca"),
@@ -141,6 +140,8 @@ class Kappa:
         if method == "beta":
             low, high = beta_interval(basis, alpha)
         elif method == "log":
+            from dhkappa.stats.ordinal import log_interval
+
             low, high = log_interval(self.value, self.se, self.n_items, alpha, basis.E)
         else:
             low, high = (logit_interval if method == "logit" else wald_interval)(basis, self.se, alpha)
@@ -161,9 +162,13 @@ class Kappa:
         >>> kappa.bootstrap(2000, rng=1)
         Bootstrap(2,000 replicates; kappa 0.4890, mean 0.4892, sd 0.0426)
         """
+        from dhkappa.stats.bootstrap import bootstrap
+
         return bootstrap(self._terms("bootstrap"), n, rng, progress)
 
     def _bootstrap_interval(self, level: float, method: str, n: int, rng: int | np.random.Generator | None) -> Interval:
+        from dhkappa.stats.bootstrap import bca_interval, bootstrap, percentile_interval
+
         known = self._terms("bootstrap")
         values = bootstrap(known, n, rng).values
         if method == "bootstrap":
@@ -176,6 +181,8 @@ class Kappa:
 
         With two categories it is kappa.
         """
+        from dhkappa.stats.chance import above_floor
+
         plain = self.metric == "dh" and self.exact is not None
         return float(above_floor(self._terms("above_floor"))[0]) if plain else math.nan
 
@@ -205,6 +212,8 @@ class Kappa:
         >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).test()
         labels against random labels: +0.6046 from the floor (p 9.39e-37, z 12.61, alternative greater, method z)
         """
+        from dhkappa.stats.chance import random_label_test
+
         return random_label_test(self._terms("test"), method=method, alternative=alternative, n=n, rng=rng)
 
     def by_category(self, level: float = 0.95) -> Table:
@@ -218,10 +227,14 @@ class Kappa:
         >>> [(row["category"], row["items"], round(row["kappa"], 2)) for row in table]
         [('a', 62, 0.52), ('b', 72, 0.45), ('c', 66, 0.5)]
         """
+        from dhkappa.stats.categories import by_category
+
         return by_category(self._terms("by_category"), self.categories, level)
 
     def confusion(self) -> Table:
         """Return what pairs of annotators agree on where each label is suggested."""
+        from dhkappa.stats.categories import confusion
+
         return confusion(self._terms("confusion"), self.categories)
 
     def _terms(self, asked: str) -> Terms:
@@ -272,6 +285,8 @@ class Kappa:
         return [("floor", self.floor), ("ceiling", self.ceiling), ("Fleiss", self.fleiss)]
 
     def _repr_html_(self) -> str:
+        import html
+
         rows = [(self._name(), _digits(self.value), True)]
         interval = self.interval()
         if not math.isnan(interval.low):
@@ -342,6 +357,8 @@ def dh_kappa_of(tally: Tally) -> Kappa:
 
 def ordinal_kappa_of(tally: Tally, ordinal: Any) -> Kappa:
     """Return the kappa of a tally with ordinal weights over its declared categories."""
+    from dhkappa.stats.ordinal import ordinal_estimate, weights_of
+
     if not tally.declared:
         raise DataError("ordinal needs the categories in their order: pass categories=, lowest first.")
     weights = weights_of(ordinal, len(tally.categories))
