@@ -157,7 +157,11 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
     check_level(level)
     parts = category_parts(terms)
     squares = category_squares(terms, parts)
-    spreads = [_spread(parts, squares, code, terms.n, 1 - level) for code in range(len(categories))]
+    from scipy.special import stdtrit
+
+    quantiles = stdtrit(np.maximum(parts.items - 1, 1), (1 + level) / 2).tolist()
+    n = terms.n
+    spreads = [_spread(parts, squares, code, n, 1 - level, t) for code, t in enumerate(quantiles)]
     return Table(
         {
             "category": categories,
@@ -234,9 +238,7 @@ class _Spread:
     reason: str | None = None
 
 
-def _spread(parts: CategoryParts, squares: Numbers, code: int, n: int, alpha: float) -> _Spread:
-    from scipy.special import stdtrit
-
+def _spread(parts: CategoryParts, squares: Numbers, code: int, n: int, alpha: float, t: float) -> _Spread:
     items = int(parts.items[code])
     if not parts.defined[code]:
         return _Spread(reason=_CERTAIN if items else _NEVER)
@@ -246,7 +248,7 @@ def _spread(parts: CategoryParts, squares: Numbers, code: int, n: int, alpha: fl
     se = math.sqrt(squares[code] / (n * (n - 1)))
     if se == 0 and kappa < 1:
         return _Spread(reason=_NO_SPREAD)
-    half = float(stdtrit(items - 1, 1 - alpha / 2)) * se
+    half = t * se
     flawless = 1 - 2 * (1 - (alpha / 2) ** (1 / items)) / (1 - E)
     return _Spread(se, min(kappa - half, flawless), min(kappa + half, 1.0))
 

@@ -433,7 +433,7 @@ def _why_none(lost: Dropped) -> str:
 
 
 def _digits(value: float) -> str:
-    return "undefined" if math.isnan(value) else f"{value:.4f}"
+    return "undefined" if math.isnan(value) else f"{round(value, 4) + 0.0:.4f}"  # never -0.0000
 
 
 def _text(exact: Fraction | None) -> str | None:
