@@ -19,9 +19,10 @@ def test_demo_scores_two_labelers() -> None:
     assert shown.stderr == ""
     lines = shown.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    table = {line.split("  ")[0]: line.split()[-5:] for line in lines if line.startswith(("llm", "keyword rule"))}
+    table = {line.split("  ")[0]: line.split()[-8:] for line in lines if line.startswith(("llm", "keyword rule"))}
     assert float(table["llm"][0]) > float(table["keyword rule"][0])
-    assert table["llm"][3] == table["keyword rule"][3]
+    assert float(table["llm"][1]) < float(table["llm"][0]) < float(table["llm"][3])
+    assert table["llm"][6] == table["keyword rule"][6]
     assert "simulated" in shown.stdout
     assert run("demo").stdout == shown.stdout
     assert run("demo", "--seed", "2").stdout != shown.stdout

@@ -15,10 +15,16 @@ def labeler_table(kappas: Mapping[str, Kappa]) -> str:
     """Return a line for each labeler, best first, with the marks to read its kappa by."""
     best_first = sorted(kappas.items(), key=lambda pair: (math.isnan(pair[1].value), -pair[1].value))
     rows = [
-        [name, *map(number, (kappa.value, kappa.floor, kappa.ceiling, kappa.fleiss)), f"{kappa.n_items:,}"]
+        [
+            name,
+            number(kappa.value),
+            " to ".join(map(number, kappa.interval())),
+            *map(number, (kappa.floor, kappa.ceiling, kappa.fleiss)),
+            f"{kappa.n_items:,}",
+        ]
         for name, kappa in best_first
     ]
-    return columns([["labeler", "kappa_DH", "floor", "ceiling", "Fleiss", "items"], *rows])
+    return columns([["labeler", "kappa_DH", "95% interval", "floor", "ceiling", "Fleiss", "items"], *rows])
 
 
 def note_lines(kappas: Mapping[str, Kappa]) -> str:
