@@ -18,7 +18,7 @@ def labeler_table(kappas: Mapping[str, Kappa]) -> str:
         [
             name,
             number(kappa.value),
-            " to ".join(map(number, kappa.interval())),
+            _interval(kappa),
             *map(number, (kappa.floor, kappa.ceiling, kappa.fleiss)),
             f"{kappa.n_items:,}",
         ]
@@ -40,6 +40,11 @@ def note_lines(kappas: Mapping[str, Kappa]) -> str:
 def number(value: float) -> str:
     """Write a kappa with three digits."""
     return "undefined" if math.isnan(value) else f"{value:.3f}"
+
+
+def _interval(kappa: Kappa) -> str:
+    low, high = kappa.interval()
+    return "none" if math.isnan(low) else f"{number(low)} to {number(high)}"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
