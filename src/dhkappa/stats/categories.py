@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.labels import Label
-from dhkappa.stats.intervals import check_level
+from dhkappa.stats.intervals import check_level, flawless
 from dhkappa.stats.terms import Numbers, Terms
 from dhkappa.table import Table
 
@@ -249,8 +249,7 @@ def _spread(parts: CategoryParts, squares: Numbers, code: int, n: int, alpha: fl
     if se == 0 and kappa < 1:
         return _Spread(reason=_NO_SPREAD)
     half = t * se
-    flawless = 1 - 2 * (1 - (alpha / 2) ** (1 / items)) / (1 - E)
-    return _Spread(se, min(kappa - half, flawless), min(kappa + half, 1.0))
+    return _Spread(se, min(kappa - half, flawless(items, E, alpha)), min(kappa + half, 1.0))
 
 
 def _pull(terms: Terms) -> Numbers:

@@ -52,10 +52,10 @@ def check_level(level: float) -> float:
     return level
 
 
-def flawless(basis: Basis, alpha: float) -> float:
+def flawless(n: int, E: float, alpha: float) -> float:
     """Return the lower limit of a flawless sample of n items: no sample may claim more."""
-    bad: float = 1 - (alpha / 2) ** (1 / basis.n)  # a share of items that might have stayed hidden
-    return max(LEAST, 1 - 2 * bad / (1 - basis.E))
+    bad: float = 1 - (alpha / 2) ** (1 / n)  # a share of items that might have stayed hidden
+    return 1 - 2 * bad / (1 - E)
 
 
 def beta_interval(basis: Basis, alpha: float) -> tuple[float, float]:
@@ -65,8 +65,8 @@ def beta_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     as if three quarters of an item had been added, the worst conceivable for the lower limit, the best for
     the upper; mean and variance of the n + 3/4 items give the beta distribution.
     """
-    low = min(_beta_limit(basis, basis.least, 1 - alpha / 2), flawless(basis, alpha))
-    return low, _beta_limit(basis, basis.greatest, alpha / 2)
+    low = min(_beta_limit(basis, basis.least, 1 - alpha / 2), flawless(basis.n, basis.E, alpha))
+    return max(LEAST, low), _beta_limit(basis, basis.greatest, alpha / 2)
 
 
 def _beta_limit(basis: Basis, added: float, probability: float) -> float:
@@ -91,7 +91,7 @@ def logit_interval(basis: Basis, se: float, alpha: float) -> tuple[float, float]
     from scipy.special import stdtrit
 
     if basis.kappa == 1:
-        return flawless(basis, alpha), 1.0
+        return max(LEAST, flawless(basis.n, basis.E, alpha)), 1.0
     above, below = basis.kappa - LEAST, 1 - basis.kappa
     middle = math.log(above / below)
     half = float(stdtrit(basis.n - 1, 1 - alpha / 2)) * se * (1 / above + 1 / below)
@@ -103,9 +103,9 @@ def _from_logit(x: float) -> float:
     return 1 - _RANGE * (math.exp(-x) / (1 + math.exp(-x)) if x > 0 else 1 / (1 + math.exp(x)))
 
 
-def wald_interval(basis: Basis, se: float, alpha: float) -> tuple[float, float]:
+def wald_interval(basis: Basis, se: float, alpha: float, least: float = LEAST) -> tuple[float, float]:
     """Return kappa plus and minus t times the standard error, within the range of kappa."""
     from scipy.special import stdtrit
 
     half = float(stdtrit(basis.n - 1, 1 - alpha / 2)) * se
-    return max(LEAST, basis.kappa - half), min(1.0, basis.kappa + half)
+    return max(least, basis.kappa - half), min(1.0, basis.kappa + half)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from dhkappa.data.patterns import BLOCK, Patterns
 from dhkappa.errors import DataError, counted, shown
+from dhkappa.stats.intervals import flawless
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.terms import Numbers, Terms
 
@@ -148,18 +149,12 @@ def log_interval(kappa: float, se: float, n: int, alpha: float, E: float = math.
     from scipy.special import stdtrit
 
     if kappa == 1:
-        return _flawless(n, alpha, E), 1.0
+        return flawless(n, E, alpha), 1.0
     short = 1 - kappa
     half = float(stdtrit(n - 1, 1 - alpha / 2)) * se / short
     ratio = math.exp(min(half, 700.0))  # beyond, a float has no room
     low = 1 - short * ratio
-    return (low if math.isnan(E) else min(low, _flawless(n, alpha, E))), 1 - short / ratio
-
-
-def _flawless(n: int, alpha: float, E: float) -> float:
-    """Return the lower limit of a flawless sample: no sample may claim more."""
-    bad: float = 1 - (alpha / 2) ** (1 / n)
-    return 1 - 2 * bad / (1 - E)
+    return (low if math.isnan(E) else min(low, flawless(n, E, alpha))), 1 - short / ratio
 
 
 @dataclass(frozen=True, slots=True, eq=False)

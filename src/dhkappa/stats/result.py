@@ -13,7 +13,7 @@ from dhkappa.data.labels import Label
 from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError, counted
 from dhkappa.stats.influence import extremes, influence, standard_error, sum_of_squares
-from dhkappa.stats.intervals import Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
+from dhkappa.stats.intervals import LEAST, Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note, notes_on_error, notes_on_labels, notes_on_value, notes_on_votes
 from dhkappa.stats.sums import Dropped, Sums, sums
@@ -143,8 +143,11 @@ class Kappa:
             from dhkappa.stats.ordinal import log_interval
 
             low, high = log_interval(self.value, self.se, self.n_items, alpha, basis.E)
-        else:
-            low, high = (logit_interval if method == "logit" else wald_interval)(basis, self.se, alpha)
+        elif method == "logit":
+            low, high = logit_interval(basis, self.se, alpha)
+        else:  # with ordinal weights the least value of kappa is not known
+            least = -math.inf if self.metric == "ordinal" else LEAST
+            low, high = wald_interval(basis, self.se, alpha, least)
         return Interval(low, high, level, method)
 
     def bootstrap(
