@@ -34,7 +34,7 @@ B = 20_000
 def terms_of(tally: Tally) -> Terms:
     kappa = dhkappa.dh_kappa(tally)
     assert kappa.parts is not None
-    return terms(kappa.tally, kappa.parts)
+    return terms(kappa.sample, kappa.parts)
 
 
 def tally_of(data: Data) -> Tally:
@@ -283,7 +283,7 @@ def test_values_do_not_depend_on_rows_partitions_or_blocks(monkeypatch: pytest.M
 def test_fractions_give_the_same_values_as_floats() -> None:
     kappa = dhkappa.dh_kappa(tally_of(FIVE))
     assert kappa.parts is not None
-    exact, floats = (bootstrap(terms(kappa.tally, kappa.parts, exact=e), n=200, rng=1) for e in (True, False))
+    exact, floats = (bootstrap(terms(kappa.sample, kappa.parts, exact=e), n=200, rng=1) for e in (True, False))
     assert exact.kappa == floats.kappa
     assert exact.values == pytest.approx(floats.values, rel=0, abs=1e-14)  # 1 - d rounded once, not twice
 

@@ -46,7 +46,7 @@ defined_data = ragged().filter(is_defined)
 def terms_of(data: Data, exact: bool = True) -> Terms:
     kappa = dh_kappa(tally(data.votes, data.suggested, categories=data.categories))
     assert kappa.parts is not None
-    return terms(kappa.tally, kappa.parts, exact=exact)
+    return terms(kappa.sample, kappa.parts, exact=exact)
 
 
 def names(data: Data) -> tuple[Any, ...]:
@@ -299,7 +299,9 @@ def test_level_must_be_a_probability() -> None:
 
 def test_a_billion_items_give_the_same_kappas_as_a_few() -> None:
     found = terms_of(panel(300, np.random.default_rng(8)), exact=False)
-    many = replace(found, patterns=replace(found.patterns, items=found.patterns.items * 10**7))
+    items = found.items * 10**7
+    sample = replace(found.sample, patterns=replace(found.patterns, items=items), mass=items)
+    many = replace(found, sample=sample, weight=items)
     few_parts, many_parts = category_parts(found), category_parts(many)
     # Sums of the same products, ten million times larger: roundings of 10^-16 each.
     assert many_parts.kappa == pytest.approx(few_parts.kappa, rel=1e-13)

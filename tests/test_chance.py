@@ -13,6 +13,7 @@ import oracle
 from dhkappa import Tally, dh_kappa, simulate, tally
 from dhkappa.errors import DataError
 from dhkappa.stats.chance import RandomLabelTest, above_floor, permutation_moments, random_label_test
+from dhkappa.stats.sample import sample_of
 from dhkappa.stats.terms import Terms, terms
 from strategies import Data, complete, from_counts, ragged
 
@@ -34,7 +35,7 @@ def terms_of(data: Data | Tally, exact: bool = False) -> Terms:
     counts = data if isinstance(data, Tally) else tally(data.votes, data.suggested, categories=data.categories)
     parts = dh_kappa(counts).parts
     assert parts is not None
-    return terms(counts, parts, exact)
+    return terms(sample_of(counts).merged(), parts, exact)
 
 
 def tallied(*patterns: tuple[Sequence[int], int, int], m: int) -> Tally:

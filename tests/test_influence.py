@@ -21,7 +21,7 @@ F = Fraction
 
 def exact_terms(kappa: Kappa) -> Terms:
     assert kappa.parts is not None
-    return terms(kappa.tally, kappa.parts, exact=True)
+    return terms(kappa.sample, kappa.parts, exact=True)
 
 
 def phi_by_pattern(kappa: Kappa) -> dict[tuple[Any, ...], F]:

@@ -20,6 +20,7 @@ from dhkappa.stats import ordinal as module
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
 from dhkappa.stats.kappa import Parts, estimate_dh
 from dhkappa.stats.ordinal import OrdinalEstimate, log_interval, ordinal_estimate, weight_matrix, weights_of
+from dhkappa.stats.sample import sample_of
 from dhkappa.stats.sums import sums
 from dhkappa.stats.terms import Terms, terms
 from strategies import Data, complete, from_counts, ragged
@@ -34,17 +35,17 @@ def counted(data: Data) -> Tally:
 
 
 def parts_of(counts: Tally) -> Parts:
-    return estimate_dh(sums(counts), counts.categories).parts
+    return estimate_dh(sums(sample_of(counts)), counts.categories).parts
 
 
 def plain(data: Data, exact: bool = True) -> tuple[Terms, Parts]:
     counts = counted(data)
     parts = parts_of(counts)
-    return terms(counts, parts, exact), parts
+    return terms(sample_of(counts).merged(), parts, exact), parts
 
 
 def has_kappa(data: Data) -> bool:
-    total = sums(counts := counted(data))
+    total = sums(sample_of(counts := counted(data)))
     return total.n > 0 and estimate_dh(total, counts.categories).parts.kappa is not None
 
 
@@ -233,7 +234,7 @@ def test_identity_weights_give_the_plain_fractions(data: Data) -> None:
     assert found.d.tolist() == expected.d.tolist()
     assert found.phi.tolist() == influence(expected).tolist()
     assert found.parts == parts
-    assert found.fleiss == estimate_dh(sums(counts := counted(data)), counts.categories).fleiss
+    assert found.fleiss == estimate_dh(sums(sample_of(counts := counted(data))), counts.categories).fleiss
 
 
 @given(ANY_DATA, st.sampled_from(["int", "float", "Fraction", "array"]))
@@ -250,7 +251,7 @@ def test_identity_weights_give_the_plain_floats_bit_for_bit(data: Data, kind: st
 def test_identity_weights_bit_for_bit_with_the_most_votes() -> None:
     counts = Tally(["a", "b", "c"])
     counts.update(counts=[[2**31 - 3, 1, 1], [5, 2**30, 2**29], [0, 3, 0]], suggested=["a", "b", "b"])
-    expected = terms(counts, parts := parts_of(counts))
+    expected = terms(sample_of(counts).merged(), parts := parts_of(counts))
     found = ordinal_estimate(expected, parts, weights_of(identity(3), 3))
     assert found.d.tobytes() == expected.d.tobytes()
     assert found.phi.tobytes() == influence(expected).tobytes()
@@ -322,8 +323,9 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_many_items_are_as_exact_as_few() -> None:
     found, parts = plain(RAGGED)
-    table = found.patterns
-    many = replace(found, patterns=replace(table, items=table.items * 10**17))
+    items = found.items * 10**17
+    sample = replace(found.sample, patterns=replace(found.patterns, items=items), mass=items)
+    many = replace(found, sample=sample, weight=items)
     w = weights_of("quadratic", 3)
     assert ordinal_estimate(many, parts, w).parts == ordinal_estimate(found, parts, w).parts
 
@@ -459,11 +461,12 @@ def test_coverage_of_the_log_interval() -> None:
     rng = np.random.default_rng(11)
     w = weights_of("linear", 5)
     many = ordinal_counts(rng, 10**6, 0.3)
-    truth = float(ordinal_estimate(terms(many, p := parts_of(many)), p, w).kappa)  # its own error is some .0003
+    known = terms(sample_of(many).merged(), p := parts_of(many))
+    truth = float(ordinal_estimate(known, p, w).kappa)  # its own error is some .0003
     sets, covered = 600, 0
     for _ in range(sets):
         counts = ordinal_counts(rng, 100, 0.3)
-        found_terms = terms(counts, parts := parts_of(counts))
+        found_terms = terms(sample_of(counts).merged(), parts := parts_of(counts))
         found = ordinal_estimate(found_terms, parts, w)
         se = standard_error(sum_of_squares(found.phi, found_terms.items), 100)
         low, high = log_interval(found.kappa, se, 100, 0.05)

@@ -7,8 +7,8 @@ from dhkappa.stats.intervals import Interval
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
+from dhkappa.stats.sample import Dropped
 from dhkappa.stats.simulate import Simulation, simulate
-from dhkappa.stats.sums import Dropped
 
 __version__ = "0.1.0"
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.data.labels import Label, NotALabelError, declare, plain, unite
 from dhkappa.data.patterns import BLOCK, EMPTY, MOST_ITEMS, Patterns, stack
@@ -15,6 +17,22 @@ from dhkappa.data.votes import Counted, count_matrix, count_votes
 from dhkappa.errors import DataError, counted, shown
 
 _MOST_TABLES = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """K patterns in label codes of one labeler.
+
+    Attributes
+    ----------
+    patterns : as of a plain tally
+    stratum : (K,) place among the tally's strata, or None
+    weight : (K,) weight of one item, or None
+    """
+
+    patterns: Patterns
+    stratum: npt.NDArray[np.int32] | None
+    weight: npt.NDArray[np.float64] | None
 
 
 class Tally:
@@ -71,6 +89,15 @@ class Tally:
         if len(self._tables) != 1 or self._tables[0].categories != self._categories:
             self._tables = [Counted(self._categories, self._joined())]
         return self._tables[0].patterns
+
+    @property
+    def strata(self) -> tuple[Label, ...]:
+        """The strata that items are in, in order; empty where there are none."""
+        return ()
+
+    def rows(self, labeler: str | None = None) -> Rows:
+        """Return the patterns with the labels of one labeler, and the stratum and weight of each."""
+        return Rows(self.patterns, None, None)
 
     @property
     def n_items(self) -> int:

@@ -98,7 +98,7 @@ def bootstrap(
     >>> import dhkappa
     >>> from dhkappa.stats.terms import terms
     >>> kappa = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"], ["b", "a"]], ["a", "a", "b", "b"])
-    >>> drawn = bootstrap(terms(kappa.tally, kappa.parts), n=999, rng=1)
+    >>> drawn = bootstrap(terms(kappa.sample, kappa.parts), n=999, rng=1)
     >>> drawn.n, drawn.values.size + drawn.undefined
     (999, 999)
     """

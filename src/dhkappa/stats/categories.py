@@ -147,7 +147,7 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
     >>> from dhkappa.stats.terms import terms
     >>> votes = ["aaa", "aab", "aaa", "bbb", "bbc", "bbb", "cca"]
     >>> kappa = dh_kappa([list(item) for item in votes], list("aaabbba"))
-    >>> table = by_category(terms(kappa.tally, kappa.parts), kappa.categories)
+    >>> table = by_category(terms(kappa.sample, kappa.parts), kappa.categories)
     >>> for row in table:
     ...     print(row["category"], row["items"], round(row["kappa"], 3), round(row["weight"], 3), row["reason"])
     a 4 0.51 0.571 None

@@ -115,7 +115,7 @@ def permutation_moments(terms: Terms) -> tuple[Any, Any]:
     >>> from dhkappa import dh_kappa
     >>> from dhkappa.stats.terms import terms
     >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2])
-    >>> permutation_moments(terms(kappa.tally, kappa.parts, exact=True))
+    >>> permutation_moments(terms(kappa.sample, kappa.parts, exact=True))
     (Fraction(0, 1), Fraction(8, 27))
     """
     return _moments(terms, _kinds(terms))
@@ -134,7 +134,7 @@ def above_floor(terms: Terms) -> tuple[Any, Numbers]:
     >>> from dhkappa import dh_kappa
     >>> from dhkappa.stats.terms import terms
     >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2])
-    >>> above_floor(terms(kappa.tally, kappa.parts, exact=True))[0]
+    >>> above_floor(terms(kappa.sample, kappa.parts, exact=True))[0]
     Fraction(2, 3)
     """
     kinds = _kinds(terms)
@@ -180,7 +180,7 @@ def random_label_test(
     >>> from dhkappa import dh_kappa
     >>> from dhkappa.stats.terms import terms
     >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]] * 4, [1, 2, 2] * 4)
-    >>> random_label_test(terms(kappa.tally, kappa.parts))
+    >>> random_label_test(terms(kappa.sample, kappa.parts))
     labels against random labels: +0.6667 from the floor (p 0.00204, z 2.87, alternative greater, method z)
     """
     if method not in METHODS:

@@ -16,7 +16,8 @@ from dhkappa.stats.influence import extremes, influence, standard_error, sum_of_
 from dhkappa.stats.intervals import LEAST, Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note, notes_on_error, notes_on_labels, notes_on_value, notes_on_votes
-from dhkappa.stats.sums import Dropped, Sums, sums
+from dhkappa.stats.sample import Dropped, Sample, sample_of
+from dhkappa.stats.sums import Sums, sums
 from dhkappa.stats.terms import Terms, terms
 
 if TYPE_CHECKING:  # rooms that only some questions need are opened when they are asked
@@ -78,6 +79,7 @@ class Kappa:
     dropped: Dropped
     reason: str | None
     tally: Tally
+    _sample: Sample
     _notes: tuple[Note, ...]
     _known: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -85,6 +87,14 @@ class Kappa:
     def notes(self) -> tuple[Note, ...]:
         """Conditions that change what kappa means, each with a code and a sentence."""
         return (*self._notes, *notes_on_error(self.value, self.n_items, self.se))
+
+    @property
+    def sample(self) -> Sample:
+        """The eligible items as they were drawn, each pattern once."""
+        if "sample" not in self._known:
+            self._known["sample"] = self._sample.merged()
+        sample: Sample = self._known["sample"]
+        return sample
 
     @property
     def se(self) -> float:
@@ -246,12 +256,12 @@ class Kappa:
             raise DataError(f"{asked} is for the plain kappa_DH only: use dh_kappa without ordinal weights.")
         if self.parts is None or self.exact is None:
             raise DataError(f"{asked} needs a kappa that is defined, but {self.reason}")
-        return terms(self.tally, self.parts)
+        return terms(self.sample, self.parts)
 
     def _standard_error(self) -> float:
         if self.parts is None or self.exact is None or self.n_items < 2:
             return math.nan
-        seen = terms(self.tally, self.parts)
+        seen = terms(self.sample, self.parts)
         squares = sum_of_squares(influence(seen), seen.items)
         least, greatest = extremes(seen) if self.metric == "dh" else (math.nan, math.nan)
         self._known["basis"] = Basis(self.value, float(self.parts.E), self.n_items, squares, least, greatest)
@@ -345,9 +355,10 @@ class Kappa:
 
 def dh_kappa_of(tally: Tally) -> Kappa:
     """Return the DiPietro-Hazari kappa of a tally."""
-    total = sums(tally)
+    sample = sample_of(tally)
+    total = sums(sample)
     if total.n == 0:
-        return _result("dh", tally, total, None, _why_none(total.dropped))
+        return _result("dh", tally, sample, total, None, _why_none(total.dropped))
     estimate = estimate_dh(total, tally.categories)
     parts, kappa = estimate.parts, estimate.parts.kappa
     certain = "every vote and every suggested label is the same category, so agreement is certain."
@@ -355,7 +366,7 @@ def dh_kappa_of(tally: Tally) -> Kappa:
         *notes_on_labels(total, tally.categories),
         *notes_on_value(parts.R, parts.S, kappa, estimate.floor, estimate.fleiss),
     )
-    return _result("dh", tally, total, estimate, certain, notes)
+    return _result("dh", tally, sample, total, estimate, certain, notes)
 
 
 def ordinal_kappa_of(tally: Tally, ordinal: Any) -> Kappa:
@@ -368,7 +379,7 @@ def ordinal_kappa_of(tally: Tally, ordinal: Any) -> Kappa:
     plain = dh_kappa_of(tally)
     if plain.parts is None or plain.exact is None:
         return replace(plain, metric="ordinal")
-    seen = terms(tally, plain.parts)
+    seen = terms(plain.sample, plain.parts)
     found = ordinal_estimate(seen, plain.parts, weights)
     exact = found.parts.kappa
     known: dict[str, Any] = {"se": math.nan}
@@ -394,15 +405,22 @@ def ordinal_kappa_of(tally: Tally, ordinal: Any) -> Kappa:
 
 def fleiss_kappa_of(tally: Tally) -> Kappa:
     """Return Fleiss' kappa of a tally."""
-    total = sums(tally, labeled=False)
+    sample = sample_of(tally, labeled=False)
+    total = sums(sample, labeled=False)
     if total.n == 0:
-        return _result("fleiss", tally, total, None, _why_none(total.dropped))
+        return _result("fleiss", tally, sample, total, None, _why_none(total.dropped))
     certain = "every vote is the same category, so agreement is certain."
-    return _result("fleiss", tally, total, estimate_fleiss(total, tally.categories), certain)
+    return _result("fleiss", tally, sample, total, estimate_fleiss(total, tally.categories), certain)
 
 
 def _result(
-    metric: str, tally: Tally, total: Sums, estimate: Estimate | None, reason: str, notes: tuple[Note, ...] = ()
+    metric: str,
+    tally: Tally,
+    sample: Sample,
+    total: Sums,
+    estimate: Estimate | None,
+    reason: str,
+    notes: tuple[Note, ...] = (),
 ) -> Kappa:
     """Put a result together; ``reason`` holds where kappa is undefined."""
     exact = estimate.parts.kappa if estimate else None
@@ -419,6 +437,7 @@ def _result(
         dropped=total.dropped,
         reason=reason if exact is None else None,
         tally=tally.copy(),
+        _sample=sample,
         _notes=(*notes_on_votes(total, tally.categories), *notes),
     )
 

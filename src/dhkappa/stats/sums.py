@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,30 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.patterns import Patterns
-from dhkappa.data.tally import Tally
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """Items that do not count, by the first reason that applies."""
-
-    no_votes: int = 0
-    one_vote: int = 0
-    no_label: int = 0
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.no_votes + self.one_vote + self.no_label
-
-    def why(self) -> str:
-        """Say how many for each reason."""
-        reasons = (
-            (self.no_votes, "no votes"),
-            (self.one_vote, "one vote"),
-            (self.no_label, "no suggested label"),
-        )
-        return ", ".join(f"{number:,} with {what}" for number, what in reasons if number)
+from dhkappa.stats.sample import Dropped, Sample
 
 
 @dataclass(slots=True)
@@ -97,25 +74,11 @@ class Sums:
     spreads: tuple[Spread, ...]
 
 
-def eligible(patterns: Patterns, labeled: bool = True) -> tuple[Patterns, npt.NDArray[np.int64], Dropped]:
-    """Return the patterns that count, their numbers of votes, and how many items do not count.
-
-    An item counts if it has two votes or more, and a suggested label if ``labeled``.
-    """
-    n_votes, items = patterns.vote_totals(), patterns.items
-    few = n_votes < 2
-    bare = ~few & (patterns.suggested < 0) if labeled else np.zeros_like(few)
-    dropped = Dropped(int(items[n_votes == 0].sum()), int(items[n_votes == 1].sum()), int(items[bare].sum()))
-    if dropped.total:
-        keep = ~(few | bare)
-        patterns, n_votes = patterns.take(keep), n_votes[keep]
-    return patterns, n_votes, dropped
-
-
-def sums(tally: Tally, labeled: bool = True) -> Sums:
-    """Add up the eligible items of a tally."""
-    m = len(tally.categories)
-    patterns, n_votes, dropped = eligible(tally.patterns, labeled)
+def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
+    """Add up the items of a sample; if ``weighted``, each as often as its weight says."""
+    m = len(sample.categories)
+    patterns = replace(sample.patterns, items=sample.mass) if weighted else sample.patterns
+    n_votes = patterns.vote_totals()
     sizes = _distinct(n_votes)
     vote_unit = math.lcm(*sizes)
     pair_unit = math.lcm(*(math.comb(size, 2) for size in sizes))
@@ -135,7 +98,7 @@ def sums(tally: Tally, labeled: bool = True) -> Sums:
     return Sums(
         n=int(patterns.items.sum()),
         n_votes=_dot(patterns.items, n_votes),
-        dropped=dropped,
+        dropped=sample.dropped,
         vote_unit=vote_unit,
         pair_unit=pair_unit,
         votes=votes,

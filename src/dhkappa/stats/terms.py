@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.patterns import Patterns
-from dhkappa.data.tally import Tally
 from dhkappa.stats.kappa import Parts
-from dhkappa.stats.sums import eligible
+from dhkappa.stats.sample import Sample
 
 Numbers = npt.NDArray[Any]
 """float64, or Fractions in an object array."""
@@ -21,11 +20,12 @@ Numbers = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of K eligible patterns over m categories, in an order that only the patterns decide.
+    """The terms of K eligible patterns over m categories, in the order of the sample.
 
     Attributes
     ----------
-    patterns : the eligible patterns, K rows with entries for the categories that have votes
+    sample : the eligible patterns, K rows with entries for the categories that have votes, and how they were drawn
+    weight : (K,) what all items of a pattern weigh; the items weigh 1 on average, so they add up to n
     c : (entries,) share of the item's votes, P_ij / N_i
     g : (entries,) share of the item's pairs that agree on the category, C(P_ij, 2) / C(N_i, 2)
     t : (K,) share of the item's pairs that agree, on any category
@@ -34,7 +34,8 @@ class Terms:
     D, E, C_E, kappa : as in the paper
     """
 
-    patterns: Patterns
+    sample: Sample
+    weight: Numbers
     c: Numbers
     g: Numbers
     t: Numbers
@@ -45,6 +46,11 @@ class Terms:
     E: Any
     C_E: Any
     kappa: Any
+
+    @property
+    def patterns(self) -> Patterns:
+        """The K patterns."""
+        return self.sample.patterns
 
     @property
     def items(self) -> npt.NDArray[np.int64]:
@@ -59,7 +65,7 @@ class Terms:
     @property
     def n(self) -> int:
         """The number of eligible items."""
-        return int(self.items.sum())
+        return self.sample.n
 
     def row_sums(self, entries: Numbers) -> Numbers:
         """Add up entries within each pattern."""
@@ -67,8 +73,8 @@ class Terms:
         return sums
 
     def mean(self, values: Numbers) -> Any:
-        """Return the mean over items of a value per pattern."""
-        return (values * self.items).sum() / self.n
+        """Return the weighted mean over items of a value per pattern."""
+        return (values * self.weight).sum() / self.n
 
     def dense(self, entries: Numbers) -> Numbers:
         """Spread entries over a (K, m) matrix, 0 where a category has no votes."""
@@ -78,10 +84,11 @@ class Terms:
         return table
 
 
-def terms(tally: Tally, parts: Parts, exact: bool = False) -> Terms:
-    """Return the terms of a tally whose kappa is defined; ``parts`` are those of its kappa."""
+def terms(sample: Sample, parts: Parts, exact: bool = False) -> Terms:
+    """Return the terms of a sample whose kappa is defined; ``parts`` are those of its kappa."""
     labeled = bool(parts.L)
-    patterns, n_votes, _ = eligible(tally.patterns.merged(), labeled)
+    patterns = sample.patterns
+    n_votes = patterns.vote_totals()
     number: Callable[[Any], Numbers] = _fractions if exact else _floats
     votes = patterns.votes.astype(np.int64)
     length = np.diff(patterns.start)
@@ -91,7 +98,8 @@ def terms(tally: Tally, parts: Parts, exact: bool = False) -> Terms:
     first = patterns.start[:-1]
     agreeing = np.add.reduceat(pairs, first)
     return Terms(
-        patterns=patterns,
+        sample=sample,
+        weight=_weight(sample, number),
         c=number(votes) / np.repeat(number(n_votes), length),
         g=g,
         t=number(agreeing) / number(all_pairs),
@@ -103,6 +111,17 @@ def terms(tally: Tally, parts: Parts, exact: bool = False) -> Terms:
         C_E=number([parts.C_E])[0],
         kappa=number([parts.kappa])[0],
     )
+
+
+def _weight(sample: Sample, number: Callable[[Any], Numbers]) -> Numbers:
+    """Return (K,) weights that add up to n; plain counts where all items weigh the same."""
+    if not sample.weighted:
+        return sample.patterns.items
+    n, masses = sample.n, sample.mass.tolist()
+    whole = sum(masses)
+    if number is _floats:
+        return np.array([mass * n / whole for mass in masses])  # of integers: rounded once
+    return number([Fraction(mass * n, whole) for mass in masses])
 
 
 def _floats(values: Any) -> Numbers:
