@@ -17,6 +17,7 @@ WALK = [
     "data.patterns",
     "data.arrays",
     "data.ballots",
+    "data.sides",
     "data.votes",
     "data.saved",
     "data.tally",

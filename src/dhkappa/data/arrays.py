@@ -48,8 +48,7 @@ def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
         return _flat_array(list(values))
     if hasattr(values, "__array__"):
         return np.asarray(values)
-    one = " Pass one labeler's labels." if name == "suggested" and isinstance(values, Mapping) else ""
-    raise DataError(f"{name} must be an array or a list, not {shown([values])} (type {type(values).__name__}).{one}")
+    raise DataError(f"{name} must be an array or a list, not {shown([values])} (type {type(values).__name__}).")
 
 
 def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
@@ -63,32 +62,38 @@ def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def refuse_other_rows(votes: Any, suggested: Any, name: str) -> None:
+def refuse_other_rows(votes: Any, beside: Any, name: str, what: str = "suggested") -> None:
     """Refuse two pandas objects whose rows are named differently: they would be matched by position."""
-    left, right = getattr(votes, "index", None), getattr(suggested, "index", None)
+    if isinstance(beside, Mapping):
+        for labels in beside.values():
+            refuse_other_rows(votes, labels, name, what)
+        return
+    left, right = getattr(votes, "index", None), getattr(beside, "index", None)
     named = hasattr(left, "equals") and hasattr(right, "equals")
-    if named and len(votes) == len(suggested) and not left.equals(right):  # type: ignore[union-attr]
+    if named and len(votes) == len(beside) and not left.equals(right):  # type: ignore[union-attr]
         raise DataError(
-            f"{name} and suggested have different indexes, but rows are matched by position: reindex one like "
-            "the other, or pass suggested.to_numpy() if they stand in the same order."
+            f"{name} and {what} have different indexes, but rows are matched by position: reindex one like "
+            f"the other, or pass {what}.to_numpy() if they stand in the same order."
         )
 
 
-def encode_suggested(suggested: Any, shape: tuple[int, ...], beside: str, missing: Collection[Label]) -> Encoded:
-    """Encode one suggested label an item; ``shape`` is that of the votes or counts beside it."""
+def encode_suggested(
+    suggested: Any, shape: tuple[int, ...], beside: str, missing: Collection[Label], name: str = "suggested"
+) -> Encoded:
+    """Encode one label an item; ``shape`` is that of the votes or counts beside it."""
     n = shape[0]
     if suggested is None:
         return Encoded(np.broadcast_to(np.uint8(0), n), 0, (None,))
-    array = _array_of(suggested, "suggested")
+    array = _array_of(suggested, name)
     if array.ndim != 1:
-        raise DataError(f"suggested must hold one label for each item: got {array.ndim}-D with shape {array.shape}.")
+        raise DataError(f"{name} must hold one label for each item: got {array.ndim}-D with shape {array.shape}.")
     if len(array) != n:
         raise DataError(
-            f"{beside} has {counted(n, 'item')} but suggested has {counted(len(array), 'label')}: "
+            f"{beside} has {counted(n, 'item')} but {name} has {counted(len(array), 'label')}: "
             "they must be as many, in the same order."
             + (f" Rows are items: did you mean {beside}.T?" if shape[1:] == array.shape else "")
         )
-    return encode(array, "suggested", missing)
+    return encode(array, name, missing)
 
 
 def matrix_of(counts: Any) -> Integers:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dhkappa.data.labels import Label, check_declared, declare, natural
 from dhkappa.data.patterns import MOST_ITEMS, MOST_VOTES, Patterns
+from dhkappa.data.sides import Sides
 from dhkappa.errors import DataError, shown
 
 _FORMAT = "dhkappa-tally"
@@ -27,6 +28,7 @@ class Saved:
     orders: frozenset[tuple[Label, ...]]
     missing: frozenset[Label]
     patterns: Patterns
+    sides: Sides | None = None
 
 
 def write(path: str | os.PathLike[str], saved: Saved) -> None:
@@ -41,6 +43,7 @@ def write(path: str | os.PathLike[str], saved: Saved) -> None:
         f'"missing": {json.dumps(sorted(saved.missing, key=natural))}',
         f'"items": {int(saved.patterns.items.sum())}',
         f'"votes": {saved.patterns.n_votes()}',
+        *_told_sides(saved.sides),
         '"patterns": [\n' + ",\n".join(map(json.dumps, _rows(saved))) + "\n]",
     ]
     target = os.path.realpath(_name(path))
@@ -81,14 +84,42 @@ def _rows(saved: Saved) -> list[dict[str, Any]]:
             patterns.suggested.tolist(), start[:-1], start[1:], patterns.items.tolist(), strict=True
         )
     )
+    beside = _sides_as_dicts(saved)
     return [
         {
-            "suggested": None if suggested < 0 else names[suggested],
+            **(beside[suggested] if beside else {"suggested": None if suggested < 0 else names[suggested]}),
             "votes": [[names[category], number] for category, number in counts],
             "items": items,
         }
         for suggested, counts, items in rows
     ]
+
+
+def _told_sides(sides: Sides | None) -> list[str]:
+    """Say which labelers there are, and whether strata and weights, where that is not plain."""
+    import json
+
+    if sides is None:
+        return []
+    return [
+        f'"labelers": {json.dumps(sides.labelers)}',
+        f'"strata": {json.dumps(sides.strata if sides.stratified else None)}',
+        f'"weights": {json.dumps(sides.weighted)}',
+    ]
+
+
+def _sides_as_dicts(saved: Saved) -> list[dict[str, Any]]:
+    """Return what stands beside the votes, by place."""
+    sides, names = saved.sides, [*saved.categories, None]
+    if sides is None:
+        return []
+    found: list[dict[str, Any]] = [{"suggested": [names[code] for code in codes]} for codes in sides.labels.T.tolist()]
+    for place, row in enumerate(found):
+        if sides.stratum is not None:
+            row["stratum"] = sides.strata[sides.stratum[place]]
+        if sides.weight is not None:
+            row["weight"] = float(sides.weight[place])
+    return found
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
@@ -140,6 +171,7 @@ def _checked(held: dict[str, Any]) -> Saved:
         raise ValueError(f"{shown(missing.intersection(categories))} is a category and missing.")
     place: dict[Label | None, int] = {label: code for code, label in enumerate(categories)}
     place[None] = -1
+    beside = _Beside(held, place) if "labelers" in held else None
     suggested: list[int] = []
     length: list[int] = []
     counts: list[tuple[int, int]] = []
@@ -151,7 +183,7 @@ def _checked(held: dict[str, Any]) -> Saved:
         _check_numbers(votes, MOST_VOTES)
         if sum(votes) > MOST_VOTES or len({category for category, _ in pairs}) < len(pairs):
             raise ValueError(f"{shown([row])} has too many votes, or a category twice.")
-        suggested.append(_place(row["suggested"], place, vote=False))
+        suggested.append(beside.add(row) if beside else _place(row["suggested"], place, vote=False))
         length.append(len(pairs))
         counts += pairs
         items.append(row["items"])
@@ -163,7 +195,49 @@ def _checked(held: dict[str, Any]) -> Saved:
         np.array([number for _, number in counts], np.int64),
         np.array(items, np.int64),
     )
-    return Saved(categories, orders, missing, patterns.merged())
+    return Saved(categories, orders, missing, patterns.merged(), beside.sides() if beside else None)
+
+
+class _Beside:
+    """What stands beside the votes of a file's patterns, a row for each."""
+
+    def __init__(self, held: dict[str, Any], place: dict[Label | None, int]) -> None:
+        names = held["labelers"]
+        if type(names) is not list or not names or not all(type(name) is str for name in names):
+            raise ValueError("'labelers' is not a list of names.")
+        if len(set(names)) < len(names):
+            raise ValueError("'labelers' names one twice.")
+        self._names, self._codes = tuple(names), place
+        self._strata = None if held["strata"] is None else declare(held["strata"])
+        self._weighted = held["weights"]
+        self._labels: list[list[int]] = []
+        self._stratum: list[int] = []
+        self._weight: list[float] = []
+
+    def add(self, row: dict[str, Any]) -> int:
+        """Check and keep a row, and return its place."""
+        if type(row["suggested"]) is not list or len(row["suggested"]) != len(self._names):
+            raise ValueError(f"{shown([row])} has not one label for each labeler.")
+        self._labels.append([_place(label, self._codes, vote=False) for label in row["suggested"]])
+        if self._strata is not None:
+            if row["stratum"] not in self._strata:
+                raise ValueError(f"{shown([row['stratum']])} is not among its strata.")
+            self._stratum.append(self._strata.index(row["stratum"]))
+        if self._weighted:
+            weight = row["weight"]
+            if type(weight) not in (int, float) or not 0 <= weight < float("inf"):
+                raise ValueError(f"{shown([weight])} is not a weight.")
+            self._weight.append(float(weight))
+        return len(self._labels) - 1
+
+    def sides(self) -> Sides:
+        return Sides(
+            self._names,
+            np.array(self._labels, np.int32).reshape(-1, len(self._names)).T,
+            self._strata or (),
+            None if self._strata is None else np.array(self._stratum, np.int32),
+            np.array(self._weight) if self._weighted else None,
+        )
 
 
 def _place(label: Any, place: dict[Label | None, int], vote: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dhkappa.data.labels import Label, NotALabelError, declare, plain, unite
 from dhkappa.data.patterns import BLOCK, EMPTY, MOST_ITEMS, Patterns, stack
 from dhkappa.data.saved import Saved, read, write
+from dhkappa.data.sides import PLAIN, Sides, unite_sides
 from dhkappa.data.votes import Counted, count_matrix, count_votes
 from dhkappa.errors import DataError, counted, shown
 
@@ -84,20 +85,61 @@ class Tally:
         return self._orders == {self._categories}
 
     @property
-    def patterns(self) -> Patterns:
-        """The patterns, each once, in codes of ``categories``."""
-        if len(self._tables) != 1 or self._tables[0].categories != self._categories:
-            self._tables = [Counted(self._categories, self._joined())]
-        return self._tables[0].patterns
+    def labelers(self) -> tuple[str, ...]:
+        """The names of labelers; empty where there is one labeler without a name."""
+        sides = self._sides
+        return () if sides is None else sides.labelers
 
     @property
     def strata(self) -> tuple[Label, ...]:
         """The strata that items are in, in order; empty where there are none."""
-        return ()
+        sides = self._sides
+        return () if sides is None else sides.strata
 
-    def rows(self, labeler: str | None = None) -> Rows:
-        """Return the patterns with the labels of one labeler, and the stratum and weight of each."""
-        return Rows(self.patterns, None, None)
+    @property
+    def patterns(self) -> Patterns:
+        """The patterns, each once, in codes of ``categories``."""
+        return self._one_table().patterns
+
+    @property
+    def _sides(self) -> Sides | None:
+        return self._one_table().sides if self._tables else None
+
+    def _one_table(self) -> Counted:
+        """Return all that was counted as one table, each pattern once."""
+        if len(self._tables) != 1 or self._tables[0].categories != self._categories:
+            self._tables = [_joined(self._tables, self._categories)]
+        return self._tables[0]
+
+    def rows(self, labeler: str | None = None, labeled: bool = True) -> Rows:
+        """Return the patterns with the labels of one labeler, and the stratum and weight of each.
+
+        If not ``labeled``, any labeler will do.
+        """
+        sides = self._sides
+        if sides is None:
+            if labeler is not None:
+                raise DataError(
+                    f"suggested is {labeler!r}, but the tally has one labeler without a name: leave it out."
+                )
+            return Rows(self.patterns, None, None)
+        if labeler is None and labeled and len(sides.labelers) > 1:
+            raise DataError(
+                f"the tally has labels of {len(sides.labelers)} labelers ({shown(sides.labelers)}): "
+                f"choose one, such as suggested={sides.labelers[0]!r}, or use compare."
+            )
+        if labeler is not None and labeler not in sides.labelers:
+            raise DataError(f"labeler {labeler!r} is not in the tally. Labelers: {shown(sides.labelers, 10)}.")
+        place = 0 if labeler is None else sides.labelers.index(labeler)
+        own = replace(sides, labelers=("",), labels=sides.labels[place : place + 1])
+        own, (moved,) = unite_sides([own])
+        patterns = self.patterns.recode(np.arange(len(self._categories)), moved).merged()
+        side = patterns.suggested
+        return Rows(
+            replace(patterns, suggested=own.labels[0][side]),
+            None if own.stratum is None else own.stratum[side],
+            None if own.weight is None else own.weight[side],
+        )
 
     @property
     def n_items(self) -> int:
@@ -113,22 +155,24 @@ class Tally:
         return len(self.patterns)
 
     def __repr__(self) -> str:
-        parts = (
+        parts = [
             counted(self.n_items, "item"),
             counted(self.n_votes, "vote"),
             counted(len(self._categories), "category"),
             counted(len(self), "pattern"),
-        )
+        ]
+        if any(self.labelers):
+            parts.append(f"labelers {shown(self.labelers)}")
         return f"Tally({', '.join(parts)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        if self._categories != other._categories:
+        if self._categories != other._categories or _unlike(self._tables, other._tables):
             return False
-        left, right = self.patterns, other.patterns
-        minus = Patterns(right.suggested, right.start, right.code, right.votes, -right.items)
-        return not stack([left, minus]).merged().items.any()
+        right = other._one_table()
+        minus = replace(right, patterns=replace(right.patterns, items=-right.patterns.items))
+        return not _joined([self._one_table(), minus], self._categories).patterns.items.any()
 
     __hash__ = None  # type: ignore[assignment]  # a tally can change
 
@@ -139,7 +183,15 @@ class Tally:
         twin._tables = list(self._tables)
         return twin
 
-    def update(self, votes: Any = None, suggested: Any = None, *, counts: Any = None) -> None:
+    def update(
+        self,
+        votes: Any = None,
+        suggested: Any = None,
+        *,
+        counts: Any = None,
+        weights: Any = None,
+        strata: Any = None,
+    ) -> None:
         """Count more items in, given as to ``dh_kappa``; after an error the tally is as it was.
 
         Parameters
@@ -147,17 +199,20 @@ class Tally:
         votes
             n x N array or n lists of votes; None or NaN is missing.
         suggested
-            n suggested labels. Without them the items count for Fleiss' kappa only.
+            n suggested labels, or a mapping from labelers to theirs. Without them the items count for Fleiss'
+            kappa only.
         counts
             n x m matrix of vote counts instead of ``votes``.
+        weights, strata
+            What each item weighs, and the stratum it was drawn from.
         """
         if (votes is None) == (counts is None):
             raise DataError("pass either votes or counts=, one of the two.")
         declared = self._categories if self.declared else None
         if votes is not None:
-            table = count_votes(votes, suggested, declared, self._missing)
+            table = count_votes(votes, suggested, declared, self._missing, weights, strata)
         else:
-            table = count_matrix(counts, suggested, declared, self._missing)
+            table = count_matrix(counts, suggested, declared, self._missing, weights, strata)
         categories = unite(self._categories, table.categories) if self._categories else table.categories
         self._add([table], categories if declared is None else declared)
 
@@ -188,25 +243,18 @@ class Tally:
         """Put tables beside those here; merge when as many new rows as old have gathered."""
         if self.n_items + sum(int(table.patterns.items.sum()) for table in tables) > MOST_ITEMS:
             raise DataError(f"a tally holds {MOST_ITEMS:,} items at the most.")
+        unlike = _unlike(self._tables, tables)
+        if unlike:
+            raise DataError(f"items that are counted together must have the same beside them: {unlike}.")
         self._tables = [*self._tables, *tables]
         self._categories = categories
         fresh = sum(len(table.patterns) for table in self._tables[1:])
         if fresh > max(len(self._tables[0].patterns), BLOCK) or len(self._tables) > _MOST_TABLES:
-            self._tables = [Counted(categories, self._joined())]
-
-    def _joined(self) -> Patterns:
-        """Return all tables as one, in the codes of the categories as they are now."""
-        place = {label: code for code, label in enumerate(self._categories)}
-        tables = []
-        for table in self._tables:
-            codes = np.array([place[label] for label in table.categories], np.int64)
-            same = table.categories == self._categories
-            tables.append(table.patterns if same else table.patterns.recode(codes, codes))
-        return stack(tables).merged() if tables else EMPTY
+            self._tables = [_joined(self._tables, categories)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tally to a JSON file: whole, or not at all."""
-        write(path, Saved(self._categories, self._orders, self._missing, self.patterns))
+        write(path, Saved(self._categories, self._orders, self._missing, self.patterns, self._sides))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -214,7 +262,7 @@ class Tally:
         held = read(path)
         result = cls(missing=held.missing)
         result._orders, result._categories = held.orders, _settle(held.orders, unite(held.categories))
-        result._tables = [Counted(held.categories, held.patterns)]
+        result._tables = [Counted(held.categories, held.patterns, held.sides)]
         return result
 
 
@@ -225,6 +273,8 @@ def tally(
     counts: Any = None,
     categories: Iterable[Any] | None = None,
     missing: Iterable[Any] = (),
+    weights: Any = None,
+    strata: Any = None,
 ) -> Tally:
     """Count votes and suggested labels into a ``Tally``; the parameters are those of ``dh_kappa``.
 
@@ -236,8 +286,41 @@ def tally(
     Fraction(1, 2)
     """
     result = Tally(categories, missing=missing)
-    result.update(data, suggested, counts=counts)
+    result.update(data, suggested, counts=counts, weights=weights, strata=strata)
     return result
+
+
+def _joined(tables: Sequence[Counted], categories: tuple[Label, ...]) -> Counted:
+    """Return all tables as one, in the codes of these categories."""
+    if not tables:
+        return Counted(categories, EMPTY)
+    place = {label: code for code, label in enumerate(categories)}
+    codes = [np.array([place[label] for label in table.categories], np.int64) for table in tables]
+    sides = [table.sides.recode(new) for table, new in zip(tables, codes, strict=True) if table.sides is not None]
+    if sides:
+        names = sides[0].labelers
+        own = [replace(part, labels=part.labels[[part.labelers.index(name) for name in names]]) for part in sides]
+        whole, labels = unite_sides(own)
+    else:
+        whole, labels = None, codes
+    patterns = [
+        table.patterns.recode(new, new_labels) if sides or table.categories != categories else table.patterns
+        for table, new, new_labels in zip(tables, codes, labels, strict=True)
+    ]
+    return Counted(categories, stack(patterns).merged(), whole)
+
+
+def _unlike(left: Sequence[Counted], right: Sequence[Counted]) -> str:
+    """Say what one side has beside its votes and the other has not; nothing where they are alike, or empty."""
+    if not left or not right:
+        return ""
+    one, two = (PLAIN if tables[0].sides is None else tables[0].sides for tables in (left, right))
+    if sorted(one.labelers) != sorted(two.labelers):
+        return f"the labelers of some are {shown(one.labelers)}, of others {shown(two.labelers)}"
+    for what, a, b in (("strata", one.stratified, two.stratified), ("weights", one.weighted, two.weighted)):
+        if a != b:
+            return f"some have {what}, others have not"
+    return ""
 
 
 def _missing_labels(missing: Iterable[Any]) -> frozenset[Label]:

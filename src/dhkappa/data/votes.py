@@ -10,33 +10,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.arrays import (
-    as_columns,
-    column_names,
-    encode_suggested,
-    is_matrix,
-    matrix_of,
-    one_hot_codes,
-    refuse_other_rows,
-    rows_of,
-)
+from dhkappa.data.arrays import column_names, matrix_of, refuse_other_rows, rows_of
 from dhkappa.data.labels import Encoded, Integers, Label, check_declared, encode, unite
 from dhkappa.data.patterns import BLOCK, EMPTY, Patterns, from_counts, from_votes, merge, stack
+from dhkappa.data.sides import Beside, Sides, read_beside
 
 Columns: TypeAlias = Callable[[slice], Sequence[Integers]]
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Categories in order, and patterns in their codes."""
+    """Categories in order, and patterns in their codes.
+
+    Where ``sides`` are, they hold labels, stratum and weight, and ``suggested`` of a pattern is a place in them.
+    """
 
     categories: tuple[Label, ...]
     patterns: Patterns
+    sides: Sides | None = None
 
 
 _WORD = 2**63
@@ -44,43 +41,63 @@ _MOST_BINS = 1 << 20
 
 
 def count_votes(
-    votes: Any, suggested: Any, categories: tuple[Label, ...] | None, missing: Collection[Label]
+    votes: Any,
+    suggested: Any,
+    categories: tuple[Label, ...] | None,
+    missing: Collection[Label],
+    weights: Any = None,
+    strata: Any = None,
 ) -> Counted:
-    """Count an n x N array, or n lists of votes, with n suggested labels (None: no labels at all)."""
-    refuse_other_rows(votes, suggested, "votes")
+    """Count an n x N array, or n lists of votes, with n suggested labels (None: no labels at all).
+
+    Several labelers are a mapping from names to labels. Weights and strata are one for each item.
+    """
+    for beside, what in ((suggested, "suggested"), (weights, "weights"), (strata, "strata")):
+        refuse_other_rows(votes, beside, "votes", what)
     rows = rows_of(votes)
     if isinstance(rows, np.ndarray):
         encoded = encode(rows, "votes", missing)
-        labels = encode_suggested(suggested, rows.shape, "votes", missing)
-        patterns = _count_grid(encoded, labels)
-    else:
-        flat, length = rows
-        ends = np.cumsum(length)
-        encoded = encode(flat, "votes", missing, lambda index: int(np.searchsorted(ends, index, side="right")))
-        labels = encode_suggested(suggested, length.shape, "votes", missing)
-        patterns = _count_ragged(encoded, length, labels)
-    return _in_categories(patterns, encoded, labels, categories)
+        found = read_beside(suggested, weights, strata, rows.shape, "votes", missing)
+        return _counted(partial(_count_grid, encoded), encoded, found, categories)
+    flat, length = rows
+    ends = np.cumsum(length)
+    encoded = encode(flat, "votes", missing, lambda index: int(np.searchsorted(ends, index, side="right")))
+    found = read_beside(suggested, weights, strata, length.shape, "votes", missing)
+    return _counted(partial(_count_ragged, encoded, length), encoded, found, categories)
 
 
 def count_matrix(
-    counts: Any, suggested: Any, categories: tuple[Label, ...] | None, missing: Collection[Label]
+    counts: Any,
+    suggested: Any,
+    categories: tuple[Label, ...] | None,
+    missing: Collection[Label],
+    weights: Any = None,
+    strata: Any = None,
 ) -> Counted:
     """Count an n x m matrix of vote counts (the paper's A) with labels, codes or a one-hot matrix (its B)."""
-    refuse_other_rows(counts, suggested, "counts")
+    for beside, what in ((suggested, "suggested"), (weights, "weights"), (strata, "strata")):
+        refuse_other_rows(counts, beside, "counts", what)
     matrix = matrix_of(counts)
     names = column_names(counts, matrix.shape, categories)
-    if is_matrix(suggested):
-        labels = Encoded(one_hot_codes(suggested, matrix.shape), 0, tuple(names))
-    else:
-        labels = as_columns(encode_suggested(suggested, matrix.shape, "counts", missing), names)
-    patterns = _count_counts(matrix, labels)
+    found = read_beside(suggested, weights, strata, matrix.shape, "counts", missing, names)
     declared = unite(names) if categories is None else categories
-    return _in_categories(patterns, Encoded(matrix, 0, names), labels, declared)
+    return _counted(partial(_count_counts, matrix), Encoded(matrix, 0, names), found, declared)
 
 
-def _in_categories(patterns: Patterns, votes: Encoded, labels: Encoded, declared: tuple[Label, ...] | None) -> Counted:
-    """Settle the categories, from what occurs unless declared, and write the patterns in their codes."""
-    voted, suggested = votes.occurring(patterns.code), labels.occurring(patterns.suggested)
+def _counted(
+    count: Callable[[Encoded], Patterns], votes: Encoded, beside: Beside, declared: tuple[Label, ...] | None
+) -> Counted:
+    """Count votes with what stands beside them, and settle the categories: those that occur unless declared."""
+    plain = beside.plain
+    if plain is not None:
+        labels = plain
+        patterns = count(labels)
+        suggested = labels.occurring(patterns.suggested)
+    else:
+        labels, first = beside.joined()
+        patterns = count(labels)
+        suggested = beside.suggested()
+    voted = votes.occurring(patterns.code)
     if declared is None:
         categories = unite(voted, suggested)
     else:
@@ -88,7 +105,11 @@ def _in_categories(patterns: Patterns, votes: Encoded, labels: Encoded, declared
         check_declared(suggested, declared, "suggested")
         categories = declared
     place = {label: code for code, label in enumerate(categories)}
-    patterns = patterns.recode(_codes(votes.labels, place), _codes(labels.labels, place))
+    codes = _codes(votes.labels, place)
+    if plain is None:
+        sides = beside.sides(first, categories)
+        return Counted(categories, patterns.recode(codes, np.arange(sides.size)), sides)
+    patterns = patterns.recode(codes, _codes(labels.labels, place))
     if sum(label is None for label in labels.labels) > 1:
         patterns = patterns.merged()  # two spellings of missing are one
     return Counted(categories, patterns)

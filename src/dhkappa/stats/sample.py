@@ -120,7 +120,7 @@ def sample_of(
     """
     if panel not in PANELS:
         raise DataError(f"panel must be one of {shown(PANELS)}: got {panel!r}.")
-    rows = tally.rows(labeler if labeled else None)
+    rows = tally.rows(labeler, labeled)
     patterns, stratum, weight = rows.patterns, rows.stratum, rows.weight
     keep, dropped = eligible(patterns, labeled, weight)
     if dropped.total:
