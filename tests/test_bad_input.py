@@ -33,7 +33,7 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("suggested a name", {"data": VOTES, "suggested": "a"}, ["suggested must be an array or a list", "'a'"]),
     ("suggested 2-D", {"data": VOTES, "suggested": np.zeros((3, 1), int)}, ["suggested must hold one label", "(3, 1)"]),
     ("transposed", {"data": [["a", "b"]], "suggested": LABELS[:2]}, ["votes has 1 item", "did you mean votes.T?"]),
-    ("suggested a dict", {"data": VOTES, "suggested": {"llm": LABELS}}, ["not {'llm'", "one labeler's labels"]),
+    ("suggested a dict", {"data": VOTES, "suggested": {"llm": LABELS}}, ["one labeler's labels", "compare"]),
     ("codes like names", {"counts": COUNTS, "suggested": [1, 1, 1], "categories": ["1", "2"]}, ["both 1 and '1'"]),
     ("suggested absent", {"data": VOTES}, ["suggested is absent", "fleiss_kappa"]),
     ("nothing", {}, ["pass either votes or counts="]),

@@ -62,7 +62,7 @@ def times(tally: Tally, doublings: int) -> Tally:
 def kappas_of_draws(of: Terms, draws: npt.NDArray[Any]) -> Floats:
     """Kappas, where defined, of replicates in which each pattern turns up so often: (K, replicates) draws."""
     adding, m = room._adding(of, np.arange(len(of.items)))
-    return room._kappas(adding @ draws.astype(np.float64), int(draws[:, 0].sum()), m)
+    return room._kappas(adding @ draws.astype(np.float64), m)
 
 
 class ByItems:

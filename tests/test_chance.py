@@ -352,7 +352,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"method": "exact"}, r"method must be one of 'z', 'monte-carlo': got 'exact'\."),
+        ({"method": "exact"}, r"method must be one of 'z', 'monte-carlo', 'wald': got 'exact'\."),
         ({"alternative": "less"}, r"alternative must be one of 'greater', 'two-sided': got 'less'\."),
         ({"n": 0}, r"n must be a whole number of draws, 1 or more: got 0\."),
         ({"n": 2.5}, r"n must be a whole number of draws, 1 or more: got 2\.5\."),

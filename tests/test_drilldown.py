@@ -68,10 +68,15 @@ class TestOrdinal:
 
     def test_interval_holds_kappa(self) -> None:
         kappa = large(categories=["low", "mid", "high"], ordinal="quadratic")
-        for method in ("log", "wald"):
+        for method in ("beta", "log", "wald"):
             low, high = kappa.interval(method=method)
             assert low < kappa.value < high <= 1
-        assert kappa.interval().method == "log"
+        assert kappa.interval().method == "beta"
+
+    def test_identity_weights_give_the_plain_interval(self) -> None:
+        kappa = large(categories=["low", "mid", "high"], ordinal=[[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+        plain = large(categories=["low", "mid", "high"])
+        assert tuple(kappa.interval()) == tuple(plain.interval())
         assert math.isnan(kappa.floor)
         assert math.isnan(kappa.above_floor)
 

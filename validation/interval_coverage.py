@@ -17,8 +17,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.stats.influence import standard_error
-from dhkappa.stats.intervals import Basis, beta_interval, logit_interval
+from dhkappa.stats.intervals import Basis, beta_interval, logit_interval, plain_basis
 
 Floats = npt.NDArray[np.float64]
 SOURCES = ("votes and labels", "labels only", "votes only")
@@ -143,7 +142,7 @@ def bases(rng: np.random.Generator, cell: Cell, sets: int, chances: tuple[Floats
         flat = squares[i] < 1e-20 * cell.n and kappa[i] < 1 - 1e-12
         if 1 - E[i] > 1e-12 and not flat:
             value = 1.0 if kappa[i] > 1 - 1e-12 else float(kappa[i])
-            yield Basis(value, float(E[i]), cell.n, float(squares[i]), float(least[i]), float(greatest[i]))
+            yield plain_basis(value, float(E[i]), cell.n, float(squares[i]), float(least[i]), float(greatest[i]))
 
 
 def measure(cell: Cell, sets: int, rng: np.random.Generator) -> Outcome | None:
@@ -157,7 +156,7 @@ def measure(cell: Cell, sets: int, rng: np.random.Generator) -> Outcome | None:
     for first in range(0, sets, batch):
         for basis in bases(rng, cell, min(batch, sets - first), chances):
             beta.append(beta_interval(basis, 0.05))
-            logit.append(logit_interval(basis, standard_error(basis.squares, basis.n), 0.05))
+            logit.append(logit_interval(basis, 0.05))
     if not beta:
         return None
     limits, old = np.array(beta), np.array(logit)

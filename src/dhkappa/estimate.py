@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dhkappa.data.tally import Tally, tally
 from dhkappa.errors import DataError
-from dhkappa.stats.result import Kappa, dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
+from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
+from dhkappa.stats.result import Kappa
+from dhkappa.stats.sample import sample_of
 
 
 def dh_kappa(
@@ -18,6 +20,10 @@ def dh_kappa(
     categories: Iterable[Any] | None = None,
     ordinal: Any = None,
     missing: Iterable[Any] = (),
+    weights: Any = None,
+    strata: Any = None,
+    pool: int | Mapping[Any, int] | None = None,
+    panel: str = "fixed",
 ) -> Kappa:
     r"""Measure how far annotators agree on the suggested labels, beyond chance.
 
@@ -36,7 +42,8 @@ def dh_kappa(
         Votes: an n x N array or n lists of labels, one row an item, of any lengths. A label is text, an
         integer, a boolean or an enum member; None and NaN are missing. Or a ``Tally``.
     suggested
-        n labels. With ``counts`` also column codes from 0, or an n x m one-hot matrix (the paper's B).
+        n labels. With ``counts`` also column codes from 0, or an n x m one-hot matrix (the paper's B). With a
+        ``Tally`` of several labelers, the name of one.
     counts
         n x m matrix of vote counts instead of votes (the paper's A).
     categories
@@ -47,6 +54,19 @@ def dh_kappa(
         m x m matrix. The order is that of ``categories``, which must be declared. An extension of the paper.
     missing
         Labels to read as missing, such as ``"NA"``.
+    weights
+        What each item stands for, n numbers: one over its chance to be drawn. Only ratios matter. Not how often
+        an item occurs: an item that occurs twice is two rows.
+    strata
+        The group that each item was drawn from, n labels, where so many were drawn from each group. Groups weigh
+        as their items do, unless ``pool`` or ``weights`` say otherwise.
+    pool
+        How many items there are in all, in the data set that the items were drawn from at random; with ``strata``,
+        a mapping from each stratum to its size, which then weighs the strata. The standard error is smaller where
+        a good part of the pool was drawn.
+    panel
+        With ``pool``: ``"fixed"`` takes the votes on an item as they are, ``"drawn"`` lets the standard error cover
+        other annotators too, and needs three votes on every item.
 
     Returns
     -------
@@ -62,13 +82,15 @@ def dh_kappa(
     >>> kappa.exact, float(kappa)
     (Fraction(4, 7), 0.5714285714285714)
     """
-    if isinstance(data, Tally):
-        counted = _alone(data, suggested, counts, categories, missing)
-        return dh_kappa_of(counted) if ordinal is None else ordinal_kappa_of(counted, ordinal)
-    if suggested is None and (data is not None or counts is not None):
+    if isinstance(suggested, Mapping):
+        raise DataError("suggested must hold one labeler's labels: use compare for several, or pass one of them.")
+    if suggested is None and not isinstance(data, Tally) and (data is not None or counts is not None):
         raise DataError("suggested is absent: pass one suggested label for each item, or use fleiss_kappa.")
-    counted = tally(data, suggested, counts=counts, categories=categories, missing=missing)
-    return dh_kappa_of(counted) if ordinal is None else ordinal_kappa_of(counted, ordinal)
+    whole, labeler = _tally_of(data, suggested, counts, categories, missing, weights, strata)
+    if ordinal is not None and not whole.declared:
+        raise DataError("ordinal needs the categories in their order: pass categories=, lowest first.")
+    sample = sample_of(whole, labeler, pool=pool, panel=panel)
+    return dh_kappa_of(sample) if ordinal is None else ordinal_kappa_of(sample, ordinal)
 
 
 def fleiss_kappa(
@@ -77,6 +99,9 @@ def fleiss_kappa(
     counts: Any = None,
     categories: Iterable[Any] | None = None,
     missing: Iterable[Any] = (),
+    weights: Any = None,
+    strata: Any = None,
+    pool: int | Mapping[Any, int] | None = None,
 ) -> Kappa:
     """Measure how far annotators agree with each other, beyond chance: Fleiss' kappa (eq. 1-3 of the paper).
 
@@ -89,15 +114,25 @@ def fleiss_kappa(
     >>> dhkappa.fleiss_kappa([["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]).exact
     Fraction(11, 20)
     """
-    if isinstance(data, Tally):
-        return fleiss_kappa_of(_alone(data, None, counts, categories, missing))
-    return fleiss_kappa_of(tally(data, counts=counts, categories=categories, missing=missing))
+    whole, _ = _tally_of(data, None, counts, categories, missing, weights, strata)
+    return fleiss_kappa_of(sample_of(whole, labeled=False, pool=pool))
 
 
-def _alone(data: Tally, suggested: Any, counts: Any, categories: Any, missing: Any) -> Tally:
-    """Refuse arguments that a tally already holds."""
-    given = (("suggested", suggested, None), ("counts", counts, None), ("categories", categories, None))
-    extra = [name for name, value, absent in (*given, ("missing", missing, ())) if value is not absent]
+def _tally_of(
+    data: Any, suggested: Any, counts: Any, categories: Any, missing: Any, weights: Any, strata: Any
+) -> tuple[Tally, str | None]:
+    """Return the tally of some data, and the labeler whose name was given with a tally."""
+    if not isinstance(data, Tally):
+        found = tally(
+            data, suggested, counts=counts, categories=categories, missing=missing, weights=weights, strata=strata
+        )
+        return found, None
+    given = {"counts": counts, "categories": categories, "weights": weights, "strata": strata}
+    extra = [name for name, value in given.items() if value is not None]
+    if not isinstance(missing, tuple) or missing:
+        extra.append("missing")
+    if suggested is not None and not isinstance(suggested, str):
+        extra.insert(0, "suggested")
     if extra:
         raise DataError(f"a Tally is given, which holds votes and labels already: leave out {' and '.join(extra)}.")
-    return data
+    return data, suggested

@@ -79,7 +79,8 @@ def bootstrap(
     """Draw samples of the same size from the items, with replacement, and return their kappas.
 
     How often each pattern turns up in such a sample is one multinomial draw, so a replicate costs the same for
-    a thousand items as for a billion. The same seed gives the same values for the same items, whatever their
+    a thousand items as for a billion. Items keep their weights, and each stratum gets as many items as it has.
+    The pool is taken to be without end. The same seed gives the same values for the same items, whatever their
     order, however they were partitioned, and however many replicates are worked on at once.
 
     Parameters
@@ -105,16 +106,18 @@ def bootstrap(
     n, source = _replicates(n), generator(rng)
     # The most common pattern last: numpy's multinomial gives the last one what is left, and all the
     # probabilities it divides by then are at least as large as that one's.
-    order = np.argsort(terms.items, kind="stable")
+    order = np.lexsort((terms.items, terms.sample.stratum))
     items = terms.items[order]
+    ends = np.cumsum(np.bincount(terms.sample.stratum, minlength=len(terms.sample.strata)))
+    strata = [part for part in np.split(items, ends[:-1]) if part.size]
     adding, m = _adding(terms, order)
     room = 16 * items.size + 8 * 12 * m  # bytes of a replicate: draws as integers and floats; C, L, their temporaries
     size = max(1, min(n, _ROOM // room))
     values, defined = np.empty(n), 0
     with Progress(n, "bootstrap", progress) as shown:
         for first in range(0, n, size):
-            drawn = _draw(items, min(size, n - first), source)
-            found = _kappas(adding @ drawn, terms.n, m)
+            drawn = np.concatenate([_draw(part, min(size, n - first), source) for part in strata])
+            found = _kappas(adding @ drawn, m)
             values[defined : defined + found.size] = found
             defined += found.size
             shown.advance(drawn.shape[1])
@@ -176,7 +179,7 @@ def bca_interval(values: Floats, kappa: float, phi: Floats, items: npt.NDArray[n
 
 
 def _adding(terms: Terms, order: npt.NDArray[np.intp]) -> tuple[Any, int]:
-    """Return a sparse (1 + 2m, K) matrix that adds 1 - d, c and q over patterns, and m, the categories that occur."""
+    """Return a sparse (2 + 2m, K) matrix that adds weight, 1 - d, c and q over items, and m, categories that occur."""
     from scipy.sparse import csr_array
 
     occurs = np.flatnonzero((terms.C > 0) | (terms.L > 0))
@@ -185,10 +188,15 @@ def _adding(terms: Terms, order: npt.NDArray[np.intp]) -> tuple[Any, int]:
     K, m = order.size, occurs.size
     column = np.empty(K, np.int64)
     column[order] = np.arange(K)
-    row = np.concatenate([np.zeros(K, np.int64), 1 + place[terms.patterns.code], 1 + m + place[terms.suggested]])
-    columns = np.concatenate([column, np.repeat(column, np.diff(terms.patterns.start)), column])
-    entries = np.concatenate([(1 - terms.d).astype(np.float64), terms.c.astype(np.float64), np.ones(K)])
-    adding = csr_array((entries, (row, columns)), shape=(1 + 2 * m, K))
+    length = np.diff(terms.patterns.start)
+    each = (terms.weight / terms.items).astype(np.float64)
+    row = np.concatenate(
+        [np.zeros(K, np.int64), np.ones(K, np.int64), 2 + place[terms.patterns.code], 2 + m + place[terms.suggested]]
+    )
+    columns = np.concatenate([column, column, np.repeat(column, length), column])
+    votes = np.repeat(each, length) * terms.c.astype(np.float64)
+    entries = np.concatenate([each, each * (1 - terms.d).astype(np.float64), votes, each])
+    adding = csr_array((entries, (row, columns)), shape=(2 + 2 * m, K))
     adding.sort_indices()
     return adding, m
 
@@ -205,9 +213,9 @@ def _draw(items: npt.NDArray[np.int64], size: int, source: np.random.Generator) 
     return np.ascontiguousarray(source.multinomial(n_items, items / n_items, size=size).T, dtype=np.float64)
 
 
-def _kappas(sums: Floats, n_items: int, m: int) -> Floats:
-    """Return the kappas of replicates from (1 + 2m, size) sums of 1 - d, c and q, without those that have E = 1."""
-    means = sums / n_items
+def _kappas(sums: Floats, m: int) -> Floats:
+    """Return the kappas of replicates from (2 + 2m, size) sums of weight, 1 - d, c and q, without those of E = 1."""
+    means = sums[1:] / sums[0]
     C, L = means[1 : 1 + m], means[1 + m :]
     # 1 - E = sum_j L_j (1 - C_j^2) + C_j^2 (1 - L_j): no term is negative, so that it is 0 only where E is 1.
     room = _added(L * _rest(C) * (1 + C) + C * C * _rest(L))

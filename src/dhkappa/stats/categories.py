@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.labels import Label
+from dhkappa.stats.design import variance
 from dhkappa.stats.intervals import check_level, flawless
 from dhkappa.stats.terms import Numbers, Terms
 from dhkappa.table import Table
@@ -56,7 +57,7 @@ def category_parts(terms: Terms) -> CategoryParts:
     used = items > 0
     defined = used & (C != 1).astype(np.bool_)
     D = _undefined(C)
-    D[used] = _by_category(terms, terms.suggested, terms.items * terms.d)[used] / items[used]
+    D[used] = _by_category(terms, terms.suggested, terms.weight * terms.d)[used] / (terms.n * L[used])
     E = 2 * C**2 - (C**2).sum()
     kappa = _undefined(C)
     kappa[defined] = (D[defined] - E[defined]) / (1 - E[defined])
@@ -115,6 +116,21 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
     return squares
 
 
+def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
+    """Return (m,) the variance of each kappa_j, NaN where it is undefined.
+
+    Weights, strata and a pool cost a pass over the patterns for each category; without them there is one pass in all.
+    """
+    n = terms.n
+    if not terms.sample.designed:
+        return category_squares(terms, parts) / (n * (n - 1)) if n > 1 else _undefined(terms.C)
+    found = _undefined(terms.C)
+    for code in np.flatnonzero(parts.defined).tolist():
+        spread = variance(terms, category_influence(terms, parts, code))
+        found[code] = spread.value if spread.endless else math.nan
+    return found
+
+
 def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) -> Table:
     """Return kappa of each suggested category, with its interval and its weight in kappa.
 
@@ -156,12 +172,12 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
     """
     check_level(level)
     parts = category_parts(terms)
-    squares = category_squares(terms, parts)
+    variances = category_variances(terms, parts)
     from scipy.special import stdtrit
 
-    quantiles = stdtrit(np.maximum(parts.items - 1, 1), (1 + level) / 2).tolist()
-    n = terms.n
-    spreads = [_spread(parts, squares, code, n, 1 - level, t) for code, t in enumerate(quantiles)]
+    like = _effective(terms, parts)
+    quantiles = stdtrit(np.maximum(like - 1, 1), (1 + level) / 2).tolist()
+    spreads = [_spread(parts, variances, code, like, 1 - level, t) for code, t in enumerate(quantiles)]
     return Table(
         {
             "category": categories,
@@ -200,12 +216,13 @@ def confusion(terms: Terms, categories: Sequence[Label]) -> Table:
     """
     m = len(categories)
     row = np.repeat(np.arange(len(terms.items)), np.diff(terms.patterns.start))
-    each = terms.items[row]
+    each = terms.weight[row]
     cells, place = np.unique(terms.suggested[row].astype(np.int64) * m + terms.patterns.code, return_inverse=True)
     pairs = _grouped(place, each * terms.g, np.zeros(len(cells), terms.g.dtype))
     votes = _grouped(place, each * terms.c, np.zeros(len(cells), terms.c.dtype))
-    apart = _by_category(terms, terms.suggested, terms.items * (1 - terms.t))
+    apart = _by_category(terms, terms.suggested, terms.weight * (1 - terms.t))
     items = category_parts(terms).items
+    total = terms.L * terms.n
 
     found: dict[int, list[tuple[Any, Any, int]]] = {}
     rest = terms.C * 0  # votes for categories that no pair agrees on
@@ -218,11 +235,11 @@ def confusion(terms: Terms, categories: Sequence[Label]) -> Table:
             rest[j] += vote
     rows: list[tuple[Label, int, Label | None, float, float]] = []
     for j, panel in found.items():
-        label, size = categories[j], int(items[j])
+        label, size, whole = categories[j], int(items[j]), total[j]
         panel.sort(key=lambda cell: (-cell[0], -cell[1], cell[2]))
-        rows += [(label, size, categories[k], float(pair / size), float(vote / size)) for pair, vote, k in panel]
+        rows += [(label, size, categories[k], float(pair / whole), float(vote / whole)) for pair, vote, k in panel]
         if apart[j]:
-            rows.append((label, size, None, float(apart[j] / size), float(rest[j] / size)))
+            rows.append((label, size, None, float(apart[j] / whole), float(rest[j] / whole)))
     names = ("suggested", "items", "agreed", "pair_share", "vote_share")
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return Table(dict(zip(names, columns, strict=True)), title="What the panel agrees on, by suggested label")
@@ -238,18 +255,30 @@ class _Spread:
     reason: str | None = None
 
 
-def _spread(parts: CategoryParts, squares: Numbers, code: int, n: int, alpha: float, t: float) -> _Spread:
+def _spread(
+    parts: CategoryParts, variances: Numbers, code: int, like: npt.NDArray[np.float64], alpha: float, t: float
+) -> _Spread:
     items = int(parts.items[code])
     if not parts.defined[code]:
         return _Spread(reason=_CERTAIN if items else _NEVER)
     if items == 1:
         return _Spread(reason=_ONE_ITEM)
     kappa, E = float(parts.kappa[code]), float(parts.E[code])
-    se = math.sqrt(squares[code] / (n * (n - 1)))
-    if se == 0 and kappa < 1:
+    se = math.sqrt(variances[code])
+    if math.isnan(se) or (se == 0 and kappa < 1):
         return _Spread(reason=_NO_SPREAD)
     half = t * se
-    return _Spread(se, min(kappa - half, flawless(items, E, alpha)), min(kappa + half, 1.0))
+    return _Spread(se, min(kappa - half, flawless(1 / float(like[code]), E, alpha)), min(kappa + half, 1.0))
+
+
+def _effective(terms: Terms, parts: CategoryParts) -> npt.NDArray[np.float64]:
+    """Return (m,) how many items of equal weight would know as much as those with each label (Kish)."""
+    if not terms.sample.weighted:
+        return parts.items.astype(np.float64)
+    m, weight = len(terms.C), terms.weight.astype(np.float64)
+    total = np.bincount(terms.suggested, weight, m)
+    squares = np.bincount(terms.suggested, weight**2 / terms.items, m)
+    return total**2 / np.where(squares > 0, squares, 1)
 
 
 def _pull(terms: Terms) -> Numbers:

@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from dhkappa.data.patterns import Patterns
 from dhkappa.errors import DataError, shown
+from dhkappa.stats.design import variance
 from dhkappa.stats.draws import generator
 from dhkappa.stats.terms import Numbers, Terms
 
-METHODS = ("z", "monte-carlo")
+METHODS = ("z", "monte-carlo", "wald")
 ALTERNATIVES = ("greater", "two-sided")
 
 _TIE = 1e-12  # D of two dealings that differ by less are the same number but for rounding
@@ -42,7 +43,7 @@ class RandomLabelTest:
     z : the difference over its standard deviation for random labels; NaN where that is 0
     p_value : how often random labels score as much ("greater"), or as far from the floor ("two-sided")
     alternative : ``"greater"`` or ``"two-sided"``
-    method : ``"z"``, from the normal distribution, or ``"monte-carlo"``
+    method : ``"z"``, from the normal distribution, ``"monte-carlo"``, or ``"wald"``, kappa_P over its standard error
     n_draws : how often the labels were dealt out; 0 for ``"z"``
     reason : why z is undefined; None where it is defined
     """
@@ -137,10 +138,10 @@ def above_floor(terms: Terms) -> tuple[Any, Numbers]:
     >>> above_floor(terms(kappa.sample, kappa.parts, exact=True))[0]
     Fraction(2, 3)
     """
-    kinds = _kinds(terms)
-    D0, _ = _moments(terms, kinds)
-    G = np.zeros_like(terms.L)
-    G[kinds.code] = kinds.by_label(kinds.g) / terms.n
+    G = terms.C * 0
+    np.add.at(G, terms.patterns.code, np.repeat(terms.weight, np.diff(terms.patterns.start)) * terms.g)
+    G = G / terms.n
+    D0 = (G * (2 * terms.L - 1)).sum()
     value = (terms.D - D0) / (1 - D0)
     on_votes = terms.row_sums(terms.g * (2 * terms.L - 1)[terms.patterns.code]) - D0
     eps = on_votes + 2 * (G[terms.suggested] - (G * terms.L).sum())
@@ -151,7 +152,7 @@ def above_floor(terms: Terms) -> tuple[Any, Numbers]:
 def random_label_test(
     terms: Terms,
     *,
-    method: str = "z",
+    method: str | None = None,
     alternative: str = "greater",
     n: int = 9_999,
     rng: int | np.random.Generator | None = None,
@@ -166,8 +167,10 @@ def random_label_test(
     terms
         The terms of a kappa that is defined.
     method
-        ``"z"``: the exact mean and variance of D over all dealings, and the normal distribution.
+        ``"z"``, the default: the exact mean and variance of D over all dealings, and the normal distribution.
         ``"monte-carlo"``: ``p = (1 + #{D* >= D})/(n + 1)`` over n dealings drawn at random.
+        ``"wald"``: kappa_P over its standard error. The only one, and the default, where items have weights or
+        strata: then they cannot change places.
     alternative
         ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
     n
@@ -183,13 +186,21 @@ def random_label_test(
     >>> random_label_test(terms(kappa.sample, kappa.parts))
     labels against random labels: +0.6667 from the floor (p 0.00204, z 2.87, alternative greater, method z)
     """
+    bound = terms.sample.weighted or len(terms.sample.strata) > 1
+    method = method or ("wald" if bound else "z")
     if method not in METHODS:
         raise DataError(f"method must be one of {shown(METHODS)}: got {method!r}.")
+    if bound and method != "wald":
+        raise DataError(
+            f"method={method!r} deals labels out over items that are all alike: with weights or strata use 'wald'."
+        )
     if alternative not in ALTERNATIVES:
         raise DataError(f"alternative must be one of {shown(ALTERNATIVES)}: got {alternative!r}.")
     if not isinstance(n, (int, np.integer)) or n < 1:
         raise DataError(f"n must be a whole number of draws, 1 or more: got {n!r}.")
     source = generator(rng)
+    if method == "wald":
+        return _wald_test(terms, alternative)
 
     kinds = _kinds(terms)
     D0, variance = _moments(terms, kinds)
@@ -200,10 +211,7 @@ def random_label_test(
         return RandomLabelTest(difference, math.nan, 1.0, alternative, method, 0, reason)
     z = beyond / math.sqrt(variance)
     if method == "z":
-        from scipy.special import ndtr
-
-        p_value = float(2 * ndtr(-abs(z)) if alternative == "two-sided" else ndtr(-z))
-        return RandomLabelTest(difference, z, p_value, alternative, method, 0)
+        return RandomLabelTest(difference, z, _tail(z, alternative), alternative, method, 0)
     two_sided = alternative == "two-sided"
     least = (abs(beyond) if two_sided else beyond) - _TIE
     as_far, R0 = 0, float(D0 + terms.mean(terms.t)) / 2
@@ -211,6 +219,26 @@ def random_label_test(
         drawn = 2 * (on_label / terms.n - R0)  # D* - D0
         as_far += int(((np.abs(drawn) if two_sided else drawn) >= least).sum())
     return RandomLabelTest(difference, z, (1 + as_far) / (n + 1), alternative, method, n)
+
+
+def _wald_test(terms: Terms, alternative: str) -> RandomLabelTest:
+    """Set kappa_P against its standard error, whatever the way that items were drawn."""
+    value, phi = above_floor(terms)
+    D0 = 1 - (1 - terms.D) / (1 - value) if value != 1 else terms.D
+    difference = float(value * (1 - D0) / (1 - terms.E))
+    spread = variance(terms, phi)
+    if not spread.endless or not spread.value:
+        reason = "every item has the same influence on kappa above its floor, or the whole pool was drawn."
+        return RandomLabelTest(difference, math.nan, math.nan, alternative, "wald", 0, reason)
+    z = float(value) / math.sqrt(spread.value)
+    return RandomLabelTest(difference, z, _tail(z, alternative), alternative, "wald", 0)
+
+
+def _tail(z: float, alternative: str) -> float:
+    """Return how often a normal variable is as large, or as far from 0."""
+    from scipy.special import ndtr
+
+    return float(2 * ndtr(-abs(z)) if alternative == "two-sided" else ndtr(-z))
 
 
 def _kinds(terms: Terms) -> _Kinds:

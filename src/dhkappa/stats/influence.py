@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,35 +31,55 @@ def influence(terms: Terms) -> Numbers:
     return phi
 
 
-def extremes(terms: Terms) -> tuple[Any, Any]:
-    """Return the least and the greatest influence that an item with all votes alike could have.
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """An item that the sample may not have shown yet: its influence on kappa, and its share of the whole weight."""
 
-    Label j and votes v run over the categories that occur. Only ``C_v (2 L_v - 1) + C_j^2`` varies between
-    pairs with j != v, so its largest and smallest values come from the top two of each term.
+    phi: Any
+    share: Any
+
+
+NOBODY = Unseen(math.nan, math.nan)
+
+
+def extremes(terms: Terms, share: Numbers | None = None) -> tuple[Unseen, Unseen]:
+    """Return the items, all votes alike, that would move kappa down and up the most.
+
+    Label j and votes v run over the categories that occur. ``share`` is (m,) the share of the whole weight that an
+    item with label j would have; 1/n by default. Only the pull ``C_v (2 L_v - 1)`` depends on v, so for each label
+    the votes that matter are those for the label itself and for the two others that pull most and least.
     """
-    occurs = [code for code in range(len(terms.C)) if terms.C[code] + terms.L[code] > 0]
-    pull = {code: terms.C[code] * (2 * terms.L[code] - 1) for code in occurs}
-    square = {code: terms.C[code] ** 2 for code in occurs}
-    same = [pull[code] + square[code] for code in occurs]
+    C, L = terms.C, terms.L
+    if share is None:
+        share = np.full(len(C), (1 + terms.D * 0) / terms.n, C.dtype)
+    occurs = np.flatnonzero(C + L > 0).tolist()
+    pull = C * (2 * L - 1)
+    by_pull = sorted(occurs, key=pull.__getitem__)
+    found = []
+    for j in occurs:
+        others = [next((v for v in order if v != j), None) for order in (by_pull, by_pull[::-1])]
+        for v in {j, *others} - {None}:
+            rest = pull[v] + C[j] ** 2 - terms.E - terms.C_E
+            phi = ((1 if v == j else -1) - terms.D - 2 * (1 - terms.kappa) * rest) / (1 - terms.E)
+            found.append(Unseen(phi, share[j]))
+    return most_moving(found)
 
-    def phi(sign: int, varying: Any) -> Any:
-        rest = varying - terms.E - terms.C_E
-        return (sign - terms.D - 2 * (1 - terms.kappa) * rest) / (1 - terms.E)
 
-    found = [phi(1, min(same)), phi(1, max(same))]
-    if len(occurs) > 1:
-        for top in (True, False):
-            by_pull = sorted(occurs, key=pull.__getitem__, reverse=top)[:2]
-            by_square = sorted(occurs, key=square.__getitem__, reverse=top)[:2]
-            apart = [pull[v] + square[j] for v in by_pull for j in by_square if v != j]
-            found.append(phi(-1, max(apart) if top else min(apart)))
-    return min(found), max(found)
+def most_moving(items: Iterable[Unseen]) -> tuple[Unseen, Unseen]:
+    """Return those that move kappa down and up the most, by influence times share."""
+    ordered = sorted(items, key=lambda item: (item.phi * item.share, item.phi))
+    return ordered[0], ordered[-1]
+
+
+def is_rounding(squares: Any, n: int) -> bool:
+    """Tell whether a sum of squared influence over n items is 0 but for rounding."""
+    return bool(squares <= _NOTHING**2 * n)
 
 
 def sum_of_squares(phi: npt.NDArray[np.float64], items: npt.NDArray[np.int64]) -> float:
     """Return sum_i phi_i^2 over items, the same in any order; 0 where only rounding is left."""
     total = math.fsum((phi * phi * items).tolist())
-    return 0.0 if total <= _NOTHING**2 * float(items.sum()) else total
+    return 0.0 if is_rounding(total, int(items.sum())) else total
 
 
 def standard_error(squares: float, n: int) -> float:

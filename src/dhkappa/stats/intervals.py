@@ -10,7 +10,6 @@ from dhkappa.errors import DataError
 
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
-_RANGE = 27 / 13
 _ADDED = 0.75
 """How much of a worst (or best) item each limit is computed with: what the sample may not have shown yet."""
 
@@ -35,7 +34,19 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What intervals are made of: kappa, E, n items, sum of squared influence, its least and greatest value."""
+    """What intervals are made of.
+
+    Attributes
+    ----------
+    kappa, E : the estimate, and the differential expected by chance
+    n : how many items there are
+    squares : n (n - 1) times the variance of kappa; the sum of squared influence where items weigh the same
+    least, greatest : influence of the items that would move kappa down and up the most
+    least_share, greatest_share : their shares of the whole weight, 1/n where items weigh the same
+    unseen : the largest share of the weight that one more item might have had, 1/n where items weigh the same
+    df : degrees of freedom of the variance
+    bottom : a value that kappa never falls below
+    """
 
     kappa: float
     E: float
@@ -43,6 +54,21 @@ class Basis:
     squares: float
     least: float
     greatest: float
+    least_share: float
+    greatest_share: float
+    unseen: float
+    df: int
+    bottom: float = LEAST
+
+    @property
+    def se(self) -> float:
+        """The standard error of kappa."""
+        return math.sqrt(self.squares / (self.n * (self.n - 1)))
+
+
+def plain_basis(kappa: float, E: float, n: int, squares: float, least: float, greatest: float) -> Basis:
+    """Return the basis of items drawn at random that weigh the same."""
+    return Basis(kappa, E, n, squares, least, greatest, 1 / n, 1 / n, 1 / n, n - 1)
 
 
 def check_level(level: float) -> float:
@@ -52,9 +78,9 @@ def check_level(level: float) -> float:
     return level
 
 
-def flawless(n: int, E: float, alpha: float) -> float:
-    """Return the lower limit of a flawless sample of n items: no sample may claim more."""
-    bad: float = 1 - (alpha / 2) ** (1 / n)  # a share of items that might have stayed hidden
+def flawless(share: float, E: float, alpha: float) -> float:
+    """Return the lower limit of a flawless sample, whose items are 1/n of it each: no sample may claim more."""
+    bad: float = 1 - (alpha / 2) ** share  # a share of items that might have stayed hidden
     return 1 - 2 * bad / (1 - E)
 
 
@@ -63,49 +89,50 @@ def beta_interval(basis: Basis, alpha: float) -> tuple[float, float]:
 
     The standard error cannot see a kind of item that has not turned up yet. Each limit is therefore computed
     as if three quarters of an item had been added, the worst conceivable for the lower limit, the best for
-    the upper; mean and variance of the n + 3/4 items give the beta distribution.
+    the upper; mean and variance with it give the beta distribution.
     """
-    low = min(_beta_limit(basis, basis.least, 1 - alpha / 2), flawless(basis.n, basis.E, alpha))
-    return max(LEAST, low), _beta_limit(basis, basis.greatest, alpha / 2)
+    low = _beta_limit(basis, basis.least, basis.least_share, 1 - alpha / 2)
+    high = _beta_limit(basis, basis.greatest, basis.greatest_share, alpha / 2)
+    return max(basis.bottom, min(low, flawless(basis.unseen, basis.E, alpha))), high
 
 
-def _beta_limit(basis: Basis, added: float, probability: float) -> float:
+def _beta_limit(basis: Basis, added: float, share: float, probability: float) -> float:
     from scipy.special import betaincinv
 
-    n, total = basis.n, basis.n + _ADDED
-    mean = (1 - basis.kappa - _ADDED * added / total) / _RANGE
-    variance = (basis.squares + _ADDED * added**2 * n / total) / (total * (total + 1))
-    end = LEAST if probability > 0.5 else 1.0
+    n, width = basis.n + _ADDED, 1 - basis.bottom
+    more = _ADDED * share
+    mean = (1 - basis.kappa - more * added / (1 + more)) / width
+    variance = basis.squares / (n * (n + 1)) + more * added**2 * share / ((1 + more) ** 2 * (1 + more + share))
     if mean <= 0 or mean >= 1:
-        return 1.0 if mean <= 0 else LEAST
+        return 1.0 if mean <= 0 else basis.bottom
     if variance == 0:
-        return 1 - _RANGE * mean
-    size = mean * (1 - mean) * _RANGE**2 / variance - 1
+        return 1 - width * mean
+    size = mean * (1 - mean) * width**2 / variance - 1
     if size <= 0:
-        return end
-    return 1 - _RANGE * float(betaincinv(mean * size, (1 - mean) * size, probability))
+        return basis.bottom if probability > 0.5 else 1.0
+    return 1 - width * float(betaincinv(mean * size, (1 - mean) * size, probability))
 
 
-def logit_interval(basis: Basis, se: float, alpha: float) -> tuple[float, float]:
-    """Return limits symmetric on the logit of kappa's place in its range, with n - 1 degrees of freedom."""
+def logit_interval(basis: Basis, alpha: float) -> tuple[float, float]:
+    """Return limits symmetric on the logit of kappa's place in its range, by the t distribution."""
     from scipy.special import stdtrit
 
     if basis.kappa == 1:
-        return max(LEAST, flawless(basis.n, basis.E, alpha)), 1.0
+        return max(LEAST, flawless(basis.unseen, basis.E, alpha)), 1.0
     above, below = basis.kappa - LEAST, 1 - basis.kappa
     middle = math.log(above / below)
-    half = float(stdtrit(basis.n - 1, 1 - alpha / 2)) * se * (1 / above + 1 / below)
+    half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se * (1 / above + 1 / below)
     return max(LEAST, _from_logit(middle - half)), min(1.0, _from_logit(middle + half))
 
 
 def _from_logit(x: float) -> float:
     # 1 - R/(1 + e^x), without overflow
-    return 1 - _RANGE * (math.exp(-x) / (1 + math.exp(-x)) if x > 0 else 1 / (1 + math.exp(x)))
+    return 1 - (1 - LEAST) * (math.exp(-x) / (1 + math.exp(-x)) if x > 0 else 1 / (1 + math.exp(x)))
 
 
-def wald_interval(basis: Basis, se: float, alpha: float, least: float = LEAST) -> tuple[float, float]:
+def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     """Return kappa plus and minus t times the standard error, within the range of kappa."""
     from scipy.special import stdtrit
 
-    half = float(stdtrit(basis.n - 1, 1 - alpha / 2)) * se
-    return max(least, basis.kappa - half), min(1.0, basis.kappa + half)
+    half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se
+    return max(basis.bottom, basis.kappa - half), min(1.0, basis.kappa + half)

@@ -10,6 +10,7 @@ from itertools import combinations
 
 from dhkappa.data.labels import Label
 from dhkappa.errors import counted, shown
+from dhkappa.stats.sample import Sample
 from dhkappa.stats.sums import Sums
 
 FEW_ITEMS = 30
@@ -21,6 +22,8 @@ LOW_AGREEMENT = Fraction(2, 5)
 # the standard error of the difference, on enough items of each.
 AGREEMENT_GAP = 0.1
 AGREEMENT_Z = 4.0
+UNEQUAL = 0.5  # effective items per item
+POOL_MATTERS = Fraction(1, 20)
 LIKE_MISSING = {"na", "n/a", "nan", "none", "null", "nil", "-", "?", "missing"}
 
 
@@ -56,6 +59,23 @@ def notes_on_votes(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]
                 "pass only those planned beforehand.",
             )
             break
+
+
+def notes_on_sample(sample: Sample) -> Iterator[Note]:
+    """Find what to know about how the items were drawn."""
+    if sample.n_effective < UNEQUAL * sample.n:
+        yield Note(
+            "unequal-weights",
+            f"Weights differ so much that {counted(sample.n, 'item')} tell as much as "
+            f"{sample.n_effective:,.0f} of equal weight.",
+        )
+    drawn = max((part.fraction for part in sample.strata), default=Fraction(0))
+    if sample.panel == "fixed" and drawn > POOL_MATTERS:
+        yield Note(
+            "votes-fixed",
+            "With pool=, the standard error is for other items of the pool with their votes as they would be cast; "
+            "panel='drawn' adds what other annotators would change.",
+        )
 
 
 def notes_on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dhkappa.data.labels import Label
-from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError, counted
-from dhkappa.stats.influence import extremes, influence, standard_error, sum_of_squares
-from dhkappa.stats.intervals import LEAST, Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
-from dhkappa.stats.kappa import Estimate, Parts, estimate_dh, estimate_fleiss
-from dhkappa.stats.notes import Note, notes_on_error, notes_on_labels, notes_on_value, notes_on_votes
-from dhkappa.stats.sample import Dropped, Sample, sample_of
-from dhkappa.stats.sums import Sums, sums
+from dhkappa.stats.design import basis_of, unseen_shares
+from dhkappa.stats.influence import NOBODY, extremes, influence
+from dhkappa.stats.intervals import Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
+from dhkappa.stats.kappa import Parts
+from dhkappa.stats.notes import Note, notes_on_error
+from dhkappa.stats.sample import Dropped, Sample
 from dhkappa.stats.terms import Terms, terms
 
 if TYPE_CHECKING:  # rooms that only some questions need are opened when they are asked
@@ -27,19 +26,8 @@ if TYPE_CHECKING:  # rooms that only some questions need are opened when they ar
 
 _METHODS = {
     "dh": ("beta", "logit", "wald", "bootstrap", "bca"),
-    "ordinal": ("log", "wald"),
+    "ordinal": ("beta", "log", "wald"),
     "fleiss": ("wald",),
-}
-_NOTES_ON_DATA = {
-    "items-dropped",
-    "few-items",
-    "one-category-voted",
-    "one-label",
-    "labels-never-voted",
-    "labels-alike",
-    "looks-missing",
-    "rare-labels",
-    "few-imperfect-items",
 }
 _NO_ERROR = "the sample cannot show how far kappa would vary."
 
@@ -64,7 +52,6 @@ class Kappa:
     n_votes : votes on them
     dropped : items that were not eligible, by reason
     reason : why kappa is undefined; None where it is defined
-    tally : the counts that it was computed from
     """
 
     metric: str
@@ -78,7 +65,6 @@ class Kappa:
     n_votes: int
     dropped: Dropped
     reason: str | None
-    tally: Tally
     _sample: Sample
     _notes: tuple[Note, ...]
     _known: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -102,10 +88,13 @@ class Kappa:
 
         It does not cover the choice of other annotators.
         """
-        if "se" not in self._known:
-            self._known["se"] = self._standard_error()
-        se: float = self._known["se"]
-        return se
+        basis = self._basis
+        return math.nan if basis is None else basis.se
+
+    @property
+    def n_effective(self) -> float:
+        """How many items that weigh the same would tell as much; ``n_items`` where no weights are given."""
+        return self._sample.n_effective
 
     def interval(
         self,
@@ -125,8 +114,8 @@ class Kappa:
             ``"beta"`` (the default) holds its level also for small samples, high kappa and rare labels;
             ``"logit"`` is narrower where many items are imperfect and no label is rare; ``"wald"`` is kappa
             plus and minus t standard errors, and the only one for Fleiss' kappa; ``"bootstrap"`` takes
-            percentiles of replicates, and ``"bca"`` corrects them. With ordinal weights ``"log"``, symmetric
-            on log(1 - kappa), is the default, and ``"wald"`` the other.
+            percentiles of replicates, and ``"bca"`` corrects them. With ordinal weights there is also ``"log"``,
+            symmetric on log(1 - kappa), and no bootstrap.
         n, rng
             Replicates of the bootstrap, and the seed or generator to draw them with.
 
@@ -142,9 +131,9 @@ class Kappa:
         method = methods[0] if method is None else method
         if method not in methods:
             raise DataError(f"method must be one of {', '.join(methods)}: got {method!r}.")
-        if math.isnan(self.se):
+        basis = self._basis
+        if basis is None:
             return Interval(math.nan, math.nan, level, method, self.reason or _NO_ERROR)
-        basis: Basis = self._known["basis"]
         if method in ("bootstrap", "bca"):
             return self._bootstrap_interval(level, method, n, rng)
         if method == "beta":
@@ -152,12 +141,11 @@ class Kappa:
         elif method == "log":
             from dhkappa.stats.ordinal import log_interval
 
-            low, high = log_interval(self.value, self.se, self.n_items, alpha, basis.E)
+            low, high = log_interval(basis, alpha)
         elif method == "logit":
-            low, high = logit_interval(basis, self.se, alpha)
-        else:  # with ordinal weights the least value of kappa is not known
-            least = -math.inf if self.metric == "ordinal" else LEAST
-            low, high = wald_interval(basis, self.se, alpha, least)
+            low, high = logit_interval(basis, alpha)
+        else:
+            low, high = wald_interval(basis, alpha)
         return Interval(low, high, level, method)
 
     def bootstrap(
@@ -201,7 +189,7 @@ class Kappa:
 
     def test(
         self,
-        method: str = "z",
+        method: str | None = None,
         *,
         alternative: str = "greater",
         n: int = 9_999,
@@ -212,7 +200,8 @@ class Kappa:
         Parameters
         ----------
         method
-            ``"z"``, from the exact mean and variance over all dealings, or ``"monte-carlo"``, with n draws.
+            ``"z"``, from the exact mean and variance over all dealings, or ``"monte-carlo"``, with n draws. With
+            weights or strata ``"wald"``: kappa above its floor over its standard error.
         alternative
             ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
         n, rng
@@ -258,19 +247,22 @@ class Kappa:
             raise DataError(f"{asked} needs a kappa that is defined, but {self.reason}")
         return terms(self.sample, self.parts)
 
-    def _standard_error(self) -> float:
-        if self.parts is None or self.exact is None or self.n_items < 2:
-            return math.nan
-        seen = terms(self.sample, self.parts)
-        squares = sum_of_squares(influence(seen), seen.items)
-        least, greatest = extremes(seen) if self.metric == "dh" else (math.nan, math.nan)
-        self._known["basis"] = Basis(self.value, float(self.parts.E), self.n_items, squares, least, greatest)
-        return math.nan if squares == 0 and self.exact != 1 else standard_error(squares, self.n_items)
+    @property
+    def _basis(self) -> Basis | None:
+        """What intervals are made of; None where the sample cannot show how far kappa would vary."""
+        if "basis" not in self._known:
+            self._known["basis"] = None
+            if self.parts is not None and self.exact is not None and self.n_items > 1:
+                seen = terms(self.sample, self.parts)
+                ends = extremes(seen, unseen_shares(seen)[0]) if self.metric == "dh" else (NOBODY, NOBODY)
+                self._known["basis"] = basis_of(seen, influence(seen), self.value, float(self.parts.E), ends)
+        basis: Basis | None = self._known["basis"]
+        return basis
 
     @property
     def categories(self) -> tuple[Label, ...]:
         """The categories, in order."""
-        return self.tally.categories
+        return self._sample.categories
 
     def __float__(self) -> float:
         return self.value
@@ -351,107 +343,6 @@ class Kappa:
             "notes": [{"code": note.code, "text": note.text} for note in self.notes],
             "reason": self.reason,
         }
-
-
-def dh_kappa_of(tally: Tally) -> Kappa:
-    """Return the DiPietro-Hazari kappa of a tally."""
-    sample = sample_of(tally)
-    total = sums(sample)
-    if total.n == 0:
-        return _result("dh", tally, sample, total, None, _why_none(total.dropped))
-    estimate = estimate_dh(total, tally.categories)
-    parts, kappa = estimate.parts, estimate.parts.kappa
-    certain = "every vote and every suggested label is the same category, so agreement is certain."
-    notes = (
-        *notes_on_labels(total, tally.categories),
-        *notes_on_value(parts.R, parts.S, kappa, estimate.floor, estimate.fleiss),
-    )
-    return _result("dh", tally, sample, total, estimate, certain, notes)
-
-
-def ordinal_kappa_of(tally: Tally, ordinal: Any) -> Kappa:
-    """Return the kappa of a tally with ordinal weights over its declared categories."""
-    from dhkappa.stats.ordinal import ordinal_estimate, weights_of
-
-    if not tally.declared:
-        raise DataError("ordinal needs the categories in their order: pass categories=, lowest first.")
-    weights = weights_of(ordinal, len(tally.categories))
-    plain = dh_kappa_of(tally)
-    if plain.parts is None or plain.exact is None:
-        return replace(plain, metric="ordinal")
-    seen = terms(plain.sample, plain.parts)
-    found = ordinal_estimate(seen, plain.parts, weights)
-    exact = found.parts.kappa
-    known: dict[str, Any] = {"se": math.nan}
-    if exact is not None and plain.n_items > 1:
-        squares = sum_of_squares(found.phi, seen.items)
-        known["basis"] = Basis(float(exact), float(found.E), plain.n_items, squares, math.nan, math.nan)
-        if squares > 0 or exact == 1:
-            known["se"] = standard_error(squares, plain.n_items)
-    return replace(
-        plain,
-        metric="ordinal",
-        value=_rounded(exact),
-        exact=exact,
-        parts=found.parts,
-        floor=math.nan,
-        ceiling=math.nan,
-        fleiss=_rounded(found.fleiss),
-        reason=None if exact is not None else "every category that occurs has weight 1 to every other.",
-        _notes=tuple(note for note in plain._notes if note.code in _NOTES_ON_DATA),
-        _known=known,
-    )
-
-
-def fleiss_kappa_of(tally: Tally) -> Kappa:
-    """Return Fleiss' kappa of a tally."""
-    sample = sample_of(tally, labeled=False)
-    total = sums(sample, labeled=False)
-    if total.n == 0:
-        return _result("fleiss", tally, sample, total, None, _why_none(total.dropped))
-    certain = "every vote is the same category, so agreement is certain."
-    return _result("fleiss", tally, sample, total, estimate_fleiss(total, tally.categories), certain)
-
-
-def _result(
-    metric: str,
-    tally: Tally,
-    sample: Sample,
-    total: Sums,
-    estimate: Estimate | None,
-    reason: str,
-    notes: tuple[Note, ...] = (),
-) -> Kappa:
-    """Put a result together; ``reason`` holds where kappa is undefined."""
-    exact = estimate.parts.kappa if estimate else None
-    return Kappa(
-        metric=metric,
-        value=_rounded(exact),
-        exact=exact,
-        parts=estimate.parts if estimate else None,
-        floor=_rounded(estimate.floor if estimate else None),
-        ceiling=_rounded(estimate.ceiling if estimate else None),
-        fleiss=_rounded(estimate.fleiss if estimate else None),
-        n_items=total.n,
-        n_votes=total.n_votes,
-        dropped=total.dropped,
-        reason=reason if exact is None else None,
-        tally=tally.copy(),
-        _sample=sample,
-        _notes=(*notes_on_votes(total, tally.categories), *notes),
-    )
-
-
-def _rounded(exact: Fraction | None) -> float:
-    return math.nan if exact is None else float(exact)
-
-
-def _why_none(lost: Dropped) -> str:
-    """Say why no item is eligible."""
-    if lost.total == 0:
-        return "the data hold no items."
-    needs = "two votes" + (" and a suggested label" if lost.no_label else "")
-    return f"no item has {needs} ({counted(lost.total, 'item')}: {lost.why()})."
 
 
 def _digits(value: float) -> str:

@@ -94,6 +94,15 @@ class Sample:
         return self.mass is not self.patterns.items
 
     @property
+    def n_effective(self) -> float:
+        """How many items that weigh the same would tell as much: the squared sum of weights over the sum of squares."""
+        if not self.weighted:
+            return float(self.n)
+        mass = self.mass.astype(np.float64)
+        mass /= mass.max()
+        return float(mass.sum() ** 2 / (mass**2 / self.patterns.items).sum())
+
+    @property
     def designed(self) -> bool:
         """Whether anything is known of how items were drawn but that it was at random."""
         return self.weighted or len(self.strata) > 1 or self.strata[0].size is not None
@@ -232,7 +241,8 @@ def _mass(
         return items
     unit = math.lcm(*{value.denominator for value in each})
     whole = [int(value * unit) for value in each]
-    whole = [value // math.gcd(*whole) for value in whole]
+    common = math.gcd(*whole)
+    whole = [value // common for value in whole]
     integer: Any = np.int64 if max(whole) * int(items.sum()) < 2**62 else object
     mass: npt.NDArray[Any] = np.array(whole, integer)[place] * items.astype(integer)
     return mass

@@ -113,6 +113,16 @@ def terms(sample: Sample, parts: Parts, exact: bool = False) -> Terms:
     )
 
 
+def divided(top: npt.NDArray[Any], bottom: npt.NDArray[Any], exact: bool) -> Numbers:
+    """Divide integers of one shape; into Fractions if ``exact``, else into floats, whatever the integers' size."""
+    if not exact:
+        quotient: Numbers = (top / bottom).astype(np.float64)
+        return quotient
+    found = np.empty(top.size, object)
+    found[:] = [Fraction(a, b) for a, b in zip(top.ravel().tolist(), bottom.ravel().tolist(), strict=True)]
+    return found.reshape(top.shape)
+
+
 def _weight(sample: Sample, number: Callable[[Any], Numbers]) -> Numbers:
     """Return (K,) weights that add up to n; plain counts where all items weigh the same."""
     if not sample.weighted:

@@ -1,0 +1,176 @@
+"""Design: what the way items were drawn does to the variance of kappa: weights, strata, and a pool with an end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.errors import DataError, counted
+from dhkappa.stats.influence import Unseen, is_rounding
+from dhkappa.stats.intervals import LEAST, Basis
+from dhkappa.stats.terms import Numbers, Terms, divided
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """The variance of an estimate: as drawn, and as it would be from a pool without end."""
+
+    value: Any
+    endless: Any
+
+
+def variance(terms: Terms, phi: Numbers) -> Variance:
+    """Return the variance of an estimate whose influence values, (K,), are phi.
+
+    With ``z_i = w_i phi_i / W`` it is ``sum_h (1 - f_h) n_h/(n_h - 1) sum_i (z_i - mean_h z)^2``, where stratum h has
+    n_h items, the share f_h of its pool. Without strata, weights and pool that is ``sum phi^2 / (n (n - 1))``. A panel
+    that is drawn adds ``f_h sum_i (w_i / W)^2 v_i``, where v_i is the jackknife variance of phi_i over its votes.
+
+    Examples
+    --------
+    >>> from dhkappa import dh_kappa
+    >>> from dhkappa.stats.influence import influence
+    >>> from dhkappa.stats.terms import terms
+    >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2])
+    >>> known = terms(kappa.sample, kappa.parts, exact=True)
+    >>> variance(known, influence(known)).value
+    Fraction(28, 243)
+    """
+    strata, place, items, n = terms.sample.strata, terms.sample.stratum, terms.items, terms.n
+    each = terms.weight / items if terms.sample.weighted else np.ones(len(items), phi.dtype)
+    z = each * phi
+    sizes = [part.n for part in strata]
+    if len(strata) > 1:
+        middle = _by_stratum(terms, z * items) / np.maximum(sizes, 1)
+        squares = _by_stratum(terms, (z - middle[place]) ** 2 * items)
+    else:  # the mean of z is 0
+        squares = np.array([_total(z * z * items)], phi.dtype)
+    endless = drawn = 0 * terms.D
+    for part, square in zip(strata, squares, strict=True):
+        if part.n > 1 and not is_rounding(square, part.n):
+            endless = endless + square * part.n / (part.n - 1)
+            drawn = drawn + _free(part.fraction, terms) * square * part.n / (part.n - 1)
+    if terms.sample.panel == "drawn" and any(part.size for part in strata):
+        over_votes = _by_stratum(terms, each**2 * items * vote_variance(terms))
+        for part, square in zip(strata, over_votes, strict=True):
+            drawn = drawn + (1 - _free(part.fraction, terms)) * square
+    return Variance(drawn / n**2, endless / n**2)
+
+
+def basis_of(
+    terms: Terms, phi: Numbers, kappa: float, E: float, ends: tuple[Unseen, Unseen], bottom: float = LEAST
+) -> Basis | None:
+    """Return what intervals are made of; None where the sample cannot show how far kappa would vary.
+
+    ``ends`` are the items that would move kappa down and up the most.
+    """
+    n = terms.n
+    if n < 2:
+        return None
+    found = variance(terms, phi)
+    if found.endless == 0 and kappa != 1:
+        return None
+    least, greatest = ends
+    return Basis(
+        kappa,
+        E,
+        n,
+        n * (n - 1) * float(found.value),
+        float(least.phi),
+        float(greatest.phi),
+        float(least.share),
+        float(greatest.share),
+        float(unseen_shares(terms)[1]),
+        max(n - len(terms.sample.strata), 1),
+        bottom,
+    )
+
+
+def unseen_shares(terms: Terms) -> tuple[npt.NDArray[np.float64], float]:
+    """Return the share of the whole weight that one more item might have had: (m,) by its label, and at the most.
+
+    Among items A, the root mean square weight of what they weigh is ``share(A) = sqrt(sum p^3 / sum p)`` with p_i the
+    share of an item; with equal weights 1/n. Of a stratum drawn from a pool, ``f / -log(1 - f)`` is still unseen. The
+    most is that of the stratum where it is largest; for a label, it is the geometric mean of the most and of the most
+    among items with this label.
+    """
+    sample, n, m = terms.sample, terms.n, len(terms.C)
+    unseen = np.array([_unseen(float(part.fraction)) for part in sample.strata])
+    if not sample.weighted and len(sample.strata) == 1:
+        most = float(unseen[0]) / n
+        return np.full(m, most), most
+    weight = terms.weight.astype(np.float64) / n
+    p3 = weight**3 / terms.items.astype(np.float64) ** 2
+    H = len(sample.strata)
+    most = float((unseen * _root(np.bincount(sample.stratum, p3, H), np.bincount(sample.stratum, weight, H))).max())
+    cells, place = np.unique(sample.stratum.astype(np.int64) * m + terms.suggested, return_inverse=True)
+    share = unseen[cells // m] * _root(np.bincount(place, p3), np.bincount(place, weight))
+    by_label = np.zeros(m)
+    np.maximum.at(by_label, cells % m, share)
+    absent = np.ones(m, np.bool_)
+    absent[cells % m] = False
+    by_label[absent] = most
+    return np.sqrt(by_label * most), most
+
+
+def _unseen(fraction: float) -> float:
+    if fraction in (0, 1):
+        return 1 - fraction
+    return fraction / -math.log1p(-fraction)
+
+
+def _root(cubes: npt.NDArray[Any], whole: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    root: npt.NDArray[np.float64] = np.sqrt(cubes / np.where(whole > 0, whole, 1))
+    return root
+
+
+def vote_variance(terms: Terms) -> Numbers:
+    """Return (K,) v_i, the jackknife variance of an item's influence over its votes, of which it needs three.
+
+    ``v_i = (N_i - 1)/N_i sum_a (psi_{i,-a} - mean)^2``, where ``psi_i = (d_i - 2 (1 - kappa) sum_j C_j (2 L_j - 1)
+    c_ij)/(1 - E)`` is the part of phi_i that votes decide, and ``-a`` leaves a vote out.
+    """
+    patterns, n_votes = terms.patterns, terms.patterns.vote_totals()
+    few = int(terms.items[n_votes < 3].sum())
+    if few:
+        raise DataError(
+            f"panel='drawn' needs three votes on every item: {counted(few, 'item')} with two. "
+            "Leave it out, or leave these items out."
+        )
+    length = np.diff(patterns.start)
+    votes, total = patterns.votes.astype(np.int64), np.repeat(n_votes, length)
+    on_label = patterns.code == np.repeat(patterns.suggested, length)
+    pairs = votes * (votes - 1) // 2
+    first = patterns.start[:-1]
+    delta = np.add.reduceat(np.where(on_label, pairs, -pairs), first)  # d_i times the item's pairs
+    # Without a vote for the entry's category, P - 1 pairs are gone, from the label's or from the others'.
+    left = np.repeat(delta, length) - np.where(on_label, votes - 1, 1 - votes)
+    pull = (terms.C * (2 * terms.L - 1))[patterns.code]
+    share = np.repeat(terms.row_sums(pull * terms.c), length)
+    d = divided(left, (total - 1) * (total - 2) // 2, exact=terms.C.dtype == object)
+    psi = (d - 2 * (1 - terms.kappa) * (share * total - pull) / (total - 1)) / (1 - terms.E)
+    each = psi * votes
+    middle = np.repeat(terms.row_sums(each) / n_votes, length)
+    over: Numbers = terms.row_sums(votes * (psi - middle) ** 2) * (n_votes - 1) / n_votes
+    return over
+
+
+def _free(fraction: Any, terms: Terms) -> Any:
+    """Return 1 - f, in the numbers of the terms."""
+    return 1 - fraction if terms.C.dtype == object else float(1 - fraction)
+
+
+def _by_stratum(terms: Terms, values: Numbers) -> Numbers:
+    """Add up values by stratum."""
+    total = np.zeros(len(terms.sample.strata), values.dtype)
+    np.add.at(total, terms.sample.stratum, values)
+    return total
+
+
+def _total(values: Numbers) -> Any:
+    """Add up; floats to the same bits in any order."""
+    return values.sum() if values.dtype == object else math.fsum(values.tolist())

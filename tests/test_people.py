@@ -1,0 +1,308 @@
+"""People as labelers: against fractions and loops, and by what must hold."""
+
+import json
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import stats
+
+import oracle
+from dhkappa import DataError, simulate
+from dhkappa.data.ballots import Ballots, read_ballots
+from dhkappa.stats.people import FEWEST_ITEMS, People, difference_limits, people
+
+F = Fraction
+Votes = Sequence[Sequence[Hashable]]
+
+
+def kappa_and_influence(
+    items: Votes, labels: Sequence[Hashable], weights: Sequence[Fraction]
+) -> tuple[Fraction, list[Fraction], Fraction]:
+    """Kappa from weighted means, its derivative by each item's weight, and E: the rules for products and quotients."""
+    categories = {vote for item in items for vote in item} | set(labels)
+    share = [weight / sum(weights) for weight in weights]
+
+    def mean(values: Sequence[Fraction]) -> Fraction:
+        return sum((p * value for p, value in zip(share, values, strict=True)), F(0))
+
+    d = [
+        sum(((1 if j == label else -1) * oracle.pair_share(item, j) for j in categories), F(0))
+        for item, label in zip(items, labels, strict=True)
+    ]
+    c = {j: [oracle.vote_share(item, j) for item in items] for j in categories}
+    q = {j: [F(label == j) for label in labels] for j in categories}
+    D, C, L = mean(d), {j: mean(c[j]) for j in categories}, {j: mean(q[j]) for j in categories}
+    E = sum((C[j] ** 2 * (2 * L[j] - 1) for j in categories), F(0))
+    phi = []
+    for i in range(len(items)):
+        D_i = d[i] - D
+        E_i = sum(
+            (2 * C[j] * (c[j][i] - C[j]) * (2 * L[j] - 1) + C[j] ** 2 * 2 * (q[j][i] - L[j]) for j in categories),
+            F(0),
+        )
+        phi.append(((D_i - E_i) * (1 - E) + (D - E) * E_i) / (1 - E) ** 2)
+    return (D - E) / (1 - E), phi, E
+
+
+@dataclass(frozen=True)
+class Expected:
+    items: list[int]
+    kappas: list[tuple[Fraction, Fraction]]
+    variances: list[Fraction]
+    difference: Fraction
+    variance: Fraction
+
+
+def expected_people(votes: Votes, labels: Sequence[Hashable], weights: Sequence[Fraction]) -> Expected:
+    """What people() computes, by loops."""
+    sizes, kappas, variances, wholes = [], [], [], []
+    moved: dict[int, Fraction] = {}
+    for a in range(len(votes[0])):
+        rows, panel = [], []
+        for i, item in enumerate(votes):
+            others = [vote for b, vote in enumerate(item) if b != a and vote is not None]
+            if item[a] is not None and labels[i] is not None and len(others) >= 2 and weights[i]:
+                rows.append(i)
+                panel.append(others)
+        w = [weights[i] for i in rows]
+        kappa_m, phi_m, _ = kappa_and_influence(panel, [labels[i] for i in rows], w)
+        kappa_a, phi_a, _ = kappa_and_influence(panel, [votes[i][a] for i in rows], w)
+        steps = [x * (m - p) for x, m, p in zip(w, phi_m, phi_a, strict=True)]
+        sizes.append(len(rows))
+        kappas.append((kappa_a, kappa_m))
+        wholes.append(sum(w, F(0)))
+        variances.append(F(len(rows), len(rows) - 1) * sum((s * s for s in steps), F(0)) / wholes[-1] ** 2)
+        for i, step in zip(rows, steps, strict=True):
+            moved[i] = moved.get(i, F(0)) + step
+    T, n = sum(wholes, F(0)), len(moved)
+    return Expected(
+        items=sizes,
+        kappas=kappas,
+        variances=variances,
+        difference=sum(((m - p) * x for (p, m), x in zip(kappas, wholes, strict=True)), F(0)) / T,
+        variance=F(n, n - 1) * sum((s * s for s in moved.values()), F(0)) / T**2,
+    )
+
+
+def drawn(seed: int, n: int = 60, **options: Any) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
+    found = simulate(n, annotators=4, accuracy=0.8, rng=seed, **options)
+    labels = found.suggested["labeler"].copy()
+    labels[::9] = None
+    return found.votes, labels
+
+
+@pytest.mark.parametrize(("seed", "weighted"), [(1, False), (2, False), (3, True), (4, True)])
+def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
+    votes, labels = drawn(seed, missing=0.2)
+    weights = [F(i % 5, 2) if weighted else F(1) for i in range(len(votes))]
+    weight = np.array(weights, np.float64) if weighted else None
+    found = people(read_ballots(votes, {"llm": labels}, weight=weight), "llm")
+    expected = expected_people(votes.tolist(), labels.tolist(), weights)
+    assert found.table.column("items") == expected.items
+    # both are the exact fractions, rounded once
+    assert found.table.column("kappa_person") == [float(person) for person, _ in expected.kappas]
+    assert found.table.column("kappa_labeler") == [float(labeler) for _, labeler in expected.kappas]
+    # sums of tens of terms of size 1, so a few roundings of 1e-16 beside values of .01 at least
+    assert found.table.column("se") == pytest.approx([math.sqrt(v) for v in expected.variances], rel=1e-12)
+    assert found.difference == pytest.approx(float(expected.difference), abs=1e-14)
+    assert found.se == pytest.approx(math.sqrt(expected.variance), rel=1e-12)
+    assert found.matched == sum(m >= p for p, m in expected.kappas) / 4
+    assert found.skipped == found.notes == ()
+    assert found.reason is None
+
+
+def test_without_missing_votes_kappas_are_those_of_the_oracle() -> None:
+    votes, labels = drawn(7)
+    found = people(read_ballots(votes, {"llm": labels}), "llm")
+    for a, row in enumerate(found.table):
+        rows = [i for i, label in enumerate(labels) if label is not None]
+        panel = np.delete(votes, a, axis=1)[rows].tolist()
+        for name, given in (("kappa_person", votes[rows, a]), ("kappa_labeler", labels[rows])):
+            exact = oracle.dh(panel, given.tolist(), "abc").kappa
+            assert exact is not None
+            assert row[name] == float(exact)
+
+
+def test_changing_places_with_a_person_turns_the_comparison_around() -> None:
+    votes, labels = drawn(5)
+    keep = labels != None  # noqa: E711 (element by element)
+    votes, labels = votes[keep], labels[keep]
+    swapped = votes.copy()
+    swapped[:, 2] = labels
+    one = people(read_ballots(votes, {"x": labels}), "x").table.to_dicts()[2]
+    other = people(read_ballots(swapped, {"x": votes[:, 2]}), "x").table.to_dicts()[2]
+    assert (one["kappa_person"], one["difference"]) == (other["kappa_labeler"], -other["difference"])
+    # the same numbers with the other sign, rounded alike but for the order of a subtraction
+    assert (one["se"], one["low"], one["high"]) == pytest.approx(
+        (other["se"], -other["high"], -other["low"]), rel=1e-12
+    )
+
+
+def kish(weight: npt.NDArray[np.float64]) -> float:
+    return float(weight.sum() ** 2 / (weight**2).sum())
+
+
+class TestLimits:
+    def test_against_half_an_item_added(self) -> None:
+        psi = np.array([0.9, -1.1, 0.4, 0.2, -0.6, 0.7, -0.5, 0.1, 0.3, -0.4])
+        n = len(psi)
+        se = math.sqrt((psi**2).sum() / (n * (n - 1)))
+        low, high = difference_limits(0.1, se, n, n - 1, -2.5, 0.8, 0.9)
+        t = stats.t.ppf(0.95, n - 1)
+        for limit, added, sign in ((low, -2.5, -1), (high, 0.8, 1)):
+            values, weights = np.append(psi, added), np.append(np.ones(n), 0.5)
+            mean = np.average(values, weights=weights)
+            variance = (weights * (values - mean) ** 2).sum() / ((n + 0.5) * (n - 0.5))
+            # psi adds up to 0, as influence values do; the rest is rounding
+            assert limit == pytest.approx(0.1 + mean + sign * t * math.sqrt(variance), rel=1e-12)
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_an_item_that_the_labeler_or_one_person_gets_wrong_is_added(self, weighted: bool) -> None:
+        votes, labels = drawn(8, missing=0.2)
+        weight = np.array([1.0 + 2 * (i % 3) if weighted else 1.0 for i in range(len(votes))])
+        found = people(read_ballots(votes, {"llm": labels}, weight=weight if weighted else None), "llm", level=0.8)
+        used: set[int] = set()
+        reaches, wholes = [], []
+        for a, row in enumerate(found.table):
+            rows = [
+                i
+                for i, item in enumerate(votes)
+                if item[a] is not None and labels[i] is not None and sum(vote is not None for vote in item) >= 3
+            ]
+            panel = [[vote for b, vote in enumerate(votes[i]) if b != a and vote is not None] for i in rows]
+            w = [F(weight[i]) for i in rows]
+            chance = [
+                kappa_and_influence(panel, given, w)[2] for given in (labels[rows].tolist(), votes[rows, a].tolist())
+            ]
+            used |= set(rows)
+            reaches.append(float(1 / (1 - chance[0]) + 1 / (1 - chance[1])))
+            wholes.append(float(sum(w)))
+            expected = difference_limits(
+                row["difference"], row["se"], kish(weight[rows]), len(rows) - 1, -reaches[a], reaches[a], 0.8
+            )
+            # the same formula on numbers that differ by rounding; so below
+            assert (row["low"], row["high"]) == pytest.approx(expected, rel=1e-11)
+        reach, w_used = np.average(reaches, weights=wholes), weight[sorted(used)]
+        ends = (-reach, reach * w_used.sum() / sum(wholes))
+        expected = difference_limits(found.difference, found.se, kish(w_used), len(used) - 1, *ends, 0.8)
+        assert (found.low, found.high) == pytest.approx(expected, rel=1e-11)
+
+    def test_no_difference_is_larger_than_the_range_of_kappa(self) -> None:
+        assert difference_limits(-0.9, 0.9, 10, 9, -4.0, 4.0, 0.999) == (-27 / 13, 27 / 13)
+
+    def test_a_higher_level_is_wider(self) -> None:
+        ballots = read_ballots(*_labeled(drawn(9)))
+        narrow, wide = (people(ballots, "llm", level) for level in (0.8, 0.99))
+        assert wide.low < narrow.low < narrow.difference < narrow.high < wide.high
+        assert (narrow.level, wide.level) == (0.8, 0.99)
+
+    def test_equal_weights_of_any_size_change_nothing(self) -> None:
+        votes, given = _labeled(drawn(9))
+        plain, weighted = (people(read_ballots(votes, given, weight=w), "llm") for w in (None, np.full(60, 0.3)))
+        assert repr(plain) == repr(weighted)
+        assert plain.table.to_dicts() == weighted.table.to_dicts()
+
+
+def _labeled(data: tuple[Any, Any]) -> tuple[Any, dict[str, Any]]:
+    return data[0], {"llm": data[1]}
+
+
+class TestPeopleWhoCannotBeCompared:
+    def found(self) -> People:
+        """Annotator 2 has one item too few, annotator 3 sees others agree on one category, that they vote for too."""
+        votes, labels = drawn(6, n=50, missing=0)
+        labels[:] = np.where(labels == None, "a", labels)  # noqa: E711 (element by element)
+        votes[FEWEST_ITEMS - 1 :, 2] = None
+        votes[:30, 3] = None
+        votes[30:, [0, 1, 3]] = "a"
+        labels[30:] = "a"
+        return people(replace(read_ballots(votes, {"llm": labels}), annotators=("Ann", "Bo", "<Cy>", "Di")), "llm")
+
+    def test_they_are_named_and_left_out(self) -> None:
+        found = self.found()
+        assert found.skipped == ("<Cy>", "Di")
+        assert [(note.code, note.text) for note in found.notes] == [
+            (
+                "people-few-items",
+                "1 annotator not compared ('<Cy>'): fewer than 10 items with two other votes and a suggested label.",
+            ),
+            (
+                "people-undefined",
+                "1 annotator not compared ('Di'): every vote and every label on these items is the same category.",
+            ),
+        ]
+        rows = found.table.to_dicts()
+        assert [row["items"] for row in rows] == [29, 29, 9, 20]
+        assert [math.isnan(row["difference"]) for row in rows] == [False, False, True, True]
+        assert [row["reason"] is None for row in rows] == [True, True, False, False]
+        assert found.difference == pytest.approx((rows[0]["difference"] + rows[1]["difference"]) / 2, rel=1e-14)
+        assert found.n_items == 29
+
+    def test_one_more_item_is_enough(self) -> None:
+        votes, labels = drawn(6, n=50, missing=0)
+        labels[:] = np.where(labels == None, "a", labels)  # noqa: E711 (element by element)
+        votes[FEWEST_ITEMS:, 2] = None
+        found = people(read_ballots(votes, {"llm": labels}), "llm")
+        assert found.table.column("items")[2] == FEWEST_ITEMS
+        assert found.skipped == ()
+
+    def test_nobody(self) -> None:
+        votes, labels = drawn(6)
+        found = people(read_ballots(votes[:, :2], {"llm": labels}), "llm")
+        assert found.skipped == (0, 1)
+        assert all(map(math.isnan, (found.difference, found.se, found.low, found.high, found.matched)))
+        assert found.reason == "nobody can be compared."
+        assert repr(found) == "llm against people: +nan (0 items; 2 skipped; nobody can be compared)"
+        assert found.to_dict()["difference"] is None
+
+    def test_a_copy_of_a_person(self) -> None:
+        votes, _ = drawn(6)
+        found = people(read_ballots(votes, {"copy": votes[:, 1]}), "copy")
+        row = found.table.to_dicts()[1]
+        assert row["difference"] == 0
+        assert all(math.isnan(row[name]) for name in ("se", "low", "high"))
+        assert row["reason"] == "no item moves the difference, so its spread is unknown."
+        assert found.matched >= 0.25  # it matches the person that it copies
+        assert found.se > 0
+
+    def test_all_alike(self) -> None:
+        labels = ["a", "b"] * 10
+        found = people(read_ballots([[label] * 4 for label in labels], {"llm": labels}), "llm")
+        assert (found.difference, found.matched) == (0, 1)
+        assert all(map(math.isnan, (found.se, found.low, found.high)))
+        assert found.reason == "no item moves the difference, so its spread is unknown."
+
+
+class TestShown:
+    def test_repr_and_html(self) -> None:
+        found = TestPeopleWhoCannotBeCompared().found()
+        text = repr(found)
+        assert text.startswith("llm against people: ")
+        assert text.endswith(" at 0.95 (29 items; matches or beats 1 of 2 annotators; 2 skipped)")
+        shown = found._repr_html_()
+        assert "&lt;Cy&gt;" in shown
+        assert "<Cy>" not in shown
+        assert "not compared" in shown
+
+    def test_to_dict_is_json(self) -> None:
+        found = TestPeopleWhoCannotBeCompared().found()
+        plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert plain["difference"] == found.difference
+        assert plain["people"][2]["difference"] is None
+        assert plain["people"][0]["kappa_person"] == found.table.column("kappa_person")[0]
+        assert [note["code"] for note in plain["notes"]] == ["people-few-items", "people-undefined"]
+
+
+def test_bad_arguments() -> None:
+    votes, labels = drawn(1)
+    ballots: Ballots = read_ballots(votes, {"llm": labels})
+    with pytest.raises(DataError, match="level must be between 0 and 1"):
+        people(ballots, "llm", level=95)
+    with pytest.raises(DataError, match="a column for each annotator, or long data with annotator="):
+        people(read_ballots([["a", "b"], ["a", "a", "a"]], {"llm": ["a", "b"]}), "llm")
