@@ -21,6 +21,7 @@ WALK = [
     "data.votes",
     "data.saved",
     "data.tally",
+    "data.cells",
     "stats.sample",
     "stats.sums",
     "stats.kappa",

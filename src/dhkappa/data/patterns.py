@@ -84,6 +84,23 @@ class Patterns:
         """Return each different pattern once, its items added up, in an order that only the patterns decide."""
         if len(self) == 0:
             return self
+        rows, _, alike = self._side_by_side()
+        first = np.flatnonzero(~alike)
+        items = np.add.reduceat(rows.items, first)
+        if first.size < len(rows):
+            rows = rows.take(first)
+        return Patterns(rows.suggested, rows.start, rows.code, rows.votes, items)
+
+    def grouped(self) -> tuple[Patterns, npt.NDArray[np.int64]]:
+        """Return the merged patterns, and (K,) the place of each row among them."""
+        place = np.zeros(len(self), np.int64)
+        if len(self):
+            _, order, alike = self._side_by_side()
+            place[order] = np.cumsum(~alike) - 1
+        return self.merged(), place
+
+    def _side_by_side(self) -> tuple[Patterns, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Return the rows in order of a hash, that order, and which rows are the same as the row above."""
         for seed in range(1, _MOST_SEEDS):
             mark = _fingerprint(self, seed)
             order = np.argsort(mark, kind="stable")
@@ -91,14 +108,8 @@ class Patterns:
             alike[1:] = mark[order][1:] == mark[order][:-1]
             rows = self.take(order)
             if _as_above(rows, alike):
-                break
-        else:
-            raise RuntimeError("different patterns share every hash: codes in a row do not ascend")
-        first = np.flatnonzero(~alike)
-        items = np.add.reduceat(rows.items, first)
-        if first.size < len(rows):
-            rows = rows.take(first)
-        return Patterns(rows.suggested, rows.start, rows.code, rows.votes, items)
+                return rows, order, alike
+        raise RuntimeError("different patterns share every hash: codes in a row do not ascend")
 
 
 EMPTY = Patterns(

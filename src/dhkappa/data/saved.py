@@ -31,7 +31,7 @@ class Saved:
     sides: Sides | None = None
 
 
-def write(path: str | os.PathLike[str], saved: Saved) -> None:
+def write_tally(path: str | os.PathLike[str], saved: Saved) -> None:
     """Write a file: whole, or not at all."""
     import json
 
@@ -122,8 +122,8 @@ def _sides_as_dicts(saved: Saved) -> list[dict[str, Any]]:
     return found
 
 
-def read(path: str | os.PathLike[str]) -> Saved:
-    """Read a file that ``write`` wrote; anything else is an error that says what is wrong."""
+def read_tally(path: str | os.PathLike[str]) -> Saved:
+    """Read a file that ``write_tally`` wrote; anything else is an error that says what is wrong."""
     import json
 
     name = repr(_name(path))

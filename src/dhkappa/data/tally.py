@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from dhkappa.data.labels import Label, NotALabelError, declare, plain, unite
 from dhkappa.data.patterns import BLOCK, EMPTY, MOST_ITEMS, Patterns, stack
-from dhkappa.data.saved import Saved, read, write
+from dhkappa.data.saved import Saved, read_tally, write_tally
 from dhkappa.data.sides import PLAIN, Sides, unite_sides
-from dhkappa.data.votes import Counted, count_matrix, count_votes
+from dhkappa.data.votes import Counted, count, read_matrix, read_votes
 from dhkappa.errors import DataError, counted, shown
 
 _MOST_TABLES = 64
@@ -104,6 +104,15 @@ class Tally:
     @property
     def _sides(self) -> Sides | None:
         return self._one_table().sides if self._tables else None
+
+    @property
+    def sides(self) -> Sides:
+        """What stands beside votes; the suggested code of a pattern is a place in it."""
+        sides = self._sides
+        if sides is None:  # of a plain tally: the categories themselves, and then a missing label
+            codes = np.append(np.arange(len(self._categories)), -1).astype(np.int32)
+            return replace(PLAIN, labels=codes[None, :])
+        return sides
 
     def _one_table(self) -> Counted:
         """Return all that was counted as one table, each pattern once."""
@@ -210,9 +219,10 @@ class Tally:
             raise DataError("pass either votes or counts=, one of the two.")
         declared = self._categories if self.declared else None
         if votes is not None:
-            table = count_votes(votes, suggested, declared, self._missing, weights, strata)
+            read = read_votes(votes, suggested, self._missing, weights, strata)
         else:
-            table = count_matrix(counts, suggested, declared, self._missing, weights, strata)
+            read = read_matrix(counts, suggested, declared, self._missing, weights, strata)
+        table = count(read, declared)
         categories = unite(self._categories, table.categories) if self._categories else table.categories
         self._add([table], categories if declared is None else declared)
 
@@ -254,12 +264,12 @@ class Tally:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tally to a JSON file: whole, or not at all."""
-        write(path, Saved(self._categories, self._orders, self._missing, self.patterns, self._sides))
+        write_tally(path, Saved(self._categories, self._orders, self._missing, self.patterns, self._sides))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a tally that ``save`` wrote."""
-        held = read(path)
+        held = read_tally(path)
         result = cls(missing=held.missing)
         result._orders, result._categories = held.orders, _settle(held.orders, unite(held.categories))
         result._tables = [Counted(held.categories, held.patterns, held.sides)]

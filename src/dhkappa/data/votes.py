@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,15 +39,26 @@ _WORD = 2**63
 _MOST_BINS = 1 << 20
 
 
-def count_votes(
-    votes: Any,
-    suggested: Any,
-    categories: tuple[Label, ...] | None,
-    missing: Collection[Label],
-    weights: Any = None,
-    strata: Any = None,
-) -> Counted:
-    """Count an n x N array, or n lists of votes, with n suggested labels (None: no labels at all).
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Votes as they were read: a grid of digits, rows of ``length``, or a matrix of counts; and what is beside them."""
+
+    votes: Encoded
+    beside: Beside
+    length: npt.NDArray[np.int64] | None = None
+    matrix: Integers | None = None
+
+    def count(self, labels: Encoded) -> Patterns:
+        """Count the items by their votes and these labels."""
+        if self.matrix is not None:
+            return _count_counts(self.matrix, labels)
+        if self.length is not None:
+            return _count_ragged(self.votes, self.length, labels).merged()
+        return _count_grid(self.votes, labels)
+
+
+def read_votes(votes: Any, suggested: Any, missing: Collection[Label], weights: Any, strata: Any) -> Read:
+    """Read an n x N array, or n lists of votes, with n suggested labels (None: no labels at all).
 
     Several labelers are a mapping from names to labels. Weights and strata are one for each item.
     """
@@ -57,62 +67,105 @@ def count_votes(
     rows = rows_of(votes)
     if isinstance(rows, np.ndarray):
         encoded = encode(rows, "votes", missing)
-        found = read_beside(suggested, weights, strata, rows.shape, "votes", missing)
-        return _counted(partial(_count_grid, encoded), encoded, found, categories)
+        return Read(encoded, read_beside(suggested, weights, strata, rows.shape, "votes", missing))
     flat, length = rows
     ends = np.cumsum(length)
     encoded = encode(flat, "votes", missing, lambda index: int(np.searchsorted(ends, index, side="right")))
-    found = read_beside(suggested, weights, strata, length.shape, "votes", missing)
-    return _counted(partial(_count_ragged, encoded, length), encoded, found, categories)
+    return Read(encoded, read_beside(suggested, weights, strata, length.shape, "votes", missing), length)
 
 
-def count_matrix(
+def read_matrix(
     counts: Any,
     suggested: Any,
     categories: tuple[Label, ...] | None,
     missing: Collection[Label],
-    weights: Any = None,
-    strata: Any = None,
-) -> Counted:
-    """Count an n x m matrix of vote counts (the paper's A) with labels, codes or a one-hot matrix (its B)."""
+    weights: Any,
+    strata: Any,
+) -> Read:
+    """Read an n x m matrix of vote counts (the paper's A) with labels, codes or a one-hot matrix (its B)."""
     for beside, what in ((suggested, "suggested"), (weights, "weights"), (strata, "strata")):
         refuse_other_rows(counts, beside, "counts", what)
     matrix = matrix_of(counts)
     names = column_names(counts, matrix.shape, categories)
     found = read_beside(suggested, weights, strata, matrix.shape, "counts", missing, names)
-    declared = unite(names) if categories is None else categories
-    return _counted(partial(_count_counts, matrix), Encoded(matrix, 0, names), found, declared)
+    return Read(Encoded(matrix, 0, names), found, matrix=matrix)
 
 
-def _counted(
-    count: Callable[[Encoded], Patterns], votes: Encoded, beside: Beside, declared: tuple[Label, ...] | None
-) -> Counted:
-    """Count votes with what stands beside them, and settle the categories: those that occur unless declared."""
-    plain = beside.plain
+def count(read: Read, declared: tuple[Label, ...] | None) -> Counted:
+    """Count votes with what stands beside them."""
+    plain = read.beside.plain
     if plain is not None:
         labels = plain
-        patterns = count(labels)
+        patterns = read.count(labels)
         suggested = labels.occurring(patterns.suggested)
     else:
-        labels, first = beside.joined()
-        patterns = count(labels)
-        suggested = beside.suggested()
-    voted = votes.occurring(patterns.code)
-    if declared is None:
-        categories = unite(voted, suggested)
-    else:
-        check_declared(voted, declared, "votes")
-        check_declared(suggested, declared, "suggested")
-        categories = declared
+        labels, first = read.beside.joined()
+        patterns = read.count(labels)
+        suggested = read.beside.suggested()
+    categories = settle(read, read.votes.occurring(patterns.code), suggested, declared)
     place = {label: code for code, label in enumerate(categories)}
-    codes = _codes(votes.labels, place)
+    codes = _codes(read.votes.labels, place)
     if plain is None:
-        sides = beside.sides(first, categories)
+        sides = read.beside.sides(first, categories)
         return Counted(categories, patterns.recode(codes, np.arange(sides.size)), sides)
     patterns = patterns.recode(codes, _codes(labels.labels, place))
     if sum(label is None for label in labels.labels) > 1:
         patterns = patterns.merged()  # two spellings of missing are one
     return Counted(categories, patterns)
+
+
+def settle(
+    read: Read, voted: list[Label], suggested: list[Label], declared: tuple[Label, ...] | None
+) -> tuple[Label, ...]:
+    """Return the categories: as declared, as the columns of counts, else those that occur."""
+    if declared is None and read.matrix is None:
+        return unite(voted, suggested)
+    names = [label for label in read.votes.labels if label is not None]
+    categories = unite(names) if declared is None else declared
+    check_declared(voted, categories, "votes")
+    check_declared(suggested, categories, "suggested")
+    return categories
+
+
+def distinct_votes(read: Read) -> tuple[Patterns, npt.NDArray[np.int64]]:
+    """Return the different patterns of votes, in digits and without labels, and (n,) the place of each item's."""
+    absent = np.array([label is None for label in read.votes.labels], np.bool_)
+    if read.matrix is not None:
+        n = len(read.matrix)
+        return from_counts(read.matrix, np.zeros(n, np.int32), np.ones(n, np.int64)).grouped()
+    if read.length is not None:
+        nobody = Encoded(np.zeros(read.length.size, np.uint8), 0, (None,))
+        return _count_ragged(read.votes, read.length, nobody).grouped()
+    n, N = read.votes.values.shape
+    base = len(read.votes.labels)
+    if n and N * math.log2(max(base, 2)) <= math.log2(max(1 << 12, min(n, _MOST_BINS))):
+        space, bases = base**N, [1] + [base] * N
+        table, keys = np.zeros(space, np.int64), np.empty(n, np.min_scalar_type(space))
+        for first in range(0, n, BLOCK):
+            block = slice(first, first + BLOCK)
+            key = np.zeros(len(keys[block]), keys.dtype)
+            for column in read.votes.digits(block).T:
+                key *= keys.dtype.type(base)
+                np.add(key, column, out=key, casting="unsafe")
+            keys[block] = key
+            table[key] = 1
+        found = np.flatnonzero(table)
+        digits, nobody_codes = _digits_of_keys(found, bases, np.dtype(np.min_scalar_type(base)))
+        digits.sort(axis=1)
+        start = np.arange(len(digits) + 1) * N
+        rows = from_votes(digits.ravel(), start, absent, nobody_codes, np.ones(len(digits), np.int64))
+        patterns, place = rows.grouped()
+        table[found] = place
+        return patterns, table[keys]
+
+    def rows_in_blocks() -> Iterator[Patterns]:
+        for part in _steps(n, N):
+            digits = np.sort(read.votes.digits(part), axis=1)
+            start = np.arange(len(digits) + 1) * N
+            ones = np.ones(len(digits), np.int64)
+            yield from_votes(digits.ravel(), start, absent, np.zeros(len(digits), np.int32), ones)
+
+    return stack([EMPTY, *rows_in_blocks()]).grouped()
 
 
 def _codes(labels: Sequence[Label | None], place: dict[Label, int]) -> npt.NDArray[np.int64]:
@@ -275,7 +328,7 @@ def _collect_rows(votes: Encoded, labels: Encoded, absent: npt.NDArray[np.bool_]
 
 
 def _count_ragged(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded) -> Patterns:
-    """Count lists of votes of different lengths."""
+    """Return a pattern for each list of votes; lists may differ in length."""
     n = length.size
     absent = np.array([label is None for label in votes.labels], np.bool_)
     start = np.zeros(n + 1, np.int64)
@@ -284,7 +337,7 @@ def _count_ragged(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded
     digits = votes.digits(slice(None))
     digits = digits[np.lexsort((digits, row))]
     suggested = labels.digits(slice(None)).astype(np.int32)
-    return from_votes(digits, start, absent, suggested, np.ones(n, np.int64)).merged()
+    return from_votes(digits, start, absent, suggested, np.ones(n, np.int64))
 
 
 def _count_counts(matrix: Integers, labels: Encoded) -> Patterns:

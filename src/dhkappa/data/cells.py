@@ -1,0 +1,178 @@
+"""Cells: items by their votes and the labels of several labelers at once, for comparing labelers on the same items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.data.labels import Encoded, Integers, Label
+from dhkappa.data.patterns import Patterns
+from dhkappa.data.tally import Tally
+from dhkappa.data.votes import distinct_votes, read_matrix, read_votes, settle
+
+_FEW = 1 << 16  # bins that stay in cache
+_MANY = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """K cells: items with the same votes, labels, stratum and weight; two cells may be alike.
+
+    Attributes
+    ----------
+    categories : the m categories, in the order of codes
+    votes : V different patterns of votes; their labels and items mean nothing
+    vote : (K,) place of a cell's votes among these
+    labels : (K,) code of the suggested label, m where missing, by labeler
+    strata : what each stratum is called
+    stratum : (K,) place in ``strata``, or None
+    weight : (K,) weight of one item, or None
+    items : (K,) how many items
+    """
+
+    categories: tuple[Label, ...]
+    votes: Patterns
+    vote: Integers
+    labels: dict[str, Integers]
+    strata: tuple[Label, ...]
+    stratum: Integers | None
+    weight: npt.NDArray[np.float64] | None
+    items: npt.NDArray[np.int64]
+
+    def take(self, rows: npt.NDArray[Any]) -> Cells:
+        """Return some cells, by index or by mask."""
+        return replace(
+            self,
+            vote=self.vote[rows],
+            labels={who: codes[rows] for who, codes in self.labels.items()},
+            stratum=None if self.stratum is None else self.stratum[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            items=self.items[rows],
+        )
+
+    def distinct(self, labelers: Sequence[str]) -> Cells:
+        """Return the different cells as these labelers see them, in an order that only they decide."""
+        m = len(self.categories) + 1
+        columns: list[tuple[int, Integers]] = [(len(self.votes), self.vote)]
+        columns += [(m, self.labels[who]) for who in labelers]
+        if self.stratum is not None:
+            columns.append((len(self.strata), self.stratum))
+        weights = np.zeros(0)
+        if self.weight is not None:
+            weights, place = np.unique(self.weight, return_inverse=True)
+            columns.append((weights.size, place))
+        space = math.prod(base for base, _ in columns)
+        if space <= max(_FEW, min(_MANY, self.items.size)):
+            key = _joined(columns, np.dtype(np.uint16 if space < 2**16 else np.uint32))
+            weighing = None if self.items.max(initial=0) <= 1 else self.items
+            counted = np.bincount(key, weighing, space)
+            found = np.flatnonzero(counted)
+            items = counted[found].astype(np.int64)
+            if weighing is not None and int(self.items.sum()) >= 2**53:  # beyond what sums of doubles hold exactly
+                items = np.zeros(space, np.int64)
+                np.add.at(items, key, self.items)
+                items = items[found]
+        elif space < 2**63:
+            found, place = np.unique(_joined(columns, np.dtype(np.int64)), return_inverse=True)
+            items = np.zeros(found.size, np.int64)
+            np.add.at(items, place, self.items)
+        else:
+            order = np.lexsort([digit for _, digit in columns[::-1]])
+            fresh = np.zeros(order.size, np.bool_)
+            fresh[:1] = True
+            for _, digit in columns:
+                fresh[1:] |= digit[order][1:] != digit[order][:-1]
+            first = np.flatnonzero(fresh)
+            kept = self.take(order[first])
+            return replace(
+                kept,
+                labels={who: kept.labels[who] for who in labelers},
+                items=np.add.reduceat(self.items[order], first),
+            )
+        digits = []
+        for base, _ in columns[:0:-1]:
+            found, digit = np.divmod(found, base)
+            digits.append(digit)
+        digits.reverse()
+        rest = iter(digits[len(labelers) :])
+        return replace(
+            self,
+            vote=found,
+            labels=dict(zip(labelers, digits, strict=False)),
+            stratum=None if self.stratum is None else next(rest),
+            weight=None if self.weight is None else weights[next(rest)],
+            items=items,
+        )
+
+
+def _joined(columns: Sequence[tuple[int, Integers]], word: np.dtype[Any]) -> Integers:
+    """Return one key for each cell, with these digits."""
+    key = columns[0][1].astype(word)
+    for base, digit in columns[1:]:
+        key *= word.type(base)
+        np.add(key, digit, out=key, casting="unsafe")
+    return key
+
+
+def read_cells(
+    votes: Any,
+    suggested: Mapping[str, Any],
+    *,
+    counts: Any = None,
+    categories: tuple[Label, ...] | None = None,
+    missing: Collection[Label] = (),
+    weights: Any = None,
+    strata: Any = None,
+) -> Cells:
+    """Read votes or counts and the labels of several labelers, given as to ``compare``; a cell for each item."""
+    if counts is None:
+        read = read_votes(votes, suggested, missing, weights, strata)
+    else:
+        read = read_matrix(counts, suggested, categories, missing, weights, strata)
+    patterns, vote = distinct_votes(read)
+    found = settle(read, read.votes.occurring(patterns.code), read.beside.suggested(), categories)
+    m = len(found)
+    place: dict[Label | None, int] = {label: code for code, label in enumerate(found)}
+    small = np.min_scalar_type(m)
+
+    def codes(encoded: Encoded) -> Integers:
+        table = np.array([m if label is None else place.get(label, m) for label in encoded.labels] or [m], small)
+        return table[encoded.digits(slice(None))]
+
+    table = np.array([-1 if label is None else place.get(label, -1) for label in read.votes.labels], np.int64)
+    beside = read.beside.sides(np.arange(vote.size), found) if read.beside.stratum is not None else None
+    patterns = patterns.recode(table, np.zeros(1, np.int64))
+    return Cells(
+        found,
+        patterns,
+        vote,
+        {who: codes(labels) for who, labels in read.beside.labels.items()},
+        beside.strata if beside else (),
+        beside.stratum if beside else None,
+        read.beside.weight,
+        np.ones(vote.size, np.int64),
+    )
+
+
+def cells_of(tally: Tally) -> Cells:
+    """Return the cells of a tally."""
+    sides, patterns = tally.sides, tally.patterns
+    votes, vote = replace(patterns, suggested=np.zeros(len(patterns), np.int32)).grouped()
+    side = patterns.suggested
+    m = len(tally.categories)
+    labels = np.where(sides.labels < 0, m, sides.labels).astype(np.min_scalar_type(m))
+    return Cells(
+        tally.categories,
+        votes,
+        vote,
+        {who: codes[side] for who, codes in zip(sides.labelers, labels, strict=True)},
+        sides.strata,
+        None if sides.stratum is None else sides.stratum[side],
+        None if sides.weight is None else sides.weight[side],
+        patterns.items,
+    )
