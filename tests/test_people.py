@@ -15,7 +15,8 @@ from scipy import stats
 import oracle
 from dhkappa import DataError, simulate
 from dhkappa.data.ballots import Ballots, read_ballots
-from dhkappa.stats.people import FEWEST_ITEMS, People, difference_limits, people
+from dhkappa.stats.intervals import difference_limits
+from dhkappa.stats.people import FEWEST_ITEMS, People, people
 
 F = Fraction
 Votes = Sequence[Sequence[Hashable]]

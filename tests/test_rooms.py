@@ -37,6 +37,7 @@ WALK = [
     "stats.notes",
     "stats.result",
     "stats.estimators",
+    "stats.compare",
     "stats.items",
     "stats.annotators",
     "stats.people",

@@ -2,7 +2,7 @@
 
 from dhkappa.data.tally import Tally, tally
 from dhkappa.errors import DataError
-from dhkappa.estimate import dh_kappa, fleiss_kappa
+from dhkappa.estimate import compare, dh_kappa, fleiss_kappa
 from dhkappa.stats.intervals import Interval
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note
@@ -21,6 +21,7 @@ __all__ = [
     "Parts",
     "Simulation",
     "Tally",
+    "compare",
     "dh_kappa",
     "fleiss_kappa",
     "simulate",

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dhkappa.data.tally import Tally, tally
-from dhkappa.errors import DataError
+from dhkappa.errors import DataError, shown
 from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import sample_of
+
+if TYPE_CHECKING:  # opened when it is called for
+    from dhkappa.stats.compare import Comparison
 
 
 def dh_kappa(
@@ -116,6 +121,76 @@ def fleiss_kappa(
     """
     whole, _ = _tally_of(data, None, counts, categories, missing, weights, strata)
     return fleiss_kappa_of(sample_of(whole, labeled=False, pool=pool))
+
+
+def compare(
+    data: Any = None,
+    suggested: Any = None,
+    *,
+    counts: Any = None,
+    categories: Iterable[Any] | None = None,
+    missing: Iterable[Any] = (),
+    weights: Any = None,
+    strata: Any = None,
+    pool: int | Mapping[Any, int] | None = None,
+    panel: str = "fixed",
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = None,
+) -> Comparison:
+    """Compare labelers on the same items: the kappa of each, and all paired differences.
+
+    Only items that every labeler labeled count. As items and votes are the same, a difference is known much better
+    than each kappa. Its standard error comes from the differences of influence, item by item.
+
+    Parameters
+    ----------
+    data
+        Votes, given as to ``dh_kappa``, or a ``Tally`` of several labelers.
+    suggested
+        A mapping from the name of each labeler to its n labels. With a ``Tally``, a list of names; all by default.
+    counts, categories, missing, weights, strata, pool, panel
+        As for ``dh_kappa``.
+    level
+        Of the intervals.
+    rng
+        A seed or a ``numpy.random.Generator`` for label swaps, where they are drawn.
+
+    Returns
+    -------
+    Comparison
+        ``kappas`` by labeler, and ``differences``: a table with a row for each two labelers, ``difference`` (the
+        first less the second), ``se``, ``low``, ``high``, ``p`` (two-sided), ``p_holm`` (corrected for all the pairs),
+        ``method`` and ``discordant``, the number of items on which their labels differ. The method is ``"t"``, or
+        ``"label swap"`` where fewer than 10 items are discordant or the standard error is 0: how often the difference
+        is as large if each item's two labels change hands by the toss of a coin.
+
+    Examples
+    --------
+    >>> import dhkappa
+    >>> drawn = dhkappa.simulate(300, labelers={"rule": 0.7, "llm": 0.9}, rng=1)
+    >>> found = dhkappa.compare(drawn.votes, drawn.suggested)
+    >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
+    [('rule', 'llm', -0.27, 't')]
+    """
+    from dhkappa.data.cells import cells_of, read_cells
+    from dhkappa.stats.compare import compare_of
+
+    if isinstance(data, Tally):
+        names = [suggested] if isinstance(suggested, str) else suggested
+        whole, _ = _tally_of(data, None, counts, categories, missing, weights, strata)
+        cells = cells_of(whole, names)
+    elif isinstance(suggested, Mapping):
+        known = Tally(categories, missing=missing)  # checks both
+        declared = known.categories if known.declared else None
+        cells = read_cells(
+            data, suggested, counts=counts, categories=declared, missing=known.missing, weights=weights, strata=strata
+        )
+    else:
+        raise DataError(
+            "suggested must map the name of each labeler to its labels, such as {'rule': labels, 'llm': labels}: "
+            f"got {shown([suggested])}."
+        )
+    return compare_of(cells, level=level, pool=pool, panel=panel, rng=rng)
 
 
 def _tally_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from dhkappa.data.labels import Encoded, Integers, Label
 from dhkappa.data.patterns import Patterns
 from dhkappa.data.tally import Tally
 from dhkappa.data.votes import distinct_votes, read_matrix, read_votes, settle
+from dhkappa.errors import DataError, shown
 
 _FEW = 1 << 16  # bins that stay in cache
 _MANY = 1 << 22
@@ -159,9 +160,15 @@ def read_cells(
     )
 
 
-def cells_of(tally: Tally) -> Cells:
-    """Return the cells of a tally."""
+def cells_of(tally: Tally, labelers: Iterable[str] | None = None) -> Cells:
+    """Return the cells of a tally, for some of its labelers or all."""
     sides, patterns = tally.sides, tally.patterns
+    chosen = sides.labelers if labelers is None else tuple(labelers)
+    strange = [who for who in chosen if who not in sides.labelers]
+    if strange:
+        raise DataError(f"suggested names {shown(strange)}, not in the tally. Labelers: {shown(tally.labelers, 10)}.")
+    if len(set(chosen)) < len(chosen):
+        raise DataError(f"suggested names a labeler twice: {shown(chosen)}.")
     votes, vote = replace(patterns, suggested=np.zeros(len(patterns), np.int32)).grouped()
     side = patterns.suggested
     m = len(tally.categories)
@@ -170,7 +177,7 @@ def cells_of(tally: Tally) -> Cells:
         tally.categories,
         votes,
         vote,
-        {who: codes[side] for who, codes in zip(sides.labelers, labels, strict=True)},
+        {who: labels[sides.labelers.index(who)][side] for who in chosen},
         sides.strata,
         None if sides.stratum is None else sides.stratum[side],
         None if sides.weight is None else sides.weight[side],

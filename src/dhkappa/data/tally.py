@@ -85,6 +85,11 @@ class Tally:
         return self._orders == {self._categories}
 
     @property
+    def missing(self) -> frozenset[Label]:
+        """Labels that are read as missing."""
+        return self._missing
+
+    @property
     def labelers(self) -> tuple[str, ...]:
         """The names of labelers; empty where there is one labeler without a name."""
         sides = self._sides

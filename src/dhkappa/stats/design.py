@@ -23,12 +23,13 @@ class Variance:
     endless: Any
 
 
-def variance(terms: Terms, phi: Numbers) -> Variance:
+def variance(terms: Terms, phi: Numbers, over_votes: Numbers | None = None) -> Variance:
     """Return the variance of an estimate whose influence values, (K,), are phi.
 
     With ``z_i = w_i phi_i / W`` it is ``sum_h (1 - f_h) n_h/(n_h - 1) sum_i (z_i - mean_h z)^2``, where stratum h has
     n_h items, the share f_h of its pool. Without strata, weights and pool that is ``sum phi^2 / (n (n - 1))``. A panel
-    that is drawn adds ``f_h sum_i (w_i / W)^2 v_i``, where v_i is the jackknife variance of phi_i over its votes.
+    that is drawn adds ``f_h sum_i (w_i / W)^2 v_i``, where v_i is the jackknife variance of phi_i over its votes, (K,)
+    ``over_votes``; by default that of the kappa of the terms.
 
     Examples
     --------
@@ -55,8 +56,8 @@ def variance(terms: Terms, phi: Numbers) -> Variance:
             endless = endless + square * part.n / (part.n - 1)
             drawn = drawn + _free(part.fraction, terms) * square * part.n / (part.n - 1)
     if terms.sample.panel == "drawn" and any(part.size for part in strata):
-        over_votes = _by_stratum(terms, each**2 * items * vote_variance(terms))
-        for part, square in zip(strata, over_votes, strict=True):
+        v = vote_variance(terms, leave_one_vote(terms)) if over_votes is None else over_votes
+        for part, square in zip(strata, _by_stratum(terms, each**2 * items * v), strict=True):
             drawn = drawn + (1 - _free(part.fraction, terms)) * square
     return Variance(drawn / n**2, endless / n**2)
 
@@ -128,11 +129,22 @@ def _root(cubes: npt.NDArray[Any], whole: npt.NDArray[Any]) -> npt.NDArray[np.fl
     return root
 
 
-def vote_variance(terms: Terms) -> Numbers:
-    """Return (K,) v_i, the jackknife variance of an item's influence over its votes, of which it needs three.
+def vote_variance(terms: Terms, psi: Numbers) -> Numbers:
+    """Return (K,) v_i, the jackknife variance of an item's influence over its votes.
 
-    ``v_i = (N_i - 1)/N_i sum_a (psi_{i,-a} - mean)^2``, where ``psi_i = (d_i - 2 (1 - kappa) sum_j C_j (2 L_j - 1)
-    c_ij)/(1 - E)`` is the part of phi_i that votes decide, and ``-a`` leaves a vote out.
+    ``v_i = (N_i - 1)/N_i sum_a (psi_{i,-a} - mean)^2``; (entries,) psi is that without a vote for the entry's category.
+    """
+    n_votes, length = terms.patterns.vote_totals(), np.diff(terms.patterns.start)
+    votes = terms.patterns.votes.astype(np.int64)
+    middle = np.repeat(terms.row_sums(psi * votes) / n_votes, length)
+    over: Numbers = terms.row_sums(votes * (psi - middle) ** 2) * (n_votes - 1) / n_votes
+    return over
+
+
+def leave_one_vote(terms: Terms) -> Numbers:
+    """Return (entries,) psi of an item without one vote for the entry's category; the item needs three votes.
+
+    ``psi_i = (d_i - 2 (1 - kappa) sum_j C_j (2 L_j - 1) c_ij)/(1 - E)`` is the part of phi_i that votes decide.
     """
     patterns, n_votes = terms.patterns, terms.patterns.vote_totals()
     few = int(terms.items[n_votes < 3].sum())
@@ -145,18 +157,14 @@ def vote_variance(terms: Terms) -> Numbers:
     votes, total = patterns.votes.astype(np.int64), np.repeat(n_votes, length)
     on_label = patterns.code == np.repeat(patterns.suggested, length)
     pairs = votes * (votes - 1) // 2
-    first = patterns.start[:-1]
-    delta = np.add.reduceat(np.where(on_label, pairs, -pairs), first)  # d_i times the item's pairs
+    delta = np.add.reduceat(np.where(on_label, pairs, -pairs), patterns.start[:-1])  # d_i times the item's pairs
     # Without a vote for the entry's category, P - 1 pairs are gone, from the label's or from the others'.
     left = np.repeat(delta, length) - np.where(on_label, votes - 1, 1 - votes)
     pull = (terms.C * (2 * terms.L - 1))[patterns.code]
     share = np.repeat(terms.row_sums(pull * terms.c), length)
     d = divided(left, (total - 1) * (total - 2) // 2, exact=terms.C.dtype == object)
-    psi = (d - 2 * (1 - terms.kappa) * (share * total - pull) / (total - 1)) / (1 - terms.E)
-    each = psi * votes
-    middle = np.repeat(terms.row_sums(each) / n_votes, length)
-    over: Numbers = terms.row_sums(votes * (psi - middle) ** 2) * (n_votes - 1) / n_votes
-    return over
+    psi: Numbers = (d - 2 * (1 - terms.kappa) * (share * total - pull) / (total - 1)) / (1 - terms.E)
+    return psi
 
 
 def _free(fraction: Any, terms: Terms) -> Any:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from dhkappa.errors import DataError
 
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
-_ADDED = 0.75
+_ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 """How much of a worst (or best) item each limit is computed with: what the sample may not have shown yet."""
 
 
@@ -136,3 +139,25 @@ def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
 
     half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se
     return max(basis.bottom, basis.kappa - half), min(1.0, basis.kappa + half)
+
+
+def difference_limits(
+    difference: Any, se: Any, n: Any, df: Any, worst: Any, best: Any, level: float
+) -> tuple[Any, Any]:
+    """Return the limits of a difference between two kappas on the same items; numbers or arrays.
+
+    The standard error cannot see a kind of item that has not turned up yet: with few items, one that only one of the
+    two gets wrong. So the lower limit is computed as if half an item with the influence ``worst`` had been added,
+    the upper limit as if half an item with the influence ``best`` had; each is then t standard errors away.
+    """
+    from scipy.special import stdtrit
+
+    t, total = stdtrit(df, (1 + level) / 2), n + _ADDED_TO_DIFFERENCE
+
+    def limit(added: Any, sign: int) -> Any:
+        squares = n * (n - 1) * se**2 + _ADDED_TO_DIFFERENCE * added**2 * n / total
+        spread = np.sqrt(squares / (total * (total - 1)))
+        return difference + _ADDED_TO_DIFFERENCE * added / total + sign * t * spread
+
+    widest = 1 - LEAST
+    return np.maximum(limit(worst, -1), -widest), np.minimum(limit(best, 1), widest)

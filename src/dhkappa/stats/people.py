@@ -15,7 +15,7 @@ from dhkappa.data.ballots import Ballots
 from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import Seat, refuse_unsigned, seats
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
-from dhkappa.stats.intervals import check_level
+from dhkappa.stats.intervals import check_level, difference_limits
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Sample, item_sample
@@ -24,9 +24,6 @@ from dhkappa.stats.terms import Terms, terms
 from dhkappa.table import Table
 
 FEWEST_ITEMS = 10
-_WIDEST = 27 / 13  # kappa is above -14/13 and at most 1
-_ADDED = 0.5
-"""How much of a worst (or best) item each limit is computed with: what the sample may not have shown yet."""
 
 _FEW = f"fewer than {FEWEST_ITEMS} items with two other votes and a suggested label."
 _CERTAIN = "every vote and every label on these items is the same category."
@@ -183,26 +180,6 @@ def people(ballots: Ballots, labeler: str, level: float = 0.95) -> People:
         notes=tuple(_notes(names, pairs)),
         reason=summary.reason,
     )
-
-
-def difference_limits(
-    difference: Any, se: Any, n: Any, df: Any, worst: Any, best: Any, level: float
-) -> tuple[Any, Any]:
-    """Return the limits of a difference between the kappas of a labeler and of people; numbers or arrays.
-
-    The standard error cannot see a kind of item that has not turned up yet: with few items, the one that the labeler
-    alone gets wrong. So the lower limit is computed as if half an item with the influence ``worst`` had been added,
-    the upper limit as if half an item with the influence ``best`` had; each is then t standard errors away.
-    """
-    from scipy.special import stdtrit
-
-    t, total = stdtrit(df, (1 + level) / 2), n + _ADDED
-
-    def limit(added: Any, sign: int) -> Any:
-        squares = n * (n - 1) * se**2 + _ADDED * added**2 * n / total
-        return difference + _ADDED * added / total + sign * t * np.sqrt(squares / (total * (total - 1)))
-
-    return np.maximum(limit(worst, -1), -_WIDEST), np.minimum(limit(best, 1), _WIDEST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

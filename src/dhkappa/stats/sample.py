@@ -127,8 +127,6 @@ def sample_of(
 
     ``labeler`` chooses one of several; ``pool`` and ``panel`` are those of ``dh_kappa``.
     """
-    if panel not in PANELS:
-        raise DataError(f"panel must be one of {shown(PANELS)}: got {panel!r}.")
     rows = tally.rows(labeler, labeled)
     patterns, stratum, weight = rows.patterns, rows.stratum, rows.weight
     keep, dropped = eligible(patterns, labeled, weight)
@@ -136,10 +134,26 @@ def sample_of(
         patterns = patterns.take(keep)
         stratum = None if stratum is None else stratum[keep]
         weight = None if weight is None else weight[keep]
-    strata = _strata(patterns.items, stratum, tally.strata, pool, weight is not None)
+    return drawn(tally.categories, patterns, dropped, stratum, tally.strata, weight, pool, panel)
+
+
+def drawn(
+    categories: tuple[Label, ...],
+    patterns: Patterns,
+    dropped: Dropped,
+    stratum: Integers | None = None,
+    names: Sequence[Label] = (),
+    weight: npt.NDArray[np.float64] | None = None,
+    pool: int | Mapping[Any, int] | None = None,
+    panel: str = "fixed",
+) -> Sample:
+    """Return a sample of eligible patterns; (K,) ``stratum`` is a place in ``names``."""
+    if panel not in PANELS:
+        raise DataError(f"panel must be one of {shown(PANELS)}: got {panel!r}.")
+    strata = _strata(patterns.items, stratum, names, pool, weight is not None)
     place = np.zeros(len(patterns), np.int8) if stratum is None else stratum
     mass = _mass(patterns.items, place, weight, strata if isinstance(pool, Mapping) else None)
-    return Sample(tally.categories, patterns, dropped, mass, place, strata, panel)
+    return Sample(categories, patterns, dropped, mass, place, strata, panel)
 
 
 def eligible(
@@ -253,7 +267,5 @@ def item_sample(ballots: Ballots, labeler: str) -> tuple[Sample, npt.NDArray[np.
     patterns, weight = ballots.patterns(labeler), ballots.weight
     keep, dropped = eligible(patterns, weight=weight)
     rows = np.flatnonzero(keep)
-    patterns = patterns.take(rows)
-    place = np.zeros(len(rows), np.int8)
-    mass = _mass(patterns.items, place, None if weight is None else weight[rows], None)
-    return Sample(ballots.categories, patterns, dropped, mass, place, (Stratum(None, len(rows), None),)), rows
+    weight = None if weight is None else weight[rows]
+    return drawn(ballots.categories, patterns.take(rows), dropped, weight=weight), rows

@@ -1,0 +1,318 @@
+"""Several labelers on the same items: their kappas, paired differences, and whether they are more than chance."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.data.cells import Cells
+from dhkappa.errors import DataError, counted, shown
+from dhkappa.stats.design import leave_one_vote, variance, vote_variance
+from dhkappa.stats.draws import generator
+from dhkappa.stats.estimators import dh_kappa_of
+from dhkappa.stats.influence import influence
+from dhkappa.stats.intervals import check_level, difference_limits
+from dhkappa.stats.notes import Note
+from dhkappa.stats.result import Kappa
+from dhkappa.stats.sample import Dropped, Sample, drawn
+from dhkappa.stats.terms import Numbers, Terms, terms
+from dhkappa.table import Table
+
+FEW_DISCORDANT = 10
+_MOST_AT_ONCE = 1 << 16  # kinds of items that labelers are counted by together
+_SWAPS = 9_999
+_MOST_TOSSED = 12  # items that are swapped in all ways
+_TIE = 1e-12  # differences closer than this are the same but for rounding
+_ONE_ITEM = "only one item counts, so its spread is unknown."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Labelers compared on the items that all of them labeled.
+
+    Attributes
+    ----------
+    kappas : the kappa of each labeler, by name
+    differences : a row for each pair of labelers; see ``compare``
+    notes : what to know about the comparison
+    level : of the intervals
+    """
+
+    kappas: dict[str, Kappa]
+    differences: Table
+    notes: tuple[Note, ...]
+    level: float
+
+    @property
+    def best(self) -> str | None:
+        """The labeler with the highest kappa, the first of several; None where no kappa is defined."""
+        ranked = [(kappa.value, name) for name, kappa in self.kappas.items() if not math.isnan(kappa.value)]
+        return max(ranked, key=lambda pair: pair[0])[1] if ranked else None
+
+    def table(self) -> Table:
+        """Return a row for each labeler, the best first."""
+        order = sorted(self.kappas, key=lambda name: (math.isnan(self.kappas[name].value), -self.kappas[name].value))
+        ordered = [self.kappas[name] for name in order]
+        limits = [kappa.interval(self.level) for kappa in ordered]
+        return Table(
+            {
+                "labeler": order,
+                "kappa": [kappa.value for kappa in ordered],
+                "low": [limit.low for limit in limits],
+                "high": [limit.high for limit in limits],
+                "se": [kappa.se for kappa in ordered],
+                "floor": [kappa.floor for kappa in ordered],
+                "ceiling": [kappa.ceiling for kappa in ordered],
+                "items": [kappa.n_items for kappa in ordered],
+            },
+            title=f"Kappa by labeler, {self.level:.4g} intervals",
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.table()!r}\n\n{self.differences!r}"
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<li>{html.escape(note.text)}</li>" for note in self.notes)
+        tables = self.table()._repr_html_() + self.differences._repr_html_()
+        return tables + (f"<ul>{notes}</ul>" if notes else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON; NaN is None."""
+        rows = [
+            {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+            for row in self.differences
+        ]
+        return {
+            "kappas": {name: kappa.to_dict() for name, kappa in self.kappas.items()},
+            "differences": rows,
+            "level": self.level,
+            "notes": [{"code": note.code, "text": note.text} for note in self.notes],
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Labeler:
+    """A labeler's kappa and (V * m,) the influence of an item by votes and label; NaN where none is like it."""
+
+    kappa: Kappa
+    phi: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """Two labelers: how far apart, how surely, and how that was found."""
+
+    labeler: str
+    other: str
+    difference: float = math.nan
+    se: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    method: str | None = None
+    discordant: int = 0
+    reason: str | None = None
+
+
+def compare_of(
+    cells: Cells,
+    *,
+    level: float = 0.95,
+    pool: int | Mapping[Any, int] | None = None,
+    panel: str = "fixed",
+    rng: int | np.random.Generator | None = None,
+) -> Comparison:
+    """Compare the labelers of some cells, given as to ``compare``."""
+    check_level(level)
+    if len(cells.labels) < 2:
+        raise DataError(f"suggested must name two labelers at least, to compare them: got {shown(cells.labels)}.")
+    source = generator(rng)
+    cells, dropped = _eligible(cells)
+    names = list(cells.labels)
+    design: dict[str, Any] = {"dropped": dropped, "pool": pool, "panel": panel}
+    found: dict[str, _Labeler] = {}
+    pairs: dict[tuple[str, str], _Difference] = {}
+    for some in _groups(cells, names):
+        seen = cells.distinct(some)
+        for name in some:
+            if name not in found:
+                found[name] = _labeler(seen, name, **design)
+        for one, other in combinations(some, 2):
+            if (one, other) not in pairs:
+                both = seen.distinct([one, other])
+                pairs[one, other] = _difference(both, one, other, found, design, level, source)
+    ordered = [pairs[pair] for pair in combinations(names, 2)]
+    kappas = {name: found[name].kappa for name in names}
+    return Comparison(kappas, _table(ordered, level), tuple(_notes(ordered, dropped)), level)
+
+
+def _eligible(cells: Cells) -> tuple[Cells, Dropped]:
+    """Return the cells with two votes or more, every label and a weight, and how many items are left out."""
+    m = len(cells.categories)
+    n_votes = cells.votes.vote_totals()
+    few = (n_votes < 2)[cells.vote] if (n_votes < 2).any() else np.zeros(len(cells.items), np.bool_)
+    bare = np.zeros(len(cells.items), np.bool_)
+    for codes in cells.labels.values():
+        bare |= codes == m
+    light = np.zeros_like(bare) if cells.weight is None else cells.weight == 0
+    keep = ~(few | bare | light)
+    if keep.all():
+        return cells, Dropped()
+    total = n_votes[cells.vote]
+    lost = (total == 0, total == 1, ~few & bare, ~few & ~bare & light)
+    return cells.take(keep), Dropped(*(int(cells.items[rows].sum()) for rows in lost))
+
+
+def _groups(cells: Cells, names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield labelers to count together, so that every two of them are together once and few passes are made."""
+    m = len(cells.categories) + 1
+    size = 1
+    while len(cells.votes) * m ** (2 * (size + 1)) <= _MOST_AT_ONCE and 2 * size < len(names):
+        size += 1
+    parts = [list(names[first : first + size]) for first in range(0, len(names), size)]
+    if len(parts) == 1:
+        yield parts[0]
+    for left, right in combinations(parts, 2):
+        yield [*left, *right]
+
+
+def _sample(cells: Cells, name: str, dropped: Dropped, pool: Any, panel: str) -> Sample:
+    """Return a labeler's sample; the cells are different to this labeler."""
+    label = cells.labels[name].astype(np.int32)
+    patterns = replace(cells.votes.take(cells.vote), suggested=label, items=cells.items)
+    return drawn(cells.categories, patterns, dropped, cells.stratum, cells.strata, cells.weight, pool, panel)
+
+
+def _labeler(cells: Cells, name: str, dropped: Dropped, pool: Any, panel: str) -> _Labeler:
+    own = cells.distinct([name])
+    sample = _sample(own, name, dropped, pool, panel)
+    kappa = dh_kappa_of(sample)
+    m = len(cells.categories)
+    phi = np.full(len(cells.votes) * m, math.nan)
+    if kappa.parts is not None and kappa.exact is not None:
+        phi[own.vote * m + own.labels[name]] = influence(terms(sample, kappa.parts))
+    return _Labeler(kappa, phi)
+
+
+def _difference(
+    cells: Cells,
+    one: str,
+    other: str,
+    found: Mapping[str, _Labeler],
+    design: Mapping[str, Any],
+    level: float,
+    source: np.random.Generator,
+) -> _Difference:
+    """Compare two labelers on cells that are different to them."""
+    first, second = found[one].kappa, found[other].kappa
+    discordant = int(cells.items[cells.labels[one] != cells.labels[other]].sum())
+    if first.parts is None or second.parts is None or first.exact is None or second.exact is None:
+        return _Difference(one, other, discordant=discordant, reason=first.reason or second.reason)
+    difference = float(first.exact - second.exact)
+    known = terms(_sample(cells, one, **design), first.parts)
+    beside = terms(_sample(cells, other, **design), second.parts)
+    over_votes = None
+    if known.sample.panel == "drawn" and any(part.size for part in known.sample.strata):
+        over_votes = vote_variance(known, leave_one_vote(known) - leave_one_vote(beside))
+    spread = variance(known, _influence(cells, one, found) - _influence(cells, other, found), over_votes)
+    n = known.n
+    if n < 2:
+        return _Difference(one, other, difference, discordant=discordant, reason=_ONE_ITEM)
+    se = math.sqrt(spread.value)
+    reach = 1 / (1 - float(first.parts.E)) + 1 / (1 - float(second.parts.E))
+    df = max(n - len(known.sample.strata), 1)
+    low, high = difference_limits(difference, se, known.sample.n_effective, df, -reach, reach, level)
+    if discordant < FEW_DISCORDANT or not spread.endless:
+        p, method = _swap_test(known, beside, source), "label swap"
+    else:
+        from scipy.special import stdtr
+
+        p, method = float(2 * stdtr(df, -abs(difference) / se)) if se else float(difference == 0), "t"
+    return _Difference(one, other, difference, se, float(low), float(high), p, method, discordant)
+
+
+def _influence(cells: Cells, name: str, found: Mapping[str, _Labeler]) -> Numbers:
+    """Return (K,) the influence of each cell on a labeler's kappa."""
+    m = len(cells.categories)
+    move: Numbers = found[name].phi[cells.vote * m + cells.labels[name]]
+    return move
+
+
+def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
+    """Return how often the difference is as large where labels change hands by the toss of a coin, item by item.
+
+    Votes stay, so C stays: a swap moves D and E of both labelers by the same amounts, in opposite directions. Few
+    items on which labels differ are swapped in all ways, many in ways drawn at random.
+    """
+    rows = np.flatnonzero(one.suggested != other.suggested)
+    share = one.weight[rows] / one.items[rows] / one.n
+    move_D = (other.d - one.d)[rows] * share
+    squared = one.C**2
+    move_E = 2 * (squared[other.suggested] - squared[one.suggested])[rows] * share
+    items = one.items[rows]
+    exact = int(items.sum()) <= _MOST_TOSSED
+    if exact:
+        each = np.repeat(np.arange(rows.size), items)
+        tossed = np.array(list(product((0, 1), repeat=each.size)), np.float64).reshape(-1, each.size)
+        sums = tossed @ move_D[each], tossed @ move_E[each]
+    else:
+        swapped = source.binomial(items, 0.5, (_SWAPS, rows.size))
+        sums = swapped @ move_D, swapped @ move_E
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kappas = [1 - (1 - of.D - sign * sums[0]) / (1 - of.E - sign * sums[1]) for of, sign in ((one, 1), (other, -1))]
+    # Where a swap leaves one category only there is no kappa; it counts as a large difference.
+    as_far = int((~(np.abs(kappas[0] - kappas[1]) < abs(one.kappa - other.kappa) - _TIE)).sum())
+    return as_far / len(sums[0]) if exact else (1 + as_far) / (_SWAPS + 1)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return p-values corrected for as many tests as there are (Holm); NaN stays and does not count."""
+    corrected = [math.nan] * len(p)
+    order = sorted((value, place) for place, value in enumerate(p) if not math.isnan(value))
+    largest = 0.0
+    for rank, (value, place) in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * value))
+        corrected[place] = largest
+    return corrected
+
+
+def _table(rows: Sequence[_Difference], level: float) -> Table:
+    return Table(
+        {
+            "labeler": [row.labeler for row in rows],
+            "other": [row.other for row in rows],
+            "difference": [row.difference for row in rows],
+            "se": [row.se for row in rows],
+            "low": [row.low for row in rows],
+            "high": [row.high for row in rows],
+            "p": [row.p for row in rows],
+            "p_holm": holm([row.p for row in rows]),
+            "method": [row.method for row in rows],
+            "discordant": [row.discordant for row in rows],
+            "reason": [row.reason for row in rows],
+        },
+        title=f"Differences between labelers, {level:.4g} intervals",
+    )
+
+
+def _notes(rows: Sequence[_Difference], dropped: Dropped) -> Iterator[Note]:
+    if dropped.total:
+        yield Note(
+            "items-dropped",
+            f"{counted(dropped.total, 'item')} did not count: {dropped.why()}. Labelers are compared on items that "
+            "all of them labeled.",
+        )
+    few = [row for row in rows if row.method == "label swap"]
+    if few:
+        some = ", ".join(f"{row.labeler} and {row.other}" for row in few[:3]) + (", ..." if len(few) > 3 else "")
+        yield Note(
+            "few-discordant",
+            f"Labels hardly differ between {some}: their p comes from swapping labels at random, item by item.",
+        )
