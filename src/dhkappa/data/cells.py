@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.labels import Encoded, Integers, Label
-from dhkappa.data.patterns import Patterns
+from dhkappa.data.patterns import BLOCK, Patterns
 from dhkappa.data.tally import Tally
 from dhkappa.data.votes import distinct_votes, read_matrix, read_votes, settle
 from dhkappa.errors import DataError, shown
@@ -34,6 +34,7 @@ class Cells:
     stratum : (K,) place in ``strata``, or None
     weight : (K,) weight of one item, or None
     items : (K,) how many items
+    single : whether each cell is one item
     """
 
     categories: tuple[Label, ...]
@@ -44,6 +45,7 @@ class Cells:
     stratum: Integers | None
     weight: npt.NDArray[np.float64] | None
     items: npt.NDArray[np.int64]
+    single: bool = False
 
     def take(self, rows: npt.NDArray[Any]) -> Cells:
         """Return some cells, by index or by mask."""
@@ -58,9 +60,8 @@ class Cells:
 
     def distinct(self, labelers: Sequence[str]) -> Cells:
         """Return the different cells as these labelers see them, in an order that only they decide."""
-        m = len(self.categories) + 1
         columns: list[tuple[int, Integers]] = [(len(self.votes), self.vote)]
-        columns += [(m, self.labels[who]) for who in labelers]
+        columns += [(int(self.labels[who].max(initial=0)) + 1, self.labels[who]) for who in labelers]
         if self.stratum is not None:
             columns.append((len(self.strata), self.stratum))
         weights = np.zeros(0)
@@ -68,16 +69,19 @@ class Cells:
             weights, place = np.unique(self.weight, return_inverse=True)
             columns.append((weights.size, place))
         space = math.prod(base for base, _ in columns)
-        if space <= max(_FEW, min(_MANY, self.items.size)):
-            key = _joined(columns, np.dtype(np.uint16 if space < 2**16 else np.uint32))
-            weighing = None if self.items.max(initial=0) <= 1 else self.items
-            counted = np.bincount(key, weighing, space)
-            found = np.flatnonzero(counted)
-            items = counted[found].astype(np.int64)
-            if weighing is not None and int(self.items.sum()) >= 2**53:  # beyond what sums of doubles hold exactly
-                items = np.zeros(space, np.int64)
-                np.add.at(items, key, self.items)
-                items = items[found]
+        if space <= max(_FEW, min(_MANY, self.vote.size)):
+            bins = np.zeros(space, np.int64)
+            word = np.dtype(np.uint16 if space < 2**16 else np.uint32)
+            step = max(BLOCK, space)
+            for begin in range(0, self.vote.size, step):  # so that keys stay in cache
+                block = slice(begin, begin + step)
+                key = _joined([(base, digit[block]) for base, digit in columns], word)
+                if self.single:
+                    bins += np.bincount(key, minlength=space)
+                else:
+                    np.add.at(bins, key, self.items[block])
+            found = np.flatnonzero(bins)
+            items = bins[found]
         elif space < 2**63:
             found, place = np.unique(_joined(columns, np.dtype(np.int64)), return_inverse=True)
             items = np.zeros(found.size, np.int64)
@@ -94,6 +98,7 @@ class Cells:
                 kept,
                 labels={who: kept.labels[who] for who in labelers},
                 items=np.add.reduceat(self.items[order], first),
+                single=False,
             )
         digits = []
         for base, _ in columns[:0:-1]:
@@ -108,6 +113,7 @@ class Cells:
             stratum=None if self.stratum is None else next(rest),
             weight=None if self.weight is None else weights[next(rest)],
             items=items,
+            single=False,
         )
 
 
@@ -143,7 +149,8 @@ def read_cells(
 
     def codes(encoded: Encoded) -> Integers:
         table = np.array([m if label is None else place.get(label, m) for label in encoded.labels] or [m], small)
-        return table[encoded.digits(slice(None))]
+        digits = encoded.digits(slice(None))
+        return digits if np.array_equal(table, np.arange(table.size)) else table[digits]
 
     table = np.array([-1 if label is None else place.get(label, -1) for label in read.votes.labels], np.int64)
     beside = read.beside.sides(np.arange(vote.size), found) if read.beside.stratum is not None else None
@@ -157,6 +164,7 @@ def read_cells(
         beside.stratum if beside else None,
         read.beside.weight,
         np.ones(vote.size, np.int64),
+        single=True,
     )
 
 

@@ -127,7 +127,7 @@ def settle(
     return categories
 
 
-def distinct_votes(read: Read) -> tuple[Patterns, npt.NDArray[np.int64]]:
+def distinct_votes(read: Read) -> tuple[Patterns, Integers]:
     """Return the different patterns of votes, in digits and without labels, and (n,) the place of each item's."""
     absent = np.array([label is None for label in read.votes.labels], np.bool_)
     if read.matrix is not None:
@@ -155,8 +155,9 @@ def distinct_votes(read: Read) -> tuple[Patterns, npt.NDArray[np.int64]]:
         start = np.arange(len(digits) + 1) * N
         rows = from_votes(digits.ravel(), start, absent, nobody_codes, np.ones(len(digits), np.int64))
         patterns, place = rows.grouped()
-        table[found] = place
-        return patterns, table[keys]
+        small = np.zeros(space, np.min_scalar_type(len(patterns)))
+        small[found] = place
+        return patterns, small[keys]
 
     def rows_in_blocks() -> Iterator[Patterns]:
         for part in _steps(n, N):

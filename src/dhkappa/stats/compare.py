@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from dhkappa.data.cells import Cells
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.design import leave_one_vote, variance, vote_variance
+from dhkappa.stats.design import Variance, leave_one_vote, variance, vote_variance
 from dhkappa.stats.draws import generator
 from dhkappa.stats.estimators import dh_kappa_of
-from dhkappa.stats.influence import influence
+from dhkappa.stats.influence import influence, sum_of_squares
 from dhkappa.stats.intervals import check_level, difference_limits
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
@@ -155,24 +155,22 @@ def compare_of(
 
 def _eligible(cells: Cells) -> tuple[Cells, Dropped]:
     """Return the cells with two votes or more, every label and a weight, and how many items are left out."""
-    m = len(cells.categories)
-    n_votes = cells.votes.vote_totals()
-    few = (n_votes < 2)[cells.vote] if (n_votes < 2).any() else np.zeros(len(cells.items), np.bool_)
-    bare = np.zeros(len(cells.items), np.bool_)
-    for codes in cells.labels.values():
-        bare |= codes == m
-    light = np.zeros_like(bare) if cells.weight is None else cells.weight == 0
-    keep = ~(few | bare | light)
-    if keep.all():
+    m, n_votes = len(cells.categories), cells.votes.vote_totals()
+    missing = [codes for codes in cells.labels.values() if codes.max(initial=0) == m]
+    if not missing and n_votes.min(initial=2) > 1 and (cells.weight is None or cells.weight.all()):
         return cells, Dropped()
     total = n_votes[cells.vote]
+    few, bare = total < 2, np.zeros(total.size, np.bool_)
+    for codes in missing:
+        bare |= codes == m
+    light = np.zeros_like(bare) if cells.weight is None else cells.weight == 0
     lost = (total == 0, total == 1, ~few & bare, ~few & ~bare & light)
-    return cells.take(keep), Dropped(*(int(cells.items[rows].sum()) for rows in lost))
+    return cells.take(~(few | bare | light)), Dropped(*(int(cells.items[rows].sum()) for rows in lost))
 
 
 def _groups(cells: Cells, names: Sequence[str]) -> Iterator[list[str]]:
     """Yield labelers to count together, so that every two of them are together once and few passes are made."""
-    m = len(cells.categories) + 1
+    m = len(cells.categories)
     size = 1
     while len(cells.votes) * m ** (2 * (size + 1)) <= _MOST_AT_ONCE and 2 * size < len(names):
         size += 1
@@ -216,21 +214,30 @@ def _difference(
     if first.parts is None or second.parts is None or first.exact is None or second.exact is None:
         return _Difference(one, other, discordant=discordant, reason=first.reason or second.reason)
     difference = float(first.exact - second.exact)
-    known = terms(_sample(cells, one, **design), first.parts)
-    beside = terms(_sample(cells, other, **design), second.parts)
-    over_votes = None
-    if known.sample.panel == "drawn" and any(part.size for part in known.sample.strata):
-        over_votes = vote_variance(known, leave_one_vote(known) - leave_one_vote(beside))
-    spread = variance(known, _influence(cells, one, found) - _influence(cells, other, found), over_votes)
-    n = known.n
+    move = _influence(cells, one, found) - _influence(cells, other, found)
+    n, strata = first.n_items, first.sample.strata
     if n < 2:
         return _Difference(one, other, difference, discordant=discordant, reason=_ONE_ITEM)
+
+    def both() -> tuple[Terms, Terms]:
+        kappas = ((one, first.parts), (other, second.parts))
+        known, beside = (terms(_sample(cells, name, **design), parts) for name, parts in kappas if parts)
+        return known, beside
+
+    if first.sample.designed:
+        known, beside = both()
+        drawn_too = known.sample.panel == "drawn" and any(part.size for part in strata)
+        psi = leave_one_vote(known) - leave_one_vote(beside) if drawn_too else None
+        spread = variance(known, move, None if psi is None else vote_variance(known, psi))
+    else:
+        squares = sum_of_squares(move, cells.items) / (n * (n - 1))
+        spread = Variance(squares, squares)
     se = math.sqrt(spread.value)
     reach = 1 / (1 - float(first.parts.E)) + 1 / (1 - float(second.parts.E))
-    df = max(n - len(known.sample.strata), 1)
-    low, high = difference_limits(difference, se, known.sample.n_effective, df, -reach, reach, level)
+    df = max(n - len(strata), 1)
+    low, high = difference_limits(difference, se, first.n_effective, df, -reach, reach, level)
     if discordant < FEW_DISCORDANT or not spread.endless:
-        p, method = _swap_test(known, beside, source), "label swap"
+        p, method = _swap_test(*both(), source), "label swap"
     else:
         from scipy.special import stdtr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from dhkappa.data.labels import Label
 from dhkappa.stats.sums import Sums
@@ -36,6 +37,15 @@ class Parts:
     def L(self) -> dict[Label, Fraction]:
         """Share of suggested labels that are each category (eq. 5)."""
         return _shares(self._categories, self._sums.labels, self._sums.n) if any(self._sums.labels) else {}
+
+    def shares(self, exact: bool = False) -> tuple[list[Any], list[Any]]:
+        """Return C and L in the order of categories: floats, each rounded once, or fractions if ``exact``."""
+        total = self._sums
+        labels = total.labels if any(total.labels) else []
+        if exact:
+            return list(self.C.values()), list(self.L.values())
+        whole = total.n * total.vote_unit
+        return [votes / whole for votes in total.votes], [number / total.n for number in labels]
 
     @property
     def D(self) -> Fraction:

@@ -86,7 +86,7 @@ class Terms:
 
 def terms(sample: Sample, parts: Parts, exact: bool = False) -> Terms:
     """Return the terms of a sample whose kappa is defined; ``parts`` are those of its kappa."""
-    labeled = bool(parts.L)
+    C, L = parts.shares(exact)
     patterns = sample.patterns
     n_votes = patterns.vote_totals()
     number: Callable[[Any], Numbers] = _fractions if exact else _floats
@@ -103,9 +103,9 @@ def terms(sample: Sample, parts: Parts, exact: bool = False) -> Terms:
         c=number(votes) / np.repeat(number(n_votes), length),
         g=g,
         t=number(agreeing) / number(all_pairs),
-        d=number(2 * np.add.reduceat(on_label, first) - agreeing if labeled else agreeing) / number(all_pairs),
-        C=number(list(parts.C.values())),
-        L=number(list(parts.L.values())),
+        d=number(2 * np.add.reduceat(on_label, first) - agreeing if L else agreeing) / number(all_pairs),
+        C=number(C),
+        L=number(L),
         D=number([parts.D])[0],
         E=number([parts.E])[0],
         C_E=number([parts.C_E])[0],
