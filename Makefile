@@ -21,8 +21,11 @@ format: .venv/.dev  ## rewrite the code in the house's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-validate: .venv/.dev  ## simulate how often intervals hold the truth, and write docs/coverage.md (half an hour)
+validate: .venv/.dev  ## simulate how often intervals hold the truth, and write docs/coverage*.md (three quarters of an hour)
 	$(BIN)/python validation/interval_coverage.py
+	$(BIN)/python validation/design_coverage.py
+	$(BIN)/python validation/paired_coverage.py
+	$(BIN)/python validation/people_coverage.py
 
 bench: .venv/.bench  ## speed and memory beside np.sum and the peers, one table
 	$(BIN)/python benchmarks/bench.py

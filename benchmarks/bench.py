@@ -19,7 +19,7 @@ from time import perf_counter
 import numpy as np
 
 from dhkappa import __version__
-from inference import inference_goals
+from inference import compare_goal, inference_goals
 from measure import (
     Sample,
     WrongValueError,
@@ -184,6 +184,8 @@ def run(scale: Scale) -> tuple[list[Row], list[Goal]]:
     goals = list(sum_goals(next(r for r in rows if (r.n, r.N, r.m) == scale.sum_goal), peers, scale))
     goals += sort_goals(scale.sort_goal, scale)
     goals += inference_goals(*scale.sum_goal, seconds=scale.goal_seconds, rounds=scale.rounds)
+    n, N, m = scale.sum_goal
+    goals.append(compare_goal(max(1000, n // 10), N, m, seconds=scale.goal_seconds, rounds=scale.rounds))
     goals.append(import_goal(scale))
     if scale is QUICK:
         goals = [replace(goal, met=None) for goal in goals]

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from dhkappa import dh_kappa
+from dhkappa import compare, dh_kappa
 from measure import Sample, alternate, draw
 from table import Goal, power
 
@@ -41,6 +41,26 @@ def inference_goals(n: int, N: int, m: int, *, seconds: float, rounds: int) -> I
         f"replicates at n={power(len(middle.votes))}: at least 1,000 x faster than resampling items",
         f"{naive * REPLICATES / many:,.0f} x (one resample, counted anew by dh_kappa, {1e3 * naive:.1f} ms)",
         naive * REPLICATES >= 1000 * many,
+    )
+
+
+def compare_goal(n: int, N: int, m: int, *, seconds: float, rounds: int) -> Goal:
+    """Measure ten labelers compared in pairs, beside one labeler scored with its interval."""
+    labelers = 10
+    sample = draw(n, N, m)
+    # The labels of the sample, with more and more of them replaced at random.
+    rng = np.random.default_rng(2)
+    suggested = {"0": sample.suggested}
+    for labeler in range(1, labelers):
+        other = rng.integers(0, m, n, dtype=sample.suggested.dtype)
+        suggested[str(labeler)] = np.where(rng.random(n) < 0.04 * labeler, other, sample.suggested)
+    one, all_of_them = alternate(
+        [partial(_with_interval, sample), partial(compare, sample.votes, suggested)], seconds=seconds, least=rounds
+    )
+    return Goal(
+        f"n={power(n)}, N={N}, m={m}: comparing {labelers} labelers at most 12 x one",
+        f"{all_of_them / one:.1f} x ({1e3 * all_of_them:.0f} against {1e3 * one:.1f} ms)",
+        all_of_them <= 12 * one,
     )
 
 

@@ -61,7 +61,7 @@ def repeated(data: Data, times: Sequence[int], without: int = -1) -> Data:
 def ballots_of(data: Data, weight: Sequence[float] | None = None) -> Ballots:
     categories: Any = data.categories
     weights = None if weight is None else np.array(weight, np.float64)
-    return read_ballots(data.votes, {"rule": data.suggested}, categories=categories, weight=weights)
+    return read_ballots(data.votes, {"rule": data.suggested}, categories=categories, weights=weights)
 
 
 def terms_of(sample: Sample, exact: bool = True) -> Terms:
@@ -283,7 +283,7 @@ def test_most_takes_the_head_of_the_queue(most: int) -> None:
 def test_ties_are_shown_not_broken() -> None:
     rows = {row["item"]: row for row in queue("220/1 111/2 021/1")}
     assert [(rows[i]["panel"], rows[i]["tie"]) for i in range(3)] == [(None, True), (None, True), (2, False)]
-    assert [rows[i]["votes"] for i in range(3)] == ["1 2, 2 2", "1 1, 2 1, 3 1", "2 2, 3 1"]
+    assert [rows[i]["votes"] for i in range(3)] == ["1: 2, 2: 2", "1: 1, 2: 1, 3: 1", "2: 2, 3: 1"]
     assert [rows[i]["panel_share"] for i in range(3)] == [1 / 2, 1 / 3, 2 / 3]
 
 
@@ -296,7 +296,7 @@ def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
     ]
     table = review(read_ballots(odd, {"rule": ["🐈", "a, b", "<b>", "日本"]}), "rule")
     texts = dict(zip(table.column("item"), table.column("votes"), strict=True))
-    assert texts == {0: "🐕 2, 🐈 1", 1: "'a, b' 2, '\\t' 1", 2: "<b> 2, ' x' 1", 3: "日本 2, 'line\\n' 1"}
+    assert texts == {0: "🐕: 2, 🐈: 1", 1: "'a, b': 2, '\\t': 1", 2: "<b>: 2, ' x': 1", 3: "日本: 2, 'line\\n': 1"}
     assert "<b>" not in table._repr_html_()
     assert "🐕" in repr(table)
 
@@ -305,7 +305,7 @@ def test_labels_keep_their_types() -> None:
     table = review(read_ballots([[True, True], [False, True]], {"rule": [False, True]}), "rule")
     assert table.column("suggested") == [False, True]
     assert table.column("panel") == [True, None]
-    assert table.column("votes") == ["True 2", "False 1, True 1"]
+    assert table.column("votes") == ["True: 2", "False: 1, True: 1"]
 
 
 def test_items_go_by_the_names_of_a_dataframe() -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 import oracle
 from dhkappa import DataError, simulate
 from dhkappa.data.ballots import Ballots, read_ballots
-from dhkappa.stats.intervals import difference_limits
+from dhkappa.stats.intervals import Gap, skewness
 from dhkappa.stats.people import FEWEST_ITEMS, People, people
 
 F = Fraction
@@ -103,7 +105,7 @@ def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
     votes, labels = drawn(seed, missing=0.2)
     weights = [F(i % 5, 2) if weighted else F(1) for i in range(len(votes))]
     weight = np.array(weights, np.float64) if weighted else None
-    found = people(read_ballots(votes, {"llm": labels}, weight=weight), "llm")
+    found = people(read_ballots(votes, {"llm": labels}, weights=weight), "llm")
     expected = expected_people(votes.tolist(), labels.tolist(), weights)
     assert found.table.column("items") == expected.items
     # both are the exact fractions, rounded once
@@ -124,8 +126,8 @@ def test_without_missing_votes_kappas_are_those_of_the_oracle() -> None:
     for a, row in enumerate(found.table):
         rows = [i for i, label in enumerate(labels) if label is not None]
         panel = np.delete(votes, a, axis=1)[rows].tolist()
-        for name, given in (("kappa_person", votes[rows, a]), ("kappa_labeler", labels[rows])):
-            exact = oracle.dh(panel, given.tolist(), "abc").kappa
+        for name, labeled in (("kappa_person", votes[rows, a]), ("kappa_labeler", labels[rows])):
+            exact = oracle.dh(panel, labeled.tolist(), "abc").kappa
             assert exact is not None
             assert row[name] == float(exact)
 
@@ -152,24 +154,44 @@ def kish(weight: npt.NDArray[np.float64]) -> float:
 class TestLimits:
     def test_against_half_an_item_added(self) -> None:
         psi = np.array([0.9, -1.1, 0.4, 0.2, -0.6, 0.7, -0.5, 0.1, 0.3, -0.4])
-        n = len(psi)
+        n, ones = len(psi), np.ones(10, np.int64)
         se = math.sqrt((psi**2).sum() / (n * (n - 1)))
-        low, high = difference_limits(0.1, se, n, n - 1, -2.5, 0.8, 0.9)
+        low, high = Gap(0.1, se, skewness(psi, ones), n, n - 1, -2.5, 0.8).limits(0.9)
         t = stats.t.ppf(0.95, n - 1)
         for limit, added, sign in ((low, -2.5, -1), (high, 0.8, 1)):
             values, weights = np.append(psi, added), np.append(np.ones(n), 0.5)
             mean = np.average(values, weights=weights)
-            variance = (weights * (values - mean) ** 2).sum() / ((n + 0.5) * (n - 0.5))
+            squares = (weights * (values - mean) ** 2).sum()
+            cubes = (weights * (values - mean) ** 3).sum()
+            # The Cornish-Fisher term of the mean's skewness, only where it widens.
+            skewed = max(0.0, sign * cubes / (squares * (n + 0.5)))
+            away = t * math.sqrt(squares / ((n + 0.5) * (n - 0.5))) + (t**2 - 1) / 3 * skewed
             # psi adds up to 0, as influence values do; the rest is rounding
-            assert limit == pytest.approx(0.1 + mean + sign * t * math.sqrt(variance), rel=1e-12)
+            assert limit == pytest.approx(0.1 + mean + sign * away, rel=1e-12)
+
+    def test_where_nothing_moves_as_many_may_be_hidden_as_from_a_flawless_sample(self) -> None:
+        low, high = Gap(0.0, 0.0, 0.0, 50, 49, -2.0, 1.0).limits(0.95)
+        hidden = 1 - 0.025 ** (1 / 50)
+        # 1 - .95 is not .05 to the last bit
+        assert (low, high) == pytest.approx((-2 * hidden, hidden), rel=1e-12)
+
+    @given(st.floats(-0.5, 0.5), st.floats(0.01, 0.3), st.floats(-3, 3), st.integers(10, 500), st.floats(0.6, 3))
+    def test_p_and_limits_agree(self, value: float, se: float, skew: float, n: int, reach: float) -> None:
+        gap = Gap(value, se, skew, n, n - 1, -reach, reach)
+        p = float(gap.p_value())
+        assert 0 <= p <= 1
+        for level, inside in ((1 - p - 1e-6, False), (1 - p + 1e-6, True)):
+            if 0.7 < level < 1 - 1e-9:  # below, t is under 1, where skewness narrows
+                low, high = gap.limits(level)
+                assert (low <= 0 <= high) == inside
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_an_item_that_the_labeler_or_one_person_gets_wrong_is_added(self, weighted: bool) -> None:
         votes, labels = drawn(8, missing=0.2)
         weight = np.array([1.0 + 2 * (i % 3) if weighted else 1.0 for i in range(len(votes))])
-        found = people(read_ballots(votes, {"llm": labels}, weight=weight if weighted else None), "llm", level=0.8)
+        found = people(read_ballots(votes, {"llm": labels}, weights=weight if weighted else None), "llm", level=0.8)
         used: set[int] = set()
-        reaches, wholes = [], []
+        reaches, wholes, pulls = [], [], np.zeros(len(votes))
         for a, row in enumerate(found.table):
             rows = [
                 i
@@ -179,23 +201,31 @@ class TestLimits:
             panel = [[vote for b, vote in enumerate(votes[i]) if b != a and vote is not None] for i in rows]
             w = [F(weight[i]) for i in rows]
             chance = [
-                kappa_and_influence(panel, given, w)[2] for given in (labels[rows].tolist(), votes[rows, a].tolist())
+                kappa_and_influence(panel, labeled, w)[2]
+                for labeled in (labels[rows].tolist(), votes[rows, a].tolist())
             ]
             used |= set(rows)
             reaches.append(float(1 / (1 - chance[0]) + 1 / (1 - chance[1])))
             wholes.append(float(sum(w)))
-            expected = difference_limits(
-                row["difference"], row["se"], kish(weight[rows]), len(rows) - 1, -reaches[a], reaches[a], 0.8
-            )
+            moves = [
+                kappa_and_influence(panel, labeled, w)[1]
+                for labeled in (labels[rows].tolist(), votes[rows, a].tolist())
+            ]
+            pull = weight[rows] * np.array([float(m - p) for m, p in zip(*moves, strict=True)])
+            pulls[rows] += weight[rows] * np.array([float(m - p) for m, p in zip(*moves, strict=True)])
+            skew = skewness(pull, np.ones(len(rows), np.int64))
+            gap = Gap(row["difference"], row["se"], skew, kish(weight[rows]), len(rows) - 1, -reaches[a], reaches[a])
+            expected = gap.limits(0.8)
             # the same formula on numbers that differ by rounding; so below
             assert (row["low"], row["high"]) == pytest.approx(expected, rel=1e-11)
         reach, w_used = np.average(reaches, weights=wholes), weight[sorted(used)]
         ends = (-reach, reach * w_used.sum() / sum(wholes))
-        expected = difference_limits(found.difference, found.se, kish(w_used), len(used) - 1, *ends, 0.8)
+        skew = skewness(pulls[sorted(used)], np.ones(len(used), np.int64))
+        expected = Gap(found.difference, found.se, skew, kish(w_used), len(used) - 1, *ends).limits(0.8)
         assert (found.low, found.high) == pytest.approx(expected, rel=1e-11)
 
     def test_no_difference_is_larger_than_the_range_of_kappa(self) -> None:
-        assert difference_limits(-0.9, 0.9, 10, 9, -4.0, 4.0, 0.999) == (-27 / 13, 27 / 13)
+        assert Gap(-0.9, 0.9, 0.0, 10, 9, -4.0, 4.0).limits(0.999) == (-27 / 13, 27 / 13)
 
     def test_a_higher_level_is_wider(self) -> None:
         ballots = read_ballots(*_labeled(drawn(9)))
@@ -205,7 +235,7 @@ class TestLimits:
 
     def test_equal_weights_of_any_size_change_nothing(self) -> None:
         votes, given = _labeled(drawn(9))
-        plain, weighted = (people(read_ballots(votes, given, weight=w), "llm") for w in (None, np.full(60, 0.3)))
+        plain, weighted = (people(read_ballots(votes, given, weights=w), "llm") for w in (None, np.full(60, 0.3)))
         assert repr(plain) == repr(weighted)
         assert plain.table.to_dicts() == weighted.table.to_dicts()
 
@@ -267,7 +297,8 @@ class TestPeopleWhoCannotBeCompared:
         found = people(read_ballots(votes, {"copy": votes[:, 1]}), "copy")
         row = found.table.to_dicts()[1]
         assert row["difference"] == 0
-        assert all(math.isnan(row[name]) for name in ("se", "low", "high"))
+        assert row["se"] == 0
+        assert row["low"] < 0 < row["high"]
         assert row["reason"] == "no item moves the difference, so its spread is unknown."
         assert found.matched >= 0.25  # it matches the person that it copies
         assert found.se > 0
@@ -276,7 +307,8 @@ class TestPeopleWhoCannotBeCompared:
         labels = ["a", "b"] * 10
         found = people(read_ballots([[label] * 4 for label in labels], {"llm": labels}), "llm")
         assert (found.difference, found.matched) == (0, 1)
-        assert all(map(math.isnan, (found.se, found.low, found.high)))
+        assert found.se == 0
+        assert found.low < 0 < found.high
         assert found.reason == "no item moves the difference, so its spread is unknown."
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 import oracle
 from dhkappa import DataError, Kappa, dh_kappa, fleiss_kappa, simulate
 from dhkappa.stats.intervals import beta_interval, plain_basis
-from dhkappa.stats.plan import Outlook, model, observed, plan, variance
+from dhkappa.stats.plan import Outlook, model, observed, plan_of, variance
 from dhkappa.stats.terms import terms
 from strategies import Data, complete
 
@@ -121,9 +121,9 @@ def test_variance_with_fewer_votes_against_all_smaller_panels(data: Data) -> Non
 
 def test_published_values() -> None:
     def sigma2(accuracy: float, N: int) -> float:
-        return plan(0.05, prevalence=SKEWED, accuracy=accuracy, labeler=0.85, votes=N).sigma ** 2
+        return plan_of(0.05, prevalence=SKEWED, accuracy=accuracy, labeler=0.85, votes=N).sigma ** 2
 
-    planned = plan(0.05, prevalence=SKEWED, accuracy=0.9, labeler=0.85, votes=3)
+    planned = plan_of(0.05, prevalence=SKEWED, accuracy=0.9, labeler=0.85, votes=3)
     assert round(planned.kappa, 3) == 0.606
     assert math.ceil((1.959964 * planned.sigma / 0.05) ** 2) == 540
     assert [round(sigma2(0.9, N) * N, 2) for N in (2, 3, 5)] == [0.79, 1.05, 1.58]
@@ -132,7 +132,7 @@ def test_published_values() -> None:
 
 @pytest.mark.parametrize(("a", "q", "h"), [(0.9, 0.85, 0.05), (0.99, 0.97, 0.1), (1, 1, 0.05), (0.8, 0.3, 0.2)])
 def test_items_are_the_fewest_whose_interval_is_narrow_enough(a: float, q: float, h: float) -> None:
-    planned = plan(h, categories=3, accuracy=a, labeler=q, votes=3)
+    planned = plan_of(h, categories=3, accuracy=a, labeler=q, votes=3)
     whole, _, (least, greatest) = model(np.full(3, 1 / 3), a, q)
     outlook = Outlook(whole.kappa, whole.E, least, greatest)
     widths = [outlook.half_width(n, planned.sigma**2, 0.95) for n in range(2, planned.items + 50)]
@@ -147,31 +147,32 @@ def test_items_are_the_fewest_whose_interval_is_narrow_enough(a: float, q: float
 def test_pilot_plans_itself(N: int) -> None:
     """As wide an interval as the pilot's asks for as many items, with as many votes."""
     pilot = drawn_kappa(80, seed=3, N=N)
-    planned = plan(half(pilot, 0.9) * (1 + 1e-9), pilot=pilot, level=0.9)  # rounding: one item more is 6e-3 wider
+    planned = plan_of(half(pilot, 0.9) * (1 + 1e-9), pilot=pilot, level=0.9)  # rounding: one item more is 6e-3 wider
     assert (planned.items, planned.votes, planned.total_votes) == (80, N, 80 * N)
     assert planned.sigma == pytest.approx(pilot.se * math.sqrt(80), rel=1e-14)  # a few roundings
     own = next(row for row in planned.trade if row["votes"] == N)
     assert own["sigma"] == pytest.approx(planned.sigma, rel=1e-12)  # two ways to sum 80 squares
     assert own["items"] == planned.items
     assert (
-        plan(half(pilot, 0.9) * (1 + 1e-9), pilot=pilot, level=0.9, votes=2).items == planned.trade.column("items")[0]
+        plan_of(half(pilot, 0.9) * (1 + 1e-9), pilot=pilot, level=0.9, votes=2).items
+        == planned.trade.column("items")[0]
     )
 
 
 def test_trade_of_a_pilot_goes_as_far_as_its_votes_tell() -> None:
     for N, most in ((2, 2), (3, 3), (4, 7), (5, 7)):
-        planned = plan(0.1, pilot=drawn_kappa(150, seed=8, N=N))
+        planned = plan_of(0.1, pilot=drawn_kappa(150, seed=8, N=N))
         assert planned.trade.column("votes") == list(range(2, most + 1))
         assert [note.code for note in planned.notes] == (["trade-cut"] if N < 4 else [])
     with pytest.raises(DataError, match="votes must be at most 3 with this pilot"):
-        plan(0.1, pilot=drawn_kappa(150, seed=8), votes=4)
-    assert plan(0.1, pilot=drawn_kappa(150, seed=8, N=4), votes=9).votes == 9
+        plan_of(0.1, pilot=drawn_kappa(150, seed=8), votes=4)
+    assert plan_of(0.1, pilot=drawn_kappa(150, seed=8, N=4), votes=9).votes == 9
 
 
 def test_large_pilot_agrees_with_its_model() -> None:
     rates: dict[str, Any] = {"categories": range(5), "prevalence": SKEWED, "accuracy": 0.9, "labelers": {"x": 0.85}}
-    pilot = plan(0.05, pilot=drawn_kappa(40_000, seed=5, N=4, **rates))
-    exact = plan(0.05, prevalence=SKEWED, accuracy=0.9, labeler=0.85, votes=4)
+    pilot = plan_of(0.05, pilot=drawn_kappa(40_000, seed=5, N=4, **rates))
+    exact = plan_of(0.05, prevalence=SKEWED, accuracy=0.9, labeler=0.85, votes=4)
     # sigma^2 has a relative sd of about sqrt(5 / 40,000) = .011: sigma half of it, and four of these are .022
     assert pilot.trade.column("sigma") == pytest.approx(exact.trade.column("sigma"), rel=0.022)
     assert exact.cheapest == pilot.cheapest == 2
@@ -179,7 +180,7 @@ def test_large_pilot_agrees_with_its_model() -> None:
 
 def test_ragged_pilot() -> None:
     votes = [["a", "a", "b"], ["b", "b"], ["a", "a"], ["b", "a", "b", "b"], ["a", "b"], ["b", "b", "b"]]
-    planned = plan(0.3, pilot=dh_kappa(votes, list("abaaab")))
+    planned = plan_of(0.3, pilot=dh_kappa(votes, list("abaaab")))
     assert planned.votes == 16 / 6
     assert planned.total_votes == math.ceil(planned.items * 16 / 6)
     assert planned.trade.column("votes") == [2, 3]
@@ -187,36 +188,36 @@ def test_ragged_pilot() -> None:
 
 def test_pool() -> None:
     asked: dict[str, Any] = {"categories": 5, "accuracy": 0.9, "labeler": 0.85, "votes": 3}
-    free, drawn = plan(0.05, **asked), plan(0.05, pool=1000, **asked)
+    free, drawn = plan_of(0.05, **asked), plan_of(0.05, pool=1000, **asked)
     for name in ("items", "items_assured"):
         n = F(getattr(free, name))
         assert getattr(drawn, name) == math.ceil(n / (1 + n / 1000))
-    assert plan(0.001, pool=10, **asked).items == 10
-    assert plan(1, pool=2, **asked).items == 2
+    assert plan_of(0.001, pool=10, **asked).items == 10
+    assert plan_of(1, pool=2, **asked).items == 2
 
 
 def test_flawless() -> None:
     """Half of 2 (1 - .025^(1/n)) / (1 - E), E = -1/9: the rule for a sample without a fault."""
     n = next(n for n in range(2, 1000) if (1 - 0.025 ** (1 / n)) / (1 + 1 / 9) <= 0.05)
-    assert plan(0.05, categories=3, accuracy=1, labeler=1).items == n
+    assert plan_of(0.05, categories=3, accuracy=1, labeler=1).items == n
     pilot = dh_kappa([["a", "a"], ["b", "b"], ["c", "c"]], ["a", "b", "c"])
-    planned = plan(0.05, pilot=pilot)
+    planned = plan_of(0.05, pilot=pilot)
     assert planned.items == n
     assert "flawless-pilot" in [note.code for note in planned.notes]
 
 
 def test_assurance_asks_for_more_the_less_is_known() -> None:
     pilots = [drawn_kappa(n, seed=2) for n in (50, 5000)]
-    few, many = (plan(0.05, pilot=pilot) for pilot in pilots)
+    few, many = (plan_of(0.05, pilot=pilot) for pilot in pilots)
     assert few.items_assured / few.items > many.items_assured / many.items > 1
-    even = plan(0.05, pilot=pilots[0], assurance=0.5)
+    even = plan_of(0.05, pilot=pilots[0], assurance=0.5)
     assert even.items_assured == even.items == few.items
 
 
 @pytest.mark.parametrize(("a", "q", "h"), [(0.9, 0.85, 0.08), (0.99, 0.97, 0.1)])
 def test_simulated_samples_of_the_planned_size(a: float, q: float, h: float) -> None:
     """The second case is kappa .93, where a fifth more items is enough for 7 samples in 10 only."""
-    planned = plan(h, categories=3, accuracy=a, labeler=q, votes=3)
+    planned = plan_of(h, categories=3, accuracy=a, labeler=q, votes=3)
     rates: dict[str, Any] = {"accuracy": a, "labelers": {"x": q}}
     widths = np.array([half(drawn_kappa(planned.items, seed, **rates)) for seed in range(60)])
     # a sample's half-width has a relative sd of .04 and .25: four standard errors of the mean of 60
@@ -227,15 +228,15 @@ def test_simulated_samples_of_the_planned_size(a: float, q: float, h: float) -> 
 
 
 def test_default_votes_of_a_model_are_the_cheapest() -> None:
-    planned = plan(0.05, categories=5, accuracy=0.9, labeler=0.85)
+    planned = plan_of(0.05, categories=5, accuracy=0.9, labeler=0.85)
     assert planned.votes == planned.cheapest == 2
     assert planned.total_votes == min(planned.trade.column("total_votes"))
     assert planned.trade.column("votes") == [2, 3, 4, 5, 6, 7]
-    assert plan(0.05, categories=5, accuracy=0.9, labeler=0.85, votes=11).votes == 11
+    assert plan_of(0.05, categories=5, accuracy=0.9, labeler=0.85, votes=11).votes == 11
 
 
 def test_shows_itself() -> None:
-    planned = plan(0.05, pilot=drawn_kappa(60, seed=1))
+    planned = plan_of(0.05, pilot=drawn_kappa(60, seed=1))
     assert repr(planned).startswith(f"{planned.items:,} items x 3 votes for kappa 0.")
     assert repr(planned).endswith("(pilot of 60 items; 2 notes)")
     assert "\n" not in repr(planned)
@@ -282,7 +283,7 @@ MODEL: dict[str, Any] = {"categories": 3, "accuracy": 0.9, "labeler": 0.8}
 )
 def test_bad_assumptions(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError) as caught:
-        plan(**{"half_width": 0.05, **MODEL, **arguments})
+        plan_of(**{"half_width": 0.05, **MODEL, **arguments})
     assert said in str(caught.value)
 
 
@@ -302,10 +303,10 @@ def test_bad_assumptions(arguments: dict[str, Any], said: str) -> None:
 )
 def test_bad_pilot(pilot: Any, said: str) -> None:
     with pytest.raises(DataError) as caught:
-        plan(0.05, pilot=pilot)
+        plan_of(0.05, pilot=pilot)
     assert said in str(caught.value)
 
 
 def test_pilot_or_assumptions_not_both() -> None:
     with pytest.raises(DataError, match="pilot is given, which shows what to expect: leave out accuracy and labeler"):
-        plan(0.05, pilot=drawn_kappa(50, seed=1), accuracy=0.9, labeler=0.8)
+        plan_of(0.05, pilot=drawn_kappa(50, seed=1), accuracy=0.9, labeler=0.8)

@@ -1,8 +1,8 @@
-"""The public calls: any data in, a kappa out."""
+"""The public calls: any data in, a result out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import sample_of
 
-if TYPE_CHECKING:  # opened when it is called for
+if TYPE_CHECKING:  # rooms that are opened when they are called for
+    from dhkappa.findings import Audit
     from dhkappa.stats.compare import Comparison
+    from dhkappa.stats.plan import Plan
 
 
 def dh_kappa(
@@ -161,7 +163,7 @@ def compare(
         ``kappas`` by labeler, and ``differences``: a table with a row for each two labelers, ``difference`` (the
         first less the second), ``se``, ``low``, ``high``, ``p`` (two-sided), ``p_holm`` (corrected for all the pairs),
         ``method`` and ``discordant``, the number of items on which their labels differ. The method is ``"t"``, or
-        ``"label swap"`` where fewer than 10 items are discordant or the standard error is 0: how often the difference
+        ``"swap"`` where fewer than 10 items are discordant or the standard error is 0: how often the difference
         is as large if each item's two labels change hands by the toss of a coin.
 
     Examples
@@ -170,16 +172,20 @@ def compare(
     >>> drawn = dhkappa.simulate(300, labelers={"rule": 0.7, "llm": 0.9}, rng=1)
     >>> found = dhkappa.compare(drawn.votes, drawn.suggested)
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
-    [('rule', 'llm', -0.27, 't')]
+    [('rule', 'llm', -0.24, 't')]
     """
     from dhkappa.data.cells import cells_of, read_cells
     from dhkappa.stats.compare import compare_of
 
     if isinstance(data, Tally):
         names = [suggested] if isinstance(suggested, str) else suggested
+        if isinstance(names, Mapping) or not (names is None or isinstance(names, Iterable)):
+            raise DataError(f"suggested must list names of labelers, beside a Tally: got {shown([suggested])}.")
         whole, _ = _tally_of(data, None, counts, categories, missing, weights, strata)
         cells = cells_of(whole, names)
     elif isinstance(suggested, Mapping):
+        if (data is None) == (counts is None):
+            raise DataError("pass either votes or counts=, one of the two.")
         known = Tally(categories, missing=missing)  # checks both
         declared = known.categories if known.declared else None
         cells = read_cells(
@@ -191,6 +197,146 @@ def compare(
             f"got {shown([suggested])}."
         )
     return compare_of(cells, level=level, pool=pool, panel=panel, rng=rng)
+
+
+def audit(
+    data: Any = None,
+    suggested: Any = None,
+    *,
+    counts: Any = None,
+    categories: Iterable[Any] | None = None,
+    ordinal: Any = None,
+    missing: Iterable[Any] = (),
+    weights: Any = None,
+    strata: Any = None,
+    pool: int | Mapping[Any, int] | None = None,
+    panel: str = "fixed",
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = None,
+    progress: bool = True,
+) -> Audit:
+    """Ask every question of votes and suggested labels, and keep the answers.
+
+    Kappa of each labeler with interval, floor and ceiling; the test against random labels; labelers compared in
+    pairs; kappa by category and what the panel agrees on instead; the review queue of items; each annotator's part;
+    and the labeler beside each annotator, as one more labeler.
+
+    Parameters
+    ----------
+    data
+        Votes: an n x N array or n lists of labels, as to ``dh_kappa``, or a ``Tally``, which does not keep who voted
+        on what, so that items and annotators are left out.
+    suggested
+        n labels, or a mapping from the name of each labeler to its labels. With a ``Tally``, names; all by default.
+    counts, categories, ordinal, missing, weights, strata, pool, panel
+        As for ``dh_kappa``. Strata and pool do not enter the standard errors of people.
+    level
+        Of all intervals.
+    rng
+        A seed or a ``numpy.random.Generator``, for what is drawn at random.
+    progress
+        Whether to show a progress line where it takes over a second and standard error is a terminal.
+
+    Examples
+    --------
+    >>> import dhkappa
+    >>> drawn = dhkappa.simulate(300, labelers={"rule": 0.7, "llm": 0.9}, annotators=4, rng=1)
+    >>> found = dhkappa.audit(drawn.votes, drawn.suggested)
+    >>> found.comparison.best
+    'llm'
+    >>> row = next(iter(found.items("rule")))
+    >>> row["suggested"], row["panel"], row["votes"]
+    ('b', 'a', 'a: 4')
+    """
+    from dhkappa.findings import audit_of
+
+    return audit_of(
+        data,
+        suggested,
+        counts=counts,
+        categories=categories,
+        ordinal=ordinal,
+        missing=missing,
+        weights=weights,
+        strata=strata,
+        pool=pool,
+        panel=panel,
+        level=level,
+        rng=rng,
+        progress=progress,
+    )
+
+
+def plan(
+    half_width: float,
+    pilot: Any = None,
+    suggested: Any = None,
+    *,
+    counts: Any = None,
+    missing: Iterable[Any] = (),
+    categories: int | None = None,
+    prevalence: Sequence[float] | None = None,
+    accuracy: float | None = None,
+    labeler: float | None = None,
+    votes: int | None = None,
+    pool: int | None = None,
+    level: float = 0.95,
+    assurance: float = 0.9,
+) -> Plan:
+    """Find how many items to have voted on, and by how many, so that kappa is known as well as wanted.
+
+    Either from a pilot, or from assumed accuracies: each vote is right with rate ``accuracy`` and each suggested
+    label with rate ``labeler``, and otherwise names any other category.
+
+    Parameters
+    ----------
+    half_width
+        Half the length that the interval of kappa should have, such as 0.05.
+    pilot, suggested, counts, missing
+        Some items that were voted on as the others will be: a ``Kappa``, or data as to ``dh_kappa``.
+    categories, prevalence
+        How many categories there are, or how often each is the truth; equally often by default. Of prevalence
+        only ratios matter.
+    accuracy, labeler
+        How often a vote, and a suggested label, is right.
+    votes
+        Votes on an item, 2 or more: by default those of the pilot or, from assumptions, the number that needs
+        fewest votes in all.
+    pool
+        Items in the whole data set, if it is their kappa that is wanted.
+    level, assurance
+        Level of the interval, and how surely ``items_assured`` gives the half-width.
+
+    Returns
+    -------
+    Plan
+        ``items`` is the number at which the interval has the half-width on average; half of all samples will have a
+        longer one. With ``items_assured`` few will. ``trade`` is a table of the items, and the votes in all, that
+        other numbers of votes on an item would need; ``cheapest`` is the one that needs fewest votes.
+
+    Examples
+    --------
+    >>> import dhkappa
+    >>> planned = dhkappa.plan(0.05, categories=5, accuracy=0.9, labeler=0.85, votes=3)
+    >>> planned.items, planned.items_assured, planned.cheapest
+    (562, 621, 2)
+    """
+    from dhkappa.stats.plan import plan_of
+
+    if counts is not None or not (pilot is None or isinstance(pilot, Kappa)):
+        pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing)
+    return plan_of(
+        half_width,
+        pilot=pilot,
+        categories=categories,
+        prevalence=prevalence,
+        accuracy=accuracy,
+        labeler=labeler,
+        votes=votes,
+        pool=pool,
+        level=level,
+        assurance=assurance,
+    )
 
 
 def _tally_of(

@@ -100,9 +100,17 @@ class Table:
         pyarrow = _library("pyarrow", "pyarrow")
         return pyarrow.table({name: _one_type(values) for name, values in self._columns.items()})
 
+    def _shown(self, rows: list[int]) -> list[_Shown]:
+        """Return the columns as text, without those that hold nothing but None."""
+        return [
+            _Shown(name, values, rows)
+            for name, values in self._columns.items()
+            if not values or any(value is not None for value in values)
+        ]
+
     def __repr__(self) -> str:
         rows, hidden = _ends(len(self), _ROWS)
-        columns = [_Shown(name, values, rows) for name, values in self._columns.items()]
+        columns = self._shown(rows)
         _narrow(columns)
         top = max((len(column.heads) for column in columns), default=0)
         lines = [_GAP.join(column.head(line - top) for column in columns) for line in range(top)]
@@ -118,7 +126,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         rows, hidden = _ends(len(self), _HTML_ROWS)
-        columns = [_Shown(name, values, rows) for name, values in self._columns.items()]
+        columns = self._shown(rows)
         head = "".join(f"<th style='text-align:{column.side}'>{html.escape(column.name)}</th>" for column in columns)
         body = [
             "".join(

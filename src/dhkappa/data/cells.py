@@ -18,6 +18,7 @@ from dhkappa.errors import DataError, shown
 
 _FEW = 1 << 16  # bins that stay in cache
 _MANY = 1 << 22
+_WORD = 2**63
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +83,7 @@ class Cells:
                     np.add.at(bins, key, self.items[block])
             found = np.flatnonzero(bins)
             items = bins[found]
-        elif space < 2**63:
+        elif space < _WORD:
             found, place = np.unique(_joined(columns, np.dtype(np.int64)), return_inverse=True)
             items = np.zeros(found.size, np.int64)
             np.add.at(items, place, self.items)
@@ -154,7 +155,9 @@ def read_cells(
 
     table = np.array([-1 if label is None else place.get(label, -1) for label in read.votes.labels], np.int64)
     beside = read.beside.sides(np.arange(vote.size), found) if read.beside.stratum is not None else None
-    patterns = patterns.recode(table, np.zeros(1, np.int64))
+    if not np.array_equal(table, np.arange(table.size)):  # in the order that a tally of the same items has
+        patterns, order = patterns.recode(table, np.zeros(1, np.int64)).grouped()
+        vote = order.astype(vote.dtype)[vote]
     return Cells(
         found,
         patterns,
@@ -173,6 +176,11 @@ def cells_of(tally: Tally, labelers: Iterable[str] | None = None) -> Cells:
     sides, patterns = tally.sides, tally.patterns
     chosen = sides.labelers if labelers is None else tuple(labelers)
     strange = [who for who in chosen if who not in sides.labelers]
+    if strange and not any(sides.labelers):
+        raise DataError(
+            f"suggested names {shown(strange)}, but the tally has one labeler without a name: tally the labels of each "
+            "by name, such as {'rule': labels, 'llm': labels}."
+        )
     if strange:
         raise DataError(f"suggested names {shown(strange)}, not in the tally. Labelers: {shown(tally.labelers, 10)}.")
     if len(set(chosen)) < len(chosen):

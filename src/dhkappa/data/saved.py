@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dhkappa.data.labels import Label, check_declared, declare, natural
+from dhkappa.data.labels import Label, check_declared, declare, natural, unite
 from dhkappa.data.patterns import MOST_ITEMS, MOST_VOTES, Patterns
 from dhkappa.data.sides import Sides
 from dhkappa.errors import DataError, shown
@@ -208,7 +208,12 @@ class _Beside:
         if len(set(names)) < len(names):
             raise ValueError("'labelers' names one twice.")
         self._names, self._codes = tuple(names), place
-        self._strata = None if held["strata"] is None else declare(held["strata"])
+        if held["strata"] is not None and type(held["strata"]) is not list:
+            raise ValueError("'strata' is not a list of names.")
+        if type(held["weights"]) is not bool:
+            raise ValueError("'weights' is neither true nor false.")
+        self._strata = None if held["strata"] is None else unite(declare(held["strata"]))
+        self._places = {name: place for place, name in enumerate(self._strata or ())}
         self._weighted = held["weights"]
         self._labels: list[list[int]] = []
         self._stratum: list[int] = []
@@ -220,9 +225,9 @@ class _Beside:
             raise ValueError(f"{shown([row])} has not one label for each labeler.")
         self._labels.append([_place(label, self._codes, vote=False) for label in row["suggested"]])
         if self._strata is not None:
-            if row["stratum"] not in self._strata:
+            if row["stratum"] not in self._places:
                 raise ValueError(f"{shown([row['stratum']])} is not among its strata.")
-            self._stratum.append(self._strata.index(row["stratum"]))
+            self._stratum.append(self._places[row["stratum"]])
         if self._weighted:
             weight = row["weight"]
             if type(weight) not in (int, float) or not 0 <= weight < float("inf"):

@@ -157,7 +157,7 @@ def unite_sides(tables: Sequence[Sides]) -> tuple[Sides, list[npt.NDArray[np.int
         fresh[1:] |= key[order][1:] != key[order][:-1]
     place = np.empty(order.size, np.int64)
     place[order] = np.cumsum(fresh) - 1
-    labels = np.array(keys[: len(tables[0].labelers)], np.int32).reshape(-1, order.size)
+    labels = np.array(keys[: len(tables[0].labelers)], np.int32).reshape(len(tables[0].labelers), order.size)
     whole = Sides(tables[0].labelers, labels, strata, stratum, weight)
     return whole.take(order[fresh]), np.split(place, np.cumsum([table.size for table in tables])[:-1])
 
@@ -197,13 +197,16 @@ def read_weights(weights: Any, n: int, votes: str) -> npt.NDArray[np.float64]:
         if isinstance(weights, (str, bytes, Mapping)):
             raise TypeError
         given = np.asarray(weights)
-        if given.dtype.kind not in "biufO" or given.ndim != 1:
+        if given.dtype.kind not in "biufO" or given.ndim == 0:
             raise TypeError
-        if given.dtype.kind == "O" and not all(_is_number(value) or value is None for value in given.tolist()):
+        if given.dtype.kind == "O" and not all(_is_number(value) or value is None for value in given.flat):
             raise TypeError
-        found = given.astype(np.float64)
+        found = np.where(np.ma.getmaskarray(weights), np.nan, given) if np.ma.is_masked(weights) else given
+        found = found.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"weights must be a list of numbers, one for each item: got {shown([weights])}.") from None
+    if found.ndim != 1:
+        raise DataError(f"weights must be 1-D, one number for each item: got {found.ndim}-D with shape {found.shape}.")
     if found.size != n:
         raise DataError(
             f"{votes} has {counted(n, 'item')} but weights has {found.size:,}: one weight for each item, please."
@@ -219,7 +222,7 @@ def read_weights(weights: Any, n: int, votes: str) -> npt.NDArray[np.float64]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (numbers.Real, np.generic))
+    return isinstance(value, (numbers.Real, np.bool_))
 
 
 def _encode_strata(strata: Any, shape: tuple[int, ...], votes: str) -> Encoded:

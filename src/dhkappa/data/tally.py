@@ -121,6 +121,8 @@ class Tally:
 
     def _one_table(self) -> Counted:
         """Return all that was counted as one table, each pattern once."""
+        if not self._tables:
+            return Counted(self._categories, EMPTY)
         if len(self._tables) != 1 or self._tables[0].categories != self._categories:
             self._tables = [_joined(self._tables, self._categories)]
         return self._tables[0]
@@ -306,9 +308,8 @@ def tally(
 
 
 def _joined(tables: Sequence[Counted], categories: tuple[Label, ...]) -> Counted:
-    """Return all tables as one, in the codes of these categories."""
-    if not tables:
-        return Counted(categories, EMPTY)
+    """Return all tables, of which there is one at least, as one, in the codes of these categories."""
+    tables = [table for table in tables if len(table.patterns)] or tables[:1]
     place = {label: code for code, label in enumerate(categories)}
     codes = [np.array([place[label] for label in table.categories], np.int64) for table in tables]
     sides = [table.sides.recode(new) for table, new in zip(tables, codes, strict=True) if table.sides is not None]
@@ -327,6 +328,7 @@ def _joined(tables: Sequence[Counted], categories: tuple[Label, ...]) -> Counted
 
 def _unlike(left: Sequence[Counted], right: Sequence[Counted]) -> str:
     """Say what one side has beside its votes and the other has not; nothing where they are alike, or empty."""
+    left, right = ([table for table in tables if len(table.patterns)] for tables in (left, right))
     if not left or not right:
         return ""
     one, two = (PLAIN if tables[0].sides is None else tables[0].sides for tables in (left, right))

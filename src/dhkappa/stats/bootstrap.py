@@ -215,6 +215,7 @@ def _draw(items: npt.NDArray[np.int64], size: int, source: np.random.Generator) 
 
 def _kappas(sums: Floats, m: int) -> Floats:
     """Return the kappas of replicates from (2 + 2m, size) sums of weight, 1 - d, c and q, without those of E = 1."""
+    sums = sums[:, sums[0] > 0]  # 0 where all that was drawn weighs less than a float can tell beside the rest
     means = sums[1:] / sums[0]
     C, L = means[1 : 1 + m], means[1 + m :]
     # 1 - E = sum_j L_j (1 - C_j^2) + C_j^2 (1 - L_j): no term is negative, so that it is 0 only where E is 1.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.labels import Label
-from dhkappa.stats.design import variance
+from dhkappa.stats.design import signs, unseen_parts, variance, vote_variance, without_a_vote
 from dhkappa.stats.intervals import check_level, flawless
 from dhkappa.stats.terms import Numbers, Terms
 from dhkappa.table import Table
@@ -21,8 +21,11 @@ from dhkappa.table import Table
 # 10^-15, and one odd item in 10^12 still shows.
 _NOTHING = 1e-13
 
+_EQUAL = 8 * np.finfo(np.float64).eps  # two sums of shares, each 1 at most, that differ by less are equal
+
 _NEVER = "never suggested."
 _CERTAIN = "every vote is this category, so agreement on it is certain."
+_WEIGHTLESS = "its items weigh next to nothing beside the others."
 _ONE_ITEM = "only one item with this label, so its spread is unknown."
 _NO_SPREAD = "no item moves it, so its spread is unknown."
 
@@ -54,15 +57,15 @@ def category_parts(terms: Terms) -> CategoryParts:
     C, L = terms.C, terms.L
     items = np.zeros(len(C), np.int64)
     np.add.at(items, terms.suggested, terms.items)
-    used = items > 0
-    defined = used & (C != 1).astype(np.bool_)
+    used = (items > 0) & (L > 0).astype(np.bool_)
     D = _undefined(C)
     D[used] = _by_category(terms, terms.suggested, terms.weight * terms.d)[used] / (terms.n * L[used])
     E = 2 * C**2 - (C**2).sum()
+    defined = used & (E != 1).astype(np.bool_)  # where C_j is not 1
     kappa = _undefined(C)
     kappa[defined] = (D[defined] - E[defined]) / (1 - E[defined])
     share = L * (1 - E)
-    return CategoryParts(items, D, E, kappa, share / share.sum(), defined)
+    return CategoryParts(items, D, E, kappa, share / (share.sum() or 1), defined)
 
 
 def category_influence(terms: Terms, parts: CategoryParts, code: int) -> Numbers:
@@ -125,9 +128,28 @@ def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
     if not terms.sample.designed:
         return category_squares(terms, parts) / (n * (n - 1)) if n > 1 else _undefined(terms.C)
     found = _undefined(terms.C)
+    whole, other_votes = _unseen(terms).max() == 0, terms.sample.other_votes
     for code in np.flatnonzero(parts.defined).tolist():
-        spread = variance(terms, category_influence(terms, parts, code))
-        found[code] = spread.value if spread.endless else math.nan
+        phi = category_influence(terms, parts, code)
+        over_votes = vote_variance(terms, _without_a_vote(terms, parts, code)) if other_votes else None
+        spread = variance(terms, phi, over_votes)
+        found[code] = spread.value if spread.endless or whole or parts.kappa[code] == 1 else math.nan
+    return found
+
+
+def _without_a_vote(terms: Terms, parts: CategoryParts, code: int) -> Numbers:
+    """Return (entries,) what votes decide of the influence on kappa_j, without one vote for the entry's category."""
+    entry, C = terms.patterns.code, terms.C
+    ours = np.repeat(terms.suggested == code, np.diff(terms.patterns.start))
+    pull = (1 - parts.kappa[code]) * (4 * C[code] * (entry == code) - 2 * C[entry])
+    room = 1 - parts.E[code]
+    return without_a_vote(terms, signs(terms) * ours / terms.L[code] / room, -pull / room)
+
+
+def _unseen(terms: Terms) -> npt.NDArray[np.float64]:
+    """Return (m,) how much of the pool of items with each label is unseen, on the scale of 1/n; 0 where nothing is."""
+    found = np.zeros(len(terms.C))
+    np.maximum.at(found, terms.suggested, unseen_parts(terms.sample.strata)[terms.sample.stratum])
     return found
 
 
@@ -175,9 +197,10 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
     variances = category_variances(terms, parts)
     from scipy.special import stdtrit
 
-    like = _effective(terms, parts)
+    like, unseen = _effective(terms, parts), _unseen(terms)
     quantiles = stdtrit(np.maximum(like - 1, 1), (1 + level) / 2).tolist()
-    spreads = [_spread(parts, variances, code, like, 1 - level, t) for code, t in enumerate(quantiles)]
+    shares = unseen / np.maximum(like, 1)
+    spreads = [_spread(parts, variances, code, shares[code], 1 - level, t) for code, t in enumerate(quantiles)]
     return Table(
         {
             "category": categories,
@@ -255,20 +278,19 @@ class _Spread:
     reason: str | None = None
 
 
-def _spread(
-    parts: CategoryParts, variances: Numbers, code: int, like: npt.NDArray[np.float64], alpha: float, t: float
-) -> _Spread:
+def _spread(parts: CategoryParts, variances: Numbers, code: int, share: float, alpha: float, t: float) -> _Spread:
     items = int(parts.items[code])
     if not parts.defined[code]:
-        return _Spread(reason=_CERTAIN if items else _NEVER)
-    if items == 1:
+        light = parts.weight[code] == 0 and parts.E[code] != 1
+        return _Spread(reason=_NEVER if not items else _WEIGHTLESS if light else _CERTAIN)
+    if items == 1 and share:
         return _Spread(reason=_ONE_ITEM)
     kappa, E = float(parts.kappa[code]), float(parts.E[code])
     se = math.sqrt(variances[code])
-    if math.isnan(se) or (se == 0 and kappa < 1):
+    if math.isnan(se) or (se == 0 and kappa < 1 and share):
         return _Spread(reason=_NO_SPREAD)
     half = t * se
-    return _Spread(se, min(kappa - half, flawless(1 / float(like[code]), E, alpha)), min(kappa + half, 1.0))
+    return _Spread(se, min(kappa - half, flawless(float(share), E, alpha)), min(kappa + half, 1.0))
 
 
 def _effective(terms: Terms, parts: CategoryParts) -> npt.NDArray[np.float64]:
@@ -285,6 +307,8 @@ def _pull(terms: Terms) -> Numbers:
     """Return (K,) sum_k C_k (c_ik - C_k); its mean over items is 0."""
     C = terms.C
     pull: Numbers = terms.row_sums(C[terms.patterns.code] * terms.c) - (C**2).sum()
+    if pull.dtype != object:
+        pull[np.abs(pull) <= _EQUAL] = 0
     return pull
 
 

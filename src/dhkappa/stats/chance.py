@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from dhkappa.data.patterns import Patterns
 from dhkappa.errors import DataError, shown
-from dhkappa.stats.design import variance
+from dhkappa.stats.design import signs, variance, vote_variance, without_a_vote
 from dhkappa.stats.draws import generator
+from dhkappa.stats.influence import rest, room_for
 from dhkappa.stats.terms import Numbers, Terms
 
 METHODS = ("z", "monte-carlo", "wald")
@@ -67,6 +68,17 @@ class RandomLabelTest:
             for name, text in self._rows()
         )
         return f"<table>{cells}</table>" + (f"<p>{html.escape(self.reason)}</p>" if self.reason else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON; NaN is None."""
+        numbers = {"difference": self.difference, "z": self.z, "p_value": self.p_value}
+        return {
+            **{name: None if math.isnan(value) else value for name, value in numbers.items()},
+            "alternative": self.alternative,
+            "method": self.method,
+            "n_draws": self.n_draws,
+            "reason": self.reason,
+        }
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = [
@@ -138,15 +150,25 @@ def above_floor(terms: Terms) -> tuple[Any, Numbers]:
     >>> above_floor(terms(kappa.sample, kappa.parts, exact=True))[0]
     Fraction(2, 3)
     """
+    # All in distances from 1: where one item outweighs the others, and D0 is close to 1, no digits are lost.
+    apart, unlabeled = terms.mean(1 - terms.t), rest(terms.L)
+    G = _agreed(terms)
+    room = apart + 2 * (G * unlabeled).sum()  # 1 - D0
+    if not room:
+        return math.nan, np.full(len(terms.items), math.nan)
+    lost = terms.mean(1 - terms.d) / room
+    on_votes = room - (1 - terms.t) - 2 * terms.row_sums(terms.g * unlabeled[terms.patterns.code])
+    ungiven = rest(np.append(G, apart))[:-1]  # 1 - G_j: the pairs that agree on another category, or do not agree
+    eps = on_votes + 2 * ((terms.L * ungiven).sum() - ungiven[terms.suggested])
+    phi: Numbers = lost * (1 - eps / room) - (1 - terms.d) / room
+    return 1 - lost, phi
+
+
+def _agreed(terms: Terms) -> Numbers:
+    """Return (m,) G, the weighted means of g_ij."""
     G = terms.C * 0
     np.add.at(G, terms.patterns.code, np.repeat(terms.weight, np.diff(terms.patterns.start)) * terms.g)
-    G = G / terms.n
-    D0 = (G * (2 * terms.L - 1)).sum()
-    value = (terms.D - D0) / (1 - D0)
-    on_votes = terms.row_sums(terms.g * (2 * terms.L - 1)[terms.patterns.code]) - D0
-    eps = on_votes + 2 * (G[terms.suggested] - (G * terms.L).sum())
-    phi: Numbers = ((terms.d - terms.D) - (1 - value) * eps) / (1 - D0)
-    return value, phi
+    return G / terms.n
 
 
 def random_label_test(
@@ -224,9 +246,15 @@ def random_label_test(
 def _wald_test(terms: Terms, alternative: str) -> RandomLabelTest:
     """Set kappa_P against its standard error, whatever the way that items were drawn."""
     value, phi = above_floor(terms)
-    D0 = 1 - (1 - terms.D) / (1 - value) if value != 1 else terms.D
-    difference = float(value * (1 - D0) / (1 - terms.E))
-    spread = variance(terms, phi)
+    room, over_votes = terms.mean(1 - terms.t) + 2 * (_agreed(terms) * rest(terms.L)).sum(), None  # 1 - D0
+    if not room or terms.E == 1:  # by rounding
+        reason = "one item outweighs all the others."
+        return RandomLabelTest(math.nan, math.nan, math.nan, alternative, "wald", 0, reason)
+    difference = float(value * room / room_for(terms))
+    if terms.sample.other_votes:
+        decided = (signs(terms) - (1 - value) * (2 * terms.L - 1)[terms.patterns.code]) / room
+        over_votes = vote_variance(terms, without_a_vote(terms, decided, 0 * decided))
+    spread = variance(terms, phi, over_votes)
     if not spread.endless or not spread.value:
         reason = "every item has the same influence on kappa above its floor, or the whole pool was drawn."
         return RandomLabelTest(difference, math.nan, math.nan, alternative, "wald", 0, reason)

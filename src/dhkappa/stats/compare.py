@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from dhkappa.data.cells import Cells
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.design import Variance, leave_one_vote, variance, vote_variance
+from dhkappa.stats.design import Variance, leave_one_vote, unseen_parts, variance, vote_variance
 from dhkappa.stats.draws import generator
 from dhkappa.stats.estimators import dh_kappa_of
 from dhkappa.stats.influence import influence, sum_of_squares
-from dhkappa.stats.intervals import check_level, difference_limits
+from dhkappa.stats.intervals import Gap, check_level, skewness
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Dropped, Sample, drawn
@@ -31,6 +31,8 @@ _SWAPS = 9_999
 _MOST_TOSSED = 12  # items that are swapped in all ways
 _TIE = 1e-12  # differences closer than this are the same but for rounding
 _ONE_ITEM = "only one item counts, so its spread is unknown."
+_ONE_WEIGHT = "one item outweighs all the others, so its spread is unknown."
+_SHORT = {"difference": "diff", "discordant": "differ"}  # so that a row fits a line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,11 +78,17 @@ class Comparison:
         )
 
     def __repr__(self) -> str:
-        return f"{self.table()!r}\n\n{self.differences!r}"
+        return f"{self.table()!r}\n\n{self._shown()!r}"
+
+    def _shown(self) -> Table:
+        """Return the differences in short headings, with reasons only where there are any."""
+        names = [name for name in self.differences.names if name != "reason" or any(self.differences.column(name))]
+        columns = {_SHORT.get(name, name): self.differences.column(name) for name in names}
+        return Table(columns, title=self.differences.title)
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<li>{html.escape(note.text)}</li>" for note in self.notes)
-        tables = self.table()._repr_html_() + self.differences._repr_html_()
+        tables = self.table()._repr_html_() + self._shown()._repr_html_()
         return tables + (f"<ul>{notes}</ul>" if notes else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,10 +107,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Labeler:
-    """A labeler's kappa and (V * m,) the influence of an item by votes and label; NaN where none is like it."""
+    """A labeler's kappa, and the influence of an item by its votes and label: ascending keys, and phi of each."""
 
     kappa: Kappa
-    phi: npt.NDArray[np.float64]
+    key: npt.NDArray[np.int64]
+    phi: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +141,8 @@ def compare_of(
     """Compare the labelers of some cells, given as to ``compare``."""
     check_level(level)
     if len(cells.labels) < 2:
-        raise DataError(f"suggested must name two labelers at least, to compare them: got {shown(cells.labels)}.")
+        named = shown(cells.labels) if any(cells.labels) else "one without a name"
+        raise DataError(f"suggested must name two labelers at least, to compare them: got {named}.")
     source = generator(rng)
     cells, dropped = _eligible(cells)
     names = list(cells.labels)
@@ -175,8 +185,6 @@ def _groups(cells: Cells, names: Sequence[str]) -> Iterator[list[str]]:
     while len(cells.votes) * m ** (2 * (size + 1)) <= _MOST_AT_ONCE and 2 * size < len(names):
         size += 1
     parts = [list(names[first : first + size]) for first in range(0, len(names), size)]
-    if len(parts) == 1:
-        yield parts[0]
     for left, right in combinations(parts, 2):
         yield [*left, *right]
 
@@ -192,11 +200,9 @@ def _labeler(cells: Cells, name: str, dropped: Dropped, pool: Any, panel: str) -
     own = cells.distinct([name])
     sample = _sample(own, name, dropped, pool, panel)
     kappa = dh_kappa_of(sample)
-    m = len(cells.categories)
-    phi = np.full(len(cells.votes) * m, math.nan)
-    if kappa.parts is not None and kappa.exact is not None:
-        phi[own.vote * m + own.labels[name]] = influence(terms(sample, kappa.parts))
-    return _Labeler(kappa, phi)
+    if kappa.parts is None or kappa.exact is None:
+        return _Labeler(kappa, np.zeros(0, np.int64), np.zeros(0))
+    return _Labeler(kappa, _keys(own, name), influence(terms(sample, kappa.parts)))
 
 
 def _difference(
@@ -216,8 +222,10 @@ def _difference(
     difference = float(first.exact - second.exact)
     move = _influence(cells, one, found) - _influence(cells, other, found)
     n, strata = first.n_items, first.sample.strata
-    if n < 2:
-        return _Difference(one, other, difference, discordant=discordant, reason=_ONE_ITEM)
+    room = [1 - float(parts.E) for parts in (first.parts, second.parts)]
+    if n < 2 or not all(room):  # as of each kappa: E is 1 only by rounding
+        reason = _ONE_ITEM if n < 2 else _ONE_WEIGHT
+        return _Difference(one, other, difference, discordant=discordant, reason=reason)
 
     def both() -> tuple[Terms, Terms]:
         kappas = ((one, first.parts), (other, second.parts))
@@ -226,30 +234,34 @@ def _difference(
 
     if first.sample.designed:
         known, beside = both()
-        drawn_too = known.sample.panel == "drawn" and any(part.size for part in strata)
-        psi = leave_one_vote(known) - leave_one_vote(beside) if drawn_too else None
+        psi = leave_one_vote(known) - leave_one_vote(beside) if known.sample.other_votes else None
         spread = variance(known, move, None if psi is None else vote_variance(known, psi))
+        skew = skewness(known.weight / known.items * move, cells.items)
     else:
         squares = sum_of_squares(move, cells.items) / (n * (n - 1))
-        spread = Variance(squares, squares)
+        spread, skew = Variance(squares, squares), skewness(move, cells.items)
     se = math.sqrt(spread.value)
-    reach = 1 / (1 - float(first.parts.E)) + 1 / (1 - float(second.parts.E))
+    reach = sum(1 / each for each in room) * float(unseen_parts(strata).max())
     df = max(n - len(strata), 1)
-    low, high = difference_limits(difference, se, first.n_effective, df, -reach, reach, level)
+    gap = Gap(difference, se, skew if spread.endless else 0.0, first.n_effective, df, -reach, reach)
+    low, high = gap.limits(level)
     if discordant < FEW_DISCORDANT or not spread.endless:
-        p, method = _swap_test(*both(), source), "label swap"
-    else:
-        from scipy.special import stdtr
-
-        p, method = float(2 * stdtr(df, -abs(difference) / se)) if se else float(difference == 0), "t"
+        p, method = _swap_test(*both(), source), "swap"
+    else:  # the whole pool was drawn where the standard error is 0
+        p, method = float(gap.p_value() if se else difference == 0), "t"
     return _Difference(one, other, difference, se, float(low), float(high), p, method, discordant)
 
 
 def _influence(cells: Cells, name: str, found: Mapping[str, _Labeler]) -> Numbers:
     """Return (K,) the influence of each cell on a labeler's kappa."""
-    m = len(cells.categories)
-    move: Numbers = found[name].phi[cells.vote * m + cells.labels[name]]
+    known = found[name]
+    move: Numbers = known.phi[np.searchsorted(known.key, _keys(cells, name))]
     return move
+
+
+def _keys(cells: Cells, name: str) -> npt.NDArray[np.int64]:
+    """Return (K,) an integer for the votes and the label of each cell."""
+    return cells.vote.astype(np.int64) * len(cells.categories) + cells.labels[name]
 
 
 def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
@@ -267,7 +279,7 @@ def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
     exact = int(items.sum()) <= _MOST_TOSSED
     if exact:
         each = np.repeat(np.arange(rows.size), items)
-        tossed = np.array(list(product((0, 1), repeat=each.size)), np.float64).reshape(-1, each.size)
+        tossed = np.array(list(product((0, 1), repeat=each.size)), np.float64).reshape(2**each.size, each.size)
         sums = tossed @ move_D[each], tossed @ move_E[each]
     else:
         swapped = source.binomial(items, 0.5, (_SWAPS, rows.size))
@@ -316,10 +328,22 @@ def _notes(rows: Sequence[_Difference], dropped: Dropped) -> Iterator[Note]:
             f"{counted(dropped.total, 'item')} did not count: {dropped.why()}. Labelers are compared on items that "
             "all of them labeled.",
         )
-    few = [row for row in rows if row.method == "label swap"]
+    swapped = [row for row in rows if row.method == "swap"]
+    few = [row for row in swapped if row.discordant < FEW_DISCORDANT]
     if few:
-        some = ", ".join(f"{row.labeler} and {row.other}" for row in few[:3]) + (", ..." if len(few) > 3 else "")
         yield Note(
             "few-discordant",
-            f"Labels hardly differ between {some}: their p comes from swapping labels at random, item by item.",
+            f"Labels hardly differ between {_pairs(few)}: their p comes from swapping labels at random, item by item.",
         )
+    steady = [row for row in swapped if row.discordant >= FEW_DISCORDANT]
+    if steady:
+        yield Note(
+            "no-standard-error",
+            f"No item sets {_pairs(steady)} further apart than another, so there is no standard error: their p comes "
+            "from swapping labels at random, item by item.",
+        )
+
+
+def _pairs(rows: Sequence[_Difference]) -> str:
+    """Name some pairs of labelers."""
+    return ", ".join(f"{row.labeler!r} and {row.other!r}" for row in rows[:3]) + (", ..." if len(rows) > 3 else "")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.errors import DataError, counted
 from dhkappa.stats.influence import Unseen, is_rounding
 from dhkappa.stats.intervals import LEAST, Basis
-from dhkappa.stats.terms import Numbers, Terms, divided
+from dhkappa.stats.sample import Stratum
+from dhkappa.stats.terms import Numbers, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def variance(terms: Terms, phi: Numbers, over_votes: Numbers | None = None) -> V
         if part.n > 1 and not is_rounding(square, part.n):
             endless = endless + square * part.n / (part.n - 1)
             drawn = drawn + _free(part.fraction, terms) * square * part.n / (part.n - 1)
-    if terms.sample.panel == "drawn" and any(part.size for part in strata):
+    if terms.sample.other_votes:
         v = vote_variance(terms, leave_one_vote(terms)) if over_votes is None else over_votes
         for part, square in zip(strata, _by_stratum(terms, each**2 * items * v), strict=True):
             drawn = drawn + (1 - _free(part.fraction, terms)) * square
@@ -69,11 +70,11 @@ def basis_of(
 
     ``ends`` are the items that would move kappa down and up the most.
     """
-    n = terms.n
-    if n < 2:
+    n, whole = terms.n, all(part.fraction == 1 for part in terms.sample.strata)
+    if n < 2 or E == 1:  # E is 1 only by rounding: one item outweighs all the others
         return None
     found = variance(terms, phi)
-    if found.endless == 0 and kappa != 1:
+    if found.endless == 0 and kappa != 1 and not whole:
         return None
     least, greatest = ends
     return Basis(
@@ -94,22 +95,22 @@ def basis_of(
 def unseen_shares(terms: Terms) -> tuple[npt.NDArray[np.float64], float]:
     """Return the share of the whole weight that one more item might have had: (m,) by its label, and at the most.
 
-    Among items A, the root mean square weight of what they weigh is ``share(A) = sqrt(sum p^3 / sum p)`` with p_i the
-    share of an item; with equal weights 1/n. Of a stratum drawn from a pool, ``f / -log(1 - f)`` is still unseen. The
-    most is that of the stratum where it is largest; for a label, it is the geometric mean of the most and of the most
-    among items with this label.
+    Among items A with shares p_i that is ``share(A) = sum p^3 / sum p^2``: an item whose Poisson counts have the
+    variance and the skewness of the weighted sum. With equal weights it is 1/n. Of a stratum drawn from a pool,
+    ``f / -log(1 - f)`` is still unseen. The most is that of the stratum where it is largest; for a label, it is the
+    geometric mean of the most and of the most among items with this label.
     """
     sample, n, m = terms.sample, terms.n, len(terms.C)
-    unseen = np.array([_unseen(float(part.fraction)) for part in sample.strata])
+    unseen = unseen_parts(sample.strata)
     if not sample.weighted and len(sample.strata) == 1:
         most = float(unseen[0]) / n
         return np.full(m, most), most
-    weight = terms.weight.astype(np.float64) / n
-    p3 = weight**3 / terms.items.astype(np.float64) ** 2
-    H = len(sample.strata)
-    most = float((unseen * _root(np.bincount(sample.stratum, p3, H), np.bincount(sample.stratum, weight, H))).max())
+    items = terms.items.astype(np.float64)
+    p = terms.weight.astype(np.float64) / (n * items)
+    p2, p3, H = p**2 * items, p**3 * items, len(sample.strata)
+    most = float((unseen * _over(np.bincount(sample.stratum, p3, H), np.bincount(sample.stratum, p2, H))).max())
     cells, place = np.unique(sample.stratum.astype(np.int64) * m + terms.suggested, return_inverse=True)
-    share = unseen[cells // m] * _root(np.bincount(place, p3), np.bincount(place, weight))
+    share = unseen[cells // m] * _over(np.bincount(place, p3), np.bincount(place, p2))
     by_label = np.zeros(m)
     np.maximum.at(by_label, cells % m, share)
     absent = np.ones(m, np.bool_)
@@ -118,15 +119,15 @@ def unseen_shares(terms: Terms) -> tuple[npt.NDArray[np.float64], float]:
     return np.sqrt(by_label * most), most
 
 
-def _unseen(fraction: float) -> float:
-    if fraction in (0, 1):
-        return 1 - fraction
-    return fraction / -math.log1p(-fraction)
+def unseen_parts(strata: Sequence[Stratum]) -> npt.NDArray[np.float64]:
+    """Return what of each stratum is unseen, on the scale of 1/n: ``f / -log(1 - f)``."""
+    fractions = (float(part.fraction) for part in strata)
+    return np.array([1 - f if f in (0, 1) else f / -math.log1p(-f) for f in fractions])
 
 
-def _root(cubes: npt.NDArray[Any], whole: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    root: npt.NDArray[np.float64] = np.sqrt(cubes / np.where(whole > 0, whole, 1))
-    return root
+def _over(cubes: npt.NDArray[Any], squares: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    share: npt.NDArray[np.float64] = cubes / np.where(squares > 0, squares, 1)
+    return share
 
 
 def vote_variance(terms: Terms, psi: Numbers) -> Numbers:
@@ -142,29 +143,30 @@ def vote_variance(terms: Terms, psi: Numbers) -> Numbers:
 
 
 def leave_one_vote(terms: Terms) -> Numbers:
-    """Return (entries,) psi of an item without one vote for the entry's category; the item needs three votes.
+    """Return (entries,) psi of an item without one vote for the entry's category; the item has three votes or more.
 
     ``psi_i = (d_i - 2 (1 - kappa) sum_j C_j (2 L_j - 1) c_ij)/(1 - E)`` is the part of phi_i that votes decide.
     """
+    pull = -2 * (1 - terms.kappa) * terms.C * (2 * terms.L - 1) / (1 - terms.E)
+    return without_a_vote(terms, signs(terms) / (1 - terms.E), pull[terms.patterns.code])
+
+
+def without_a_vote(terms: Terms, on_pairs: Numbers, on_votes: Numbers) -> Numbers:
+    """Return (entries,) ``sum_j (on_pairs_ij g_ij + on_votes_ij c_ij)`` of an item, less a vote for the category."""
     patterns, n_votes = terms.patterns, terms.patterns.vote_totals()
-    few = int(terms.items[n_votes < 3].sum())
-    if few:
-        raise DataError(
-            f"panel='drawn' needs three votes on every item: {counted(few, 'item')} with two. "
-            "Leave it out, or leave these items out."
-        )
     length = np.diff(patterns.start)
     votes, total = patterns.votes.astype(np.int64), np.repeat(n_votes, length)
-    on_label = patterns.code == np.repeat(patterns.suggested, length)
-    pairs = votes * (votes - 1) // 2
-    delta = np.add.reduceat(np.where(on_label, pairs, -pairs), patterns.start[:-1])  # d_i times the item's pairs
-    # Without a vote for the entry's category, P - 1 pairs are gone, from the label's or from the others'.
-    left = np.repeat(delta, length) - np.where(on_label, votes - 1, 1 - votes)
-    pull = (terms.C * (2 * terms.L - 1))[patterns.code]
-    share = np.repeat(terms.row_sums(pull * terms.c), length)
-    d = divided(left, (total - 1) * (total - 2) // 2, exact=terms.C.dtype == object)
-    psi: Numbers = (d - 2 * (1 - terms.kappa) * (share * total - pull) / (total - 1)) / (1 - terms.E)
-    return psi
+    pairs = np.repeat(terms.row_sums(on_pairs * terms.g), length) * (total * (total - 1) // 2)
+    shares = np.repeat(terms.row_sums(on_votes * terms.c), length) * total
+    # P - 1 pairs of this category are gone.
+    left: Numbers = (pairs - on_pairs * (votes - 1)) / ((total - 1) * (total - 2) // 2)
+    return left + (shares - on_votes) / (total - 1)
+
+
+def signs(terms: Terms) -> npt.NDArray[np.int64]:
+    """Return (entries,) 1 for the suggested label and -1 for others: d_i is the sum of sign times g_ij."""
+    label = np.repeat(terms.patterns.suggested, np.diff(terms.patterns.start))
+    return np.where(terms.patterns.code == label, 1, -1)
 
 
 def _free(fraction: Any, terms: Terms) -> Any:

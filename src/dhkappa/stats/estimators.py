@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dhkappa.errors import counted
+from dhkappa.errors import DataError, counted
 from dhkappa.stats.design import basis_of
 from dhkappa.stats.kappa import Estimate, estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note, notes_on_labels, notes_on_sample, notes_on_value, notes_on_votes
@@ -51,6 +51,8 @@ def ordinal_kappa_of(sample: Sample, ordinal: Any) -> Kappa:
     from dhkappa.stats.ordinal import ordinal_estimate, weights_of
 
     weights = weights_of(ordinal, len(sample.categories))
+    if sample.other_votes:
+        raise DataError("panel='drawn' is for the kappa without ordinal weights: leave out one of them.")
     plain = dh_kappa_of(sample)
     if plain.parts is None or plain.exact is None:
         return replace(plain, metric="ordinal")
@@ -124,5 +126,6 @@ def _why_none(lost: Dropped) -> str:
     """Say why no item is eligible."""
     if lost.total == 0:
         return "the data hold no items."
-    needs = "two votes" + (" and a suggested label" if lost.no_label else "")
+    also = [what for what, number in (("a suggested label", lost.no_label), ("a weight", lost.no_weight)) if number]
+    needs = " and ".join(["two votes", *also])
     return f"no item has {needs} ({counted(lost.total, 'item')}: {lost.why()})."

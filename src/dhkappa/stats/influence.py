@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dhkappa.stats.terms import Numbers, Terms
 
+_CLOSE = 1e-6  # of 1 - E: below, the plain formula loses half of its digits or more
 _NOTHING = 1e-12  # a root mean square below this is rounding: one odd item in 10^18 makes it 10^-9
 
 
@@ -19,9 +20,11 @@ def influence(terms: Terms) -> Numbers:
     """Return (K,) phi: the derivative of kappa as an item of a pattern gains weight. Its mean over items is 0.
 
     With ``eps_i = 2 (sum_j C_j (2 L_j - 1) c_ij + C_{l_i}^2 - E - C_E)``, the influence on E,
-    ``phi_i = ((d_i - D) - (1 - kappa) eps_i) / (1 - E)``.
+    ``phi_i = ((d_i - D) - (1 - kappa) eps_i) / (1 - E)``. NaN where 1 - E is too small for a float.
     """
     C, L, E, code = terms.C, terms.L, terms.E, terms.patterns.code
+    if 1 - E < _CLOSE:
+        return _influence_near_certainty(terms)
     if len(L):
         pull = C * (2 * L - 1)
         eps = 2 * (terms.row_sums(pull[code] * terms.c) + C[terms.suggested] ** 2 - E - terms.C_E)
@@ -29,6 +32,72 @@ def influence(terms: Terms) -> Numbers:
         eps = 2 * (terms.row_sums(C[code] * terms.c) - E)
     phi: Numbers = ((terms.d - terms.D) - (1 - terms.kappa) * eps) / (1 - E)
     return phi
+
+
+def _influence_near_certainty(terms: Terms) -> Numbers:
+    """Return the same where E is close to 1, as where one item outweighs all the others."""
+    chance = _chance(terms)
+    if not chance.room:
+        return np.full(len(terms.items), math.nan)
+    eps = 2 * (chance.middle - terms.row_sums(chance.votes[terms.patterns.code] * terms.c))
+    if len(terms.L):
+        eps = eps - 2 * chance.labels[terms.suggested]
+    lost = 1 - terms.kappa
+    phi: Numbers = lost * (1 - eps / chance.room) - (1 - terms.d) / chance.room  # lost is (1 - D)/(1 - E)
+    return phi
+
+
+@dataclass(frozen=True, slots=True)
+class _Chance:
+    """What eps is made of, as distances from 1: where E is close to 1, no digits are lost.
+
+    ``eps = 2 (middle - sum_j votes_j c_ij - labels_l)``; for Fleiss' kappa there are no labels.
+
+    Attributes
+    ----------
+    room : 1 - E
+    middle : 2 - E - C_E, or 1 - E for Fleiss' kappa
+    votes : (m,) 1 - C_j (2 L_j - 1), or 1 - C_j
+    labels : (m,) 1 - C_j^2
+    """
+
+    room: Any
+    middle: Any
+    votes: Numbers
+    labels: Numbers
+
+
+def _chance(terms: Terms) -> _Chance:
+    C, L = terms.C, terms.L
+    others = rest(C)
+    labels = others * (1 + C)
+    if not len(L):
+        room = _total(C * others)
+        return _Chance(room, room, others, labels)
+    unlabeled = rest(L)
+    room = _total(L * labels + C * C * unlabeled)
+    return _Chance(room, room + _total(L * labels), others + 2 * C * unlabeled, labels)
+
+
+def room_for(terms: Terms) -> Any:
+    """Return 1 - E, which is how much of the differential kappa could have; 0 where that is too small for a float."""
+    return _chance(terms).room
+
+
+def rest(shares: Numbers) -> Numbers:
+    """Return 1 - shares, (m,), of a whole; for the largest as the sum of the others, which loses no digits."""
+    found: Numbers = 1 - shares
+    if len(shares):
+        largest = int(shares.argmax())
+        others = shares.copy()
+        others[largest] *= 0
+        found[largest] = _total(others)
+    return found
+
+
+def _total(values: Numbers) -> Any:
+    """Add up; floats to the same bits in any order."""
+    return values.sum() if values.dtype == object else math.fsum(values.tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +121,17 @@ def extremes(terms: Terms, share: Numbers | None = None) -> tuple[Unseen, Unseen
     C, L = terms.C, terms.L
     if share is None:
         share = np.full(len(C), (1 + terms.D * 0) / terms.n, C.dtype)
+    chance, lost = _chance(terms), 1 - terms.kappa
+    if not chance.room:
+        return NOBODY, NOBODY
     occurs = np.flatnonzero(C + L > 0).tolist()
-    pull = C * (2 * L - 1)
-    by_pull = sorted(occurs, key=pull.__getitem__)
+    by_pull = sorted(occurs, key=chance.votes.__getitem__, reverse=True)
     found = []
     for j in occurs:
         others = [next((v for v in order if v != j), None) for order in (by_pull, by_pull[::-1])]
         for v in {j, *others} - {None}:
-            rest = pull[v] + C[j] ** 2 - terms.E - terms.C_E
-            phi = ((1 if v == j else -1) - terms.D - 2 * (1 - terms.kappa) * rest) / (1 - terms.E)
+            eps = 2 * (chance.middle - chance.votes[v] - chance.labels[j])
+            phi = lost * (1 - eps / chance.room) - (0 if v == j else 2) / chance.room
             found.append(Unseen(phi, share[j]))
     return most_moving(found)
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.errors import DataError
 
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
+_WIDEST = 27 / 13  # two kappas are no further apart
 _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 """How much of a worst (or best) item each limit is computed with: what the sample may not have shown yet."""
 
@@ -137,27 +139,76 @@ def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     """Return kappa plus and minus t times the standard error, within the range of kappa."""
     from scipy.special import stdtrit
 
+    if basis.kappa == 1:
+        return max(basis.bottom, flawless(basis.unseen, basis.E, alpha)), 1.0
     half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se
     return max(basis.bottom, basis.kappa - half), min(1.0, basis.kappa + half)
 
 
-def difference_limits(
-    difference: Any, se: Any, n: Any, df: Any, worst: Any, best: Any, level: float
-) -> tuple[Any, Any]:
-    """Return the limits of a difference between two kappas on the same items; numbers or arrays.
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A difference between two kappas on the same items; numbers, or arrays of them.
 
-    The standard error cannot see a kind of item that has not turned up yet: with few items, one that only one of the
-    two gets wrong. So the lower limit is computed as if half an item with the influence ``worst`` had been added,
-    the upper limit as if half an item with the influence ``best`` had; each is then t standard errors away.
+    Attributes
+    ----------
+    value : the difference
+    se : its standard error
+    skew : skewness of what each item does to it, ``sum z^3 / (sum z^2)^1.5``
+    n, df : items that weigh the same and would tell as much, and degrees of freedom
+    worst, best : influence of an item that only one of the two gets wrong
     """
-    from scipy.special import stdtrit
 
-    t, total = stdtrit(df, (1 + level) / 2), n + _ADDED_TO_DIFFERENCE
+    value: Any
+    se: Any
+    skew: Any
+    n: Any
+    df: Any
+    worst: Any
+    best: Any
 
-    def limit(added: Any, sign: int) -> Any:
-        squares = n * (n - 1) * se**2 + _ADDED_TO_DIFFERENCE * added**2 * n / total
-        spread = np.sqrt(squares / (total * (total - 1)))
-        return difference + _ADDED_TO_DIFFERENCE * added / total + sign * t * spread
+    def limits(self, level: float) -> tuple[Any, Any]:
+        """Return the limits of the difference.
 
-    widest = 1 - LEAST
-    return np.maximum(limit(worst, -1), -widest), np.minimum(limit(best, 1), widest)
+        The standard error cannot see a kind of item that has not turned up yet: with few items, one that only one of
+        the two gets wrong. So each limit is computed as if half such an item had been added, t standard errors away,
+        and further by the skewness (Cornish-Fisher) where that widens. Where no item moves the difference, so many
+        items of the kind may have stayed hidden as from a flawless sample.
+        """
+        from scipy.special import stdtrit
+
+        t, hidden = stdtrit(self.df, (1 + level) / 2), 1 - ((1 - level) / 2) ** (1 / self.n)
+
+        def limit(added: Any, sign: int) -> Any:
+            shift, spread, skewed = self._moments(added, sign)
+            seen = self.value + shift + sign * (t * spread + (t**2 - 1) / 3 * skewed)
+            return np.where(self.se > 0, seen, self.value + added * hidden)
+
+        return np.maximum(limit(self.worst, -1), -_WIDEST), np.minimum(limit(self.best, 1), _WIDEST)
+
+    def p_value(self) -> Any:
+        """Return one less the level at which a limit is 0: two-sided, and never at odds with the limits."""
+        from scipy.special import stdtr
+
+        down, up = self._moments(self.worst, -1), self._moments(self.best, 1)
+        shift, spread, skewed = (np.where(self.value > 0, a, b) for a, b in zip(down, up, strict=True))
+        room = np.abs(self.value) - np.abs(shift) + skewed / 3
+        root = spread + np.sqrt(np.maximum(spread**2 + 4 / 3 * skewed * room, 0))
+        t = np.where(room > 0, 2 * room / np.where(root > 0, root, 1), 0)
+        return np.where(self.se > 0, 2 * stdtr(self.df, -t), 1.0)
+
+    def _moments(self, added: Any, sign: int) -> tuple[Any, Any, Any]:
+        """Return how far half such an item moves the difference, the standard error with it, and its skewness."""
+        n, total = self.n, self.n + _ADDED_TO_DIFFERENCE
+        squares = n * (n - 1) * self.se**2
+        shift = _ADDED_TO_DIFFERENCE * added / total
+        with_it = squares + _ADDED_TO_DIFFERENCE * added**2 * n / total
+        cubes = self.skew * squares**1.5 - 3 * shift * squares - n * shift**3
+        cubes = cubes + _ADDED_TO_DIFFERENCE * (added - shift) ** 3
+        skewed = np.maximum(0, sign * cubes / np.where(with_it > 0, with_it * total, 1))
+        return shift, np.sqrt(with_it / (total * (total - 1))), skewed
+
+
+def skewness(move: npt.NDArray[np.float64], items: npt.NDArray[Any]) -> float:
+    """Return ``sum z^3 / (sum z^2)^1.5`` over items; 0 where none moves."""
+    squares = math.fsum((move**2 * items).tolist())
+    return math.fsum((move**3 * items).tolist()) / squares**1.5 if squares > 0 else 0.0

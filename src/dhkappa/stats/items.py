@@ -111,7 +111,7 @@ def review(ballots: Ballots, labeler: str, *, most: int | None = None) -> Table:
     >>> votes = [["cat", "cat", "cat"], ["dog", "dog", "cat"], ["dog", "dog", "dog"]]
     >>> table = review(read_ballots(votes, {"rule": ["cat", "cat", "cat"]}), "rule", most=2)
     >>> [(row["item"], row["suggested"], row["panel"], row["votes"]) for row in table]
-    [(2, 'cat', 'dog', 'dog 3'), (1, 'cat', 'dog', 'dog 2, cat 1')]
+    [(2, 'cat', 'dog', 'dog: 3'), (1, 'cat', 'dog', 'dog: 2, cat: 1')]
     """
     if labeler not in ballots.suggested:
         raise DataError(f"labeler must be one of {shown(ballots.suggested)}: got {shown([labeler])}.")
@@ -209,17 +209,17 @@ def _verdicts(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, li
 
 
 def _texts(patterns: Patterns, categories: tuple[Label, ...]) -> list[str]:
-    """Write the votes on an item of each pattern, most first: ``dog 3, cat 1``."""
+    """Write the votes on an item of each pattern, most first: ``dog: 3, cat: 1``."""
     names = [_named(label) for label in categories]
     code, votes = patterns.code.tolist(), patterns.votes.tolist()
     found = []
     for first, end in pairwise(patterns.start.tolist()):
         order = sorted(range(first, end), key=votes.__getitem__, reverse=True)  # stable: ties keep their order
-        found.append(", ".join([f"{names[code[entry]]} {votes[entry]}" for entry in order]))
+        found.append(", ".join([f"{names[code[entry]]}: {votes[entry]}" for entry in order]))
     return found
 
 
 def _named(label: Label) -> str:
     """Quote a label that would not stand out among others."""
     text = str(label)
-    return text if text and text == text.strip() and "," not in text else repr(text)
+    return text if text and text == text.strip() and "," not in text and ":" not in text else repr(text)

@@ -15,7 +15,7 @@ from dhkappa.data.ballots import Ballots
 from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import Seat, refuse_unsigned, seats
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
-from dhkappa.stats.intervals import check_level, difference_limits
+from dhkappa.stats.intervals import Gap, check_level, skewness
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Sample, item_sample
@@ -32,7 +32,7 @@ _NOBODY = "nobody can be compared."
 
 
 @dataclass(frozen=True, slots=True)
-class _Gap:
+class _Row:
     """A difference between kappas with its interval; NaN where there is none, and ``reason`` says why."""
 
     difference: float = math.nan
@@ -126,7 +126,7 @@ def people(ballots: Ballots, labeler: str, level: float = 0.95) -> People:
     labeler
         Whose suggested labels to take.
     level
-        Of the intervals: ``difference_limits``.
+        Of the intervals: ``Gap.limits``.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def people(ballots: Ballots, labeler: str, level: float = 0.95) -> People:
     >>> from dhkappa.data.ballots import read_ballots
     >>> drawn = simulate(300, annotators=4, accuracy=0.8, labelers={"llm": 0.9}, rng=1)
     >>> people(read_ballots(drawn.votes, drawn.suggested), "llm")
-    llm against people: +0.0893 [+0.0219, +0.1540] at 0.95 (300 items; matches or beats 4 of 4 annotators)
+    llm against people: +0.0893 [+0.0174, +0.1540] at 0.95 (300 items; matches or beats 4 of 4 annotators)
     """
     check_level(level)
     refuse_unsigned(ballots)
@@ -235,10 +235,10 @@ def _weights(sample: Sample) -> npt.NDArray[np.float64]:
     return np.array([mass * len(masses) / whole for mass in masses])
 
 
-def _summary(pairs: list[_Pair], weight: npt.NDArray[np.float64], level: float) -> tuple[_Gap, int]:
+def _summary(pairs: list[_Pair], weight: npt.NDArray[np.float64], level: float) -> tuple[_Row, int]:
     """Return the mean difference from the people compared, and how many items they have together."""
     if not pairs:
-        return _Gap(reason=_NOBODY), 0
+        return _Row(reason=_NOBODY), 0
     whole = math.fsum(pair.whole for pair in pairs)
     difference = math.fsum(pair.whole * pair.difference for pair in pairs) / whole
     reach = math.fsum(pair.whole * pair.reach for pair in pairs) / whole
@@ -250,10 +250,10 @@ def _summary(pairs: list[_Pair], weight: npt.NDArray[np.float64], level: float) 
     return _gap(difference, move[used], weight[used], whole, (-reach, one * reach), level), int(used.sum())
 
 
-def _own_gap(pair: _Pair, weight: npt.NDArray[np.float64], level: float) -> _Gap:
+def _own_gap(pair: _Pair, weight: npt.NDArray[np.float64], level: float) -> _Row:
     """Return one person's difference from the labeler."""
     if pair.reason:
-        return _Gap(reason=pair.reason)
+        return _Row(reason=pair.reason)
     return _gap(pair.difference, pair.move, weight[pair.rows], pair.whole, (-pair.reach, pair.reach), level)
 
 
@@ -264,16 +264,15 @@ def _gap(
     whole: float,
     ends: tuple[float, float],
     level: float,
-) -> _Gap:
+) -> _Row:
     """Return a difference with its interval, from how far each of n items moves it."""
     n = len(move)
-    squares = sum_of_squares(n / whole * weight * move, np.ones(n, np.int64))
-    if squares == 0:
-        return _Gap(difference, reason=_NO_SPREAD)
+    pull, ones = n / whole * weight * move, np.ones(n, np.int64)
+    squares = sum_of_squares(pull, ones)
     se = standard_error(squares, n)
     alike = float(weight.sum() ** 2 / (weight**2).sum())  # as many items of equal weight are as good (Kish)
-    low, high = difference_limits(difference, se, alike, n - 1, *ends, level)
-    return _Gap(difference, se, float(low), float(high))
+    low, high = Gap(difference, se, skewness(pull, ones) if squares else 0.0, alike, n - 1, *ends).limits(level)
+    return _Row(difference, se, float(low), float(high), None if squares else _NO_SPREAD)
 
 
 def _notes(names: Iterable[Any], pairs: list[_Pair]) -> Iterator[Note]:

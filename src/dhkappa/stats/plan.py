@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.errors import DataError, counted, shown
+from dhkappa.stats.design import variance as drawn_variance
 from dhkappa.stats.influence import extremes, influence
 from dhkappa.stats.intervals import beta_interval, check_level, plain_basis
 from dhkappa.stats.notes import Note
@@ -94,7 +95,7 @@ class Plan:
         }
 
 
-def plan(
+def plan_of(
     half_width: float,
     *,
     pilot: Kappa | None = None,
@@ -149,7 +150,7 @@ def plan(
 
     Examples
     --------
-    >>> planned = plan(0.05, categories=5, accuracy=0.9, labeler=0.85, votes=3)
+    >>> planned = plan_of(0.05, categories=5, accuracy=0.9, labeler=0.85, votes=3)
     >>> planned.items, planned.items_assured, planned.cheapest
     (562, 621, 2)
     >>> planned
@@ -364,7 +365,7 @@ def _from_pilot(pilot: Kappa, votes: int | None, goal: Goal) -> Plan:
         )
     least, greatest = (end.phi for end in extremes(seen))
     outlook = Outlook(pilot.value, float(pilot.parts.E), float(least), float(greatest), n)
-    own = n * pilot.se**2
+    own = n * float(drawn_variance(seen, influence(seen)).endless)  # of items drawn from a pool without end
     scale = own / float(seen.mean(influence(seen) ** 2)) if own > _NOTHING else 0.0
     products = observed(seen, known)
     rows = [

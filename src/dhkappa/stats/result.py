@@ -174,7 +174,7 @@ class Kappa:
         values = bootstrap(known, n, rng).values
         if method == "bootstrap":
             return percentile_interval(values, 1 - level)
-        return bca_interval(values, self.value, influence(known), known.items, 1 - level)
+        return bca_interval(values, self.value, influence(known) * known.weight / known.items, known.items, 1 - level)
 
     @property
     def above_floor(self) -> float:
@@ -332,6 +332,7 @@ class Kappa:
                 "no_votes": self.dropped.no_votes,
                 "one_vote": self.dropped.one_vote,
                 "no_label": self.dropped.no_label,
+                "no_weight": self.dropped.no_weight,
             },
             "parts": None
             if parts is None

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.ballots import Ballots
-from dhkappa.data.labels import Integers, Label
+from dhkappa.data.labels import Integers, Label, NotALabelError, plain
 from dhkappa.data.patterns import Patterns
 from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError, counted, shown
@@ -98,14 +98,19 @@ class Sample:
         """How many items that weigh the same would tell as much: the squared sum of weights over the sum of squares."""
         if not self.weighted:
             return float(self.n)
-        mass = self.mass.astype(np.float64)
-        mass /= mass.max()
+        largest = int(self.mass.max())
+        mass = np.array([value / largest for value in self.mass.tolist()])  # of integers, whatever their size
         return float(mass.sum() ** 2 / (mass**2 / self.patterns.items).sum())
 
     @property
     def designed(self) -> bool:
         """Whether anything is known of how items were drawn but that it was at random."""
         return self.weighted or len(self.strata) > 1 or self.strata[0].size is not None
+
+    @property
+    def other_votes(self) -> bool:
+        """Whether errors cover other annotators: the panel was drawn, and the pool of items has an end."""
+        return self.panel == "drawn" and any(part.size for part in self.strata)
 
     def merged(self) -> Sample:
         """Return each pattern once where items are all alike, in an order that only the patterns decide."""
@@ -151,6 +156,13 @@ def drawn(
     if panel not in PANELS:
         raise DataError(f"panel must be one of {shown(PANELS)}: got {panel!r}.")
     strata = _strata(patterns.items, stratum, names, pool, weight is not None)
+    if panel == "drawn" and pool is not None:
+        few = int(patterns.items[patterns.vote_totals() < 3].sum())
+        if few:
+            raise DataError(
+                f"panel='drawn' needs three votes on every item: {counted(few, 'item')} with two, "
+                "which you can leave out, or else panel."
+            )
     place = np.zeros(len(patterns), np.int8) if stratum is None else stratum
     mass = _mass(patterns.items, place, weight, strata if isinstance(pool, Mapping) else None)
     return Sample(categories, patterns, dropped, mass, place, strata, panel)
@@ -187,9 +199,14 @@ def _strata(
         n = int(items.sum())
         return (Stratum(None, n, None if pool is None else _size(pool, n, "")),)
     if pool is not None and not isinstance(pool, Mapping):
-        raise DataError(f"pool must give the size of each stratum, such as {{{shown(names, 1)}: 1000}}: got {pool!r}.")
+        raise DataError(
+            f"pool must map each stratum to its size, such as {{{shown(names[:1])}: 1000}}: "
+            f"got {shown([pool]) if isinstance(pool, (int, float, str)) else f'a {type(pool).__name__}'}."
+        )
     if pool is not None and weighted:
         raise DataError("weights= and pool= both say how much the items of a stratum count: pass one of them.")
+    if pool is not None:
+        pool = {_name(name): size for name, size in pool.items()}
     numbers = np.bincount(stratum, items, len(names)).astype(np.int64).tolist()
     found = []
     for name, n in zip(names, numbers, strict=True):
@@ -212,6 +229,14 @@ def _strata(
             "the sample cannot speak for them; join them with others, or leave them out."
         )
     return tuple(found)
+
+
+def _name(stratum: Any) -> Any:
+    """Return what a stratum is called, for an enum member as for its name."""
+    try:
+        return plain(stratum)
+    except NotALabelError:
+        return stratum
 
 
 def _of_stratum(pool: Mapping[Any, int], name: Label) -> Any:

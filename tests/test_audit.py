@@ -1,0 +1,170 @@
+"""The audit: the same answers as the single calls, kept together; what it refuses; how it shows itself."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import dhkappa
+from dhkappa import Audit, DataError
+from dhkappa.data.ballots import read_ballots
+from dhkappa.stats.annotators import annotators
+from dhkappa.stats.items import review
+from dhkappa.stats.people import people
+
+DRAWN = dhkappa.simulate(120, labelers={"rule": 0.6, "llm": 0.9}, annotators=4, missing=0.2, rng=3)
+
+
+@pytest.fixture(scope="module")
+def audit() -> Audit:
+    return dhkappa.audit(DRAWN.votes, DRAWN.suggested)
+
+
+def same(left: object, right: object) -> bool:
+    """Compare nested plain values, where NaN is NaN."""
+    return repr(left) == repr(right)
+
+
+def test_every_answer_is_that_of_the_single_call(audit: Audit) -> None:
+    ballots = read_ballots(DRAWN.votes, DRAWN.suggested)
+    assert audit.labelers == ("rule", "llm")
+    for name, labels in DRAWN.suggested.items():
+        kappa = dhkappa.dh_kappa(DRAWN.votes, labels)
+        assert audit.kappas[name].exact == kappa.exact
+        assert audit.kappas[name].to_dict() == kappa.to_dict()
+        assert audit.tests[name] == kappa.test()
+        assert same(audit.categories(name).to_dicts(), kappa.by_category().to_dicts())
+        assert same(audit.confusion(name).to_dicts(), kappa.confusion().to_dicts())
+        assert same(audit.items(name).to_dicts(), review(ballots, name).to_dicts())
+        assert same(audit.annotators(name).to_dicts(), annotators(ballots, name).to_dicts())
+        assert audit.people(name).to_dict() == people(ballots, name).to_dict()
+    assert audit.comparison is not None
+    assert same(audit.comparison.to_dict(), dhkappa.compare(DRAWN.votes, DRAWN.suggested).to_dict())
+    assert audit.fleiss.exact == dhkappa.fleiss_kappa(DRAWN.votes).exact
+
+
+def test_most_limits_the_queue(audit: Audit) -> None:
+    assert audit.items("llm", most=5).to_dicts() == audit.items("llm").to_dicts()[:5]
+
+
+def test_one_labeler_needs_no_name() -> None:
+    found = dhkappa.audit(DRAWN.votes, DRAWN.suggested["llm"])
+    assert found.comparison is None
+    assert found.labelers == ("labeler",)
+    assert found.people().difference == found.people("labeler").difference
+    assert found.categories().names[0] == "category"
+
+
+def test_a_tally_answers_all_but_items_and_annotators(audit: Audit) -> None:
+    found = dhkappa.audit(dhkappa.tally(DRAWN.votes, DRAWN.suggested))
+    for name in audit.labelers:
+        assert found.kappas[name].exact == audit.kappas[name].exact
+        assert same(found.categories(name).to_dicts(), audit.categories(name).to_dicts())
+    assert found.comparison is not None
+    assert audit.comparison is not None
+    assert same(found.comparison.to_dict(), audit.comparison.to_dict())
+    with pytest.raises(DataError, match="a Tally does not keep"):
+        found.items("llm")
+    for ask in (found.annotators, found.people):
+        with pytest.raises(DataError, match=r"who cast which vote.*column for each annotator"):
+            ask("llm")
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_counts_have_items_but_no_annotators() -> None:
+    counts = [[3, 0], [2, 1], [0, 3], [1, 2]] * 10
+    found = dhkappa.audit(counts=counts, suggested={"a": [0, 0, 1, 1] * 10, "b": [0, 1, 1, 1] * 10})
+    assert len(found.items("a")) == 40
+    with pytest.raises(DataError, match="who cast which vote"):
+        found.people("a")
+
+
+def test_designs_reach_every_part() -> None:
+    strata = np.where(DRAWN.suggested["rule"] == "a", "a", "other")
+    pool = {"a": 5000, "other": 700}
+    found = dhkappa.audit(DRAWN.votes, DRAWN.suggested, strata=strata, pool=pool)
+    kappa = dhkappa.dh_kappa(DRAWN.votes, DRAWN.suggested["llm"], strata=strata, pool=pool)
+    assert found.kappas["llm"].to_dict() == kappa.to_dict()
+    assert found.comparison is not None
+    compared = dhkappa.compare(DRAWN.votes, DRAWN.suggested, strata=strata, pool=pool)
+    assert same(found.comparison.to_dict(), compared.to_dict())
+    fleiss = dhkappa.fleiss_kappa(DRAWN.votes, strata=strata, pool=pool)
+    assert found.fleiss.exact == fleiss.exact
+
+
+def test_ordinal_stands_beside() -> None:
+    found = dhkappa.audit(DRAWN.votes, DRAWN.suggested, categories=["a", "b", "c"], ordinal="linear")
+    expected = dhkappa.dh_kappa(DRAWN.votes, DRAWN.suggested["llm"], categories=["a", "b", "c"], ordinal="linear")
+    assert found.ordinal["llm"].exact == expected.exact
+    with pytest.raises(DataError, match="ordinal needs the categories in their order"):
+        dhkappa.audit(DRAWN.votes, DRAWN.suggested, ordinal="linear")
+
+
+def test_undefined_kappas_leave_the_rest_standing() -> None:
+    votes = [["a", "a", "a"]] * 12
+    found = dhkappa.audit(votes, {"one": ["a"] * 12, "two": ["a"] * 11 + ["b"]})
+    assert math.isnan(found.kappas["one"].value)
+    assert found.tests["one"] is None
+    with pytest.raises(DataError, match="needs a kappa that is defined"):
+        found.categories("one")
+    assert len(found.items("one")) == 12
+    assert "same category" in repr(found.comparison.differences.to_dicts()[0]) if found.comparison else False
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_no_eligible_item() -> None:
+    found = dhkappa.audit([["a"], ["b"]], {"x": ["a", "b"], "y": ["b", "b"]})
+    assert found.kappas["x"].n_items == 0
+    assert len(found.items("x")) == 0
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_notes_name_the_labelers_they_are_about(audit: Audit) -> None:
+    texts = [note.text for note in audit.notes]
+    assert len(texts) == len(set(texts))
+    dropped = [note for note in audit.notes if note.code == "items-dropped"]
+    assert len(dropped) == 1
+    votes = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]] * 10
+    found = dhkappa.audit(votes, {"good": ["a", "b", "a", "b"] * 10, "same": ["a"] * 40})
+    one = next(note for note in found.notes if note.code == "one-label")
+    assert one.text.startswith("same: ")
+
+
+def test_it_shows_itself(audit: Audit) -> None:
+    text = repr(audit)
+    assert all(len(line) <= 110 for line in text.splitlines() if not line.startswith("- "))
+    for word in ("rule", "llm", "Annotators among themselves", "Differences between labelers", "against people"):
+        assert word in text
+    hostile = {"<script>alert(1)</script>": DRAWN.suggested["llm"], "b": DRAWN.suggested["rule"]}
+    assert "<script>" not in dhkappa.audit(DRAWN.votes, hostile)._repr_html_()
+
+
+def test_plain_values(audit: Audit) -> None:
+    found = json.loads(json.dumps(audit.to_dict(most=3), allow_nan=False))
+    assert set(found) == {"level", "labelers", "comparison", "fleiss", "notes"}
+    assert len(found["labelers"]["llm"]["items"]) == 3
+    assert found["labelers"]["llm"]["kappa"]["value"] == audit.kappas["llm"].value
+    assert found["labelers"]["llm"]["people"]["difference"] == audit.people("llm").difference
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"data": DRAWN.votes}, "suggested is absent"),
+        ({}, "pass either votes or counts="),
+        ({"data": DRAWN.votes, "suggested": {}}, "suggested is an empty mapping"),
+        ({"data": DRAWN.votes, "suggested": DRAWN.suggested, "level": 95}, "level must be between 0 and 1"),
+        ({"data": dhkappa.tally(DRAWN.votes, DRAWN.suggested), "suggested": ["gpt"]}, "'gpt', not in the tally"),
+    ],
+)
+def test_bad_input(given: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        dhkappa.audit(**given)  # type: ignore[arg-type]
+
+
+def test_an_unknown_labeler_is_named(audit: Audit) -> None:
+    with pytest.raises(DataError, match=r"'gpt' is not in the audit\. Labelers: 'rule', 'llm'"):
+        audit.categories("gpt")
+    with pytest.raises(DataError, match="say which labeler"):
+        audit.items()

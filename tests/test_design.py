@@ -1,0 +1,671 @@
+"""Weights, strata, pools and a drawn panel against item-level sums in exact fractions, and against simulation."""
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dhkappa import Kappa, dh_kappa, fleiss_kappa
+from dhkappa.stats.categories import category_influence, category_parts, category_variances
+from dhkappa.stats.chance import above_floor
+from dhkappa.stats.design import unseen_shares, variance
+from dhkappa.stats.influence import extremes, influence
+from dhkappa.stats.terms import Terms, terms
+from strategies import Data, from_counts, ragged
+
+F = Fraction
+EXAMPLE = from_counts("300/1 210/1 030/2 111/2 003/3 030/3")
+FLOAT = 1e-12  # a float SE comes from sums of a few dozen terms, each right to 10^-15 of the largest
+
+
+@dataclass(frozen=True)
+class Item:
+    votes: tuple[Hashable, ...]
+    label: Hashable
+    weight: Fraction
+    stratum: Hashable
+
+
+def c(votes: Sequence[Hashable], j: Hashable) -> Fraction:
+    return F(sum(vote == j for vote in votes), len(votes))
+
+
+def g(votes: Sequence[Hashable], j: Hashable) -> Fraction:
+    pairs = list(combinations(votes, 2))
+    return F(sum(a == b == j for a, b in pairs), len(pairs))
+
+
+def t(votes: Sequence[Hashable]) -> Fraction:
+    return sum((g(votes, j) for j in set(votes)), F(0))
+
+
+def d(votes: Sequence[Hashable], label: Hashable) -> Fraction:
+    return 2 * g(votes, label) - t(votes)
+
+
+class Oracle:
+    """Everything by plain loops over items; ``sizes`` are those of pools, by stratum."""
+
+    def __init__(self, items: Sequence[Item], categories: Sequence[Hashable], sizes: dict[Hashable, int] | None = None):
+        self.items, self.categories, self.sizes = items, categories, sizes or {}
+        self.W = sum((item.weight for item in items), F(0))
+        self.C = self.means(lambda item, j: c(item.votes, j))
+        self.L = self.means(lambda item, j: F(item.label == j))
+        self.G = self.means(lambda item, j: g(item.votes, j))
+        self.D = self.mean(lambda item: d(item.votes, item.label))
+        self.C_E = sum((self.C[j] ** 2 * self.L[j] for j in categories), F(0))
+        self.same = sum((self.C[j] ** 2 for j in categories), F(0))
+        self.E = 2 * self.C_E - self.same
+        self.D0 = sum((self.G[j] * (2 * self.L[j] - 1) for j in categories), F(0))
+
+    def mean(self, of: Callable[[Item], Fraction]) -> Fraction:
+        return sum((item.weight * of(item) for item in self.items), F(0)) / self.W
+
+    def means(self, of: Callable[[Item, Hashable], Fraction]) -> dict[Hashable, Fraction]:
+        return {j: sum((i.weight * of(i, j) for i in self.items), F(0)) / self.W for j in self.categories}
+
+    @property
+    def kappa(self) -> Fraction:
+        return (self.D - self.E) / (1 - self.E)
+
+    @property
+    def floor(self) -> Fraction:
+        return (self.D0 - self.E) / (1 - self.E)
+
+    @property
+    def above_floor(self) -> Fraction:
+        return (self.D - self.D0) / (1 - self.D0)
+
+    @property
+    def fleiss(self) -> Fraction | None:
+        return None if self.same == 1 else (sum(self.G.values()) - self.same) / (1 - self.same)
+
+    @property
+    def ceiling(self) -> Fraction | None:
+        best = [
+            Item(item.votes, max(self.categories, key=item.votes.count), item.weight, None)  # first of several
+            for item in self.items
+        ]
+        other = Oracle(best, self.categories)
+        return None if other.E == 1 else other.kappa
+
+    # Influence of an item with these votes; a function of votes, so that one can be left out.
+
+    def phi(self, item: Item, votes: Sequence[Hashable]) -> Fraction:
+        pull = sum((self.C[j] * (2 * self.L[j] - 1) * c(votes, j) for j in self.categories), F(0))
+        eps = 2 * (pull + self.C[item.label] ** 2 - self.E - self.C_E)
+        return (d(votes, item.label) - self.D - (1 - self.kappa) * eps) / (1 - self.E)
+
+    def phi_fleiss(self, item: Item, votes: Sequence[Hashable]) -> Fraction:
+        assert self.fleiss is not None
+        eps = 2 * (sum((self.C[j] * c(votes, j) for j in self.categories), F(0)) - self.same)
+        return (t(votes) - sum(self.G.values()) - (1 - self.fleiss) * eps) / (1 - self.same)
+
+    def phi_floor(self, item: Item, votes: Sequence[Hashable]) -> Fraction:
+        eps = F(0)
+        for j in self.categories:
+            eps += (g(votes, j) - self.G[j]) * (2 * self.L[j] - 1)
+            eps += 2 * self.G[j] * ((item.label == j) - self.L[j])
+        return (d(votes, item.label) - self.D - (1 - self.above_floor) * eps) / (1 - self.D0)
+
+    def D_j(self, j: Hashable) -> Fraction:
+        return self.mean(lambda item: (item.label == j) * d(item.votes, item.label)) / self.L[j]
+
+    def E_j(self, j: Hashable) -> Fraction:
+        return 2 * self.C[j] ** 2 - self.same
+
+    def kappa_j(self, j: Hashable) -> Fraction:
+        return (self.D_j(j) - self.E_j(j)) / (1 - self.E_j(j))
+
+    def phi_category(self, j: Hashable) -> Callable[[Item, Sequence[Hashable]], Fraction]:
+        def phi(item: Item, votes: Sequence[Hashable]) -> Fraction:
+            spread = sum((self.C[k] * (c(votes, k) - self.C[k]) for k in self.categories), F(0))
+            eps = 4 * self.C[j] * (c(votes, j) - self.C[j]) - 2 * spread
+            gap = F(item.label == j) / self.L[j] * (d(votes, item.label) - self.D_j(j))
+            return (gap - (1 - self.kappa_j(j)) * eps) / (1 - self.E_j(j))
+
+        return phi
+
+    def variance(self, phi: Callable[[Item, Sequence[Hashable]], Fraction], drawn: bool = False) -> Fraction:
+        """(W_h/W)^2 (1 - f_h) s_h^2/n_h, as it is for unequal weights, plus what other votes would change."""
+        total = F(0)
+        for h in {item.stratum for item in self.items}:
+            inside = [item for item in self.items if item.stratum == h]
+            n, f = len(inside), F(len(inside), self.sizes[h]) if h in self.sizes else F(0)
+            z = [item.weight * phi(item, item.votes) / self.W for item in inside]
+            middle = sum(z, F(0)) / n
+            if n > 1:
+                total += (1 - f) * F(n, n - 1) * sum(((value - middle) ** 2 for value in z), F(0))
+            if drawn and f:
+                for item in inside:
+                    N = len(item.votes)
+                    psi = [phi(item, [*item.votes[:a], *item.votes[a + 1 :]]) for a in range(N)]
+                    v = F(N - 1, N) * sum(((value - sum(psi, F(0)) / N) ** 2 for value in psi), F(0))
+                    total += f * (item.weight / self.W) ** 2 * v
+        return total
+
+
+def exact_terms(kappa: Kappa) -> Terms:
+    assert kappa.parts is not None
+    return terms(kappa.sample, kappa.parts, exact=True)
+
+
+def exact_variance(kappa: Kappa) -> Fraction:
+    known = exact_terms(kappa)
+    return F(variance(known, influence(known)).value)
+
+
+def shown(kappa: Kappa) -> list[Any]:
+    """Every number that a person can see, for comparing bits."""
+    numbers = [kappa.value, kappa.se, *kappa.interval(), *kappa.interval(0.9, "logit"), *kappa.interval(0.9, "wald")]
+    numbers += [kappa.floor, kappa.ceiling, kappa.fleiss, kappa.above_floor, kappa.n_effective]
+    tested = kappa.test()
+    tables = [tuple(row.values()) for row in [*kappa.by_category(), *kappa.confusion()]]
+    return [*map(repr, numbers), repr(tested.z), repr(tested.p_value), repr(tables)]
+
+
+def eligible(data: Data, weights: Sequence[Any], strata: Sequence[Hashable]) -> list[Item]:
+    items = []
+    for votes, label, weight, stratum in zip(data.votes, data.suggested, weights, strata, strict=True):
+        cast = tuple(vote for vote in votes if vote is not None)
+        if len(cast) > 1 and label is not None and weight:
+            items.append(Item(cast, label, F(weight), stratum))
+    return items
+
+
+@st.composite
+def designed(draw: st.DrawFn) -> tuple[Data, list[int], list[str]]:
+    """Ragged data with small whole weights, some 0, and strata of two eligible items or more."""
+    data = draw(ragged(max_items=16, max_votes=5, max_categories=4))
+    random = Random(draw(st.integers(0, 2**32)))
+    weights = [random.choice([0, 1, 1, 2, 3, 7]) for _ in data.votes]
+    strata = [random.choice("xyz") for _ in data.votes]
+    items = eligible(data, weights, strata)
+    assume(len(items) > 1)
+    for name in "xyz":
+        if sum(item.stratum == name for item in items) < 2:
+            strata = ["w" if other == name else other for other in strata]
+    if sum(item.stratum == "w" for item in eligible(data, weights, strata)) < 2:
+        strata = ["w"] * len(strata)
+    assume(Oracle(eligible(data, weights, strata), data.categories).E != 1)
+    return data, weights, strata
+
+
+def call(data: Data, **given: Any) -> Kappa:
+    return dh_kappa(data.votes, data.suggested, categories=data.categories, **given)
+
+
+def close(found: float, exact: Fraction) -> bool:
+    return math.isclose(found, math.sqrt(exact), rel_tol=FLOAT, abs_tol=1e-11)  # 0 but for rounding, see is_rounding
+
+
+def check_error(kappa: Kappa, expected: Fraction) -> None:
+    """Check the variance, and that there is no standard error only where items do not differ at all."""
+    assert exact_variance(kappa) == expected
+    if not math.isnan(kappa.se):
+        assert close(kappa.se, expected)
+    else:
+        known = exact_terms(kappa)
+        assert variance(known, influence(known)).endless == 0
+
+
+# The estimates
+
+
+@given(designed())
+@settings(max_examples=40)
+def test_weighted_estimates_equal_item_sums(drawn: tuple[Data, list[int], list[str]]) -> None:
+    data, weights, strata = drawn
+    oracle, kappa = Oracle(eligible(data, weights, strata), data.categories), call(data, weights=weights)
+    parts = kappa.parts
+    assert parts is not None
+    assert (parts.C, parts.L) == (oracle.C, oracle.L)
+    assert (parts.D, parts.E, kappa.exact) == (oracle.D, oracle.E, oracle.kappa)
+    assert kappa.floor == float(oracle.floor)
+    assert [kappa.ceiling, kappa.fleiss] == pytest.approx(
+        [math.nan if mark is None else float(mark) for mark in (oracle.ceiling, oracle.fleiss)],
+        rel=0,
+        abs=0,
+        nan_ok=True,
+    )
+    known = exact_terms(kappa)
+    assert above_floor(known)[0] == oracle.above_floor
+    assert kappa.above_floor == pytest.approx(float(oracle.above_floor), rel=FLOAT, abs=1e-13)
+    assert kappa.dropped.no_weight == len(eligible(data, [1] * len(weights), strata)) - len(oracle.items)
+    W2 = sum(item.weight**2 for item in oracle.items)
+    assert kappa.n_effective == pytest.approx(float(oracle.W**2 / W2), rel=FLOAT)
+
+
+@given(designed())
+@settings(max_examples=40)
+def test_weighted_fleiss_equals_item_sums(drawn: tuple[Data, list[int], list[str]]) -> None:
+    data, weights, _ = drawn
+    labeled = Data(data.categories, data.votes, [data.categories[0]] * len(data.votes))
+    items = eligible(labeled, weights, ["w"] * len(weights))
+    oracle, kappa = (
+        Oracle(items, data.categories),
+        fleiss_kappa(data.votes, categories=data.categories, weights=weights),
+    )
+    assert kappa.exact == oracle.fleiss
+    if oracle.fleiss is not None:
+        check_error(kappa, oracle.variance(oracle.phi_fleiss))
+
+
+def test_worked_example_with_weights() -> None:
+    kappa = call(EXAMPLE, weights=[2, 2, 1, 1, 1, 1])
+    assert kappa.parts is not None
+    assert list(kappa.parts.C.values()) == [F(11, 24), F(3, 8), F(1, 6)]
+    assert list(kappa.parts.L.values()) == [F(1, 2), F(1, 4), F(1, 4)]
+    assert (kappa.parts.D, kappa.parts.E, kappa.exact) == (F(11, 24), F(-97, 1152), F(625, 1249))
+    assert exact_variance(kappa) == F(656931454848, 12168015600005)
+    assert kappa.se == pytest.approx(math.sqrt(F(656931454848, 12168015600005)), rel=FLOAT)
+
+
+# The standard error
+
+
+@given(designed(), st.sampled_from(["weights", "strata", "both"]))
+@settings(max_examples=40)
+def test_variance_without_a_pool(drawn: tuple[Data, list[int], list[str]], what: str) -> None:
+    data, weights, strata = drawn
+    given_weights = weights if what != "strata" else [1] * len(weights)
+    given_strata = strata if what != "weights" else ["w"] * len(strata)
+    items = eligible(data, given_weights, given_strata)
+    assume(all(sum(item.stratum == h for item in items) > 1 for h in set(given_strata)))
+    oracle = Oracle(items, data.categories)
+    assume(oracle.E != 1)
+    chosen: dict[str, Any] = {"weights": weights} if what != "strata" else {}
+    chosen |= {"strata": strata} if what != "weights" else {}
+    kappa = call(data, **chosen)
+    assert kappa.exact == oracle.kappa
+    check_error(kappa, oracle.variance(oracle.phi))
+    known = exact_terms(kappa)
+    value, phi = above_floor(known)
+    assert (value, variance(known, phi).value) == (oracle.above_floor, oracle.variance(oracle.phi_floor))
+
+
+@given(designed(), st.integers(0, 30), st.booleans())
+@settings(max_examples=25)
+def test_variance_with_a_pool(drawn: tuple[Data, list[int], list[str]], more: int, stratified: bool) -> None:
+    data, _, strata = drawn
+    strata = strata if stratified else ["w"] * len(strata)
+    items = eligible(data, [1] * len(strata), strata)
+    numbers = {h: sum(item.stratum == h for item in items) for h in sorted(set(strata))}
+    assume(all(number > 1 for number in numbers.values()))
+    sizes: dict[Hashable, int] = {h: number + more * (place + 1) for place, (h, number) in enumerate(numbers.items())}
+    weighed = [
+        Item(item.votes, item.label, F(sizes[item.stratum], numbers[str(item.stratum)]), item.stratum) for item in items
+    ]
+    oracle = Oracle(weighed, data.categories, sizes)
+    assume(oracle.E != 1)
+    kappa = call(data, strata=strata, pool=sizes) if stratified else call(data, pool=sizes["w"])
+    assert kappa.exact == oracle.kappa
+    check_error(kappa, oracle.variance(oracle.phi))
+    full = [item for item in weighed if len(item.votes) > 2]
+    if len(full) == len(weighed):
+        other = call(data, strata=strata, pool=sizes, panel="drawn")
+        check_error(other, oracle.variance(oracle.phi, drawn=True))
+
+
+@given(designed())
+@settings(max_examples=40)
+def test_categories_with_weights_and_strata(drawn: tuple[Data, list[int], list[str]]) -> None:
+    data, weights, strata = drawn
+    oracle = Oracle(eligible(data, weights, strata), data.categories)
+    kappa = call(data, weights=weights, strata=strata)
+    known = exact_terms(kappa)
+    parts = category_parts(known)
+    table = kappa.by_category()
+    for code, (j, row) in enumerate(zip(data.categories, table, strict=True)):
+        assert parts.defined[code] == (oracle.L[j] > 0 and oracle.C[j] != 1)
+        if parts.defined[code]:
+            assert parts.kappa[code] == oracle.kappa_j(j)
+            expected = oracle.variance(oracle.phi_category(j))
+            assert variance(known, category_influence(known, parts, code)).value == expected
+            assert row["kappa"] == pytest.approx(float(oracle.kappa_j(j)), rel=FLOAT, abs=FLOAT)
+            assert math.isnan(row["se"]) or close(row["se"], expected)
+    assert sum(w * k for w, k in zip(parts.weight, parts.kappa, strict=True) if w) == oracle.kappa
+
+
+def full_panel(seed: int) -> tuple[Data, list[str]]:
+    random = Random(seed)
+    labels = [random.choice("abc") for _ in range(14)]
+    votes = [
+        [label if random.random() < 0.6 else random.choice("abc") for _ in range(3 + i % 3)]
+        for i, label in enumerate(labels)
+    ]
+    return Data(("a", "b", "c"), votes, labels), ["x", "y"] * 7
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_drawn_panel_in_every_statistic(seed: int) -> None:
+    data, strata = full_panel(seed)
+    sizes: dict[Hashable, int] = {"x": 9, "y": 30}
+    items = [
+        Item(tuple(v), label, F(sizes[h], 7), h) for v, label, h in zip(data.votes, data.suggested, strata, strict=True)
+    ]
+    oracle, kappa = Oracle(items, data.categories, sizes), call(data, strata=strata, pool=sizes, panel="drawn")
+    check_error(kappa, oracle.variance(oracle.phi, drawn=True))
+    known = exact_terms(kappa)
+    found = category_variances(known, category_parts(known))
+    assert list(found) == [oracle.variance(oracle.phi_category(j), drawn=True) for j in data.categories]
+    tested = kappa.test()
+    expected = oracle.variance(oracle.phi_floor, drawn=True)
+    assert tested.z == pytest.approx(float(oracle.above_floor) / math.sqrt(expected), rel=FLOAT)
+    assert tested.difference == pytest.approx(float(oracle.kappa - oracle.floor), rel=FLOAT)
+    srs = call(data, pool=20, panel="drawn")
+    alone = Oracle([Item(i.votes, i.label, F(1), None) for i in items], data.categories, {None: 20})
+    assert exact_variance(srs) == alone.variance(alone.phi, drawn=True)
+    without_end = call(data, panel="drawn")
+    assert without_end.se == call(data).se
+
+
+def test_the_test_of_perfect_labels_knows_how_far_they_are_from_random() -> None:
+    kappa = call(from_counts("30/1 30/1 03/2 03/2"), weights=[1, 2, 1, 1])
+    assert kappa.exact == 1
+    assert kappa.test().difference == pytest.approx(1 - kappa.floor, rel=FLOAT)
+
+
+# The interval's added item
+
+
+@given(designed())
+@settings(max_examples=40)
+def test_shares_of_an_unseen_item(drawn: tuple[Data, list[int], list[str]]) -> None:
+    data, weights, strata = drawn
+    items = eligible(data, weights, strata)
+    kappa = call(data, weights=weights, strata=strata)
+    assume(kappa.sample.weighted or len(kappa.sample.strata) > 1)
+    W = sum(item.weight for item in items)
+
+    def share(inside: Sequence[Item]) -> float:
+        p = [float(item.weight / W) for item in inside]
+        return sum(x**3 for x in p) / sum(x**2 for x in p)
+
+    top = max(share([item for item in items if item.stratum == h]) for h in {item.stratum for item in items})
+    expected = []
+    for j in data.categories:
+        cells = [[item for item in items if (item.stratum, item.label) == (h, j)] for h in {i.stratum for i in items}]
+        expected.append(math.sqrt(top * max((share(cell) for cell in cells if cell), default=top)))
+    known = exact_terms(kappa)
+    by_label, most = unseen_shares(known)
+    assert most == pytest.approx(top, rel=FLOAT)
+    assert by_label == pytest.approx(expected, rel=FLOAT)
+    assert unseen_shares(exact_terms(call(data)))[1] == 1 / call(data).n_items
+
+
+def test_unseen_part_of_a_pool() -> None:
+    data, strata = full_panel(1)
+    kappa = call(data, pool=28)
+    assert unseen_shares(exact_terms(kappa))[1] == pytest.approx(0.5 / math.log(2) / 14, rel=FLOAT)
+    part = call(data, strata=strata, pool={"x": 7, "y": 70})  # x is known, y weighs ten times as much
+    y = [i for i, h in enumerate(strata) if h == "y"]
+    top = 0.1 / -math.log(0.9) * (10 / 77)
+    shares, most = unseen_shares(exact_terms(part))
+    assert most == pytest.approx(top, rel=FLOAT)
+    assert shares == pytest.approx([top if j in [data.suggested[i] for i in y] else 0 for j in "abc"], rel=FLOAT)
+
+
+def test_the_interval_by_hand() -> None:
+    from scipy.stats import beta
+
+    data, strata = full_panel(2)
+    kappa = call(data, strata=strata, pool={"x": 70, "y": 700})
+    known = terms(kappa.sample, kappa.parts, exact=True) if kappa.parts else exact_terms(kappa)
+    shares, top = unseen_shares(known)
+    n, w, R, E = 14, 0.75, 27 / 13, float(known.E)
+    limits = []
+    for end, probability in zip(extremes(known, shares), (0.975, 0.025), strict=True):
+        phi, q = float(end.phi), 1 / float(end.share)
+        u = (1 - kappa.value - w * phi / (q + w)) / R
+        v = n * (n - 1) * kappa.se**2 / ((n + w) * (n + w + 1)) + w * phi**2 * q / ((q + w) ** 2 * (q + w + 1))
+        nu = u * (1 - u) * R**2 / v - 1
+        limits.append(1 - R * beta.ppf(probability, u * nu, (1 - u) * nu))
+    cap = 1 - 2 * (1 - 0.025**top) / (1 - E)
+    assert tuple(kappa.interval()) == pytest.approx((max(-14 / 13, min(limits[0], cap)), limits[1]), rel=1e-9)
+    moved = [float(s) * float(phi_jv(known, j, v)) for j, s in enumerate(shares) for v in range(3)]
+    assert [float(end.phi * end.share) for end in extremes(known, shares)] == pytest.approx([min(moved), max(moved)])
+
+
+def phi_jv(known: Terms, j: int, v: int) -> Fraction:
+    pull = known.C[v] * (2 * known.L[v] - 1) + known.C[j] ** 2 - known.E - known.C_E
+    return F(((1 if j == v else -1) - known.D - 2 * (1 - known.kappa) * pull) / (1 - known.E))
+
+
+# What must not matter
+
+
+@given(designed())
+@settings(max_examples=30)
+def test_repeated_items_are_whole_weights(drawn: tuple[Data, list[int], list[str]]) -> None:
+    data, weights, _ = drawn
+    repeated = data.take([i for i, weight in enumerate(weights) for _ in range(weight)])
+    weighted, plain = call(data, weights=weights), call(repeated)
+    assert weighted.exact == plain.exact
+    assert [repr(x) for x in (weighted.floor, weighted.ceiling, weighted.fleiss)] == [
+        repr(x) for x in (plain.floor, plain.ceiling, plain.fleiss)
+    ]
+
+
+@given(designed(), st.integers(-40, 40))
+@settings(max_examples=15)
+def test_only_ratios_of_weights_matter(drawn: tuple[Data, list[int], list[str]], power: int) -> None:
+    data, weights, strata = drawn
+    kappa = shown(call(data, weights=weights, strata=strata))
+    assert kappa == shown(call(data, weights=[weight * 2.0**power for weight in weights], strata=strata))
+    assert kappa == shown(call(data, weights=[3 * weight for weight in weights], strata=strata))
+
+
+@given(designed(), st.randoms(use_true_random=False))
+@settings(max_examples=15)
+def test_order_does_not_matter(drawn: tuple[Data, list[int], list[str]], random: Random) -> None:
+    data, weights, strata = drawn
+    order = list(range(len(weights)))
+    random.shuffle(order)
+    moved = call(data.take(order), weights=[weights[i] for i in order], strata=[strata[i] for i in order])
+    kappa = call(data, weights=weights, strata=strata)
+    assert shown(moved) == shown(kappa)
+    assert moved.bootstrap(20, rng=1).values.tolist() == kappa.bootstrap(20, rng=1).values.tolist()
+
+
+@given(ragged(max_items=20))
+@settings(max_examples=15)
+def test_equal_weights_and_one_stratum_are_none(data: Data) -> None:
+    plain = call(data)
+    assume(plain.exact is not None and plain.n_items > 1)
+    n = len(data.votes)
+    assert shown(plain) == shown(call(data, weights=[0.1] * n)) == shown(call(data, strata=["all"] * n))
+
+
+def test_float_weights_are_binary_fractions() -> None:
+    weights = [0.1, 0.2, 0.3, 0.1, 0.2, 0.7]
+    items = [
+        Item(i.votes, i.label, F(w), None) for i, w in zip(eligible(EXAMPLE, [1] * 6, "w" * 6), weights, strict=True)
+    ]
+    kappa = call(EXAMPLE, weights=weights)
+    assert kappa.exact == Oracle(items, EXAMPLE.categories).kappa
+    assert call(EXAMPLE, weights=np.array(weights, np.float32)).exact != kappa.exact
+    rounded = [Item(i.votes, i.label, F(float(np.float32(i.weight))), None) for i in items]
+    assert call(EXAMPLE, weights=np.array(weights, np.float32)).exact == Oracle(rounded, EXAMPLE.categories).kappa
+    assert call(EXAMPLE, weights=[F(1, 3)] * 6).exact == call(EXAMPLE).exact
+
+
+def test_strata_by_label_with_a_pool_know_the_labels() -> None:
+    data, _ = full_panel(3)
+    sizes = {"a": 1000, "b": 70, "c": 33}
+    kappa = call(data, strata=data.suggested, pool=sizes)
+    assert kappa.parts is not None
+    assert list(kappa.parts.L.values()) == [F(1000, 1103), F(70, 1103), F(33, 1103)]
+
+
+# The end of a pool
+
+
+@pytest.mark.parametrize("given", [{"pool": 6}, {"strata": [1, 1, 2, 2, 3, 3], "pool": {1: 2, 2: 2, 3: 2}}])
+def test_a_census_has_no_error(given: dict[str, Any]) -> None:
+    kappa = call(EXAMPLE, **given)
+    assert (kappa.exact, kappa.se) == (F(247, 544), 0)
+    for method in ("beta", "logit", "wald"):  # through 1 - kappa and back, so right to a few units in the last place
+        assert tuple(kappa.interval(method=method)) == pytest.approx((kappa.value, kappa.value), abs=1e-15)
+    for row in kappa.by_category():
+        assert (row["se"], row["reason"]) == (0, None)
+        assert (row["low"], row["high"]) == (row["kappa"], row["kappa"])
+
+
+def test_a_census_needs_no_spread() -> None:
+    same = from_counts("300/2 300/2 300/2 300/2 300/2")
+    assert math.isnan(call(same).se)
+    kappa = call(same, pool=5)
+    assert (kappa.value, kappa.se, *kappa.interval()) == (0, 0, 0, 0)
+    assert math.isnan(call(same, pool=6).se)
+
+
+def test_a_stratum_known_whole_adds_nothing() -> None:
+    strata = ["x", "y", "y", "y", "y", "y"]
+    kappa = call(EXAMPLE, strata=strata, pool={"x": 1, "y": 50})
+    items = eligible(EXAMPLE, [1, *[10] * 5], strata)
+    oracle = Oracle(items, EXAMPLE.categories, {"x": 1, "y": 50})
+    assert kappa.exact == oracle.kappa
+    check_error(kappa, oracle.variance(oracle.phi))
+
+
+def test_a_flawless_category_keeps_its_interval_with_weights() -> None:
+    data = from_counts("300/1 300/1 300/1 030/2 030/2 003/2 012/3")
+    for kappa in (call(data), call(data, weights=[1, 2, 1, 1, 1, 1, 1])):
+        perfect, *_ = kappa.by_category()
+        assert (perfect["kappa"], perfect["se"], perfect["high"], perfect["reason"]) == (1, 0, 1, None)
+        assert -3 < perfect["low"] < 0.5  # of three items
+
+
+# Far apart
+
+
+@pytest.mark.parametrize("heavy", [1e6, 1e12, 1e15])
+def test_one_heavy_item_loses_no_digits(heavy: float) -> None:
+    weights = [heavy, 1, 1, 1, 1, 1]
+    oracle = Oracle(eligible(EXAMPLE, weights, "w" * 6), EXAMPLE.categories)
+    kappa = call(EXAMPLE, weights=weights)
+    assert kappa.exact == oracle.kappa
+    assert kappa.se == pytest.approx(math.sqrt(oracle.variance(oracle.phi)), rel=1e-9)  # 1 - E itself is kept to 10^-16
+    assert kappa.above_floor == pytest.approx(float(oracle.above_floor), rel=1e-9)
+    expected = float(oracle.above_floor) / math.sqrt(oracle.variance(oracle.phi_floor))
+    assert kappa.test().z == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [1e100, 1, 1, 1, 1, 1],
+        [1, 1, 1, 1e100, 1, 1],
+        [1e300, 1e-300, 1e-300, 1e-300, 1e-300, 1e-300],
+        [1e-300, 1e300, 1, 1, 1e-300, 1e300],
+        [5e-324, 1.7e308, 5e-324, 5e-324, 5e-324, 5e-324],
+    ],
+)
+def test_extreme_weights_give_exact_kappa_and_no_warning(weights: list[float]) -> None:
+    oracle, kappa = Oracle(eligible(EXAMPLE, weights, "w" * 6), EXAMPLE.categories), call(EXAMPLE, weights=weights)
+    assert kappa.exact == oracle.kappa
+    assert 1 <= kappa.n_effective < 3
+    interval = kappa.interval()
+    assert interval.reason if math.isnan(kappa.se) else interval.low <= kappa.value <= interval.high
+    assert len(shown(kappa)) > 10
+    assert (kappa.bootstrap(200, rng=1).values <= 1).all()
+    assert fleiss_kappa(EXAMPLE.votes, weights=weights).exact == oracle.fleiss
+    assert not fleiss_kappa(EXAMPLE.votes, weights=weights).se < 0
+
+
+def test_an_item_that_outweighs_all_shows_no_error() -> None:
+    kappa = call(EXAMPLE, weights=[1e100, 1, 1, 1, 1, 1])
+    assert math.isnan(kappa.se)
+    assert kappa.interval().reason == "the sample cannot show how far kappa would vary."
+    assert kappa.test().reason is not None
+    assert "no-standard-error" in {note.code for note in kappa.notes}
+
+
+# The bootstrap
+
+
+def simulated(seed: int, n: int) -> tuple[Data, list[int]]:
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    labels = np.where(rng.random(n) < 0.8, truth, rng.integers(0, 3, n))
+    votes = np.where(rng.random((n, 3)) < 0.8, truth[:, None], rng.integers(0, 3, (n, 3)))
+    return Data((0, 1, 2), votes.tolist(), labels.tolist()), rng.integers(1, 6, n).tolist()
+
+
+def fast_kappas(data: Data, weights: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Kappa of each row of item indexes, by weighted means over items."""
+    votes, labels = np.array(data.votes), np.array(data.suggested)
+    shares = np.stack([(votes == j).mean(axis=1) for j in range(3)], axis=1)
+    N = votes.shape[1]
+    pairs = (shares * N) * (shares * N - 1) / (N * (N - 1))
+    differential = 2 * pairs[np.arange(len(labels)), labels] - pairs.sum(axis=1)
+    w = np.asarray(weights, float)[rows]
+    w /= w.sum(axis=1, keepdims=True)
+    C = (w[:, :, None] * shares[rows]).sum(axis=1)
+    L = (w[:, :, None] * (labels[:, None] == range(3))[rows]).sum(axis=1)
+    D, E = (w * differential[rows]).sum(axis=1), (C**2 * (2 * L - 1)).sum(axis=1)
+    found: np.ndarray[Any, Any] = (D - E) / (1 - E)
+    return found
+
+
+def test_weighted_replicates_follow_item_resampling() -> None:
+    data, weights = simulated(7, 60)
+    B = 4000
+    rows = np.random.default_rng(1).integers(0, 60, (B, 60))
+    naive = fast_kappas(data, np.array(weights), rows)
+    drawn = call(data, weights=weights).bootstrap(B, rng=2)
+    assert fast_kappas(data, np.array(weights), np.arange(60)[None])[0] == pytest.approx(drawn.kappa)
+    # Two means of B draws differ by sd sqrt(2/B), two sds by about sd/sqrt(B): five times that.
+    assert abs(drawn.mean - naive.mean()) < 5 * naive.std() * math.sqrt(2 / B)
+    assert abs(drawn.sd - naive.std(ddof=1)) < 5 * naive.std() / math.sqrt(B)
+    unweighted = call(data).bootstrap(B, rng=2)
+    assert abs(unweighted.mean - naive.mean()) > 5 * naive.std() * math.sqrt(2 / B)
+
+
+def test_stratified_replicates_have_the_spread_of_the_standard_error() -> None:
+    data, weights = simulated(8, 400)
+    kappa = call(data, strata=data.suggested, weights=weights)
+    drawn = kappa.bootstrap(4000, rng=3)
+    # The sd of 4,000 replicates is known to 1.1%; the bootstrap divides by n_h, not n_h - 1, and is not linear: 5%.
+    assert drawn.sd == pytest.approx(kappa.se, rel=0.05)
+
+
+def test_each_stratum_keeps_its_number_of_items() -> None:
+    data = from_counts("300/1 300/1 300/1 120/2 120/2 021/3 021/3")  # alike within a label
+    sizes = {1: 30, 2: 500, 3: 70}
+    stratified = call(data, strata=data.suggested, pool=sizes).bootstrap(300, rng=1)
+    assert stratified.undefined == 0
+    assert stratified.values == pytest.approx(np.full(300, stratified.kappa), rel=1e-12)  # sums in floats
+    assert call(data).bootstrap(300, rng=1).sd > 0.05
+
+
+def test_standard_error_of_a_stratified_sample_from_a_pool() -> None:
+    pool, _ = simulated(9, 5000)
+    labels = np.array(pool.suggested)
+    truth = call(pool).value
+    members = [np.flatnonzero(labels == j) for j in range(3)]
+    sizes = {j: len(inside) for j, inside in enumerate(members)}
+    rng = np.random.default_rng(4)
+    values, errors, plain = [], [], []
+    for _ in range(300):
+        rows = np.concatenate([rng.choice(inside, 100, replace=False) for inside in members]).tolist()
+        sample = pool.take(rows)
+        kappa = dh_kappa(np.array(sample.votes), sample.suggested, strata=sample.suggested, pool=sizes)
+        values.append(kappa.value)
+        errors.append(kappa.se)
+        plain.append(fast_kappas(sample, np.ones(300), np.arange(300)[None])[0])
+    sd = float(np.std(values, ddof=1))
+    # The sd of 300 values is known to 4.1%, their mean to sd/sqrt(300): four times that.
+    assert abs(np.mean(errors) / sd - 1) < 0.165
+    assert abs(np.mean(values) - truth) < 4 * sd / math.sqrt(300)
+    assert abs(np.mean(plain) - truth) > 4 * sd / math.sqrt(300)
