@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from dhkappa import Kappa, dh_kappa, fleiss_kappa
 from dhkappa.stats.categories import category_influence, category_parts, category_variances
 from dhkappa.stats.chance import above_floor
-from dhkappa.stats.design import unseen_shares, variance
-from dhkappa.stats.influence import extremes, influence
+from dhkappa.stats.design import unseen_items, variance
+from dhkappa.stats.influence import influence
 from dhkappa.stats.terms import Terms, terms
 from strategies import Data, from_counts, ragged
 
@@ -391,27 +391,31 @@ def test_shares_of_an_unseen_item(drawn: tuple[Data, list[int], list[str]]) -> N
         return sum(x**3 for x in p) / sum(x**2 for x in p)
 
     top = max(share([item for item in items if item.stratum == h]) for h in {item.stratum for item in items})
-    expected = []
-    for j in data.categories:
-        cells = [[item for item in items if (item.stratum, item.label) == (h, j)] for h in {i.stratum for i in items}]
-        expected.append(math.sqrt(top * max((share(cell) for cell in cells if cell), default=top)))
     known = exact_terms(kappa)
-    by_label, most = unseen_shares(known)
-    assert most == pytest.approx(top, rel=FLOAT)
-    assert by_label == pytest.approx(expected, rel=FLOAT)
-    assert unseen_shares(exact_terms(call(data)))[1] == 1 / call(data).n_items
+    phi = influence(known)
+    unseen = unseen_items(known, phi)
+    assert unseen.most == pytest.approx(top, rel=FLOAT)
+    names = sorted({item.stratum for item in items}, key=str)
+    expected = []
+    for h, j in ((h, j) for h in names for j in data.categories):
+        cell = [item for item in items if (item.stratum, item.label) == (h, j)]
+        if cell:
+            expected.append(math.sqrt(top * share(cell)))
+    assert sorted(unseen.share) == pytest.approx(sorted(expected), rel=FLOAT)
+    plain = exact_terms(call(data))
+    assert unseen_items(plain, influence(plain)).most == 1 / plain.n
 
 
 def test_unseen_part_of_a_pool() -> None:
     data, strata = full_panel(1)
-    kappa = call(data, pool=28)
-    assert unseen_shares(exact_terms(kappa))[1] == pytest.approx(0.5 / math.log(2) / 14, rel=FLOAT)
-    part = call(data, strata=strata, pool={"x": 7, "y": 70})  # x is known, y weighs ten times as much
-    y = [i for i, h in enumerate(strata) if h == "y"]
+    known = exact_terms(call(data, pool=28))
+    assert unseen_items(known, influence(known)).most == pytest.approx(0.5 / math.log(2) / 14, rel=FLOAT)
+    part = exact_terms(call(data, strata=strata, pool={"x": 7, "y": 70}))  # x is known, y weighs ten times as much
+    y = {data.suggested[i] for i, h in enumerate(strata) if h == "y"}
     top = 0.1 / -math.log(0.9) * (10 / 77)
-    shares, most = unseen_shares(exact_terms(part))
-    assert most == pytest.approx(top, rel=FLOAT)
-    assert shares == pytest.approx([top if j in [data.suggested[i] for i in y] else 0 for j in "abc"], rel=FLOAT)
+    unseen = unseen_items(part, influence(part))
+    assert unseen.most == pytest.approx(top, rel=FLOAT)
+    assert unseen.share[unseen.share > 0] == pytest.approx([top] * len(y), rel=FLOAT)
 
 
 def test_the_interval_by_hand() -> None:
@@ -419,20 +423,47 @@ def test_the_interval_by_hand() -> None:
 
     data, strata = full_panel(2)
     kappa = call(data, strata=strata, pool={"x": 70, "y": 700})
-    known = terms(kappa.sample, kappa.parts, exact=True) if kappa.parts else exact_terms(kappa)
-    shares, top = unseen_shares(known)
+    assert kappa.parts is not None
+    known = terms(kappa.sample, kappa.parts, exact=True)
+    phi = influence(known)
+    unseen = unseen_items(known, phi)
+    weights = {"x": F(70, 7), "y": F(700, 7)}
+    W = sum(weights[h] for h in strata)
+    g = {"x": 0.1 / -math.log(0.9), "y": 0.01 / -math.log(0.99)}
+    top = g["y"] * float(weights["y"] / W)
+    assert unseen.most == pytest.approx(top, rel=FLOAT)
+    kinds = []
+    for place, h in enumerate("xy"):
+        inside = known.sample.stratum == place
+        middle = (phi * known.weight)[inside].sum() / known.weight[inside].sum()
+        for j in {data.suggested[i] for i, at in enumerate(strata) if at == h}:
+            code = data.categories.index(j)
+            share = math.sqrt(g[h] * float(weights[h] / W) * top)
+            kinds += [(float(phi_jv(known, code, v) - middle), share) for v in range(3)]
     n, w, R, E = 14, 0.75, 27 / 13, float(known.E)
     limits = []
-    for end, probability in zip(extremes(known, shares), (0.975, 0.025), strict=True):
-        phi, q = float(end.phi), 1 / float(end.share)
-        u = (1 - kappa.value - w * phi / (q + w)) / R
-        v = n * (n - 1) * kappa.se**2 / ((n + w) * (n + w + 1)) + w * phi**2 * q / ((q + w) ** 2 * (q + w + 1))
+    for choose, probability in ((min, 0.975), (max, 0.025)):
+        move, share = choose(kinds, key=lambda kind: kind[0] * kind[1])
+        q = 1 / share
+        u = (1 - kappa.value - w * move / (q + w)) / R
+        v = n * (n - 1) * kappa.se**2 / ((n + w) * (n + w + 1)) + w * move**2 * q / ((q + w) ** 2 * (q + w + 1))
         nu = u * (1 - u) * R**2 / v - 1
         limits.append(1 - R * beta.ppf(probability, u * nu, (1 - u) * nu))
     cap = 1 - 2 * (1 - 0.025**top) / (1 - E)
     assert tuple(kappa.interval()) == pytest.approx((max(-14 / 13, min(limits[0], cap)), limits[1]), rel=1e-9)
-    moved = [float(s) * float(phi_jv(known, j, v)) for j, s in enumerate(shares) for v in range(3)]
-    assert [float(end.phi * end.share) for end in extremes(known, shares)] == pytest.approx([min(moved), max(moved)])
+
+
+@pytest.mark.parametrize(
+    ("design", "expected"),
+    [
+        ({"weights": [2, 2, 1, 1, 1, 1]}, (-0.265684754, 0.868257985)),
+        ({"weights": [2, 2, 2, 1, 1, 1], "strata": list("xxxyyy")}, (-0.289858495, 0.939976766)),
+    ],
+)
+def test_intervals_against_another_program(design: dict[str, Any], expected: tuple[float, float]) -> None:
+    data = from_counts("300/1 210/1 030/2 111/2 003/3 030/3")
+    found = tuple(dh_kappa(data.votes, data.suggested, **design).interval())
+    assert found == pytest.approx(expected, abs=1e-9)  # the digits of the other program
 
 
 def phi_jv(known: Terms, j: int, v: int) -> Fraction:

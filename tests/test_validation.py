@@ -49,9 +49,18 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         assert getattr(basis, name) == pytest.approx(getattr(ours, name), rel=1e-9)  # some hundred roundings
 
 
-def test_quick_validation_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ("interval_coverage.py", "| 0.95 | 200 |"),
+        ("design_coverage.py", "## Ordered categories"),
+        ("paired_coverage.py", "## Labels that know nothing"),
+        ("people_coverage.py", "| alike | 30 |"),
+    ],
+)
+def test_quick_validation_runs(script: str, line: str, tmp_path: Path) -> None:
     page = tmp_path / "coverage.md"
-    command = [sys.executable, str(SCRIPT), "--quick", "--sets", "3", "--page", str(page)]
+    command = [sys.executable, str(SCRIPT.parent / script), "--quick", "--sets", "4", "--page", str(page)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert "| 0.95 | 200 |" in page.read_text()
+    assert line in page.read_text()

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.stats.influence import Unseen, is_rounding
+from dhkappa.stats.influence import Extremes, is_rounding
 from dhkappa.stats.intervals import LEAST, Basis
 from dhkappa.stats.sample import Stratum
 from dhkappa.stats.terms import Numbers, Terms
+
+_ROUNDING = 1e-12  # influence below this is 0 but for rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,11 @@ def variance(terms: Terms, phi: Numbers, over_votes: Numbers | None = None) -> V
 
 
 def basis_of(
-    terms: Terms, phi: Numbers, kappa: float, E: float, ends: tuple[Unseen, Unseen], bottom: float = LEAST
+    terms: Terms, phi: Numbers, kappa: float, E: float, extremes: Extremes | None, bottom: float = LEAST
 ) -> Basis | None:
     """Return what intervals are made of; None where the sample cannot show how far kappa would vary.
 
-    ``ends`` are the items that would move kappa down and up the most.
+    ``extremes`` are those of this kappa; None where no interval needs them.
     """
     n, whole = terms.n, all(part.fraction == 1 for part in terms.sample.strata)
     if n < 2 or E == 1:  # E is 1 only by rounding: one item outweighs all the others
@@ -76,47 +78,91 @@ def basis_of(
     found = variance(terms, phi)
     if found.endless == 0 and kappa != 1 and not whole:
         return None
-    least, greatest = ends
+    unseen = unseen_items(terms, phi)
+    least, greatest = (NOBODY, NOBODY) if extremes is None else unseen.ends(extremes)
     return Basis(
         kappa,
         E,
         n,
         n * (n - 1) * float(found.value),
-        float(least.phi),
-        float(greatest.phi),
-        float(least.share),
-        float(greatest.share),
-        float(unseen_shares(terms)[1]),
+        least.phi,
+        greatest.phi,
+        least.share,
+        greatest.share,
+        unseen.most,
         max(n - len(terms.sample.strata), 1),
         bottom,
     )
 
 
-def unseen_shares(terms: Terms) -> tuple[npt.NDArray[np.float64], float]:
-    """Return the share of the whole weight that one more item might have had: (m,) by its label, and at the most.
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """An item that the sample may not have shown yet: how far it moves kappa, and its share of the whole weight."""
 
-    Among items A with shares p_i that is ``share(A) = sum p^3 / sum p^2``: an item whose Poisson counts have the
-    variance and the skewness of the weighted sum. With equal weights it is 1/n. Of a stratum drawn from a pool,
-    ``f / -log(1 - f)`` is still unseen. The most is that of the stratum where it is largest; for a label, it is the
-    geometric mean of the most and of the most among items with this label.
+    phi: float
+    share: float
+
+
+NOBODY = Unseen(math.nan, math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenItems:
+    """The kinds of items, by stratum and label, of which one more might have turned up.
+
+    Attributes
+    ----------
+    label : (J,) code of the label
+    share : (J,) share of the whole weight that it might have had
+    middle : (J,) mean influence of the items of its stratum, whose place it would take
+    most : the largest share of any, and that of a label that no item has
+    """
+
+    label: npt.NDArray[np.int64]
+    share: npt.NDArray[np.float64]
+    middle: npt.NDArray[np.float64]
+    most: float
+
+    def ends(self, extremes: Extremes) -> tuple[Unseen, Unseen]:
+        """Return the items that would move kappa down and up the most, by influence times share."""
+        never = np.setdiff1d(extremes.label, self.label)
+        label = np.append(self.label, never)
+        share = np.append(self.share, np.full(never.size, self.most))
+        middle = np.append(self.middle, np.zeros(never.size))
+        place = np.searchsorted(extremes.label, label)
+        found = []
+        for values, sign in ((extremes.low, 1), (extremes.high, -1)):
+            move = values.astype(np.float64)[place] - middle
+            move[np.abs(move) < _ROUNDING] = 0
+            first = int(np.lexsort((sign * move, sign * move * share))[0])
+            found.append(Unseen(float(move[first]), float(share[first])))
+        return found[0], found[1]
+
+
+def unseen_items(terms: Terms, phi: Numbers) -> UnseenItems:
+    """Return what one more item might have been.
+
+    Among items A with shares p_i of the weight, it might have had ``share(A) = sum p^3 / sum p^2``: an item whose
+    Poisson counts have the variance and the skewness of the weighted sum. With equal weights that is 1/n. Of a stratum
+    drawn from a pool, ``f / -log(1 - f)`` is still unseen. The most is that of the stratum where it is largest; for a
+    label in a stratum it is the geometric mean of the most and of share(items of the stratum with this label).
     """
     sample, n, m = terms.sample, terms.n, len(terms.C)
     unseen = unseen_parts(sample.strata)
     if not sample.weighted and len(sample.strata) == 1:
         most = float(unseen[0]) / n
-        return np.full(m, most), most
+        label = np.unique(terms.suggested).astype(np.int64)
+        return UnseenItems(label, np.full(label.size, most), np.zeros(label.size), most)
     items = terms.items.astype(np.float64)
     p = terms.weight.astype(np.float64) / (n * items)
-    p2, p3, H = p**2 * items, p**3 * items, len(sample.strata)
-    most = float((unseen * _over(np.bincount(sample.stratum, p3, H), np.bincount(sample.stratum, p2, H))).max())
-    cells, place = np.unique(sample.stratum.astype(np.int64) * m + terms.suggested, return_inverse=True)
-    share = unseen[cells // m] * _over(np.bincount(place, p3), np.bincount(place, p2))
-    by_label = np.zeros(m)
-    np.maximum.at(by_label, cells % m, share)
-    absent = np.ones(m, np.bool_)
-    absent[cells % m] = False
-    by_label[absent] = most
-    return np.sqrt(by_label * most), most
+    H, stratum = len(sample.strata), sample.stratum
+    powers = [p**power * items for power in (1, 2, 3)]
+    mass, squares, cubes = (np.bincount(stratum, values, H) for values in powers)
+    most = float((unseen * _over(cubes, squares)).max())
+    cells, place = np.unique(stratum.astype(np.int64) * m + terms.suggested, return_inverse=True)
+    share = unseen[cells // m] * _over(np.bincount(place, powers[2]), np.bincount(place, powers[1]))
+    middle = _over(np.bincount(stratum, powers[0] * phi.astype(np.float64), H), mass) if H > 1 else np.zeros(1)
+    return UnseenItems(cells % m, np.sqrt(share * most), middle[cells // m], most)
 
 
 def unseen_parts(strata: Sequence[Stratum]) -> npt.NDArray[np.float64]:

@@ -60,7 +60,7 @@ def ordinal_kappa_of(sample: Sample, ordinal: Any) -> Kappa:
     found = ordinal_estimate(seen, plain.parts, weights)
     exact, basis = found.parts.kappa, None
     if exact is not None:
-        basis = basis_of(seen, found.phi, float(exact), float(found.E), found.ends, found.bottom)
+        basis = basis_of(seen, found.phi, float(exact), float(found.E), found.far, found.bottom)
     return replace(
         plain,
         metric="ordinal",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,45 +100,38 @@ def _total(values: Numbers) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
-    """An item that the sample may not have shown yet: its influence on kappa, and its share of the whole weight."""
+class Extremes:
+    """How far an item with all votes alike could move kappa, by its label.
 
-    phi: Any
-    share: Any
-
-
-NOBODY = Unseen(math.nan, math.nan)
-
-
-def extremes(terms: Terms, share: Numbers | None = None) -> tuple[Unseen, Unseen]:
-    """Return the items, all votes alike, that would move kappa down and up the most.
-
-    Label j and votes v run over the categories that occur. ``share`` is (m,) the share of the whole weight that an
-    item with label j would have; 1/n by default. Only the pull ``C_v (2 L_v - 1)`` depends on v, so for each label
-    the votes that matter are those for the label itself and for the two others that pull most and least.
+    Attributes
+    ----------
+    label : (J,) codes of the categories that occur, among votes or labels
+    low, high : (J,) the least and the greatest influence of an item with this label
     """
-    C, L = terms.C, terms.L
-    if share is None:
-        share = np.full(len(C), (1 + terms.D * 0) / terms.n, C.dtype)
+
+    label: npt.NDArray[np.int64]
+    low: Numbers
+    high: Numbers
+
+
+def extremes(terms: Terms) -> Extremes:
+    """Return how far items with all votes alike could move kappa.
+
+    Votes run over the categories that occur. Only their pull ``C_v (2 L_v - 1)`` matters, so for each label the votes
+    to look at are those for the label itself and for the two others that pull most and least.
+    """
     chance, lost = _chance(terms), 1 - terms.kappa
-    if not chance.room:
-        return NOBODY, NOBODY
-    occurs = np.flatnonzero(C + L > 0).tolist()
-    by_pull = sorted(occurs, key=chance.votes.__getitem__, reverse=True)
-    found = []
-    for j in occurs:
-        others = [next((v for v in order if v != j), None) for order in (by_pull, by_pull[::-1])]
-        for v in {j, *others} - {None}:
+    label = np.flatnonzero(terms.C + terms.L > 0)
+    low, high = (np.full(len(label), math.nan, terms.C.dtype) for _ in range(2))
+    by_pull = sorted(label.tolist(), key=chance.votes.__getitem__, reverse=True)
+    for place, j in enumerate(label.tolist() if chance.room else []):
+        others = [next((v for v in order if v != j), j) for order in (by_pull, by_pull[::-1])]
+        found = []
+        for v in {j, *others}:
             eps = 2 * (chance.middle - chance.votes[v] - chance.labels[j])
-            phi = lost * (1 - eps / chance.room) - (0 if v == j else 2) / chance.room
-            found.append(Unseen(phi, share[j]))
-    return most_moving(found)
-
-
-def most_moving(items: Iterable[Unseen]) -> tuple[Unseen, Unseen]:
-    """Return those that move kappa down and up the most, by influence times share."""
-    ordered = sorted(items, key=lambda item: (item.phi * item.share, item.phi))
-    return ordered[0], ordered[-1]
+            found.append(lost * (1 - eps / chance.room) - (0 if v == j else 2) / chance.room)
+        low[place], high[place] = min(found), max(found)
+    return Extremes(label, low, high)
 
 
 def is_rounding(squares: Any, n: int) -> bool:

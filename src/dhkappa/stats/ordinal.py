@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from dhkappa.data.patterns import BLOCK, Patterns
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.design import unseen_shares
-from dhkappa.stats.influence import NOBODY, Unseen, most_moving
+from dhkappa.stats.influence import Extremes
 from dhkappa.stats.intervals import LEAST, Basis, flawless
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.sample import Sample
@@ -59,7 +58,7 @@ class OrdinalEstimate:
         Where E is 1 kappa is undefined, NaN or None: every category that occurs is the same as every other
     d : (K,) agreement differential of an item
     phi : (K,) influence of an item on kappa, of mean 0 over items; undefined where kappa is
-    ends : the items, all votes alike, that would move kappa down and up the most
+    far : how far items with all votes alike could move kappa; None where kappa is undefined
     bottom : a value that kappa never falls below
     """
 
@@ -70,7 +69,7 @@ class OrdinalEstimate:
     kappa: Any
     d: Numbers
     phi: Numbers
-    ends: tuple[Unseen, Unseen] = (NOBODY, NOBODY)
+    far: Extremes | None = None
     bottom: float = LEAST
 
 
@@ -144,11 +143,9 @@ def ordinal_estimate(terms: Terms, parts: Parts, weights: Weights) -> OrdinalEst
     phi = ((d - D) - (1 - kappa) * eps) / (1 - E)
     occurs = np.flatnonzero(C + terms.L > 0)
     alike = (2 * w - 1 - D - 2 * (1 - kappa) * (h[None, :] + k[:, None] - E - C_E)) / (1 - E)
-    share = unseen_shares(terms)[0]
-    ends = most_moving(
-        Unseen(value, share[j]) for j in occurs.tolist() for value in (alike[j, occurs].min(), alike[j, occurs].max())
-    )
-    return OrdinalEstimate(own, agreeing.kappa, D, E, kappa, d, phi, ends, _bottom(weights, float(own.E)))
+    alike = alike[np.ix_(occurs, occurs)]
+    far = Extremes(occurs, alike.min(axis=1), alike.max(axis=1))
+    return OrdinalEstimate(own, agreeing.kappa, D, E, kappa, d, phi, far, _bottom(weights, float(own.E)))
 
 
 def _bottom(weights: Weights, E: float) -> float:

@@ -363,7 +363,8 @@ def _from_pilot(pilot: Kappa, votes: int | None, goal: Goal) -> Plan:
             f"votes must be at most {known} with this pilot, as more than half of its items have no more: got {votes}; "
             "a pilot with four votes on an item can tell for any number."
         )
-    least, greatest = (end.phi for end in extremes(seen))
+    far = extremes(seen)
+    least, greatest = far.low.min(), far.high.max()
     outlook = Outlook(pilot.value, float(pilot.parts.E), float(least), float(greatest), n)
     own = n * float(drawn_variance(seen, influence(seen)).endless)  # of items drawn from a pool without end
     scale = own / float(seen.mean(influence(seen) ** 2)) if own > _NOTHING else 0.0

@@ -11,8 +11,8 @@ import numpy as np
 
 from dhkappa.data.labels import Label
 from dhkappa.errors import DataError, counted
-from dhkappa.stats.design import basis_of, unseen_shares
-from dhkappa.stats.influence import NOBODY, extremes, influence
+from dhkappa.stats.design import basis_of
+from dhkappa.stats.influence import extremes, influence
 from dhkappa.stats.intervals import Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note, notes_on_error
@@ -254,8 +254,8 @@ class Kappa:
             self._known["basis"] = None
             if self.parts is not None and self.exact is not None and self.n_items > 1:
                 seen = terms(self.sample, self.parts)
-                ends = extremes(seen, unseen_shares(seen)[0]) if self.metric == "dh" else (NOBODY, NOBODY)
-                self._known["basis"] = basis_of(seen, influence(seen), self.value, float(self.parts.E), ends)
+                far = extremes(seen) if self.metric == "dh" else None
+                self._known["basis"] = basis_of(seen, influence(seen), self.value, float(self.parts.E), far)
         basis: Basis | None = self._known["basis"]
         return basis
 
