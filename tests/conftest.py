@@ -11,6 +11,8 @@ from hypothesis import settings
 settings.register_profile("dhkappa", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("dhkappa")
 
+os.environ["COLUMNS"] = "100"  # tables are as wide as the terminal
+
 SHARED_DATA = Path(__file__).parents[1].parent / "shared" / "data"
 
 

@@ -120,7 +120,7 @@ def test_complete_design_closed_form() -> None:
 
 def test_by_hand() -> None:
     # pairs of annotator 2: on item 0 with a, a: agree on the label; on item 1 with a, a: none; on item 2: agree on b
-    ballots = read_ballots([list("aaa"), list("aab"), list("abb")], {"labels": list("aaa")})
+    ballots = read_ballots(np.array([list("aaa"), list("aab"), list("abb")]), {"labels": list("aaa")})
     _, found = annotator_parts(ballots, "labels")
     assert [part.D for part in found] == [F(1 + F(1, 2) + 0, 3), F(1 + F(1, 2) - F(1, 2), 3), F(1 + 0 - F(1, 2), 3)]
     assert [part.weight for part in found] == [F(1, 3)] * 3
@@ -145,7 +145,7 @@ class TestTable:
 
     def test_someone_without_eligible_items_changes_nothing(self) -> None:
         votes = [["a", "a", None], ["a", "b", None], ["b", "b", None], [None, None, "a"]]
-        row = annotators(read_ballots(votes, {"labels": list("aabb")}), "labels").to_dicts()[2]
+        row = annotators(read_ballots(np.array(votes), {"labels": list("aabb")}), "labels").to_dicts()[2]
         assert (row["items"], row["weight"], row["change"]) == (0, 0, 0)
         assert math.isnan(row["kappa"])
         assert row["reason"] == "no eligible item has a vote of theirs."
@@ -159,9 +159,9 @@ class TestTable:
         ],
     )
     def test_undefined_values_have_a_reason(self, votes: list[str], labels: str, reason: str) -> None:
-        row = annotators(read_ballots([list(item) for item in votes], {"labels": list(labels)}), "labels").to_dicts()[
-            -1
-        ]
+        row = annotators(
+            read_ballots(np.array([list(item) for item in votes]), {"labels": list(labels)}), "labels"
+        ).to_dicts()[-1]
         assert math.isnan(row["kappa_without"])
         assert math.isnan(row["change"])
         assert row["reason"] == reason
@@ -171,9 +171,7 @@ class TestTable:
             read_ballots([["a", "b"], ["a", "a", "a"]], {"labels": ["a", "b"]}),
             read_ballots(None, {"labels": [0, 1]}, counts=[[2, 1], [0, 3]]),
         ):
-            with pytest.raises(
-                DataError, match="n x N array, a column for each annotator, or long data with annotator="
-            ):
+            with pytest.raises(DataError, match="n x N array or a dataframe"):
                 annotators(ballots, "labels")
 
     def test_no_items(self) -> None:

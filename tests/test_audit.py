@@ -91,6 +91,20 @@ def test_designs_reach_every_part() -> None:
     assert same(found.comparison.to_dict(), compared.to_dict())
     fleiss = dhkappa.fleiss_kappa(DRAWN.votes, strata=strata, pool=pool)
     assert found.fleiss.exact == fleiss.exact
+    weight = {h: size / (strata == h).sum() for h, size in pool.items()}
+    eligible = found.items("llm").column("item")
+    assert len(eligible) == kappa.n_items
+    sizes = {h: sum(strata[i] == h for i in eligible) for h in pool}
+    w = np.array([pool[strata[i]] / sizes[strata[i]] for i in eligible])
+    # Sums of some hundred floats.
+    assert np.average(found.items("llm").column("contribution"), weights=w) == pytest.approx(kappa.value, rel=1e-12)
+    parts = found.annotators("llm")
+    together = np.dot(parts.column("weight"), parts.column("kappa"))
+    assert together == pytest.approx(kappa.value, rel=1e-12)
+    by_weights = dhkappa.audit(
+        DRAWN.votes, DRAWN.suggested, weights=[weight[h] * (strata == h).sum() / sizes[h] for h in strata]
+    )
+    assert found.people("llm").difference == pytest.approx(by_weights.people("llm").difference, rel=1e-12)
 
 
 def test_ordinal_stands_beside() -> None:

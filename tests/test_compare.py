@@ -770,7 +770,7 @@ class TestPresentation:
             {who: suggested[f"a labeler with a long name {who}"] for who in self.drawn.suggested},
         ):
             text = repr(compare(self.drawn.votes[:items], labels))
-            assert max(map(len, text.splitlines())) <= 80
+            assert max(map(len, text.splitlines())) <= 100
             assert "reason" not in text
             assert ("swap" in text) == (items == 8)
 
@@ -782,8 +782,10 @@ class TestPresentation:
             "A        0.454  -0.250  0.871  0.281  -0.108    0.747      6",
             "",
             "Differences between labelers, 0.95 intervals",
-            "labeler  other    diff     se     low   high      p  p_holm  method  differ",
-            "A        B      -0.298  0.275  -1.556  0.671  0.500   0.500  swap         2",
+            "labeler  other  difference     se     low   high      p  p_holm  method  discordant",
+            "A        B          -0.298  0.275  -1.556  0.671  0.500   0.500  swap             2",
+            "- Labels hardly differ between 'A' and 'B': their p comes from swapping labels",
+            "  at random, item by item.",
         ]
 
     def test_columns(self, found: Comparison) -> None:
@@ -851,9 +853,13 @@ def bad() -> Iterator[tuple[str, dict[str, Any], str]]:
     yield (
         "few labels",
         {"data": VOTES, "suggested": {**PAIR, "c": [1, 1]}},
-        "votes has 3 items but suggested has 2 labels",
+        r"votes has 3 items but suggested\['c'\] has 2 labels",
     )
-    yield "labels that are none", {"data": VOTES, "suggested": {**PAIR, "c": [1, 1, 0.5]}}, "suggested holds 0.5"
+    yield (
+        "labels that are none",
+        {"data": VOTES, "suggested": {**PAIR, "c": [1, 1, 0.5]}},
+        r"suggested\['c'\] holds 0.5",
+    )
     yield "no votes", {"suggested": PAIR}, "pass either votes or counts="
     yield "votes and counts", {"data": VOTES, "suggested": PAIR, "counts": [[2, 0]] * 3}, "pass either votes or counts="
     yield "other categories", {"data": VOTES, "suggested": PAIR, "categories": [1]}, "votes holds 2, not among"

@@ -344,5 +344,5 @@ def test_most_must_be_a_number_of_items(most: Any) -> None:
 
 
 def test_an_unknown_labeler_is_refused() -> None:
-    with pytest.raises(DataError, match="labeler must be one of 'rule': got 'gpt'"):
+    with pytest.raises(DataError, match="labeler 'gpt' is not in the data"):
         review(ballots_of(EXAMPLE_1), "gpt")

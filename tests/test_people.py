@@ -289,7 +289,7 @@ class TestPeopleWhoCannotBeCompared:
         assert found.skipped == (0, 1)
         assert all(map(math.isnan, (found.difference, found.se, found.low, found.high, found.matched)))
         assert found.reason == "nobody can be compared."
-        assert repr(found) == "llm against people: +nan (0 items; 2 skipped; nobody can be compared)"
+        assert repr(found) == "llm against people: undefined (0 items; 2 skipped; nobody can be compared)"
         assert found.to_dict()["difference"] is None
 
     def test_a_copy_of_a_person(self) -> None:
@@ -305,7 +305,7 @@ class TestPeopleWhoCannotBeCompared:
 
     def test_all_alike(self) -> None:
         labels = ["a", "b"] * 10
-        found = people(read_ballots([[label] * 4 for label in labels], {"llm": labels}), "llm")
+        found = people(read_ballots(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm")
         assert (found.difference, found.matched) == (0, 1)
         assert found.se == 0
         assert found.low < 0 < found.high
@@ -337,5 +337,5 @@ def test_bad_arguments() -> None:
     ballots: Ballots = read_ballots(votes, {"llm": labels})
     with pytest.raises(DataError, match="level must be between 0 and 1"):
         people(ballots, "llm", level=95)
-    with pytest.raises(DataError, match="a column for each annotator, or long data with annotator="):
+    with pytest.raises(DataError, match="a column for each annotator"):
         people(read_ballots([["a", "b"], ["a", "a", "a"]], {"llm": ["a", "b"]}), "llm")

@@ -84,21 +84,30 @@ def test_long_table_is_cut_in_the_middle() -> None:
     assert "..." not in repr(Table({"n": range(20)}))
 
 
-def test_wide_table_fits_80_columns() -> None:
+def test_wide_table_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     names = ["category", "items", "kappa", "se", "low", "high", "weight", "vote_share", "label_share"]
     columns: dict[str, list[Any]] = {name: [0.12345, -0.5] for name in names}
     columns["category"] = ["a very long category name " * 5, "short"]
     columns["reason"] = ["because " * 20, None]
     lines = repr(Table(columns)).splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[2].startswith("a ver...   0.123")
-    assert "0.123" in lines[2]
+    assert lines[2].startswith("a very long c...   0.123")
     assert lines[0].split() == ["vote_", "label_"]
-    assert lines[1].split()[-3:] == ["share", "share", "reason"]
+    assert lines[1].split()[-2:] == ["share", "share"]
+    assert lines[-1] == "[columns not shown: reason]"
+
+
+def test_a_wider_terminal_shows_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table({"label": ["x" * 100], **{f"number {i}": [0.5] for i in range(10)}})
+    assert "not shown" in repr(table)
+    monkeypatch.setenv("COLUMNS", "250")
+    assert "not shown" not in repr(table)
+    assert "x" * 100 in repr(table)
 
 
 def test_huge_integer_labels_are_cut() -> None:
-    assert max(map(len, repr(Table({"label": [10**3000, 1], "n": [1, 2]})).splitlines())) <= 80
+    assert max(map(len, repr(Table({"label": [10**3000, 1], "n": [1, 2]})).splitlines())) <= 100
 
 
 def test_wide_signs_take_two_places() -> None:

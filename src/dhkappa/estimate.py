@@ -11,7 +11,9 @@ from dhkappa.data.tally import Tally, tally
 from dhkappa.errors import DataError, shown
 from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
 from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import sample_of
+from dhkappa.stats.sample import Pool, sample_of
+
+_NO_ORDER = "ordinal needs the categories in their order: pass categories=, lowest first{}."
 
 if TYPE_CHECKING:  # rooms that are opened when they are called for
     from dhkappa.findings import Audit
@@ -29,7 +31,7 @@ def dh_kappa(
     missing: Iterable[Any] = (),
     weights: Any = None,
     strata: Any = None,
-    pool: int | Mapping[Any, int] | None = None,
+    pool: Pool = None,
     panel: str = "fixed",
 ) -> Kappa:
     r"""Measure how far annotators agree on the suggested labels, beyond chance.
@@ -95,7 +97,7 @@ def dh_kappa(
         raise DataError("suggested is absent: pass one suggested label for each item, or use fleiss_kappa.")
     whole, labeler = _tally_of(data, suggested, counts, categories, missing, weights, strata)
     if ordinal is not None and not whole.declared:
-        raise DataError("ordinal needs the categories in their order: pass categories=, lowest first.")
+        raise DataError(_NO_ORDER.format("" if not isinstance(data, Tally) else " to the Tally as it is made"))
     sample = sample_of(whole, labeler, pool=pool, panel=panel)
     return dh_kappa_of(sample) if ordinal is None else ordinal_kappa_of(sample, ordinal)
 
@@ -108,7 +110,7 @@ def fleiss_kappa(
     missing: Iterable[Any] = (),
     weights: Any = None,
     strata: Any = None,
-    pool: int | Mapping[Any, int] | None = None,
+    pool: Pool = None,
 ) -> Kappa:
     """Measure how far annotators agree with each other, beyond chance: Fleiss' kappa (eq. 1-3 of the paper).
 
@@ -134,7 +136,7 @@ def compare(
     missing: Iterable[Any] = (),
     weights: Any = None,
     strata: Any = None,
-    pool: int | Mapping[Any, int] | None = None,
+    pool: Pool = None,
     panel: str = "fixed",
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
@@ -174,13 +176,11 @@ def compare(
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
-    from dhkappa.data.cells import cells_of, read_cells
+    from dhkappa.data.cells import cells_of, names_of, read_cells
     from dhkappa.stats.compare import compare_of
 
     if isinstance(data, Tally):
-        names = [suggested] if isinstance(suggested, str) else suggested
-        if isinstance(names, Mapping) or not (names is None or isinstance(names, Iterable)):
-            raise DataError(f"suggested must list names of labelers, beside a Tally: got {shown([suggested])}.")
+        names = None if suggested is None else names_of(suggested)
         whole, _ = _tally_of(data, None, counts, categories, missing, weights, strata)
         cells = cells_of(whole, names)
     elif isinstance(suggested, Mapping):
@@ -209,7 +209,7 @@ def audit(
     missing: Iterable[Any] = (),
     weights: Any = None,
     strata: Any = None,
-    pool: int | Mapping[Any, int] | None = None,
+    pool: Pool = None,
     panel: str = "fixed",
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
@@ -225,11 +225,13 @@ def audit(
     ----------
     data
         Votes: an n x N array or n lists of labels, as to ``dh_kappa``, or a ``Tally``, which does not keep who voted
-        on what, so that items and annotators are left out.
+        on what, so that items and annotators are left out. The columns of an array or dataframe are annotators;
+        lists do not tell who voted.
     suggested
         n labels, or a mapping from the name of each labeler to its labels. With a ``Tally``, names; all by default.
     counts, categories, ordinal, missing, weights, strata, pool, panel
-        As for ``dh_kappa``. Strata and pool do not enter the standard errors of people.
+        As for ``dh_kappa``. Strata and pool weigh items, but do not enter the standard errors of people. Labelers are
+        compared without ordinal weights.
     level
         Of all intervals.
     rng
@@ -250,6 +252,12 @@ def audit(
     """
     from dhkappa.findings import audit_of
 
+    if isinstance(data, Tally):
+        _tally_of(data, None, counts, categories, missing, weights, strata)  # refuses what the tally holds
+        if isinstance(suggested, Mapping):
+            raise DataError(
+                "a Tally is given, which holds labels already: pass names of labelers as suggested, or none."
+            )
     return audit_of(
         data,
         suggested,
@@ -323,6 +331,8 @@ def plan(
     """
     from dhkappa.stats.plan import plan_of
 
+    if isinstance(pilot, Kappa) and (suggested is not None or counts is not None):
+        raise DataError("pilot is a Kappa, which holds votes and labels already: leave out suggested and counts.")
     if counts is not None or not (pilot is None or isinstance(pilot, Kappa)):
         pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing)
     return plan_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,20 +10,21 @@ from typing import Any
 import numpy as np
 
 from dhkappa.data.ballots import Ballots, read_ballots
-from dhkappa.data.cells import cells_of
+from dhkappa.data.cells import cells_of, names_of
 from dhkappa.data.tally import Tally, tally
 from dhkappa.errors import DataError, shown
 from dhkappa.progress import Progress
-from dhkappa.stats.annotators import annotators
+from dhkappa.stats.annotators import annotators, refuse_unsigned
 from dhkappa.stats.chance import RandomLabelTest
-from dhkappa.stats.compare import Comparison, compare_of
+from dhkappa.stats.compare import Comparison, compare_of, labelers_table
+from dhkappa.stats.draws import generator
 from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
 from dhkappa.stats.intervals import check_level
-from dhkappa.stats.items import review
-from dhkappa.stats.notes import Note
+from dhkappa.stats.items import check_most, review
+from dhkappa.stats.notes import Note, html_list, text_list
 from dhkappa.stats.people import People, people
 from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import sample_of
+from dhkappa.stats.sample import Pool, sample_of
 from dhkappa.table import Table
 
 LABELER = "labeler"
@@ -55,8 +55,9 @@ class Audit:
     fleiss: Kappa
     level: float
     _tables: dict[tuple[str, str], Table]
-    _people: dict[str, People | DataError]
+    _people: dict[str, People]
     _ballots: Ballots | None
+    _pool: Pool
     _queues: dict[tuple[str, int | None], Table] = field(default_factory=dict, repr=False)
 
     @property
@@ -80,10 +81,7 @@ class Audit:
     def people(self, labeler: str | None = None) -> People:
         """Return the labeler beside each annotator, taken as a labeler and judged by all others."""
         self._identities()
-        found = self._people[self._named(labeler)]
-        if isinstance(found, DataError):
-            raise found
-        return found
+        return self._people[self._named(labeler)]
 
     def items(self, labeler: str | None = None, most: int | None = None) -> Table:
         """Return the review queue: items by how clearly the panel rejects the suggested label, the worst first.
@@ -99,29 +97,14 @@ class Audit:
             raise DataError(
                 "items need the votes on each item, which a Tally does not keep: pass votes or counts to audit."
             )
-        key = self._named(labeler), most
+        key = self._named(labeler), check_most(most)
         if key not in self._queues:
-            self._queues[key] = review(self._ballots, key[0], most=most)
+            self._queues[key] = review(self._ballots, key[0], most=most, pool=self._pool)
         return self._queues[key]
 
     def table(self) -> Table:
         """Return a row for each labeler, the best first, with the marks to read its kappa by."""
-        order = sorted(self.kappas, key=lambda name: (math.isnan(self.kappas[name].value), -self.kappas[name].value))
-        ordered = [self.kappas[name] for name in order]
-        limits = [kappa.interval(self.level) for kappa in ordered]
-        return Table(
-            {
-                "labeler": order,
-                "kappa": [kappa.value for kappa in ordered],
-                "low": [limit.low for limit in limits],
-                "high": [limit.high for limit in limits],
-                "floor": [kappa.floor for kappa in ordered],
-                "ceiling": [kappa.ceiling for kappa in ordered],
-                "items": [kappa.n_items for kappa in ordered],
-                "votes": [kappa.n_votes for kappa in ordered],
-            },
-            title=f"Kappa by labeler, {self.level:.4g} intervals",
-        )
+        return labelers_table(self.kappas, self.level)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -145,18 +128,14 @@ class Audit:
         lines = [repr(self.table()), f"Annotators among themselves: {self.fleiss!r}"]
         if self.comparison:
             lines.append(repr(self.comparison.differences))
-        for name in self.labelers:
-            found = self._people.get(name)
-            if isinstance(found, People):
-                lines.append(repr(found))
-        lines += [f"- {note.text}" for note in self.notes]
-        return "\n".join(lines)
+        said = [*map(repr, self._people.values()), *(note.text for note in self.notes)]
+        return "\n".join([*lines, text_list(said)])
 
     def _repr_html_(self) -> str:
         tables = [self.table(), *([self.comparison.differences] if self.comparison else [])]
-        notes = "".join(f"<li>{html.escape(note.text)}</li>" for note in self.notes)
+        notes = html_list([*map(repr, self._people.values()), *(note.text for note in self.notes)])
         fleiss = f"<p>Annotators among themselves: {html.escape(repr(self.fleiss))}</p>"
-        return "".join(table._repr_html_() for table in tables) + fleiss + (f"<ul>{notes}</ul>" if notes else "")
+        return "".join(table._repr_html_() for table in tables) + fleiss + notes
 
     def to_dict(self, most: int | None = 100) -> dict[str, Any]:
         """Return plain values, ready for JSON; NaN is None, and ``most`` limits the items of each review queue."""
@@ -165,30 +144,29 @@ class Audit:
             "labelers": {name: self._labeler_dict(name, most) for name in self.labelers},
             "comparison": self.comparison.to_dict() if self.comparison else None,
             "fleiss": self.fleiss.to_dict(),
-            "notes": [{"code": note.code, "text": note.text} for note in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     def _labeler_dict(self, name: str, most: int | None) -> dict[str, Any]:
-        test, found = self.tests[name], self._people.get(name)
-        tables = {what: _rows(self._tables[what, name]) for what, who in self._tables if who == name}
+        test = self.tests[name]
+        tables = {what: self._tables[what, name].to_json() for what, who in self._tables if who == name}
         return {
             "kappa": self.kappas[name].to_dict(),
             "ordinal": self.ordinal[name].to_dict() if name in self.ordinal else None,
             "test": test.to_dict() if test else None,
             **tables,
-            "people": found.to_dict() if isinstance(found, People) else None,
-            "items": None if self._ballots is None else _rows(self.items(name, most)),
+            "people": self._people[name].to_dict() if name in self._people else None,
+            "items": None if self._ballots is None else self.items(name, most).to_json(),
         }
 
     def _people_notes(self, name: str) -> tuple[Note, ...]:
-        found = self._people.get(name)
-        return found.notes if isinstance(found, People) else ()
+        return self._people[name].notes if name in self._people else ()
 
     def _named(self, labeler: str | None) -> str:
         if labeler is None and len(self.kappas) == 1:
             return next(iter(self.kappas))
-        if labeler not in self.kappas:
-            asked = "say which labeler" if labeler is None else f"labeler {labeler!r} is not in the audit"
+        if not isinstance(labeler, str) or labeler not in self.kappas:
+            asked = "say which labeler" if labeler is None else f"labeler {shown([labeler])} is not in the audit"
             raise DataError(f"{asked}. Labelers: {shown(self.kappas, 10)}.")
         return labeler
 
@@ -199,11 +177,7 @@ class Audit:
         return self._tables[what, name]
 
     def _identities(self) -> None:
-        if self._ballots is None or self._ballots.annotators is None:
-            raise DataError(
-                "nothing tells who cast which vote: pass votes as an n x N array with a column for each annotator, "
-                "None where one did not vote."
-            )
+        refuse_unsigned(self._ballots)
 
 
 def audit_of(
@@ -216,22 +190,23 @@ def audit_of(
     missing: Iterable[Any] = (),
     weights: Any = None,
     strata: Any = None,
-    pool: int | Mapping[Any, int] | None = None,
+    pool: Pool = None,
     panel: str = "fixed",
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
 ) -> Audit:
     """Run everything, on data given as to ``dhkappa.audit``."""
-    check_level(level)
+    level, source = check_level(level), generator(rng)
     whole, ballots, names = _counted(data, suggested, counts, categories, missing, weights, strata)
     if ordinal is not None and not whole.declared:
-        raise DataError("ordinal needs the categories in their order: pass categories=, lowest first.")
+        there = " to the Tally as it is made" if isinstance(data, Tally) else ""
+        raise DataError(f"ordinal needs the categories in their order: pass categories=, lowest first{there}.")
     kappas: dict[str, Kappa] = {}
     weighted: dict[str, Kappa] = {}
     tests: dict[str, RandomLabelTest | None] = {}
     tables: dict[tuple[str, str], Table] = {}
-    found: dict[str, People | DataError] = {}
+    found: dict[str, People] = {}
     with Progress(len(names) + 1, "audit", progress) as shown_progress:
         for name in names:
             sample = sample_of(whole, name if whole.labelers else None, pool=pool, panel=panel)
@@ -243,18 +218,15 @@ def audit_of(
                 tables["categories", name] = kappa.by_category(level)
                 tables["confusion", name] = kappa.confusion()
             if ballots is not None and ballots.annotators is not None:
-                tables["annotators", name] = annotators(ballots, name)
-                try:
-                    found[name] = people(ballots, name, level)
-                except DataError as error:
-                    found[name] = error
+                tables["annotators", name] = annotators(ballots, name, pool)
+                found[name] = people(ballots, name, level, pool)
             shown_progress.advance()
         comparison = None
         if len(names) > 1:
             cells = cells_of(whole, names)
-            comparison = compare_of(cells, level=level, pool=pool, panel=panel, rng=rng)
+            comparison = compare_of(cells, level=level, pool=pool, panel=panel, rng=source)
         fleiss = fleiss_kappa_of(sample_of(whole, labeled=False, pool=pool))
-    return Audit(kappas, weighted, tests, comparison, fleiss, level, tables, found, ballots)
+    return Audit(kappas, weighted, tests, comparison, fleiss, level, tables, found, ballots, pool)
 
 
 def _counted(
@@ -262,12 +234,12 @@ def _counted(
 ) -> tuple[Tally, Ballots | None, list[str]]:
     """Return the tally of some data, its ballots where they are known, and the labelers to audit."""
     if isinstance(data, Tally):
-        names = [suggested] if isinstance(suggested, str) else suggested
-        names = list(data.labelers or (LABELER,)) if names is None else list(names)
-        strange = [name for name in names if name not in (data.labelers or (LABELER,))]
-        if strange:
+        known = data.labelers or (LABELER,)
+        names = list(known if suggested is None else names_of(suggested))
+        strange = [name for name in names if name not in known]
+        if not names or strange:
             raise DataError(
-                f"suggested names {shown(strange)}, not in the tally. Labelers: {shown(data.labelers, 10)}."
+                f"suggested names {shown(strange) or 'nobody'}, not in the tally. Labelers: {shown(data.labelers, 10)}."
             )
         return data, None, names
     if suggested is None and (data is not None or counts is not None):
@@ -277,13 +249,7 @@ def _counted(
     by_name = suggested if isinstance(suggested, Mapping) else {LABELER: suggested}
     whole = tally(data, by_name, counts=counts, categories=categories, missing=missing, weights=weights, strata=strata)
     declared = whole.categories if whole.declared else None
-    ballots = read_ballots(data, by_name, counts=counts, categories=declared, missing=whole.missing, weights=weights)
+    ballots = read_ballots(
+        data, by_name, counts=counts, categories=declared, missing=whole.missing, weights=weights, strata=strata
+    )
     return whole, ballots, list(by_name)
-
-
-def _rows(table: Table) -> list[dict[str, Any]]:
-    """Return rows that JSON can hold; NaN is None."""
-    return [
-        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
-        for row in table
-    ]

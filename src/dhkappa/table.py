@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import math
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
@@ -14,8 +15,8 @@ import numpy as np
 
 from dhkappa.errors import DataError, counted, shown
 
-_WIDTH = 80
-_NARROWEST = 6  # a column of text is cut no further
+_WIDTH = 100  # where no terminal says otherwise
+_NARROWEST = 16  # a column of text is cut no further
 _LONGEST_NUMBER = 24  # a longer one is cut like text
 _ROWS = 20
 _HTML_ROWS = 60
@@ -85,6 +86,10 @@ class Table:
         """Return a dict for each row."""
         return list(self)
 
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return a dict for each row, ready for JSON: NaN is None."""
+        return [{name: plain(value) for name, value in row.items()} for row in self]
+
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame."""
         pandas = _library("pandas", "dhkappa[pandas]")
@@ -111,7 +116,7 @@ class Table:
     def __repr__(self) -> str:
         rows, hidden = _ends(len(self), _ROWS)
         columns = self._shown(rows)
-        _narrow(columns)
+        dropped = _narrow(columns, _terminal_width())
         top = max((len(column.heads) for column in columns), default=0)
         lines = [_GAP.join(column.head(line - top) for column in columns) for line in range(top)]
         lines += [_GAP.join(column.cell(place) for column in columns) for place in range(len(rows))]
@@ -120,8 +125,10 @@ class Table:
             lines.append(f"[{counted(len(self), 'row')}, {hidden:,} not shown]")
         elif not rows:
             lines.append("[no rows]")
+        if dropped:
+            lines.append(f"[columns not shown: {', '.join(dropped)}]")
         if self._title:
-            lines.insert(0, _visible(self._title))
+            lines.insert(0, visible(self._title))
         return "\n".join(line.rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
@@ -137,7 +144,7 @@ class Table:
         if hidden:
             cut = f"<td colspan='{len(columns)}'>{counted(len(self), 'row')}, {hidden:,} not shown</td>"
             body.insert(len(rows) // 2, cut)
-        caption = f"<caption>{html.escape(_visible(self._title))}</caption>" if self._title else ""
+        caption = f"<caption>{html.escape(visible(self._title))}</caption>" if self._title else ""
         lines = "".join(f"<tr>{row}</tr>" for row in body)
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
@@ -149,7 +156,7 @@ class _Shown:
 
     def __init__(self, name: str, values: tuple[Any, ...], rows: list[int]) -> None:
         known = [values[row] for row in rows if values[row] is not None]
-        self.name = _visible(name)
+        self.name = visible(name)
         self.numbers = bool(known) and all(map(_is_number, known))
         self.side = "right" if self.numbers else "left"
         self.texts = [_text(values[row]) for row in rows]
@@ -186,12 +193,15 @@ class _Shown:
         return blank + text if self.numbers else text + blank
 
 
-def _narrow(columns: list[_Shown]) -> None:
-    """Fold names, then take width from the widest columns, until a line fits or no column can give any."""
-    if _excess(columns) > 0:
+def _narrow(columns: list[_Shown], width: int) -> list[str]:
+    """Make lines fit: fold names, cut the widest texts, leave out columns from the last; return the names of those."""
+    if _excess(columns, width) > 0:
         for column in columns:
             column.fold()
-    excess = _excess(columns)
+    dropped: list[str] = []
+    while len(columns) > 2 and _excess(columns, width) > sum(column.width - column.least() for column in columns):
+        dropped.insert(0, columns.pop().name)
+    excess = _excess(columns, width)
     while excess > 0:
         giving = [column for column in columns if column.width > column.least()]
         if not giving:
@@ -201,10 +211,16 @@ def _narrow(columns: list[_Shown]) -> None:
         step = min(excess, widest.width - widest.least(), max(widest.width - rival, 1))
         widest.width -= step
         excess -= step
+    return dropped
 
 
-def _excess(columns: list[_Shown]) -> int:
-    return sum(column.width for column in columns) + len(_GAP) * (len(columns) - 1) - _WIDTH
+def _excess(columns: list[_Shown], width: int) -> int:
+    return sum(column.width for column in columns) + len(_GAP) * (len(columns) - 1) - width
+
+
+def _terminal_width() -> int:
+    """Return how wide lines may be: as the terminal is, or a usual width where there is none."""
+    return max(shutil.get_terminal_size((_WIDTH, 24)).columns, 40)
 
 
 def _ends(length: int, most: int) -> tuple[list[int], int]:
@@ -213,6 +229,13 @@ def _ends(length: int, most: int) -> tuple[list[int], int]:
         return list(range(length)), 0
     half = most // 2
     return [*range(half), *range(length - half, length)], length - 2 * half
+
+
+def plain(value: Any) -> Any:
+    """Return a value that JSON can hold: None for NaN, text for what is no number, text or truth value."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (str, int)) else _text(value)
 
 
 def _plain(value: Any) -> Any:
@@ -232,10 +255,10 @@ def _text(value: Any) -> str:
             return "-"
         plain = value == 0 or 1e-3 <= abs(value) < 1e6
         return f"{value:.3f}" if plain else f"{value:.2g}"
-    return _visible(str(value))
+    return visible(str(value))
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Spell out line breaks, escape sequences and whatever else would not stay in its cell."""
     if text.isprintable():
         return text

@@ -28,6 +28,8 @@ class Ballots:
     code : (T,) the category it is for
     suggested : (n,) code of the suggested label, -1 where missing, by labeler
     weight : (n,) what each item weighs; None where all weigh the same
+    strata : what each stratum is called
+    stratum : (n,) place in ``strata``; None where there are none
     """
 
     categories: tuple[Label, ...]
@@ -38,6 +40,8 @@ class Ballots:
     code: Integers
     suggested: dict[str, npt.NDArray[np.int32]]
     weight: npt.NDArray[np.float64] | None = None
+    strata: tuple[Label, ...] = ()
+    stratum: npt.NDArray[np.int32] | None = None
 
     @property
     def n_items(self) -> int:
@@ -61,15 +65,16 @@ def read_ballots(
     categories: tuple[Label, ...] | None = None,
     missing: Collection[Label] = (),
     weights: Any = None,
+    strata: Any = None,
 ) -> Ballots:
     """Read arrays or lists of votes, or a matrix of counts, as to ``dh_kappa``; labels by labeler.
 
-    The columns of an array are annotators. Lists of different lengths and counts do not tell who voted.
+    The columns of an array or a dataframe are annotators. Lists and counts do not tell who voted.
     """
     if counts is None:
-        source, read = votes, read_votes(votes, suggested, missing, weights, None)
+        source, read = votes, read_votes(votes, suggested, missing, weights, strata)
     else:
-        source, read = counts, read_matrix(counts, suggested, categories, missing, weights, None)
+        source, read = counts, read_matrix(counts, suggested, categories, missing, weights, strata)
     annotators: tuple[Any, ...] | None = None
     if read.matrix is not None:
         n, m = read.matrix.shape
@@ -82,13 +87,15 @@ def read_ballots(
         annotator = np.zeros_like(item)
     else:
         n, N = read.votes.values.shape
-        annotators = tuple(getattr(votes, "columns", range(N)))
+        if not isinstance(votes, (list, tuple)):
+            annotators = tuple(getattr(votes, "columns", range(N)))
         item, annotator = np.divmod(np.arange(n * N), max(N, 1))
         digits = read.votes.digits(slice(None)).reshape(-1)
     found = settle(read, read.votes.occurring(digits), read.beside.suggested(), categories)
     place: dict[Label | None, int] = {label: code for code, label in enumerate(found)}
     code = _codes(read.votes, place)[digits]
     cast = code >= 0
+    beside = read.beside.sides(np.arange(n), found)
     index: Any = getattr(source, "index", None)
     return Ballots(
         categories=found,
@@ -97,8 +104,10 @@ def read_ballots(
         item=item[cast],
         annotator=annotator[cast],
         code=code[cast],
-        suggested={who: _codes(given, place)[given.digits(slice(None))] for who, given in read.beside.labels.items()},
+        suggested=dict(zip(beside.labelers, beside.labels, strict=True)),
         weight=read.beside.weight,
+        strata=beside.strata,
+        stratum=beside.stratum,
     )
 
 

@@ -171,6 +171,19 @@ def read_cells(
     )
 
 
+def names_of(suggested: Any) -> tuple[str, ...]:
+    """Return the labelers that are named beside a tally."""
+    if isinstance(suggested, str):
+        return (suggested,)
+    try:
+        names = (None,) if isinstance(suggested, Mapping) else tuple(suggested)
+    except TypeError:
+        names = (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"suggested must list names of labelers, beside a Tally: got {shown([suggested])}.")
+    return tuple(map(str, names))
+
+
 def cells_of(tally: Tally, labelers: Iterable[str] | None = None) -> Cells:
     """Return the cells of a tally, for some of its labelers or all."""
     sides, patterns = tally.sides, tally.patterns

@@ -167,6 +167,9 @@ def _encode_objects(values: npt.NDArray[Any], name: str, item_of: Callable[[int]
     kinds = set(map(type, flat))
     table = _Digits()
     try:
+        if float in kinds:  # every NaN is a key of its own, and slow to look at one by one
+            flat = [None if value != value else value for value in flat] if kinds <= _PLAIN else flat
+        table[None] = 0
         odd = kinds - _PLAIN
         if odd:  # looked at one by one: their own idea of equality does not count
             flat = [plain(value) if type(value) in odd else value for value in flat]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.arrays import as_columns, encode_suggested, is_matrix, one_hot_codes
-from dhkappa.data.labels import Encoded, Integers, Label, unite
+from dhkappa.data.labels import Encoded, Integers, Label, no_lookalikes, unite
 from dhkappa.errors import DataError, counted, shown
 
 _WORD = 2**62
@@ -181,11 +181,14 @@ def read_beside(
     labels = {}
     for labeler, values in given.items():
         if not isinstance(labeler, str):
-            raise DataError(f"suggested must map names of labelers, as text, to labels: got the name {labeler!r}.")
+            raise DataError(
+                f"suggested must map names of labelers, as text, to labels: got the name {shown([labeler])}."
+            )
         if names is not None and is_matrix(values):
             labels[labeler] = Encoded(one_hot_codes(values, shape), 0, tuple(names))
             continue
-        found = encode_suggested(values, shape, votes, missing)
+        name = f"suggested[{shown([labeler])}]" if labeler else "suggested"
+        found = encode_suggested(values, shape, votes, missing, name)
         labels[labeler] = found if names is None else as_columns(found, names)
     stratum = None if strata is None else _encode_strata(strata, shape, votes)
     return Beside(labels, stratum, None if weights is None else read_weights(weights, shape[0], votes))
@@ -202,7 +205,8 @@ def read_weights(weights: Any, n: int, votes: str) -> npt.NDArray[np.float64]:
         if given.dtype.kind == "O" and not all(_is_number(value) or value is None for value in given.flat):
             raise TypeError
         found = np.where(np.ma.getmaskarray(weights), np.nan, given) if np.ma.is_masked(weights) else given
-        found = found.astype(np.float64)
+        with np.errstate(over="ignore"):
+            found = found.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"weights must be a list of numbers, one for each item: got {shown([weights])}.") from None
     if found.ndim != 1:
@@ -228,6 +232,7 @@ def _is_number(value: Any) -> bool:
 def _encode_strata(strata: Any, shape: tuple[int, ...], votes: str) -> Encoded:
     """Encode the stratum of each item; each item is in one."""
     given = encode_suggested(strata, shape, votes, (), "strata")
+    no_lookalikes([label for label in given.labels if label is not None])
     nowhere = np.array([label is None for label in given.labels], np.bool_)
     absent = np.flatnonzero(nowhere[given.digits(slice(None))]) if given.labels else np.zeros(0)
     if absent.size:

@@ -41,7 +41,8 @@ class Tally:
 
     A tally keeps each different pattern (suggested label, votes by category) with the number of items that
     share it. Its size depends on how many patterns there are, not on how many items. Update it from one thread
-    at a time; threads and machines keep a tally each, and add them.
+    at a time; threads and machines keep a tally each, and add them. Items may have the labels of several labelers, a
+    stratum and a weight beside their votes; then items differ that differ in these.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ class Tally:
     def labelers(self) -> tuple[str, ...]:
         """The names of labelers; empty where there is one labeler without a name."""
         sides = self._sides
-        return () if sides is None else sides.labelers
+        return () if sides is None else tuple(filter(None, sides.labelers))
 
     @property
     def strata(self) -> tuple[Label, ...]:
@@ -262,7 +263,10 @@ class Tally:
             raise DataError(f"a tally holds {MOST_ITEMS:,} items at the most.")
         unlike = _unlike(self._tables, tables)
         if unlike:
-            raise DataError(f"items that are counted together must have the same beside them: {unlike}.")
+            raise DataError(
+                "items that are counted together must all have the same labelers, and strata and weights or not: "
+                f"{unlike}. Pass None as the labels of a labeler who was absent."
+            )
         self._tables = [*self._tables, *tables]
         self._categories = categories
         fresh = sum(len(table.patterns) for table in self._tables[1:])

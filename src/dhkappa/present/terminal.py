@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from textwrap import fill
 
+from dhkappa.stats.notes import text_list
 from dhkappa.stats.result import Kappa
-
-WIDTH = 80
 
 
 def labeler_table(kappas: Mapping[str, Kappa]) -> str:
@@ -34,7 +32,7 @@ def note_lines(kappas: Mapping[str, Kappa]) -> str:
         for note in kappa.notes:
             about.setdefault(note.text, []).append(name)
     texts = [text if len(names) == len(kappas) else f"{', '.join(names)}: {text}" for text, names in about.items()]
-    return "\n".join(fill(text, WIDTH, initial_indent="- ", subsequent_indent="  ") for text in texts)
+    return text_list(texts)
 
 
 def number(value: float) -> str:

@@ -17,7 +17,7 @@ from dhkappa.data.labels import Integers
 from dhkappa.data.patterns import Patterns, from_votes
 from dhkappa.errors import DataError
 from dhkappa.stats.kappa import estimate_dh
-from dhkappa.stats.sample import Sample, Stratum, item_sample
+from dhkappa.stats.sample import Pool, Sample, Stratum, item_sample
 from dhkappa.stats.sums import Sums, sums
 from dhkappa.table import Table
 
@@ -73,12 +73,12 @@ class AnnotatorParts:
     items_without: int
 
 
-def refuse_unsigned(ballots: Ballots) -> None:
+def refuse_unsigned(ballots: Ballots | None) -> None:
     """Refuse votes that do not tell who cast them."""
-    if ballots.annotators is None:
+    if ballots is None or ballots.annotators is None:
         raise DataError(
-            "votes must tell who cast each of them, but lists of different lengths and counts do not: "
-            "pass votes as an n x N array, a column for each annotator, or long data with annotator=."
+            "nothing tells who cast which vote, as lists, counts and tallies do not: pass votes as an n x N array or a "
+            "dataframe with a column for each annotator, None where one did not vote."
         )
 
 
@@ -129,19 +129,19 @@ def _part(sample: Sample, rows: npt.NDArray[np.int64], patterns: Patterns) -> Sa
         sample,
         patterns=patterns,
         mass=sample.mass[rows] if sample.weighted else patterns.items,
-        stratum=sample.stratum[rows],
+        stratum=np.zeros(len(rows), np.int8),
         strata=(Stratum(None, len(rows), None),),
     )
 
 
-def annotator_parts(ballots: Ballots, labeler: str) -> tuple[Fraction | None, list[AnnotatorParts]]:
+def annotator_parts(ballots: Ballots, labeler: str, pool: Pool = None) -> tuple[Fraction | None, list[AnnotatorParts]]:
     """Split kappa by annotator, exactly: return kappa and the part of each.
 
     D = sum_a omega_a D_a, and so kappa = sum_a omega_a kappa_a over the annotators with eligible items, for any
     number of votes an item and any weights.
     """
     refuse_unsigned(ballots)
-    sample, places = item_sample(ballots, labeler)
+    sample, places = item_sample(ballots, labeler, pool)
     total = sums(sample, weighted=sample.weighted)
     E = estimate_dh(total, sample.categories).parts.E if total.n else Fraction(1)
     found = []
@@ -217,7 +217,7 @@ def _kappa(total: Sums, sample: Sample) -> Fraction | None:
     return estimate_dh(total, sample.categories).parts.kappa if total.n else None
 
 
-def annotators(ballots: Ballots, labeler: str) -> Table:
+def annotators(ballots: Ballots, labeler: str, pool: Pool = None) -> Table:
     """Return what each annotator does to the kappa of a labeler.
 
     An annotator's differential D_a is the mean over the pairs of votes that they are in: +1 where the two agree on
@@ -244,12 +244,12 @@ def annotators(ballots: Ballots, labeler: str) -> Table:
     Examples
     --------
     >>> from dhkappa.data.ballots import read_ballots
-    >>> votes = [list(item) for item in ("aaa", "aab", "bbb", "bba", "ccc", "bbc")]
+    >>> votes = np.array([list(item) for item in ("aaa", "aab", "bbb", "bba", "ccc", "bbc")])
     >>> table = annotators(read_ballots(votes, {"rule": list("aabbcc")}), "rule")
     >>> [(row["annotator"], round(row["kappa"], 3), round(row["kappa_without"], 3)) for row in table]
     [(0, 0.628, 0.552), (1, 0.628, 0.552), (2, 0.553, 0.705)]
     """
-    kappa, found = annotator_parts(ballots, labeler)
+    kappa, found = annotator_parts(ballots, labeler, pool)
     return Table(
         {
             "annotator": ballots.annotators or (),

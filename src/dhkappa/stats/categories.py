@@ -68,6 +68,7 @@ def category_parts(terms: Terms) -> CategoryParts:
     return CategoryParts(items, D, E, kappa, share / (share.sum() or 1), defined)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # where a label weighs next to nothing
 def category_influence(terms: Terms, parts: CategoryParts, code: int) -> Numbers:
     """Return (K,) phi_ij: the derivative of a defined kappa_j as an item of a pattern gains weight. Its mean is 0.
 
@@ -290,7 +291,8 @@ def _spread(parts: CategoryParts, variances: Numbers, code: int, share: float, a
     if math.isnan(se) or (se == 0 and kappa < 1 and share):
         return _Spread(reason=_NO_SPREAD)
     half = t * se
-    return _Spread(se, min(kappa - half, flawless(float(share), E, alpha)), min(kappa + half, 1.0))
+    low = min(kappa - half, flawless(float(share), E, alpha))
+    return _Spread(se, max(low, 1 - 2 / (1 - E)), min(kappa + half, 1.0))  # D_j is -1 at the least
 
 
 def _effective(terms: Terms, parts: CategoryParts) -> npt.NDArray[np.float64]:

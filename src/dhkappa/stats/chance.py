@@ -45,7 +45,7 @@ class RandomLabelTest:
     p_value : how often random labels score as much ("greater"), or as far from the floor ("two-sided")
     alternative : ``"greater"`` or ``"two-sided"``
     method : ``"z"``, from the normal distribution, ``"monte-carlo"``, or ``"wald"``, kappa_P over its standard error
-    n_draws : how often the labels were dealt out; 0 for ``"z"``
+    n_draws : how often the labels were dealt out; 0 but for ``"monte-carlo"``
     reason : why z is undefined; None where it is defined
     """
 
@@ -134,6 +134,7 @@ def permutation_moments(terms: Terms) -> tuple[Any, Any]:
     return _moments(terms, _kinds(terms))
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # where E is 1 by rounding only
 def above_floor(terms: Terms) -> tuple[Any, Numbers]:
     """Return kappa_P, which is 0 for random labels and 1 for perfect ones, and its influence values.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,8 @@ from dhkappa.stats.draws import generator
 from dhkappa.stats.estimators import dh_kappa_of
 from dhkappa.stats.influence import influence, sum_of_squares
 from dhkappa.stats.intervals import Gap, check_level, skewness
-from dhkappa.stats.notes import Note
+from dhkappa.stats.kappa import Parts
+from dhkappa.stats.notes import Note, html_list, text_list
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Dropped, Sample, drawn
 from dhkappa.stats.terms import Numbers, Terms, terms
@@ -28,11 +28,11 @@ from dhkappa.table import Table
 FEW_DISCORDANT = 10
 _MOST_AT_ONCE = 1 << 16  # kinds of items that labelers are counted by together
 _SWAPS = 9_999
+_AT_ONCE = 1 << 21  # numbers drawn at once
 _MOST_TOSSED = 12  # items that are swapped in all ways
 _TIE = 1e-12  # differences closer than this are the same but for rounding
 _ONE_ITEM = "only one item counts, so its spread is unknown."
 _ONE_WEIGHT = "one item outweighs all the others, so its spread is unknown."
-_SHORT = {"difference": "diff", "discordant": "differ"}  # so that a row fits a line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,49 +60,44 @@ class Comparison:
 
     def table(self) -> Table:
         """Return a row for each labeler, the best first."""
-        order = sorted(self.kappas, key=lambda name: (math.isnan(self.kappas[name].value), -self.kappas[name].value))
-        ordered = [self.kappas[name] for name in order]
-        limits = [kappa.interval(self.level) for kappa in ordered]
-        return Table(
-            {
-                "labeler": order,
-                "kappa": [kappa.value for kappa in ordered],
-                "low": [limit.low for limit in limits],
-                "high": [limit.high for limit in limits],
-                "se": [kappa.se for kappa in ordered],
-                "floor": [kappa.floor for kappa in ordered],
-                "ceiling": [kappa.ceiling for kappa in ordered],
-                "items": [kappa.n_items for kappa in ordered],
-            },
-            title=f"Kappa by labeler, {self.level:.4g} intervals",
-        )
+        return labelers_table(self.kappas, self.level)
 
     def __repr__(self) -> str:
-        return f"{self.table()!r}\n\n{self._shown()!r}"
-
-    def _shown(self) -> Table:
-        """Return the differences in short headings, with reasons only where there are any."""
-        names = [name for name in self.differences.names if name != "reason" or any(self.differences.column(name))]
-        columns = {_SHORT.get(name, name): self.differences.column(name) for name in names}
-        return Table(columns, title=self.differences.title)
+        notes = text_list(note.text for note in self.notes)
+        return f"{self.table()!r}\n\n{self.differences!r}" + (f"\n{notes}" if notes else "")
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{html.escape(note.text)}</li>" for note in self.notes)
-        tables = self.table()._repr_html_() + self._shown()._repr_html_()
-        return tables + (f"<ul>{notes}</ul>" if notes else "")
+        notes = html_list(note.text for note in self.notes)
+        return self.table()._repr_html_() + self.differences._repr_html_() + notes
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; NaN is None."""
-        rows = [
-            {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
-            for row in self.differences
-        ]
         return {
             "kappas": {name: kappa.to_dict() for name, kappa in self.kappas.items()},
-            "differences": rows,
+            "differences": self.differences.to_json(),
             "level": self.level,
-            "notes": [{"code": note.code, "text": note.text} for note in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
+
+
+def labelers_table(kappas: Mapping[str, Kappa], level: float) -> Table:
+    """Return a row for each labeler, the best first, with the marks to read its kappa by."""
+    order = sorted(kappas, key=lambda name: (math.isnan(kappas[name].value), -kappas[name].value))
+    ordered = [kappas[name] for name in order]
+    limits = [kappa.interval(level) for kappa in ordered]
+    return Table(
+        {
+            "labeler": order,
+            "kappa": [kappa.value for kappa in ordered],
+            "low": [limit.low for limit in limits],
+            "high": [limit.high for limit in limits],
+            "se": [kappa.se for kappa in ordered],
+            "floor": [kappa.floor for kappa in ordered],
+            "ceiling": [kappa.ceiling for kappa in ordered],
+            "items": [kappa.n_items for kappa in ordered],
+        },
+        title=f"Kappa by labeler, {level:.4g} intervals",
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,15 +222,15 @@ def _difference(
         reason = _ONE_ITEM if n < 2 else _ONE_WEIGHT
         return _Difference(one, other, difference, discordant=discordant, reason=reason)
 
-    def both() -> tuple[Terms, Terms]:
-        kappas = ((one, first.parts), (other, second.parts))
-        known, beside = (terms(_sample(cells, name, **design), parts) for name, parts in kappas if parts)
-        return known, beside
+    def seen(name: str, parts: Parts) -> Terms:
+        return terms(_sample(cells, name, **design), parts)
 
     if first.sample.designed:
-        known, beside = both()
-        psi = leave_one_vote(known) - leave_one_vote(beside) if known.sample.other_votes else None
-        spread = variance(known, move, None if psi is None else vote_variance(known, psi))
+        known, over_votes = seen(one, first.parts), None
+        if known.sample.other_votes:
+            psi = leave_one_vote(known) - leave_one_vote(seen(other, second.parts))
+            over_votes = vote_variance(known, psi)
+        spread = variance(known, move, over_votes)
         skew = skewness(known.weight / known.items * move, cells.items)
     else:
         squares = sum_of_squares(move, cells.items) / (n * (n - 1))
@@ -246,7 +241,7 @@ def _difference(
     gap = Gap(difference, se, skew if spread.endless else 0.0, first.n_effective, df, -reach, reach)
     low, high = gap.limits(level)
     if discordant < FEW_DISCORDANT or not spread.endless:
-        p, method = _swap_test(*both(), source), "swap"
+        p, method = _swap_test(seen(one, first.parts), seen(other, second.parts), source), "swap"
     else:  # the whole pool was drawn where the standard error is 0
         p, method = float(gap.p_value() if se else difference == 0), "t"
     return _Difference(one, other, difference, se, float(low), float(high), p, method, discordant)
@@ -275,15 +270,19 @@ def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
     move_D = (other.d - one.d)[rows] * share
     squared = one.C**2
     move_E = 2 * (squared[other.suggested] - squared[one.suggested])[rows] * share
+    moves = np.column_stack([move_D, move_E])
     items = one.items[rows]
     exact = int(items.sum()) <= _MOST_TOSSED
     if exact:
         each = np.repeat(np.arange(rows.size), items)
         tossed = np.array(list(product((0, 1), repeat=each.size)), np.float64).reshape(2**each.size, each.size)
-        sums = tossed @ move_D[each], tossed @ move_E[each]
+        sums = tuple((tossed @ moves[each]).T)
     else:
-        swapped = source.binomial(items, 0.5, (_SWAPS, rows.size))
-        sums = swapped @ move_D, swapped @ move_E
+        step = max(1, _AT_ONCE // rows.size)
+        parts = [
+            source.binomial(items, 0.5, (min(step, _SWAPS - at), rows.size)) @ moves for at in range(0, _SWAPS, step)
+        ]
+        sums = tuple(np.concatenate(parts).T)
     with np.errstate(divide="ignore", invalid="ignore"):
         kappas = [1 - (1 - of.D - sign * sums[0]) / (1 - of.E - sign * sums[1]) for of, sign in ((one, 1), (other, -1))]
     # Where a swap leaves one category only there is no kappa; it counts as a large difference.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dhkappa.errors import DataError
+from dhkappa.errors import DataError, shown
 
 
 def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
@@ -12,4 +12,4 @@ def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise DataError(f"rng must be a seed, 0 or more, or a numpy Generator: got {rng!r}.") from None
+        raise DataError(f"rng must be a seed, 0 or more, or a numpy Generator: got {shown([rng])}.") from None

@@ -1,4 +1,4 @@
-"""The estimators: a tally, and how its items were drawn, to a Kappa."""
+"""The estimators: a sample to a Kappa."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def dh_kappa_of(sample: Sample) -> Kappa:
     certain = "every vote and every suggested label is the same category, so agreement is certain."
     notes = (
         *notes_on_labels(total, sample.categories),
-        *notes_on_value(parts.R, parts.S, kappa, estimate.floor, estimate.fleiss),
+        *notes_on_value(parts.R, parts.S, kappa, estimate.floor, estimate.ceiling, estimate.fleiss),
     )
     return _result("dh", sample, total, estimate, certain, notes)
 
@@ -114,7 +114,7 @@ def _result(
         dropped=total.dropped,
         reason=reason if exact is None else None,
         _sample=sample,
-        _notes=(*notes_on_votes(total, sample.categories), *notes_on_sample(sample), *notes),
+        _notes=(*notes_on_votes(total, sample.categories), *notes_on_sample(sample, metric == "dh"), *notes),
     )
 
 

@@ -123,9 +123,10 @@ def extremes(terms: Terms) -> Extremes:
     chance, lost = _chance(terms), 1 - terms.kappa
     label = np.flatnonzero(terms.C + terms.L > 0)
     low, high = (np.full(len(label), math.nan, terms.C.dtype) for _ in range(2))
-    by_pull = sorted(label.tolist(), key=chance.votes.__getitem__, reverse=True)
+    most = sorted(label.tolist(), key=chance.votes.__getitem__)
+    ends = most[::-1][:2], most[:2]
     for place, j in enumerate(label.tolist() if chance.room else []):
-        others = [next((v for v in order if v != j), j) for order in (by_pull, by_pull[::-1])]
+        others = [next((v for v in order if v != j), j) for order in ends]
         found = []
         for v in {j, *others}:
             eps = 2 * (chance.middle - chance.votes[v] - chance.labels[j])

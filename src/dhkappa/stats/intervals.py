@@ -1,8 +1,9 @@
-"""Confidence intervals for kappa: the beta interval by default, and the logit and Wald intervals."""
+"""Confidence intervals: of kappa, by default the beta interval, and of the difference between two kappas."""
 
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.errors import DataError
+from dhkappa.errors import DataError, shown
 
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
+_SLIGHT = 1e-9  # a level closer to 0 or 1 has no limits
 _WIDEST = 27 / 13  # two kappas are no further apart
 _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 """How much of a worst (or best) item each limit is computed with: what the sample may not have shown yet."""
@@ -78,9 +80,9 @@ def plain_basis(kappa: float, E: float, n: int, squares: float, least: float, gr
 
 def check_level(level: float) -> float:
     """Refuse a level that is no probability."""
-    if not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise DataError(f"level must be between 0 and 1, such as 0.95: got {level!r}.")
-    return level
+    if not isinstance(level, numbers.Real) or not _SLIGHT < level < 1 - _SLIGHT:
+        raise DataError(f"level must be between 0 and 1, such as 0.95: got {shown([level])}.")
+    return float(level)
 
 
 def flawless(share: float, E: float, alpha: float) -> float:

@@ -16,7 +16,7 @@ from dhkappa.data.patterns import Patterns
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.influence import influence
 from dhkappa.stats.kappa import Parts, estimate_dh
-from dhkappa.stats.sample import Sample, item_sample
+from dhkappa.stats.sample import Pool, Sample, item_sample
 from dhkappa.stats.sums import sums
 from dhkappa.stats.terms import Numbers, Terms, terms
 from dhkappa.table import Table
@@ -80,7 +80,7 @@ def leave_one_out(terms: Terms) -> Numbers:
     return found
 
 
-def review(ballots: Ballots, labeler: str, *, most: int | None = None) -> Table:
+def review(ballots: Ballots, labeler: str, *, most: int | None = None, pool: Pool = None) -> Table:
     """Return the items of a labeler in the order to review them, those that the panel most clearly rejects first.
 
     The lowest agreement differential comes first: -1 where all votes are for one other label. Of equal ones
@@ -113,10 +113,8 @@ def review(ballots: Ballots, labeler: str, *, most: int | None = None) -> Table:
     >>> [(row["item"], row["suggested"], row["panel"], row["votes"]) for row in table]
     [(2, 'cat', 'dog', 'dog: 3'), (1, 'cat', 'dog', 'dog: 2, cat: 1')]
     """
-    if labeler not in ballots.suggested:
-        raise DataError(f"labeler must be one of {shown(ballots.suggested)}: got {shown([labeler])}.")
-    limit = _limit(most)
-    sample, places = item_sample(ballots, labeler)
+    limit = check_most(most)
+    sample, places = item_sample(ballots, labeler, pool)
     n = len(places)
     n_votes = sample.patterns.vote_totals()
     parts = _parts(sample) if n else None
@@ -167,7 +165,7 @@ def _without(sample: Sample, row: int) -> Sample:
     return replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept])
 
 
-def _limit(most: Any) -> int | None:
+def check_most(most: Any) -> int | None:
     """Check how many items are wanted."""
     if most is None:
         return None

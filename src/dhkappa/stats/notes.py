@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -12,6 +12,7 @@ from dhkappa.data.labels import Label
 from dhkappa.errors import counted, shown
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.sums import Sums
+from dhkappa.table import visible
 
 FEW_ITEMS = 30
 FEW_OF_A_KIND = 10  # imperfect items, or items with one suggested label
@@ -33,6 +34,26 @@ class Note:
 
     code: str
     text: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Return plain values, ready for JSON."""
+        return {"code": self.code, "text": self.text}
+
+
+def text_list(texts: Iterable[str], width: int = 80) -> str:
+    """Return sentences as a list for a terminal, wrapped."""
+    from textwrap import fill
+
+    lines = (fill(visible(text), width, initial_indent="- ", subsequent_indent="  ") for text in texts)
+    return "\n".join(lines)
+
+
+def html_list(texts: Iterable[str]) -> str:
+    """Return sentences as a list, or nothing where there are none."""
+    from html import escape
+
+    lines = "".join(f"<li>{escape(visible(text))}</li>" for text in texts)
+    return f"<ul>{lines}</ul>" if lines else ""
 
 
 def notes_on_votes(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
@@ -61,7 +82,7 @@ def notes_on_votes(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]
             break
 
 
-def notes_on_sample(sample: Sample) -> Iterator[Note]:
+def notes_on_sample(sample: Sample, labeled: bool) -> Iterator[Note]:
     """Find what to know about how the items were drawn."""
     if sample.n_effective < UNEQUAL * sample.n:
         yield Note(
@@ -73,8 +94,8 @@ def notes_on_sample(sample: Sample) -> Iterator[Note]:
     if sample.panel == "fixed" and drawn > POOL_MATTERS:
         yield Note(
             "votes-fixed",
-            "With pool=, the standard error is for other items of the pool with their votes as they would be cast; "
-            "panel='drawn' adds what other annotators would change.",
+            "With pool=, the standard error is for other items of the pool, with their votes as they would be cast"
+            + ("; panel='drawn' adds what other annotators would change." if labeled else "."),
         )
 
 
@@ -120,9 +141,20 @@ def notes_on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note
 
 
 def notes_on_value(
-    R: Fraction, S: Fraction, kappa: Fraction | None, floor: Fraction | None, fleiss: Fraction | None
+    R: Fraction,
+    S: Fraction,
+    kappa: Fraction | None,
+    floor: Fraction | None,
+    ceiling: Fraction | None,
+    fleiss: Fraction | None,
 ) -> Iterator[Note]:
     """Find what to know about the value itself."""
+    if kappa is not None and kappa == ceiling and kappa < 1:
+        yield Note(
+            "at-ceiling",
+            "The labels score exactly what the panel's own most frequent labels would: if they were made from these "
+            "votes, that says nothing about them.",
+        )
     if kappa is None:
         yield Note("agreement-certain", "Votes and labels are all one category, so chance alone explains everything.")
     elif kappa == 1:

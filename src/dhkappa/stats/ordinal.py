@@ -107,6 +107,7 @@ def weights_of(ordinal: Any, m: int) -> Weights:
     return Weights(unit - np.abs(place[:, None] - place) ** power, unit)
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # where E is 1 by rounding only
 def ordinal_estimate(terms: Terms, parts: Parts, weights: Weights) -> OrdinalEstimate:
     """Estimate kappa with ordinal weights, in the numbers of the terms.
 

@@ -17,17 +17,18 @@ from dhkappa.stats.annotators import Seat, refuse_unsigned, seats
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
 from dhkappa.stats.intervals import Gap, check_level, skewness
 from dhkappa.stats.kappa import estimate_dh
-from dhkappa.stats.notes import Note
-from dhkappa.stats.sample import Sample, item_sample
+from dhkappa.stats.notes import Note, html_list
+from dhkappa.stats.sample import Pool, Sample, item_sample
 from dhkappa.stats.sums import sums
-from dhkappa.stats.terms import Terms, terms
-from dhkappa.table import Table
+from dhkappa.stats.terms import Terms, item_weights, terms
+from dhkappa.table import Table, plain, visible
 
 FEWEST_ITEMS = 10
 
 _FEW = f"fewer than {FEWEST_ITEMS} items with two other votes and a suggested label."
 _CERTAIN = "every vote and every label on these items is the same category."
 _NO_SPREAD = "no item moves the difference, so its spread is unknown."
+_ONE_WEIGHT = "one item outweighs all the others."
 _NOBODY = "nobody can be compared."
 
 
@@ -82,31 +83,31 @@ class People:
             said.append(f"{len(self.skipped):,} skipped")
         if self.reason:
             said.append(self.reason.rstrip("."))
-        return f"{self.labeler} against people: {self._interval()} ({'; '.join(said)})"
+        return f"{visible(self.labeler)} against people: {self._interval()} ({'; '.join(said)})"
 
     def _interval(self) -> str:
         if math.isnan(self.low):
-            return f"{self.difference:+.4f}"
+            return "undefined" if math.isnan(self.difference) else f"{self.difference:+.4f}"
         return f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {self.level:g}"
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{html.escape(note.text)}</li>" for note in self.notes)
-        return f"<p>{html.escape(repr(self))}</p>{self.table._repr_html_()}" + (f"<ul>{notes}</ul>" if notes else "")
+        notes = html_list(note.text for note in self.notes)
+        return f"<p>{html.escape(repr(self))}</p>{self.table._repr_html_()}{notes}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; NaN is None."""
         names = ("difference", "se", "low", "high", "level", "matched", "n_items")
         return {
             "labeler": self.labeler,
-            **{name: _plain(getattr(self, name)) for name in names},
-            "people": [{name: _plain(value) for name, value in row.items()} for row in self.table],
-            "skipped": list(self.skipped),
-            "notes": [{"code": note.code, "text": note.text} for note in self.notes],
+            **{name: plain(getattr(self, name)) for name in names},
+            "people": self.table.to_json(),
+            "skipped": [plain(name) for name in self.skipped],
+            "notes": [note.to_dict() for note in self.notes],
             "reason": self.reason,
         }
 
 
-def people(ballots: Ballots, labeler: str, level: float = 0.95) -> People:
+def people(ballots: Ballots, labeler: str, level: float = 0.95, pool: Pool = None) -> People:
     """Compare a labeler with each person, both judged by the votes of all others on the same items.
 
     For annotator a, on the items that a voted on, that have a suggested label and two votes of *others* at least:
@@ -145,8 +146,8 @@ def people(ballots: Ballots, labeler: str, level: float = 0.95) -> People:
     """
     check_level(level)
     refuse_unsigned(ballots)
-    sample, places = item_sample(ballots, labeler)
-    weight = _weights(sample)
+    sample, places = item_sample(ballots, labeler, pool)
+    weight = item_weights(sample)
     pairs = [_pair(seat, weight) for seat in seats(ballots, sample, places)]
     gaps = [_own_gap(pair, weight, level) for pair in pairs]
     names = ballots.annotators or ()
@@ -209,6 +210,8 @@ def _pair(seat: Seat, weight: npt.NDArray[np.float64]) -> _Pair:
     own = _judged(replace(panel, patterns=replace(panel.patterns, suggested=votes)))
     if labels is None or own is None:
         return _Pair(rows, reason=_CERTAIN)
+    if labels.E == 1 or own.E == 1:  # only by rounding
+        return _Pair(rows, reason=_ONE_WEIGHT)
     return _Pair(
         rows=rows,
         move=influence(labels) - influence(own),
@@ -224,15 +227,6 @@ def _judged(sample: Sample) -> Terms | None:
     """Return the terms of a kappa, or None where it is undefined."""
     parts = estimate_dh(sums(sample, weighted=sample.weighted), sample.categories).parts
     return None if parts.kappa is None else terms(sample, parts)
-
-
-def _weights(sample: Sample) -> npt.NDArray[np.float64]:
-    """Return (n,) what each item weighs, 1 where all weigh the same."""
-    if not sample.weighted:
-        return np.ones(len(sample.mass))
-    masses = sample.mass.tolist()
-    whole = sum(masses)
-    return np.array([mass * len(masses) / whole for mass in masses])
 
 
 def _summary(pairs: list[_Pair], weight: npt.NDArray[np.float64], level: float) -> tuple[_Row, int]:
@@ -283,7 +277,3 @@ def _notes(names: Iterable[Any], pairs: list[_Pair]) -> Iterator[Note]:
     for reason, who in skipped.items():
         code = "people-few-items" if reason == _FEW else "people-undefined"
         yield Note(code, f"{counted(len(who), 'annotator')} not compared ({shown(who)}): {reason}")
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value

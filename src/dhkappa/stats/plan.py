@@ -91,7 +91,7 @@ class Plan:
         return {
             **{name: getattr(self, name) for name in (*numbers, *asked)},
             "trade": self.trade.to_dicts(),
-            "notes": [{"code": note.code, "text": note.text} for note in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
 
@@ -401,6 +401,8 @@ def _shares(categories: Any, prevalence: Any) -> npt.NDArray[np.float64]:
         weights = np.array([float(share) for share in ([1] * (m or 0) if prevalence is None else prevalence)])
     except (TypeError, ValueError, OverflowError):
         weights = np.zeros(0)
+    if len(weights) and 0 < weights.max() < math.inf:
+        weights = weights / weights.max()
     if not 2 <= len(weights) <= _MOST_CATEGORIES or not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
         raise DataError(f"prevalence must be 2 to {_MOST_CATEGORIES:,} numbers, 0 or more: got {shown([prevalence])}.")
     if m not in (None, len(weights)):
@@ -410,9 +412,13 @@ def _shares(categories: Any, prevalence: Any) -> npt.NDArray[np.float64]:
 
 
 def _number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not holds(float(value)):
+    try:
+        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not holds(number):
         raise DataError(f"{name} must be {rule}: got {shown([value])}.")
-    return float(value)
+    return number
 
 
 def _whole(name: str, value: Any, most: int) -> int:

@@ -86,7 +86,7 @@ class Kappa:
     def se(self) -> float:
         """The standard error, for items drawn at random; NaN where the sample cannot show one.
 
-        It does not cover the choice of other annotators.
+        It does not cover the choice of other annotators, unless the panel is ``"drawn"`` from a pool.
         """
         basis = self._basis
         return math.nan if basis is None else basis.se
@@ -251,11 +251,12 @@ class Kappa:
     def _basis(self) -> Basis | None:
         """What intervals are made of; None where the sample cannot show how far kappa would vary."""
         if "basis" not in self._known:
-            self._known["basis"] = None
+            found = None
             if self.parts is not None and self.exact is not None and self.n_items > 1:
                 seen = terms(self.sample, self.parts)
                 far = extremes(seen) if self.metric == "dh" else None
-                self._known["basis"] = basis_of(seen, influence(seen), self.value, float(self.parts.E), far)
+                found = basis_of(seen, influence(seen), self.value, float(self.parts.E), far)
+            self._known["basis"] = found  # whole, or not at all: other threads may look
         basis: Basis | None = self._known["basis"]
         return basis
 
@@ -341,7 +342,7 @@ class Kappa:
                 "C": [[label, float(share)] for label, share in parts.C.items()],
                 "L": [[label, float(share)] for label, share in parts.L.items()],
             },
-            "notes": [{"code": note.code, "text": note.text} for note in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
             "reason": self.reason,
         }
 

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError, counted, shown
 
 PANELS = ("fixed", "drawn")
+Pool: TypeAlias = int | Mapping[Any, int] | None
+"""The size of the pool that items were drawn from: in all, or by stratum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def sample_of(
     labeler: str | None = None,
     *,
     labeled: bool = True,
-    pool: int | Mapping[Any, int] | None = None,
+    pool: Pool = None,
     panel: str = "fixed",
 ) -> Sample:
     """Return the eligible items of a tally: with two votes or more and, if ``labeled``, a suggested label.
@@ -149,12 +151,14 @@ def drawn(
     stratum: Integers | None = None,
     names: Sequence[Label] = (),
     weight: npt.NDArray[np.float64] | None = None,
-    pool: int | Mapping[Any, int] | None = None,
+    pool: Pool = None,
     panel: str = "fixed",
 ) -> Sample:
     """Return a sample of eligible patterns; (K,) ``stratum`` is a place in ``names``."""
-    if panel not in PANELS:
-        raise DataError(f"panel must be one of {shown(PANELS)}: got {panel!r}.")
+    if not isinstance(panel, str) or panel not in PANELS:
+        raise DataError(f"panel must be one of {shown(PANELS)}: got {shown([panel])}.")
+    to_dict = getattr(pool, "to_dict", None)  # of a pandas Series, such as value_counts() of the whole data
+    pool = to_dict() if to_dict else pool
     strata = _strata(patterns.items, stratum, names, pool, weight is not None)
     if panel == "drawn" and pool is not None:
         few = int(patterns.items[patterns.vote_totals() < 3].sum())
@@ -184,7 +188,7 @@ def _strata(
     items: npt.NDArray[np.int64],
     stratum: Integers | None,
     names: Sequence[Label],
-    pool: int | Mapping[Any, int] | None,
+    pool: Pool,
     weighted: bool,
 ) -> tuple[Stratum, ...]:
     """Return the strata that items are in, with the sizes that ``pool`` gives them."""
@@ -222,7 +226,8 @@ def _strata(
                 "join it with another stratum, or leave its items out."
             )
         found.append(Stratum(name, n, size))
-    left = [] if pool is None else [name for name, size in pool.items() if name not in names and size]
+    others = {} if pool is None else {name: size for name, size in pool.items() if name not in names}
+    left = [name for name, size in others.items() if _size(size, 0, f" of stratum {shown([name])}")]
     if left:
         raise DataError(
             f"pool names {counted(len(left), 'stratum')} without items in the data ({shown(left, 3)}): "
@@ -241,7 +246,7 @@ def _name(stratum: Any) -> Any:
 
 def _of_stratum(pool: Mapping[Any, int], name: Label) -> Any:
     if name not in pool:
-        raise DataError(f"pool has no size for stratum {name!r}: it names {shown(pool)}.")
+        raise DataError(f"pool has no size for stratum {name!r}: it names {shown(pool) or 'none'}.")
     return pool[name]
 
 
@@ -252,7 +257,7 @@ def _size(value: Any, n: int, whose: str) -> int:
     except TypeError:
         size = int(value) if isinstance(value, float) and value.is_integer() else -1
     if size < 0:
-        raise DataError(f"pool{whose} must be a whole number of items: got {value!r}.")
+        raise DataError(f"pool{whose} must be a whole number of items: got {shown([value])}.")
     if size < n:
         raise DataError(
             f"pool{whose} holds {counted(size, 'item')} but the sample has {n:,}: "
@@ -269,17 +274,17 @@ def _mass(
 ) -> npt.NDArray[Any]:
     """Return (K,) items times their weight, in whole units: exact, as every float is a fraction."""
     if strata is not None:
-        each = [Fraction(part.size or 0, part.n or 1) for part in strata]
+        ratios = [Fraction(part.size or 0, part.n or 1).as_integer_ratio() for part in strata]
         place: Integers = stratum
     elif weight is not None:
         values, place = np.unique(weight, return_inverse=True)
-        each = [Fraction(value) for value in values.tolist()]
+        ratios = [value.as_integer_ratio() for value in values.tolist()]
     else:
         return items
-    if not len(items) or len(set(each)) == 1:
+    if not len(items) or len(set(ratios)) == 1:
         return items
-    unit = math.lcm(*{value.denominator for value in each})
-    whole = [int(value * unit) for value in each]
+    unit = math.lcm(*{below for _, below in ratios})
+    whole = [above * (unit // below) for above, below in ratios]
     common = math.gcd(*whole)
     whole = [value // common for value in whole]
     integer: Any = np.int64 if max(whole) * int(items.sum()) < 2**62 else object
@@ -287,10 +292,13 @@ def _mass(
     return mass
 
 
-def item_sample(ballots: Ballots, labeler: str) -> tuple[Sample, npt.NDArray[np.int64]]:
+def item_sample(ballots: Ballots, labeler: str, pool: Pool = None) -> tuple[Sample, npt.NDArray[np.int64]]:
     """Return the eligible items of a labeler, a pattern each, and their places among all items."""
-    patterns, weight = ballots.patterns(labeler), ballots.weight
+    if labeler not in ballots.suggested:
+        raise DataError(f"labeler {labeler!r} is not in the data. Labelers: {shown(ballots.suggested, 10)}.")
+    patterns, weight, stratum = ballots.patterns(labeler), ballots.weight, ballots.stratum
     keep, dropped = eligible(patterns, weight=weight)
     rows = np.flatnonzero(keep)
     weight = None if weight is None else weight[rows]
-    return drawn(ballots.categories, patterns.take(rows), dropped, weight=weight), rows
+    stratum = None if stratum is None else stratum[rows]
+    return drawn(ballots.categories, patterns.take(rows), dropped, stratum, ballots.strata, weight, pool), rows

@@ -123,6 +123,11 @@ def divided(top: npt.NDArray[Any], bottom: npt.NDArray[Any], exact: bool) -> Num
     return found.reshape(top.shape)
 
 
+def item_weights(sample: Sample) -> npt.NDArray[np.float64]:
+    """Return (K,) what all items of a pattern weigh; they add up to n."""
+    return np.array(_weight(sample, _floats), np.float64)
+
+
 def _weight(sample: Sample, number: Callable[[Any], Numbers]) -> Numbers:
     """Return (K,) weights that add up to n; plain counts where all items weigh the same."""
     if not sample.weighted:
