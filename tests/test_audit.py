@@ -4,6 +4,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dhkappa
@@ -182,3 +183,44 @@ def test_an_unknown_labeler_is_named(audit: Audit) -> None:
         audit.categories("gpt")
     with pytest.raises(DataError, match="say which labeler"):
         audit.items()
+
+
+def test_lists_do_not_tell_who_voted() -> None:
+    found = dhkappa.audit(DRAWN.votes.tolist(), DRAWN.suggested)
+    with pytest.raises(DataError, match="nothing tells who cast which vote, as lists"):
+        found.people("llm")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"weights": range(120)}, "holds votes and labels already: leave out weights"),
+        ({"suggested": {"rule": ["a"]}}, "holds labels already: pass names"),
+        ({"suggested": 5}, "suggested must list names of labelers"),
+        ({"suggested": []}, "names nobody"),
+    ],
+)
+def test_a_tally_holds_votes_and_labels_already(given: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        dhkappa.audit(dhkappa.tally(DRAWN.votes, DRAWN.suggested), **given)  # type: ignore[arg-type]
+
+
+def test_a_weighted_tally_of_one_labeler_has_no_name() -> None:
+    counted = dhkappa.tally(DRAWN.votes, DRAWN.suggested["llm"], weights=[1, 2] * 60)
+    assert counted.labelers == ()
+    assert dhkappa.audit(counted).labelers == ("labeler",)
+
+
+def test_items_of_a_dataframe_are_ready_for_json() -> None:
+    frame = pd.DataFrame(DRAWN.votes, index=pd.date_range("2026-01-01", periods=120))
+    found = dhkappa.audit(frame, pd.Series(DRAWN.suggested["llm"], index=frame.index))
+    first = json.loads(json.dumps(found.to_dict(most=1), allow_nan=False))["labelers"]["labeler"]["items"][0]
+    assert first["item"].startswith("2026-")
+
+
+def test_most_is_checked_whatever_was_asked_before() -> None:
+    found = dhkappa.audit(DRAWN.votes, DRAWN.suggested["llm"])
+    assert len(found.items(most=1)) == 1
+    for most in (True, 1.0, [1]):
+        with pytest.raises(DataError, match="most must be a whole number"):
+            found.items(most=most)  # type: ignore[arg-type]

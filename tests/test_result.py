@@ -121,3 +121,48 @@ def test_agreement_must_differ_by_enough_and_surely() -> None:
 def test_fleiss_notes_are_of_votes_only() -> None:
     assert codes(fleiss_kappa([A, ["a"]])) == {"items-dropped", "few-items", "one-category-voted"}
     assert codes(fleiss_kappa(MANY.votes)) == set()
+
+
+def test_threads_see_a_whole_standard_error_or_compute_it() -> None:
+    from threading import Barrier, Thread
+
+    drawn = simulate(60, rng=1)
+    expected = dh_kappa(drawn.votes, drawn.suggested["labeler"]).se
+    seen: set[float] = set()
+    for _ in range(30):
+        kappa, barrier = dh_kappa(drawn.votes, drawn.suggested["labeler"]), Barrier(4)
+
+        def ask(kappa: Kappa = kappa, barrier: Barrier = barrier) -> None:
+            barrier.wait()
+            seen.add(kappa.se)
+
+        threads = [Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert seen == {expected}
+
+
+def test_an_interrupted_standard_error_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    import dhkappa.stats.result as room
+
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    drawn = simulate(60, rng=1)
+    kappa = dh_kappa(drawn.votes, drawn.suggested["labeler"])
+    with monkeypatch.context() as patch:
+        patch.setattr(room, "basis_of", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _ = kappa.se
+    assert kappa.se > 0
+
+
+def test_limits_by_category_stay_in_range() -> None:
+    kappa = dh_kappa([["a", "a"], ["a", "b"], ["b", "b"], ["b", "a"], ["c", "c"], ["b", "c"]], list("aabbcc"))
+    assert kappa.parts is not None
+    C = [float(share) for share in kappa.parts.C.values()]
+    for place, row in enumerate(kappa.by_category()):
+        E = 2 * C[place] ** 2 - sum(share**2 for share in C)
+        assert row["low"] >= 1 - 2 / (1 - E) - 1e-12  # rounding
