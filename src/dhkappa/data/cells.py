@@ -36,6 +36,7 @@ class Cells:
     weight : (K,) weight of one item, or None
     items : (K,) how many items
     single : whether each cell is one item
+    labeled : whether no label is missing, as far as known
     """
 
     categories: tuple[Label, ...]
@@ -47,6 +48,7 @@ class Cells:
     weight: npt.NDArray[np.float64] | None
     items: npt.NDArray[np.int64]
     single: bool = False
+    labeled: bool = False
 
     def take(self, rows: npt.NDArray[Any]) -> Cells:
         """Return some cells, by index or by mask."""
@@ -59,10 +61,24 @@ class Cells:
             items=self.items[rows],
         )
 
-    def distinct(self, labelers: Sequence[str]) -> Cells:
-        """Return the different cells as these labelers see them, in an order that only they decide."""
+    def joint(self, labelers: Sequence[str]) -> tuple[int, Integers]:
+        """Return the labels of some labelers as one digit for each cell, and its base."""
+        base = self._base ** len(labelers)
+        if len(labelers) == 1 or base >= _WORD:
+            return base, self.labels[labelers[0]]
+        return base, _joined([(self._base, self.labels[who]) for who in labelers], np.min_scalar_type(base))
+
+    @property
+    def _base(self) -> int:
+        return max(len(self.categories) + (not self.labeled), 1)
+
+    def distinct(self, labelers: Sequence[str], joint: Sequence[tuple[int, Integers]] = ()) -> Cells:
+        """Return the different cells as these labelers see them, in an order that only they decide.
+
+        ``joint`` are their labels as fewer digits, where these are known already.
+        """
         columns: list[tuple[int, Integers]] = [(len(self.votes), self.vote)]
-        columns += [(int(self.labels[who].max(initial=0)) + 1, self.labels[who]) for who in labelers]
+        columns += [(self._base, self.labels[who]) for who in labelers]
         if self.stratum is not None:
             columns.append((len(self.strata), self.stratum))
         weights = np.zeros(0)
@@ -70,13 +86,14 @@ class Cells:
             weights, place = np.unique(self.weight, return_inverse=True)
             columns.append((weights.size, place))
         space = math.prod(base for base, _ in columns)
+        digits_at_once = [columns[0], *joint, *columns[1 + len(labelers) :]] if joint and space < _WORD else columns
         if space <= max(_FEW, min(_MANY, self.vote.size)):
             bins = np.zeros(space, np.int64)
             word = np.dtype(np.uint16 if space < 2**16 else np.uint32)
-            step = max(BLOCK, space)
+            step = max(2 * BLOCK, space)
             for begin in range(0, self.vote.size, step):  # so that keys stay in cache
                 block = slice(begin, begin + step)
-                key = _joined([(base, digit[block]) for base, digit in columns], word)
+                key = _joined([(base, digit[block]) for base, digit in digits_at_once], word)
                 if self.single:
                     bins += np.bincount(key, minlength=space)
                 else:
@@ -84,7 +101,7 @@ class Cells:
             found = np.flatnonzero(bins)
             items = bins[found]
         elif space < _WORD:
-            found, place = np.unique(_joined(columns, np.dtype(np.int64)), return_inverse=True)
+            found, place = np.unique(_joined(digits_at_once, np.dtype(np.int64)), return_inverse=True)
             items = np.zeros(found.size, np.int64)
             np.add.at(items, place, self.items)
         else:
@@ -166,7 +183,7 @@ def read_cells(
         beside.strata if beside else (),
         beside.stratum if beside else None,
         read.beside.weight,
-        np.ones(vote.size, np.int64),
+        np.broadcast_to(np.int64(1), vote.size),
         single=True,
     )
 

@@ -54,10 +54,10 @@ class Encoded:
     def occurring(self, digits: Integers) -> list[Label]:
         """Return the labels that some of these digits stand for, in order."""
         seen = np.zeros(len(self.labels), np.bool_)
-        for first in range(0, digits.size, _WIDE):
-            seen[digits[first : first + _WIDE]] = True
-            if seen.all():
-                break
+        first, step = 0, 1 << 10  # most often the first few tell
+        while first < digits.size and not seen.all():
+            seen[digits[first : first + step]] = True
+            first, step = first + step, min(4 * step, _WIDE)
         found = (self.labels[digit] for digit in np.flatnonzero(seen).tolist())
         return [label for label in found if label is not None]
 

@@ -148,7 +148,10 @@ def distinct_votes(read: Read) -> tuple[Patterns, Integers]:
                 key *= keys.dtype.type(base)
                 np.add(key, column, out=key, casting="unsafe")
             keys[block] = key
-            table[key] = 1
+            if space <= BLOCK:
+                table += np.bincount(key, minlength=space)
+            else:
+                table[key] = 1
         found = np.flatnonzero(table)
         digits, nobody_codes = _digits_of_keys(found, bases, np.dtype(np.min_scalar_type(base)))
         digits.sort(axis=1)
@@ -157,7 +160,7 @@ def distinct_votes(read: Read) -> tuple[Patterns, Integers]:
         patterns, place = rows.grouped()
         small = np.zeros(space, np.min_scalar_type(len(patterns)))
         small[found] = place
-        return patterns, small[keys]
+        return patterns, small.take(keys)
 
     def rows_in_blocks() -> Iterator[Patterns]:
         for part in _steps(n, N):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.cells import Cells
+from dhkappa.data.labels import Integers
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.design import Variance, leave_one_vote, unseen_parts, variance, vote_variance
 from dhkappa.stats.draws import generator
@@ -123,6 +124,7 @@ class _Difference:
     method: str | None = None
     discordant: int = 0
     reason: str | None = None
+    gap: Gap | None = None
 
 
 def compare_of(
@@ -143,17 +145,21 @@ def compare_of(
     names = list(cells.labels)
     design: dict[str, Any] = {"dropped": dropped, "pool": pool, "panel": panel}
     found: dict[str, _Labeler] = {}
+    joint: dict[tuple[str, ...], tuple[int, Integers]] = {}
     pairs: dict[tuple[str, str], _Difference] = {}
-    for some in _groups(cells, names):
-        seen = cells.distinct(some)
+    for parts in _groups(cells, names):
+        some = [name for part in parts for name in part]
+        for part in parts:
+            joint.setdefault(part, cells.joint(part))
+        seen = cells.distinct(some, [joint[part] for part in parts])
         for name in some:
             if name not in found:
                 found[name] = _labeler(seen, name, **design)
         for one, other in combinations(some, 2):
             if (one, other) not in pairs:
                 both = seen.distinct([one, other])
-                pairs[one, other] = _difference(both, one, other, found, design, level, source)
-    ordered = [pairs[pair] for pair in combinations(names, 2)]
+                pairs[one, other] = _difference(both, one, other, found, design, source)
+    ordered = _with_limits([pairs[pair] for pair in combinations(names, 2)], level)
     kappas = {name: found[name].kappa for name in names}
     return Comparison(kappas, _table(ordered, level), tuple(_notes(ordered, dropped)), level)
 
@@ -163,25 +169,25 @@ def _eligible(cells: Cells) -> tuple[Cells, Dropped]:
     m, n_votes = len(cells.categories), cells.votes.vote_totals()
     missing = [codes for codes in cells.labels.values() if codes.max(initial=0) == m]
     if not missing and n_votes.min(initial=2) > 1 and (cells.weight is None or cells.weight.all()):
-        return cells, Dropped()
+        return replace(cells, labeled=True), Dropped()
     total = n_votes[cells.vote]
     few, bare = total < 2, np.zeros(total.size, np.bool_)
     for codes in missing:
         bare |= codes == m
     light = np.zeros_like(bare) if cells.weight is None else cells.weight == 0
     lost = (total == 0, total == 1, ~few & bare, ~few & ~bare & light)
-    return cells.take(~(few | bare | light)), Dropped(*(int(cells.items[rows].sum()) for rows in lost))
+    kept = replace(cells.take(~(few | bare | light)), labeled=True)
+    return kept, Dropped(*(int(cells.items[rows].sum()) for rows in lost))
 
 
-def _groups(cells: Cells, names: Sequence[str]) -> Iterator[list[str]]:
-    """Yield labelers to count together, so that every two of them are together once and few passes are made."""
+def _groups(cells: Cells, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield two groups of labelers to count together, so that every two labelers meet and few passes are made."""
     m = len(cells.categories)
     size = 1
     while len(cells.votes) * m ** (2 * (size + 1)) <= _MOST_AT_ONCE and 2 * size < len(names):
         size += 1
-    parts = [list(names[first : first + size]) for first in range(0, len(names), size)]
-    for left, right in combinations(parts, 2):
-        yield [*left, *right]
+    parts = [tuple(names[first : first + size]) for first in range(0, len(names), size)]
+    yield from combinations(parts, 2)
 
 
 def _sample(cells: Cells, name: str, dropped: Dropped, pool: Any, panel: str) -> Sample:
@@ -206,7 +212,6 @@ def _difference(
     other: str,
     found: Mapping[str, _Labeler],
     design: Mapping[str, Any],
-    level: float,
     source: np.random.Generator,
 ) -> _Difference:
     """Compare two labelers on cells that are different to them."""
@@ -216,7 +221,7 @@ def _difference(
         return _Difference(one, other, discordant=discordant, reason=first.reason or second.reason)
     difference = float(first.exact - second.exact)
     move = _influence(cells, one, found) - _influence(cells, other, found)
-    n, strata = first.n_items, first.sample.strata
+    n, strata = first.n_items, first._sample.strata
     room = [1 - float(parts.E) for parts in (first.parts, second.parts)]
     if n < 2 or not all(room):  # as of each kappa: E is 1 only by rounding
         reason = _ONE_ITEM if n < 2 else _ONE_WEIGHT
@@ -225,7 +230,7 @@ def _difference(
     def seen(name: str, parts: Parts) -> Terms:
         return terms(_sample(cells, name, **design), parts)
 
-    if first.sample.designed:
+    if first._sample.designed:
         known, over_votes = seen(one, first.parts), None
         if known.sample.other_votes:
             psi = leave_one_vote(known) - leave_one_vote(seen(other, second.parts))
@@ -233,18 +238,39 @@ def _difference(
         spread = variance(known, move, over_votes)
         skew = skewness(known.weight / known.items * move, cells.items)
     else:
-        squares = sum_of_squares(move, cells.items) / (n * (n - 1))
-        spread, skew = Variance(squares, squares), skewness(move, cells.items)
+        squares = sum_of_squares(move, cells.items)
+        spread = Variance(squares / (n * (n - 1)), squares)
+        skew = skewness(move, cells.items, squares)
     se = math.sqrt(spread.value)
     reach = sum(1 / each for each in room) * float(unseen_parts(strata).max())
     df = max(n - len(strata), 1)
     gap = Gap(difference, se, skew if spread.endless else 0.0, first.n_effective, df, -reach, reach)
-    low, high = gap.limits(level)
+    row = _Difference(one, other, difference, se, discordant=discordant, gap=gap)
     if discordant < FEW_DISCORDANT or not spread.endless:
-        p, method = _swap_test(seen(one, first.parts), seen(other, second.parts), source), "swap"
-    else:  # the whole pool was drawn where the standard error is 0
-        p, method = float(gap.p_value() if se else difference == 0), "t"
-    return _Difference(one, other, difference, se, float(low), float(high), p, method, discordant)
+        p = _swap_test(seen(one, first.parts), seen(other, second.parts), source)
+        return replace(row, p=p, method="swap")
+    return replace(row, method="t")
+
+
+def _with_limits(rows: list[_Difference], level: float) -> list[_Difference]:
+    """Return differences with limits and p, all at once."""
+    known = [row.gap for row in rows if row.gap]
+    if not known:
+        return rows
+    gap = Gap(*(np.array([getattr(one, part.name) for one in known], np.float64) for part in fields(Gap)))
+    limits = iter(zip(*(ends.tolist() for ends in (*gap.limits(level), gap.p_value())), strict=True))
+    found = []
+    for row in rows:
+        if row.gap is None:
+            found.append(row)
+            continue
+        low, high, p = next(limits)
+        if row.method == "swap":
+            p = row.p
+        elif not row.se:  # the whole pool was drawn
+            p = float(row.difference == 0)
+        found.append(replace(row, low=low, high=high, p=p))
+    return found
 
 
 def _influence(cells: Cells, name: str, found: Mapping[str, _Labeler]) -> Numbers:

@@ -210,7 +210,8 @@ class Gap:
         return shift, np.sqrt(with_it / (total * (total - 1))), skewed
 
 
-def skewness(move: npt.NDArray[np.float64], items: npt.NDArray[Any]) -> float:
-    """Return ``sum z^3 / (sum z^2)^1.5`` over items; 0 where none moves."""
-    squares = math.fsum((move**2 * items).tolist())
+def skewness(move: npt.NDArray[np.float64], items: npt.NDArray[Any], squares: float | None = None) -> float:
+    """Return ``sum z^3 / (sum z^2)^1.5`` over items; 0 where none moves. ``squares`` are those, if known."""
+    if squares is None:
+        squares = math.fsum((move**2 * items).tolist())
     return math.fsum((move**3 * items).tolist()) / squares**1.5 if squares > 0 else 0.0
