@@ -36,10 +36,12 @@ class Weights:
     ----------
     scaled : (m, m) integers, 64-bit where the unit is small and Python's own where it is not
     unit : what 1 is
+    named : whether they are linear or quadratic, where sqrt(1 - w) is a distance
     """
 
     scaled: npt.NDArray[Any]
     unit: int
+    named: bool = False
 
     def matrix(self, exact: bool = False) -> Numbers:
         """Return (m, m) the weights as floats, or as Fractions if ``exact``."""
@@ -104,7 +106,7 @@ def weights_of(ordinal: Any, m: int) -> Weights:
         raise DataError(f"ordinal must be {_choices()} or a matrix of weights: got {ordinal!r}.")
     power, place = _POWERS[ordinal], np.arange(m)
     unit = int(max(m - 1, 1) ** power)
-    return Weights(unit - np.abs(place[:, None] - place) ** power, unit)
+    return Weights(unit - np.abs(place[:, None] - place) ** power, unit, named=True)
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # where E is 1 by rounding only
@@ -155,6 +157,8 @@ def _bottom(weights: Weights, E: float) -> float:
     D is -1 at the least, so 1 - 2/(1 - E) always is one. Where ``sqrt(1 - w)`` is a distance, kappa was never found
     below -1 in searches over several hundred starts and up to 14 categories, and the bound of the plain kappa serves.
     """
+    if weights.named:
+        return LEAST
     apart = np.sqrt(1 - weights.matrix())
     through = min(float((apart[:, [y]] + apart[[y], :] - apart).min()) for y in range(len(apart)))
     return LEAST if through >= -_ROUNDING else min(LEAST, 1 - 2 / (1 - E))
