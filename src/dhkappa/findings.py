@@ -74,17 +74,32 @@ class Audit:
         return self._table("confusion", labeler)
 
     def annotators(self, labeler: str | None = None) -> Table:
-        """Return each annotator's part in kappa, and kappa without the annotator's votes."""
+        """Return each annotator's part in kappa, and kappa without the annotator's votes.
+
+        ``items`` that they voted on, ``agree`` (how often with the suggested label), ``weight`` (their share in all
+        votes, where each item counts once), ``differential`` (of the pairs of votes that they are in, those that agree
+        on the suggested label less those that agree on another), ``kappa`` of that, which by weight adds up to kappa,
+        ``kappa_without`` their votes, and the ``change`` to it.
+        """
         self._identities()
         return self._table("annotators", labeler)
 
     def people(self, labeler: str | None = None) -> People:
-        """Return the labeler beside each annotator, taken as a labeler and judged by all others."""
+        """Return the labeler beside each annotator, taken as a labeler and judged by all others.
+
+        ``table`` has ``kappa_person`` and ``kappa_labeler`` on the same ``items`` and panel, and their ``difference``
+        with its interval; the result itself is the mean difference over people.
+        """
         self._identities()
         return self._people[self._named(labeler)]
 
     def items(self, labeler: str | None = None, most: int | None = None) -> Table:
         """Return the review queue: items by how clearly the panel rejects the suggested label, the worst first.
+
+        ``panel`` is the label that most votes are for, None where several tie. ``differential`` is -1 where all pairs
+        of votes agree on another label and 1 where all agree on the suggested one; ``contribution`` is the item's
+        part in kappa, which is their mean; ``influence`` how kappa moves as the item gains weight; ``kappa_without``
+        kappa if it were left out.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ class Comparison:
     Attributes
     ----------
     kappas : the kappa of each labeler, by name
-    differences : a row for each pair of labelers; see ``compare``
+    differences : a row for each pair of labelers; see ``dhkappa.compare``
     notes : what to know about the comparison
     level : of the intervals
     """

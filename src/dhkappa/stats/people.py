@@ -50,7 +50,7 @@ class People:
     Attributes
     ----------
     labeler : what the labeler is called
-    table : a row for each annotator; see ``people``
+    table : a row for each annotator: kappas of both on the same items, their difference and its interval
     difference : the labeler's kappa less a person's, the mean over people by their items
     se : its standard error, for items drawn at random and these people
     low, high, level : its interval

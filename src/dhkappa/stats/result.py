@@ -221,6 +221,8 @@ class Kappa:
     def by_category(self, level: float = 0.95) -> Table:
         """Return kappa of each suggested category with its interval; by ``weight`` they add up to kappa.
 
+        ``vote_share`` and ``label_share`` are C_j and L_j; ``reason`` says why there are NaN.
+
         Examples
         --------
         >>> import dhkappa
@@ -234,7 +236,12 @@ class Kappa:
         return by_category(self._terms("by_category"), self.categories, level)
 
     def confusion(self) -> Table:
-        """Return what pairs of annotators agree on where each label is suggested."""
+        """Return what pairs of annotators agree on where each label is suggested.
+
+        For each ``suggested`` label, with its ``items``, a row for each category that pairs agree on: ``agreed``,
+        ``pair_share`` (of pairs) and ``vote_share`` (of votes). A last row, with None as the category, has the pairs
+        that do not agree, and the votes for categories that no pair agrees on, so that both shares add up to 1.
+        """
         from dhkappa.stats.categories import confusion
 
         return confusion(self._terms("confusion"), self.categories)
