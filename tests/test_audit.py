@@ -195,7 +195,7 @@ def test_lists_do_not_tell_who_voted() -> None:
     ("given", "message"),
     [
         ({"weights": range(120)}, "holds votes and labels already: leave out weights"),
-        ({"suggested": {"rule": ["a"]}}, "holds labels already: pass names"),
+        ({"suggested": {"rule": ["a"]}}, "suggested must list names of labelers"),
         ({"suggested": 5}, "suggested must list names of labelers"),
         ({"suggested": []}, "names nobody"),
     ],
@@ -224,3 +224,12 @@ def test_most_is_checked_whatever_was_asked_before() -> None:
     for most in (True, 1.0, [1]):
         with pytest.raises(DataError, match="most must be a whole number"):
             found.items(most=most)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("weights", [[5e-324] * 119 + [1.0], [5e-324] * 119 + [1e-300], [1e300] + [1.0] * 119])
+def test_one_item_that_outweighs_all_others_warns_nobody(weights: list[float]) -> None:
+    found = dhkappa.audit(DRAWN.votes, DRAWN.suggested, weights=weights, categories=["a", "b", "c"], ordinal="linear")
+    assert "llm" in repr(found)
+    few = dhkappa.audit(DRAWN.votes[:12], DRAWN.suggested["llm"][:12], weights=[*weights[:11], weights[-1]])
+    assert "labeler" in repr(few)
+    json.dumps(found.to_dict(most=3), allow_nan=False)

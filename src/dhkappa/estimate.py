@@ -13,7 +13,7 @@ from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
 
-_NO_ORDER = "ordinal needs the categories in their order: pass categories=, lowest first{}."
+_LABELER = "labeler"  # what one labeler is called who has no name
 
 if TYPE_CHECKING:  # rooms that are opened when they are called for
     from dhkappa.findings import Audit
@@ -96,8 +96,8 @@ def dh_kappa(
     if suggested is None and not isinstance(data, Tally) and (data is not None or counts is not None):
         raise DataError("suggested is absent: pass one suggested label for each item, or use fleiss_kappa.")
     whole, labeler = _tally_of(data, suggested, counts, categories, missing, weights, strata)
-    if ordinal is not None and not whole.declared:
-        raise DataError(_NO_ORDER.format("" if not isinstance(data, Tally) else " to the Tally as it is made"))
+    if ordinal is not None:
+        _check_order(whole, data)
     sample = sample_of(whole, labeler, pool=pool, panel=panel)
     return dh_kappa_of(sample) if ordinal is None else ordinal_kappa_of(sample, ordinal)
 
@@ -250,28 +250,32 @@ def audit(
     >>> row["suggested"], row["panel"], row["votes"]
     ('b', 'a', 'a: 4')
     """
+    from dhkappa.data.ballots import read_ballots
+    from dhkappa.data.cells import names_of
     from dhkappa.findings import audit_of
 
+    ballots = None
     if isinstance(data, Tally):
-        _tally_of(data, None, counts, categories, missing, weights, strata)  # refuses what the tally holds
-        if isinstance(suggested, Mapping):
-            raise DataError(
-                "a Tally is given, which holds labels already: pass names of labelers as suggested, or none."
-            )
+        whole, _ = _tally_of(data, None, counts, categories, missing, weights, strata)
+        known = whole.labelers or (_LABELER,)
+        names = known if suggested is None else names_of(suggested)
+        strange = [name for name in names if name not in known]
+        if not names or strange:
+            said = shown(strange) or "nobody"
+            raise DataError(f"suggested names {said}, not in the tally. Labelers: {shown(whole.labelers, 10)}.")
+    elif suggested is None and (data is not None or counts is not None):
+        raise DataError("suggested is absent: pass one label for each item, or a mapping from labelers to labels.")
+    else:
+        by_name = suggested if isinstance(suggested, Mapping) else {_LABELER: suggested}
+        whole, _ = _tally_of(data, by_name, counts, categories, missing, weights, strata)
+        names, declared = tuple(by_name), whole.categories if whole.declared else None
+        ballots = read_ballots(
+            data, by_name, counts=counts, categories=declared, missing=whole.missing, weights=weights, strata=strata
+        )
+    if ordinal is not None:
+        _check_order(whole, data)
     return audit_of(
-        data,
-        suggested,
-        counts=counts,
-        categories=categories,
-        ordinal=ordinal,
-        missing=missing,
-        weights=weights,
-        strata=strata,
-        pool=pool,
-        panel=panel,
-        level=level,
-        rng=rng,
-        progress=progress,
+        whole, ballots, names, ordinal=ordinal, pool=pool, panel=panel, level=level, rng=rng, progress=progress
     )
 
 
@@ -367,3 +371,10 @@ def _tally_of(
     if extra:
         raise DataError(f"a Tally is given, which holds votes and labels already: leave out {' and '.join(extra)}.")
     return data, suggested
+
+
+def _check_order(whole: Tally, data: Any) -> None:
+    """Refuse categories that were not declared, whose order is not known."""
+    if not whole.declared:
+        there = " to the Tally as it is made" if data is whole else ""
+        raise DataError(f"ordinal needs the categories in their order: pass categories=, lowest first{there}.")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from dhkappa.data.ballots import Ballots, read_ballots
-from dhkappa.data.cells import cells_of, names_of
-from dhkappa.data.tally import Tally, tally
+from dhkappa.data.ballots import Ballots
+from dhkappa.data.cells import cells_of
+from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError, shown
 from dhkappa.progress import Progress
 from dhkappa.stats.annotators import annotators, refuse_unsigned
@@ -26,9 +26,6 @@ from dhkappa.stats.people import People, people
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
 from dhkappa.table import Table
-
-LABELER = "labeler"
-"""What one labeler is called who has no name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +78,7 @@ class Audit:
         on the suggested label less those that agree on another), ``kappa`` of that, which by weight adds up to kappa,
         ``kappa_without`` their votes, and the ``change`` to it.
         """
-        self._identities()
+        refuse_unsigned(self._ballots)
         return self._table("annotators", labeler)
 
     def people(self, labeler: str | None = None) -> People:
@@ -90,7 +87,7 @@ class Audit:
         ``table`` has ``kappa_person`` and ``kappa_labeler`` on the same ``items`` and panel, and their ``difference``
         with its interval; the result itself is the mean difference over people.
         """
-        self._identities()
+        refuse_unsigned(self._ballots)
         return self._people[self._named(labeler)]
 
     def items(self, labeler: str | None = None, most: int | None = None) -> Table:
@@ -191,32 +188,24 @@ class Audit:
             raise DataError(f"{what} needs a kappa that is defined, but {self.kappas[name].reason}")
         return self._tables[what, name]
 
-    def _identities(self) -> None:
-        refuse_unsigned(self._ballots)
-
 
 def audit_of(
-    data: Any,
-    suggested: Any,
+    whole: Tally,
+    ballots: Ballots | None,
+    names: Sequence[str],
     *,
-    counts: Any = None,
-    categories: Iterable[Any] | None = None,
-    ordinal: Any = None,
-    missing: Iterable[Any] = (),
-    weights: Any = None,
-    strata: Any = None,
-    pool: Pool = None,
-    panel: str = "fixed",
-    level: float = 0.95,
-    rng: int | np.random.Generator | None = None,
-    progress: bool = True,
+    ordinal: Any,
+    pool: Pool,
+    panel: str,
+    level: float,
+    rng: int | np.random.Generator | None,
+    progress: bool,
 ) -> Audit:
-    """Run everything, on data given as to ``dhkappa.audit``."""
+    """Run everything for some labelers of a tally; ``ballots`` are the same votes with their items, where known.
+
+    The rest is given as to ``dhkappa.audit``.
+    """
     level, source = check_level(level), generator(rng)
-    whole, ballots, names = _counted(data, suggested, counts, categories, missing, weights, strata)
-    if ordinal is not None and not whole.declared:
-        there = " to the Tally as it is made" if isinstance(data, Tally) else ""
-        raise DataError(f"ordinal needs the categories in their order: pass categories=, lowest first{there}.")
     kappas: dict[str, Kappa] = {}
     weighted: dict[str, Kappa] = {}
     tests: dict[str, RandomLabelTest | None] = {}
@@ -242,29 +231,3 @@ def audit_of(
             comparison = compare_of(cells, level=level, pool=pool, panel=panel, rng=source)
         fleiss = fleiss_kappa_of(sample_of(whole, labeled=False, pool=pool))
     return Audit(kappas, weighted, tests, comparison, fleiss, level, tables, found, ballots, pool)
-
-
-def _counted(
-    data: Any, suggested: Any, counts: Any, categories: Any, missing: Any, weights: Any, strata: Any
-) -> tuple[Tally, Ballots | None, list[str]]:
-    """Return the tally of some data, its ballots where they are known, and the labelers to audit."""
-    if isinstance(data, Tally):
-        known = data.labelers or (LABELER,)
-        names = list(known if suggested is None else names_of(suggested))
-        strange = [name for name in names if name not in known]
-        if not names or strange:
-            raise DataError(
-                f"suggested names {shown(strange) or 'nobody'}, not in the tally. Labelers: {shown(data.labelers, 10)}."
-            )
-        return data, None, names
-    if suggested is None and (data is not None or counts is not None):
-        raise DataError(
-            "suggested is absent: pass one suggested label for each item, or a mapping from labelers to labels."
-        )
-    by_name = suggested if isinstance(suggested, Mapping) else {LABELER: suggested}
-    whole = tally(data, by_name, counts=counts, categories=categories, missing=missing, weights=weights, strata=strata)
-    declared = whole.categories if whole.declared else None
-    ballots = read_ballots(
-        data, by_name, counts=counts, categories=declared, missing=whole.missing, weights=weights, strata=strata
-    )
-    return whole, ballots, list(by_name)

@@ -22,7 +22,7 @@ from dhkappa.stats.intervals import Gap, check_level, skewness
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note, html_list, text_list
 from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import Dropped, Sample, drawn
+from dhkappa.stats.sample import Dropped, Pool, Sample, drawn
 from dhkappa.stats.terms import Numbers, Terms, terms
 from dhkappa.table import Table
 
@@ -131,12 +131,12 @@ def compare_of(
     cells: Cells,
     *,
     level: float = 0.95,
-    pool: int | Mapping[Any, int] | None = None,
+    pool: Pool = None,
     panel: str = "fixed",
     rng: int | np.random.Generator | None = None,
 ) -> Comparison:
     """Compare the labelers of some cells, given as to ``compare``."""
-    check_level(level)
+    level = check_level(level)
     if len(cells.labels) < 2:
         named = shown(cells.labels) if any(cells.labels) else "one without a name"
         raise DataError(f"suggested must name two labelers at least, to compare them: got {named}.")

@@ -33,6 +33,7 @@ def influence(terms: Terms) -> Numbers:
     return phi
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _influence_near_certainty(terms: Terms) -> Numbers:
     """Return the same where E is close to 1, as where one item outweighs all the others."""
     chance = _chance(terms)
@@ -114,6 +115,7 @@ class Extremes:
     high: Numbers
 
 
+@np.errstate(over="ignore", invalid="ignore")  # where E is 1 by rounding only
 def extremes(terms: Terms) -> Extremes:
     """Return how far items with all votes alike could move kappa.
 

@@ -210,7 +210,7 @@ def _pair(seat: Seat, weight: npt.NDArray[np.float64]) -> _Pair:
     own = _judged(replace(panel, patterns=replace(panel.patterns, suggested=votes)))
     if labels is None or own is None:
         return _Pair(rows, reason=_CERTAIN)
-    if labels.E == 1 or own.E == 1:  # only by rounding
+    if labels.E == 1 or own.E == 1 or not weight[rows].any():  # only by rounding
         return _Pair(rows, reason=_ONE_WEIGHT)
     return _Pair(
         rows=rows,
@@ -264,7 +264,8 @@ def _gap(
     pull, ones = n / whole * weight * move, np.ones(n, np.int64)
     squares = sum_of_squares(pull, ones)
     se = standard_error(squares, n)
-    alike = float(weight.sum() ** 2 / (weight**2).sum())  # as many items of equal weight are as good (Kish)
+    each = weight / weight.max()
+    alike = float(each.sum() ** 2 / (each**2).sum())  # as many items of equal weight are as good (Kish)
     low, high = Gap(difference, se, skewness(pull, ones) if squares else 0.0, alike, n - 1, *ends).limits(level)
     return _Row(difference, se, float(low), float(high), None if squares else _NO_SPREAD)
 
