@@ -279,4 +279,10 @@ def _reason(kappa: Fraction | None, part: AnnotatorParts) -> str | None:
 
 
 def _rounded(value: Fraction | None) -> float:
-    return math.nan if value is None else float(value)
+    """Return a float; infinite where one item outweighs all the others by more than a float can say."""
+    if value is None:
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
