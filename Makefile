@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test check format validate bench clean
+.PHONY: demo test core check format validate bench clean
 
 demo: .venv/.package  ## simulate a small data set and score two labelers on it
 	$(BIN)/dhkappa demo
 
 test: .venv/.dev  ## run the tests
 	$(BIN)/python -m pytest
+
+core: .venv-core/.ready  ## run the tests that need nothing but what the package itself installs
+	env -u DHKAPPA_REQUIRE_ALL .venv-core/bin/python -m pytest
 
 check: .venv/.dev  ## format, lint, types, tests
 	$(BIN)/ruff format --check .
@@ -31,7 +34,7 @@ bench: .venv/.bench  ## speed and memory beside np.sum and the peers, one table
 	$(BIN)/python benchmarks/bench.py
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-core
 
 .venv/.python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dhkappa needs Python 3.11 or newer; name one with make PYTHON=...")'
@@ -44,8 +47,13 @@ clean:
 	touch $@
 
 .venv/.dev: pyproject.toml | .venv/.package
-	$(PIP) install --group dev
+	$(PIP) install -e ".[dask,pandas,polars,postgres,spark]" --group dev
 	$(PIP) install --no-deps "irrCAC>=0.4"
+	touch $@
+
+.venv-core/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-core
+	.venv-core/bin/python -m pip --disable-pip-version-check -q install -e . "hypothesis>=6.100" "pytest>=8,<9.2" "pytest-xdist>=3.6"
 	touch $@
 
 .venv/.bench: pyproject.toml | .venv/.dev

@@ -1,4 +1,4 @@
-"""Speed and memory of dh_kappa beside np.sum, np.sort and the peers: one table, one run."""
+"""Speed and memory of dh_kappa beside np.sum, np.sort, the peers and hand-written queries, and on every engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +19,7 @@ from time import perf_counter
 import numpy as np
 
 from dhkappa import __version__
+from every_engine import EngineRow, engine_table
 from inference import compare_goal, inference_goals
 from measure import (
     Sample,
@@ -31,6 +32,7 @@ from measure import (
     resident_peak,
     traced_peak,
 )
+from parquet import file_goals
 from peers import PAPER, Peer, load, measure
 from table import LEGEND, Goal, Row, Table, number, power, print_goals
 
@@ -40,7 +42,11 @@ HEADLINES = ((3, 5), (5, 1000), (20, 5), (100, 2))
 CROSS = tuple(product((2, 3, 5, 20, 100), (2, 5, 50, 1000)))
 SIZES = (10**4, 10**5, 10**6, 10**7)
 MOST_VOTES_BYTES = 10**9
-LIBRARIES = ("numpy", "statsmodels", "irrCAC", "krippendorff", "torchmetrics", "torch", "scikit-learn")
+LIBRARIES = (
+    *("numpy", "statsmodels", "irrCAC", "krippendorff", "torchmetrics", "torch", "scikit-learn"),
+    *("duckdb", "narwhals", "pandas", "polars", "pyarrow", "dask", "ibis-framework", "pyspark"),
+)
+PARTS = ("arrays", "engines")
 
 
 def _shapes(panels: Iterable[tuple[int, int]], sizes: tuple[int, ...]) -> list[Shape]:
@@ -59,6 +65,9 @@ class Scale:
     goal_seconds: float = 2.0
     sum_goal: Shape = (10**7, 3, 5)
     sort_goal: Shape = (10**6, 5, 1000)
+    file_items: int = 10**7
+    wide_items: int = 10**6
+    long_items: int = 2 * 10**5
 
 
 DEFAULT = Scale([*_shapes(HEADLINES, SIZES), *_shapes(CROSS, (10**5,))], 0.3, 5, 0.2)
@@ -71,6 +80,9 @@ QUICK = Scale(
     goal_seconds=0.05,
     sum_goal=(10**4, 3, 5),
     sort_goal=(1000, 5, 300),
+    file_items=1000,
+    wide_items=1000,
+    long_items=1000,
 )
 
 
@@ -170,11 +182,37 @@ def versions() -> dict[str, str]:
     return found
 
 
-def run(scale: Scale) -> tuple[list[Row], list[Goal]]:
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run measured; without a part that was left out."""
+
+    rows: list[Row]
+    engines: list[EngineRow]
+    goals: list[Goal]
+
+
+def run(scale: Scale, parts: Collection[str]) -> Run:
     """Measure and print everything."""
+    print(", ".join(f"{name} {text}" for name, text in versions().items()))
+    rows, engines, goals = list[Row](), list[EngineRow](), list[Goal]()
+    if "arrays" in parts:
+        rows, goals = run_arrays(scale)
+    if "engines" in parts:
+        print()
+        goals += file_goals(scale.file_items, scale.rounds)
+        quick = scale is QUICK
+        engines = engine_table(scale.wide_items, scale.long_items, 1 if quick else 3, quick=quick)
+    if scale is QUICK:
+        goals = [replace(goal, met=None) for goal in goals]
+    print("\nGoals" + (", at sizes too small to judge them" if scale is QUICK else ""))
+    print_goals(goals)
+    return Run(rows, engines, goals)
+
+
+def run_arrays(scale: Scale) -> tuple[list[Row], list[Goal]]:
+    """Measure arrays of every shape, and print the table."""
     peers, rows = load(), list[Row]()
     gc.freeze()
-    print(", ".join(f"{name} {text}" for name, text in versions().items()))
     print(LEGEND)
     table = Table(peers)
     table.head()
@@ -187,10 +225,7 @@ def run(scale: Scale) -> tuple[list[Row], list[Goal]]:
     n, N, m = scale.sum_goal
     goals.append(compare_goal(max(1000, n // 10), N, m, seconds=scale.goal_seconds, rounds=scale.rounds))
     goals.append(import_goal(scale))
-    if scale is QUICK:
-        goals = [replace(goal, met=None) for goal in goals]
-    print("\nGoals" + (", at sizes too small to judge them" if scale is QUICK else ""))
-    print_goals(goals)
+    gc.unfreeze()  # what stays frozen is never freed, which DuckDB would report at the end
     return rows, goals
 
 
@@ -199,18 +234,19 @@ def main() -> int:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--full", action="store_true", help="every n, N and m, as far as 1 GB of votes goes")
     size.add_argument("--quick", action="store_true", help="three small shapes, to see that everything runs")
+    parser.add_argument("--only", choices=PARTS, help="arrays beside np.sum and the peers, or files and engines")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the rows and goals there as well")
     options = parser.parse_args()
     start = perf_counter()
     try:
-        rows, goals = run(QUICK if options.quick else FULL if options.full else DEFAULT)
+        scale = QUICK if options.quick else FULL if options.full else DEFAULT
+        done = run(scale, [options.only] if options.only else PARTS)
     except WrongValueError as error:
         print(f"wrong value: {error}", file=sys.stderr)
         return 1
     print(f"\n{perf_counter() - start:.0f} s")
     if options.json:
-        done = {"versions": versions(), "rows": [asdict(r) for r in rows], "goals": [asdict(g) for g in goals]}
-        options.json.write_text(json.dumps(done, indent=1) + "\n")
+        options.json.write_text(json.dumps({"versions": versions()} | asdict(done), indent=1) + "\n")
     return 0
 
 

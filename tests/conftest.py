@@ -1,10 +1,16 @@
-"""Where the outside data lie, and how Hypothesis runs."""
+"""Where the outside data lie, how Hypothesis runs, and what is left out where a library is absent."""
 
+import ast
 import os
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from engines import engine, near_engine, quick_engine  # noqa: F401  # fixtures
+from postgres import postgres  # noqa: F401
 
 # Time limits per example would fail on a busy machine and say nothing about the numbers.
 # In CI the same examples run every time: new ones are for people, who can act on what they find.
@@ -12,6 +18,33 @@ settings.register_profile("dhkappa", deadline=None, derandomize=os.environ.get("
 settings.load_profile("dhkappa")
 
 os.environ["COLUMNS"] = "100"  # tables are as wide as the terminal
+
+REQUIRE_ALL = os.environ.get("DHKAPPA_REQUIRE_ALL") == "1"
+LEFT_OUT: dict[str, list[str]] = {}
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the tests of a file whose libraries are absent, unless all tests are asked for."""
+    if REQUIRE_ALL or not collection_path.match("test_*.py"):
+        return None
+    imports = [
+        node for node in ast.parse(collection_path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    named = [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
+    named += [node.module or "" for node in imports if isinstance(node, ast.ImportFrom)]
+    roots = {name.split(".")[0] for name in named} - sys.stdlib_module_names
+    absent = sorted(root for root in roots if find_spec(root) is None)
+    if absent:
+        LEFT_OUT[collection_path.name] = absent
+    return bool(absent) or None
+
+
+def pytest_report_header() -> list[str]:
+    """Say what is left out; files are looked at anew, as this comes before they are collected."""
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        pytest_ignore_collect(path)
+    return [f"left out: {name} needs {', '.join(absent)}" for name, absent in LEFT_OUT.items()]
+
 
 SHARED_DATA = Path(__file__).parents[1].parent / "shared" / "data"
 
@@ -21,7 +54,7 @@ def shared_data() -> Path:
     """Folder of real annotation data that are not copied into the project."""
     if not SHARED_DATA.is_dir():
         reason = f"the shared annotation data are not at {SHARED_DATA}"
-        if os.environ.get("DHKAPPA_REQUIRE_ALL") == "1":
+        if REQUIRE_ALL:
             pytest.fail(f"{reason}, and DHKAPPA_REQUIRE_ALL=1 asks for all tests")
         pytest.skip(reason)
     return SHARED_DATA

@@ -171,7 +171,7 @@ class TestTable:
             read_ballots([["a", "b"], ["a", "a", "a"]], {"labels": ["a", "b"]}),
             read_ballots(None, {"labels": [0, 1]}, counts=[[2, 1], [0, 3]]),
         ):
-            with pytest.raises(DataError, match="n x N array or a dataframe"):
+            with pytest.raises(DataError, match="n x N array, or as a table in memory"):
                 annotators(ballots, "labels")
 
     def test_no_items(self) -> None:

@@ -27,7 +27,7 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("votes 1-D", {"data": np.array([1, 2, 3]), "suggested": [1, 2, 3]}, ["votes must be 2-D", "shape (3,)"]),
     ("votes 3-D", {"data": np.zeros((2, 2, 2), int), "suggested": [1, 2]}, ["votes must be 2-D", "(2, 2, 2)"]),
     ("flat list", {"data": ["a", "b"], "suggested": ["a", "b"]}, ["votes must be 2-D", "item 0 is 'a'"]),
-    ("list of text", {"data": "abc", "suggested": LABELS}, ["votes must be an array or a list", "'abc'"]),
+    ("no such file", {"data": "abc", "suggested": LABELS}, ["abc"]),
     ("a set of votes", {"data": [{"a", "b"}], "suggested": ["a"]}, ["votes must be 2-D", "item 0"]),
     ("a dict", {"data": {"a": 1}, "suggested": ["a"]}, ["votes must be an array or a list", "dict"]),
     ("suggested a name", {"data": VOTES, "suggested": "a"}, ["suggested must be an array or a list", "'a'"]),

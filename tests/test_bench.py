@@ -17,3 +17,7 @@ def test_quick_benchmark_runs(tmp_path: Path) -> None:
     written = json.loads(path.read_text())
     assert [row["n"] for row in written["rows"]] == [10_000, 10_000, 1_000]
     assert all(goal["met"] is None for goal in written["goals"])
+    absent = {row["engine"]: row["absent"] for row in written["engines"]}
+    assert absent["DuckDB"] == ""
+    assert absent["Spark, local"] != ""
+    assert all(row["wide"]["n"] == row["long"]["n"] == 1_000 for row in written["engines"] if not row["absent"])

@@ -1,12 +1,15 @@
-"""The README's examples run and show what they say."""
+"""Examples in the README and the docs run and show what they say."""
 
 import doctest
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
-def test_readme_examples() -> None:
-    failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
-    assert tried > 10
+@pytest.mark.parametrize(("page", "examples"), [("README.md", 10), ("docs/data.md", 6)])
+def test_examples(page: str, examples: int) -> None:
+    failed, tried = doctest.testfile(str(ROOT / page), module_relative=False)
+    assert tried >= examples
     assert failed == 0

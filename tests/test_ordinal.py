@@ -14,7 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oracle
-from dhkappa.data.tally import Tally, tally
+from dhkappa.data.tally import Tally
+from dhkappa.estimate import tally
 from dhkappa.errors import DataError
 from dhkappa.stats import ordinal as module
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares

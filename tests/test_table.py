@@ -135,6 +135,7 @@ def test_html_of_a_long_table_says_what_is_left_out() -> None:
 
 
 def test_to_pandas() -> None:
+    pytest.importorskip("pandas")
     frame = Table({"label": ["a", 1], "n": [1, 2], "x": [0.5, math.nan]}).to_pandas()
     assert list(frame.columns) == ["label", "n", "x"]
     assert frame["label"].tolist() == ["a", 1]

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dhkappa.data.tally import Tally, tally
+from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError
-from dhkappa.estimate import audit, compare, dh_kappa, fleiss_kappa, plan
+from dhkappa.estimate import audit, compare, dh_kappa, fleiss_kappa, plan, tally
 from dhkappa.stats.intervals import Interval
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note
@@ -14,6 +14,8 @@ from dhkappa.stats.simulate import Simulation, simulate
 from dhkappa.table import Table
 
 if TYPE_CHECKING:
+    from dhkappa.data.reading import read
+    from dhkappa.data.source import Source
     from dhkappa.findings import Audit
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.chance import RandomLabelTest
@@ -37,6 +39,7 @@ __all__ = [
     "Plan",
     "RandomLabelTest",
     "Simulation",
+    "Source",
     "Table",
     "Tally",
     "audit",
@@ -44,17 +47,20 @@ __all__ = [
     "dh_kappa",
     "fleiss_kappa",
     "plan",
+    "read",
     "simulate",
     "tally",
 ]
 
-_ROOMS = {  # of results that only some calls give: opened when they are asked for
+_ROOMS = {  # of calls and results that not everybody needs: opened when they are asked for
     "Audit": "findings",
     "Bootstrap": "stats.bootstrap",
     "Comparison": "stats.compare",
     "People": "stats.people",
     "Plan": "stats.plan",
     "RandomLabelTest": "stats.chance",
+    "Source": "data.source",
+    "read": "data.reading",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
@@ -30,3 +31,11 @@ def counted(number: int, noun: str) -> str:
     """Write a number with its noun: ``1 item``, ``2,000 items``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     return f"{number:,} {noun if number == 1 else plural}"
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Ask for the name that is most like the one given, or holds it; nothing where there is none."""
+    by_case = {name.casefold(): name for name in known if isinstance(name, str)}
+    close = difflib.get_close_matches(given.casefold(), by_case, 1)
+    close = close or [name for name in by_case if given and given.casefold() in name][:1]
+    return f" Did you mean {by_case[close[0]]!r}?" if close else ""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from dhkappa.data.tally import Tally, tally
+from dhkappa.data.given import LABELER, Given
+from dhkappa.data.layouts import Words
+from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError, shown
 from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
-
-_LABELER = "labeler"  # what one labeler is called who has no name
 
 if TYPE_CHECKING:  # rooms that are opened when they are called for
     from dhkappa.findings import Audit
@@ -33,6 +33,7 @@ def dh_kappa(
     strata: Any = None,
     pool: Pool = None,
     panel: str = "fixed",
+    **layout: Unpack[Words],
 ) -> Kappa:
     r"""Measure how far annotators agree on the suggested labels, beyond chance.
 
@@ -49,12 +50,14 @@ def dh_kappa(
     ----------
     data
         Votes: an n x N array or n lists of labels, one row an item, of any lengths. A label is text, an
-        integer, a boolean or an enum member; None and NaN are missing. Or a ``Tally``.
+        integer, a boolean or an enum member; None, NaN and empty text are missing. Or a table: of pandas, Polars,
+        PyArrow, DuckDB, Dask, Spark or Ibis, a path as to ``read``, or what ``read`` returned. Or a ``Tally``.
     suggested
-        n labels. With ``counts`` also column codes from 0, or an n x m one-hot matrix (the paper's B). With a
-        ``Tally`` of several labelers, the name of one.
+        n labels. With ``counts`` also column codes from 0, or an n x m one-hot matrix (the paper's B). Beside a
+        table, the name of a column. With a ``Tally`` of several labelers, the name of one.
     counts
-        n x m matrix of vote counts instead of votes (the paper's A).
+        n x m matrix of vote counts instead of votes (the paper's A). Beside a table where each category has a
+        column of counts, the names of these columns.
     categories
         The labels there can be, in order: any other label is then an error. With ``counts``, the names of
         its columns.
@@ -65,10 +68,10 @@ def dh_kappa(
         Labels to read as missing, such as ``"NA"``.
     weights
         What each item stands for, n numbers: one over its chance to be drawn. Only ratios matter. Not how often
-        an item occurs: an item that occurs twice is two rows.
+        an item occurs: an item that occurs twice is two rows. Beside a table, the name of a column.
     strata
         The group that each item was drawn from, n labels, where so many were drawn from each group. Groups weigh
-        as their items do, unless ``pool`` or ``weights`` say otherwise.
+        as their items do, unless ``pool`` or ``weights`` say otherwise. Beside a table, the name of a column.
     pool
         How many items there are in all, in the data set that the items were drawn from at random; with ``strata``,
         a mapping from each stratum to its size, which then weighs the strata. The standard error is smaller where
@@ -76,6 +79,18 @@ def dh_kappa(
     panel
         With ``pool``: ``"fixed"`` takes the votes on an item as they are, ``"drawn"`` lets the standard error cover
         other annotators too, and needs three votes on every item.
+    annotators
+        Of a table whose rows are items: the columns of votes, one an annotator, by name or by a pattern, ``"ann_*"``.
+    item, label, annotator, count
+        Of a table whose rows are votes: the columns that name the item, the label, and who voted, where known; or,
+        where a row is several votes, their number. In a table whose rows are items, ``item`` may name them.
+    items
+        For a table whose rows are votes: a second table, or its path, with a row for each item, which holds suggested
+        labels, weights and strata. Without it they are in the table of votes, the same in all rows of an item.
+    duplicates
+        ``"error"`` where an annotator has two votes on an item, or ``"first"`` or ``"last"`` to take one, by row.
+    unlisted
+        ``"error"`` where a vote is on an item that ``items`` lacks, or ``"unlabeled"``: an item without a label.
 
     Returns
     -------
@@ -90,12 +105,18 @@ def dh_kappa(
     >>> kappa = dhkappa.dh_kappa(votes, ["cat", "dog", "dog"])
     >>> kappa.exact, float(kappa)
     (Fraction(4, 7), 0.5714285714285714)
+
+    A table by the names of its columns, here one that DuckDB holds:
+
+    >>> import duckdb
+    >>> table = duckdb.sql("FROM (VALUES (1, 'x', 'x', 'x'), (2, 'y', 'x', 'y'), (3, 'y', 'y', 'y')) t(id, llm, a, b)")
+    >>> dhkappa.dh_kappa(table, suggested="llm", annotators=["a", "b"]).exact
+    Fraction(2, 3)
     """
     if isinstance(suggested, Mapping):
         raise DataError("suggested must hold one labeler's labels: use compare for several, or pass one of them.")
-    if suggested is None and not isinstance(data, Tally) and (data is not None or counts is not None):
-        raise DataError("suggested is absent: pass one suggested label for each item, or use fleiss_kappa.")
-    whole, labeler = _tally_of(data, suggested, counts, categories, missing, weights, strata)
+    given = Given(data, suggested, counts, categories, missing, weights, strata, layout)
+    whole, labeler = given.held() if isinstance(data, Tally) else (given.tally("one"), None)
     if ordinal is not None:
         _check_order(whole, data)
     sample = sample_of(whole, labeler, pool=pool, panel=panel)
@@ -111,6 +132,7 @@ def fleiss_kappa(
     weights: Any = None,
     strata: Any = None,
     pool: Pool = None,
+    **layout: Unpack[Words],
 ) -> Kappa:
     """Measure how far annotators agree with each other, beyond chance: Fleiss' kappa (eq. 1-3 of the paper).
 
@@ -123,7 +145,8 @@ def fleiss_kappa(
     >>> dhkappa.fleiss_kappa([["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]).exact
     Fraction(11, 20)
     """
-    whole, _ = _tally_of(data, None, counts, categories, missing, weights, strata)
+    given = Given(data, None, counts, categories, missing, weights, strata, layout)
+    whole = given.held()[0] if isinstance(data, Tally) else given.tally("none")
     return fleiss_kappa_of(sample_of(whole, labeled=False, pool=pool))
 
 
@@ -140,6 +163,7 @@ def compare(
     panel: str = "fixed",
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
+    **layout: Unpack[Words],
 ) -> Comparison:
     """Compare labelers on the same items: the kappa of each, and all paired differences.
 
@@ -149,10 +173,11 @@ def compare(
     Parameters
     ----------
     data
-        Votes, given as to ``dh_kappa``, or a ``Tally`` of several labelers.
+        Votes or a table, given as to ``dh_kappa``, or a ``Tally`` of several labelers.
     suggested
-        A mapping from the name of each labeler to its n labels. With a ``Tally``, a list of names; all by default.
-    counts, categories, missing, weights, strata, pool, panel
+        A mapping from the name of each labeler to its n labels. Beside a table, a list of columns; those called
+        ``suggested_*`` by default. With a ``Tally``, a list of names; all by default.
+    counts, categories, missing, weights, strata, pool, panel, **layout
         As for ``dh_kappa``.
     level
         Of the intervals.
@@ -176,26 +201,15 @@ def compare(
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
-    from dhkappa.data.cells import cells_of, names_of, read_cells
+    from dhkappa.data.cells import cells_of, names_of
     from dhkappa.stats.compare import compare_of
 
     if isinstance(data, Tally):
         names = None if suggested is None else names_of(suggested)
-        whole, _ = _tally_of(data, None, counts, categories, missing, weights, strata)
-        cells = cells_of(whole, names)
-    elif isinstance(suggested, Mapping):
-        if (data is None) == (counts is None):
-            raise DataError("pass either votes or counts=, one of the two.")
-        known = Tally(categories, missing=missing)  # checks both
-        declared = known.categories if known.declared else None
-        cells = read_cells(
-            data, suggested, counts=counts, categories=declared, missing=known.missing, weights=weights, strata=strata
-        )
+        held, _ = Given(data, None, counts, categories, missing, weights, strata, layout).held()
+        cells = cells_of(held, names)
     else:
-        raise DataError(
-            "suggested must map the name of each labeler to its labels, such as {'rule': labels, 'llm': labels}: "
-            f"got {shown([suggested])}."
-        )
+        cells = Given(data, suggested, counts, categories, missing, weights, strata, layout).cells()
     return compare_of(cells, level=level, pool=pool, panel=panel, rng=rng)
 
 
@@ -214,6 +228,7 @@ def audit(
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
+    **layout: Unpack[Words],
 ) -> Audit:
     """Ask every question of votes and suggested labels, and keep the answers.
 
@@ -224,12 +239,13 @@ def audit(
     Parameters
     ----------
     data
-        Votes: an n x N array or n lists of labels, as to ``dh_kappa``, or a ``Tally``, which does not keep who voted
-        on what, so that items and annotators are left out. The columns of an array or dataframe are annotators;
-        lists do not tell who voted.
+        Votes or a table, given as to ``dh_kappa``. The columns of an array are annotators; lists do not tell who voted.
+        Of a table that is not in memory and has over two million votes only counts are fetched: annotators are left
+        out, and the engine is asked for the items to review. A ``Tally`` keeps neither items nor annotators.
     suggested
-        n labels, or a mapping from the name of each labeler to its labels. With a ``Tally``, names; all by default.
-    counts, categories, ordinal, missing, weights, strata, pool, panel
+        n labels, or a mapping from the name of each labeler to its labels. Beside a table, one column or a list of
+        them; those called ``suggested_*`` by default. With a ``Tally``, names; all by default.
+    counts, categories, ordinal, missing, weights, strata, pool, panel, **layout
         As for ``dh_kappa``. Strata and pool weigh items, but do not enter the standard errors of people. Labelers are
         compared without ordinal weights.
     level
@@ -250,28 +266,21 @@ def audit(
     >>> row["suggested"], row["panel"], row["votes"]
     ('b', 'a', 'a: 4')
     """
-    from dhkappa.data.ballots import read_ballots
     from dhkappa.data.cells import names_of
     from dhkappa.findings import audit_of
 
     ballots = None
     if isinstance(data, Tally):
-        whole, _ = _tally_of(data, None, counts, categories, missing, weights, strata)
-        known = whole.labelers or (_LABELER,)
+        whole, _ = Given(data, None, counts, categories, missing, weights, strata, layout).held()
+        known = whole.labelers or (LABELER,)
         names = known if suggested is None else names_of(suggested)
         strange = [name for name in names if name not in known]
         if not names or strange:
             said = shown(strange) or "nobody"
             raise DataError(f"suggested names {said}, not in the tally. Labelers: {shown(whole.labelers, 10)}.")
-    elif suggested is None and (data is not None or counts is not None):
-        raise DataError("suggested is absent: pass one label for each item, or a mapping from labelers to labels.")
     else:
-        by_name = suggested if isinstance(suggested, Mapping) else {_LABELER: suggested}
-        whole, _ = _tally_of(data, by_name, counts, categories, missing, weights, strata)
-        names, declared = tuple(by_name), whole.categories if whole.declared else None
-        ballots = read_ballots(
-            data, by_name, counts=counts, categories=declared, missing=whole.missing, weights=weights, strata=strata
-        )
+        whole, ballots = Given(data, suggested, counts, categories, missing, weights, strata, layout).named()
+        names = whole.labelers
     if ordinal is not None:
         _check_order(whole, data)
     return audit_of(
@@ -294,6 +303,7 @@ def plan(
     pool: int | None = None,
     level: float = 0.95,
     assurance: float = 0.9,
+    **layout: Unpack[Words],
 ) -> Plan:
     """Find how many items to have voted on, and by how many, so that kappa is known as well as wanted.
 
@@ -304,7 +314,7 @@ def plan(
     ----------
     half_width
         Half the length that the interval of kappa should have, such as 0.05.
-    pilot, suggested, counts, missing
+    pilot, suggested, counts, missing, **layout
         Some items that were voted on as the others will be: a ``Kappa``, or data as to ``dh_kappa``.
     categories, prevalence
         How many categories there are, or how often each is the truth; equally often by default. Of prevalence
@@ -335,10 +345,13 @@ def plan(
     """
     from dhkappa.stats.plan import plan_of
 
-    if isinstance(pilot, Kappa) and (suggested is not None or counts is not None):
-        raise DataError("pilot is a Kappa, which holds votes and labels already: leave out suggested and counts.")
+    extra = [*(["suggested"] if suggested is not None else []), *(["counts"] if counts is not None else []), *layout]
+    if isinstance(pilot, Kappa) and extra:
+        raise DataError(f"pilot is a Kappa, which holds votes and labels already: leave out {' and '.join(extra)}.")
+    if pilot is None and layout:
+        raise DataError(f"{' and '.join(layout)} name columns of a pilot, which is absent: pass its table as pilot.")
     if counts is not None or not (pilot is None or isinstance(pilot, Kappa)):
-        pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing)
+        pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing, **layout)
     return plan_of(
         half_width,
         pilot=pilot,
@@ -353,24 +366,29 @@ def plan(
     )
 
 
-def _tally_of(
-    data: Any, suggested: Any, counts: Any, categories: Any, missing: Any, weights: Any, strata: Any
-) -> tuple[Tally, str | None]:
-    """Return the tally of some data, and the labeler whose name was given with a tally."""
-    if not isinstance(data, Tally):
-        found = tally(
-            data, suggested, counts=counts, categories=categories, missing=missing, weights=weights, strata=strata
-        )
-        return found, None
-    given = {"counts": counts, "categories": categories, "weights": weights, "strata": strata}
-    extra = [name for name, value in given.items() if value is not None]
-    if not isinstance(missing, tuple) or missing:
-        extra.append("missing")
-    if suggested is not None and not isinstance(suggested, str):
-        extra.insert(0, "suggested")
-    if extra:
-        raise DataError(f"a Tally is given, which holds votes and labels already: leave out {' and '.join(extra)}.")
-    return data, suggested
+def tally(
+    data: Any = None,
+    suggested: Any = None,
+    *,
+    counts: Any = None,
+    categories: Iterable[Any] | None = None,
+    missing: Iterable[Any] = (),
+    weights: Any = None,
+    strata: Any = None,
+    **layout: Unpack[Words],
+) -> Tally:
+    """Count votes and suggested labels into a ``Tally``; the parameters are those of ``dh_kappa``.
+
+    Several labelers are a mapping from names to labels; beside a table, a list of columns.
+
+    Examples
+    --------
+    >>> import dhkappa
+    >>> counted = dhkappa.tally([["cat", "cat"], ["cat", "dog"]], ["cat", "dog"])
+    >>> dhkappa.dh_kappa(counted).exact
+    Fraction(1, 2)
+    """
+    return Given(data, suggested, counts, categories, missing, weights, strata, layout).tally("none")
 
 
 def _check_order(whole: Tally, data: Any) -> None:

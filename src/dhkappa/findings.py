@@ -103,7 +103,7 @@ class Audit:
         labeler
             Whose labels.
         most
-            How many items; all by default.
+            How many items; by default all, or 100 where a table is too large to be fetched and its engine is asked.
         """
         if self._ballots is None:
             raise DataError(
@@ -133,7 +133,7 @@ class Audit:
             return tuple(found)
         # Where the labelers share all their items, what was dropped has been said.
         sizes = {kappa.n_items for kappa in (*self.kappas.values(), *self.comparison.kappas.values())}
-        said = {"items-dropped"} if len(sizes) == 1 else set()
+        said = {"source", *(["items-dropped"] if len(sizes) == 1 else [])}
         return (*found, *(note for note in self.comparison.notes if note.code not in said))
 
     def __repr__(self) -> str:

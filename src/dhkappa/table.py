@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import html
 import math
 import shutil
@@ -13,7 +12,7 @@ from unicodedata import combining, east_asian_width
 
 import numpy as np
 
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import DataError, counted, did_you_mean, shown
 
 _WIDTH = 100  # where no terminal says otherwise
 _NARROWEST = 16  # a column of text is cut no further
@@ -77,8 +76,7 @@ class Table:
     def column(self, name: str) -> list[Any]:
         """Return the values of a column, from the first row to the last."""
         if name not in self._columns:
-            close = difflib.get_close_matches(str(name), self._columns, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(str(name), self._columns)
             raise DataError(f"column {shown([name])} is not in the table. Columns: {', '.join(self._columns)}.{hint}")
         return list(self._columns[name])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dhkappa.data.labels import Encoded, Integers, Label
 from dhkappa.data.patterns import Patterns, from_votes
-from dhkappa.data.votes import read_matrix, read_votes, settle
+from dhkappa.data.votes import Read, read_matrix, read_votes, settle
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +21,7 @@ class Ballots:
     Attributes
     ----------
     categories : the categories, in the order of codes
-    names : (n,) what each item is called
+    names : (n,) what each item is called; its rank, where rows stand for several items
     annotators : what each annotator is called; None where nothing tells who cast a vote
     item : (T,) the item that a vote is on, ascending
     annotator : (T,) who cast it; all 0 where that is not known
@@ -30,6 +30,8 @@ class Ballots:
     weight : (n,) what each item weighs; None where all weigh the same
     strata : what each stratum is called
     stratum : (n,) place in ``strata``; None where there are none
+    items : (n,) where a row stands for several like items, how many; None where a row is an item
+    find : then returns some rows, and an item of each, in that order, for the rows and the number that are wanted
     """
 
     categories: tuple[Label, ...]
@@ -42,10 +44,12 @@ class Ballots:
     weight: npt.NDArray[np.float64] | None = None
     strata: tuple[Label, ...] = ()
     stratum: npt.NDArray[np.int32] | None = None
+    items: npt.NDArray[np.int64] | None = None
+    find: Callable[[Sequence[int], int], list[tuple[int, Any]]] | None = None
 
     @property
     def n_items(self) -> int:
-        """The number of items, eligible or not."""
+        """The number of rows: of items, eligible or not."""
         return len(self.names)
 
     def patterns(self, labeler: str) -> Patterns:
@@ -53,7 +57,7 @@ class Ballots:
         order = np.lexsort((self.code, self.item))
         start = np.searchsorted(self.item, np.arange(self.n_items + 1))
         nobody = np.zeros(len(self.categories), np.bool_)
-        each = np.ones(self.n_items, np.int64)
+        each = np.ones(self.n_items, np.int64) if self.items is None else self.items
         return from_votes(self.code[order], start, nobody, self.suggested[labeler], each)
 
 
@@ -76,38 +80,64 @@ def read_ballots(
     else:
         source, read = counts, read_matrix(counts, suggested, categories, missing, weights, strata)
     annotators: tuple[Any, ...] | None = None
+    if read.matrix is None and read.length is None and not isinstance(votes, (list, tuple)):
+        annotators = tuple(getattr(votes, "columns", range(read.votes.values.shape[1])))
+    index: Any = getattr(source, "index", None)
+    return ballots_of(read, categories, list(index) if hasattr(index, "equals") else None, annotators)
+
+
+def ballots_of(
+    read: Read,
+    categories: tuple[Label, ...] | None,
+    names: Sequence[Any] | None = None,
+    annotators: tuple[Any, ...] | None = None,
+    annotator: npt.NDArray[np.int64] | None = None,
+) -> Ballots:
+    """Return what was read as ballots.
+
+    Parameters
+    ----------
+    read
+        Votes and what is beside them.
+    categories
+        As declared; None for those that occur.
+    names
+        What each item is called; by default its place.
+    annotators
+        What each annotator is called, if known. The columns of a grid are theirs.
+    annotator
+        For rows of different lengths, who cast each vote.
+    """
     if read.matrix is not None:
         n, m = read.matrix.shape
         cell = np.repeat(np.arange(n * m), read.matrix.ravel())
         item, digits = np.divmod(cell, max(m, 1))
-        annotator = np.zeros_like(item)
+        who = np.zeros_like(item)
     elif read.length is not None:
         n = read.length.size
         item, digits = np.repeat(np.arange(n), read.length), read.votes.digits(slice(None))
-        annotator = np.zeros_like(item)
+        who = np.zeros_like(item) if annotator is None else annotator
     else:
         n, N = read.votes.values.shape
-        if not isinstance(votes, (list, tuple)):
-            annotators = tuple(getattr(votes, "columns", range(N)))
-        item, annotator = np.divmod(np.arange(n * N), max(N, 1))
+        item, who = np.divmod(np.arange(n * N), max(N, 1))
         digits = read.votes.digits(slice(None)).reshape(-1)
     found = settle(read, read.votes.occurring(digits), read.beside.suggested(), categories)
     place: dict[Label | None, int] = {label: code for code, label in enumerate(found)}
     code = _codes(read.votes, place)[digits]
     cast = code >= 0
     beside = read.beside.sides(np.arange(n), found)
-    index: Any = getattr(source, "index", None)
     return Ballots(
         categories=found,
-        names=list(index) if hasattr(index, "equals") else range(n),
+        names=range(n) if names is None else names,
         annotators=annotators,
         item=item[cast],
-        annotator=annotator[cast],
+        annotator=who[cast],
         code=code[cast],
         suggested=dict(zip(beside.labelers, beside.labels, strict=True)),
         weight=read.beside.weight,
         strata=beside.strata,
         stratum=beside.stratum,
+        items=read.items,
     )
 
 

@@ -37,6 +37,7 @@ class Cells:
     items : (K,) how many items
     single : whether each cell is one item
     labeled : whether no label is missing, as far as known
+    remarks : as of a tally
     """
 
     categories: tuple[Label, ...]
@@ -49,6 +50,7 @@ class Cells:
     items: npt.NDArray[np.int64]
     single: bool = False
     labeled: bool = False
+    remarks: tuple[str, ...] = ()
 
     def take(self, rows: npt.NDArray[Any]) -> Cells:
         """Return some cells, by index or by mask."""
@@ -228,4 +230,5 @@ def cells_of(tally: Tally, labelers: Iterable[str] | None = None) -> Cells:
         None if sides.stratum is None else sides.stratum[side],
         None if sides.weight is None else sides.weight[side],
         patterns.items,
+        remarks=tally.remarks,
     )

@@ -240,6 +240,13 @@ def natural(label: Label) -> tuple[Any, ...]:
     return (1, runs, label)
 
 
+def in_order(name: Any) -> tuple[Any, ...]:
+    """Return a sort key for names of items or annotators, whatever they are; one without a name comes last."""
+    if name is None:
+        return (2,)
+    return (0, natural(name)) if isinstance(name, (str, int)) else (1, str(name))
+
+
 def _booleans_as_integers(labels: Iterable[Label]) -> list[Label]:
     """Read True as 1: beside integers they are equal, and the order met must not matter."""
     return [int(label) if isinstance(label, bool) else label for label in labels]

@@ -22,13 +22,14 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a tally file holds; ``orders`` are the category orders that were declared."""
+    """What a tally file holds; ``orders`` are the category orders that were declared, ``remarks`` as of a tally."""
 
     categories: tuple[Label, ...]
     orders: frozenset[tuple[Label, ...]]
     missing: frozenset[Label]
     patterns: Patterns
     sides: Sides | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def write_tally(path: str | os.PathLike[str], saved: Saved) -> None:
@@ -43,6 +44,7 @@ def write_tally(path: str | os.PathLike[str], saved: Saved) -> None:
         f'"missing": {json.dumps(sorted(saved.missing, key=natural))}',
         f'"items": {int(saved.patterns.items.sum())}',
         f'"votes": {saved.patterns.n_votes()}',
+        *([f'"remarks": {json.dumps(saved.remarks)}'] if saved.remarks else []),
         *_told_sides(saved.sides),
         '"patterns": [\n' + ",\n".join(map(json.dumps, _rows(saved))) + "\n]",
     ]
@@ -163,6 +165,9 @@ def _checked(held: dict[str, Any]) -> Saved:
     for name in ("categories", "declared", "missing", "patterns"):
         if type(held[name]) is not list:
             raise ValueError(f"{name!r} is not a list.")
+    remarks = held.get("remarks", [])
+    if type(remarks) is not list or not all(isinstance(remark, str) for remark in remarks):
+        raise ValueError("'remarks' is not a list of sentences.")
     categories, missing = declare(held["categories"]), frozenset(declare(held["missing"]))
     orders = frozenset(declare(order) for order in held["declared"])
     for order in orders:
@@ -195,7 +200,8 @@ def _checked(held: dict[str, Any]) -> Saved:
         np.array([number for _, number in counts], np.int64),
         np.array(items, np.int64),
     )
-    return Saved(categories, orders, missing, patterns.merged(), beside.sides() if beside else None)
+    sides = beside.sides() if beside else None
+    return Saved(categories, orders, missing, patterns.merged(), sides, tuple(remarks))
 
 
 class _Beside:

@@ -14,7 +14,7 @@ from dhkappa.data.labels import Label, NotALabelError, declare, plain, unite
 from dhkappa.data.patterns import BLOCK, EMPTY, MOST_ITEMS, Patterns, stack
 from dhkappa.data.saved import Saved, read_tally, write_tally
 from dhkappa.data.sides import PLAIN, Sides, unite_sides
-from dhkappa.data.votes import Counted, count, read_matrix, read_votes
+from dhkappa.data.votes import Counted, Read, count, read_matrix, read_votes
 from dhkappa.errors import DataError, counted, shown
 
 _MOST_TABLES = 64
@@ -62,13 +62,14 @@ class Tally:
     Tally(3 items, 7 votes, 3 categories, 3 patterns)
     """
 
-    __slots__ = ("_categories", "_missing", "_orders", "_tables")
+    __slots__ = ("_categories", "_missing", "_orders", "_remarks", "_tables")
 
     def __init__(self, categories: Iterable[Any] | None = None, *, missing: Iterable[Any] = ()) -> None:
         self._categories = () if categories is None else declare(categories)
         self._orders = frozenset() if categories is None else frozenset([self._categories])
         self._missing = _missing_labels(missing)
         self._tables: list[Counted] = []
+        self._remarks: tuple[str, ...] = ()
         if categories is not None and not self._categories:
             raise DataError("categories is empty: declare a category at least, or leave it out.")
         both = [label for label in self._categories if label in self._missing]
@@ -101,6 +102,11 @@ class Tally:
         """The strata that items are in, in order; empty where there are none."""
         sides = self._sides
         return () if sides is None else sides.strata
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to know of where the votes came from: such as what an export holds beside votes, and how much."""
+        return self._remarks
 
     @property
     def patterns(self) -> Patterns:
@@ -197,7 +203,7 @@ class Tally:
         """Return a tally that later updates of this one do not touch."""
         twin = Tally()
         twin._categories, twin._orders, twin._missing = self._categories, self._orders, self._missing
-        twin._tables = list(self._tables)
+        twin._tables, twin._remarks = list(self._tables), self._remarks
         return twin
 
     def update(
@@ -230,9 +236,15 @@ class Tally:
             read = read_votes(votes, suggested, self._missing, weights, strata)
         else:
             read = read_matrix(counts, suggested, declared, self._missing, weights, strata)
+        self.include(read)
+
+    def include(self, read: Read, remarks: Sequence[str] = ()) -> None:
+        """Count more items in that another room has read, and keep its remarks; after an error all is as it was."""
+        declared = self._categories if self.declared else None
         table = count(read, declared)
         categories = unite(self._categories, table.categories) if self._categories else table.categories
         self._add([table], categories if declared is None else declared)
+        self._remarks = tuple(dict.fromkeys([*self._remarks, *remarks]))
 
     def __radd__(self, other: int) -> Tally:
         return self.copy() if other == 0 else NotImplemented  # what sum() starts from
@@ -254,6 +266,7 @@ class Tally:
         total = self.copy()
         total._missing = self._missing | other._missing
         total._orders = self._orders | other._orders
+        total._remarks = tuple(dict.fromkeys([*self._remarks, *other._remarks]))
         total._add(other._tables, _settle(total._orders, unite(self._categories, other._categories)))
         return total
 
@@ -275,7 +288,8 @@ class Tally:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tally to a JSON file: whole, or not at all."""
-        write_tally(path, Saved(self._categories, self._orders, self._missing, self.patterns, self._sides))
+        held = self._categories, self._orders, self._missing, self.patterns, self._sides, self._remarks
+        write_tally(path, Saved(*held))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -283,32 +297,8 @@ class Tally:
         held = read_tally(path)
         result = cls(missing=held.missing)
         result._orders, result._categories = held.orders, _settle(held.orders, unite(held.categories))
-        result._tables = [Counted(held.categories, held.patterns, held.sides)]
+        result._tables, result._remarks = [Counted(held.categories, held.patterns, held.sides)], held.remarks
         return result
-
-
-def tally(
-    data: Any = None,
-    suggested: Any = None,
-    *,
-    counts: Any = None,
-    categories: Iterable[Any] | None = None,
-    missing: Iterable[Any] = (),
-    weights: Any = None,
-    strata: Any = None,
-) -> Tally:
-    """Count votes and suggested labels into a ``Tally``; the parameters are those of ``dh_kappa``.
-
-    Examples
-    --------
-    >>> import dhkappa
-    >>> counted = dhkappa.tally([["cat", "cat"], ["cat", "dog"]], ["cat", "dog"])
-    >>> dhkappa.dh_kappa(counted).exact
-    Fraction(1, 2)
-    """
-    result = Tally(categories, missing=missing)
-    result.update(data, suggested, counts=counts, weights=weights, strata=strata)
-    return result
 
 
 def _joined(tables: Sequence[Counted], categories: tuple[Label, ...]) -> Counted:

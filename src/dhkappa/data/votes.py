@@ -41,15 +41,21 @@ _MOST_BINS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Votes as they were read: a grid of digits, rows of ``length``, or a matrix of counts; and what is beside them."""
+    """Votes as they were read: a grid of digits, rows of ``length``, or a matrix of counts; and what is beside them.
+
+    A row is an item, or stands for as many alike as ``items`` says.
+    """
 
     votes: Encoded
     beside: Beside
     length: npt.NDArray[np.int64] | None = None
     matrix: Integers | None = None
+    items: npt.NDArray[np.int64] | None = None
 
     def count(self, labels: Encoded) -> Patterns:
         """Count the items by their votes and these labels."""
+        if self.items is not None:
+            return _count_groups(self.votes, self.matrix, labels, self.items)
         if self.matrix is not None:
             return _count_counts(self.matrix, labels)
         if self.length is not None:
@@ -211,7 +217,7 @@ def _count_grid(votes: Encoded, labels: Encoded) -> Patterns:
         keys, items = _count_keys(n, [last] + [base] * N, ascending)
         found = _votes_of_keys(keys, items, [last] + [base] * N, absent, ordered=True)
     else:
-        found = _collect_rows(votes, labels, absent)
+        found = _collect_rows(votes, labels, absent, np.broadcast_to(np.int64(1), n))
     return found
 
 
@@ -317,7 +323,9 @@ def _sorted_columns(digits: Integers) -> Sequence[Integers]:
     return columns
 
 
-def _collect_rows(votes: Encoded, labels: Encoded, absent: npt.NDArray[np.bool_]) -> Patterns:
+def _collect_rows(
+    votes: Encoded, labels: Encoded, absent: npt.NDArray[np.bool_], items: npt.NDArray[np.int64]
+) -> Patterns:
     """Count a grid whose keys would not fit a word: sparse rows, merged as they gather."""
     n, N = votes.values.shape
 
@@ -326,9 +334,19 @@ def _collect_rows(votes: Encoded, labels: Encoded, absent: npt.NDArray[np.bool_]
             digits = np.sort(votes.digits(rows), axis=1)
             start = np.arange(len(digits) + 1) * N
             suggested = labels.digits(rows).astype(np.int32)
-            yield from_votes(digits.ravel(), start, absent, suggested, np.ones(len(digits), np.int64))
+            yield from_votes(digits.ravel(), start, absent, suggested, items[rows])
 
     return merge(tables())
+
+
+def _count_groups(votes: Encoded, matrix: Integers | None, labels: Encoded, items: npt.NDArray[np.int64]) -> Patterns:
+    """Count rows that stand for several items each: a matrix of counts, or else a grid of votes."""
+    if matrix is None:
+        absent = np.array([label is None for label in votes.labels], np.bool_)
+        return _collect_rows(votes, labels, absent, items)
+    return merge(
+        from_counts(matrix[rows], labels.digits(rows).astype(np.int32), items[rows]) for rows in _steps(*matrix.shape)
+    )
 
 
 def _count_ragged(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded) -> Patterns:

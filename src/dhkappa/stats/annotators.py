@@ -77,8 +77,8 @@ def refuse_unsigned(ballots: Ballots | None) -> None:
     """Refuse votes that do not tell who cast them."""
     if ballots is None or ballots.annotators is None:
         raise DataError(
-            "nothing tells who cast which vote, as lists, counts and tallies do not: pass votes as an n x N array or a "
-            "dataframe with a column for each annotator, None where one did not vote."
+            "nothing tells who cast which vote, as lists, counts, tallies and large tables in an engine do not: pass "
+            "votes as an n x N array, or as a table in memory with a column for each annotator or with annotator=."
         )
 
 

@@ -161,7 +161,8 @@ def compare_of(
                 pairs[one, other] = _difference(both, one, other, found, design, source)
     ordered = _with_limits([pairs[pair] for pair in combinations(names, 2)], level)
     kappas = {name: found[name].kappa for name in names}
-    return Comparison(kappas, _table(ordered, level), tuple(_notes(ordered, dropped)), level)
+    remarks = [Note("source", remark) for remark in cells.remarks]
+    return Comparison(kappas, _table(ordered, level), (*remarks, *_notes(ordered, dropped)), level)
 
 
 def _eligible(cells: Cells) -> tuple[Cells, Dropped]:

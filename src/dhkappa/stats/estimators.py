@@ -18,6 +18,7 @@ from dhkappa.stats.terms import terms
 
 _NOTES_ON_DATA = {
     "items-dropped",
+    "source",
     "few-items",
     "one-category-voted",
     "one-label",

@@ -22,6 +22,7 @@ from dhkappa.stats.terms import Numbers, Terms, terms
 from dhkappa.table import Table
 
 _CANCELLED = 64  # a difference this many times smaller than its first term is computed anew, exactly
+_ASKED = 100  # items that an engine is asked for where no number is given
 _DIGITS = 12  # influence values that agree so far differ by rounding only
 
 
@@ -93,7 +94,7 @@ def review(ballots: Ballots, labeler: str, *, most: int | None = None, pool: Poo
     labeler
         Whose suggested labels to review.
     most
-        How many items to return at most; None for all.
+        How many items to return at most; None for all, or for 100 where an engine holds the items and is asked.
 
     Returns
     -------
@@ -121,21 +122,31 @@ def review(ballots: Ballots, labeler: str, *, most: int | None = None, pool: Poo
     if parts is not None and parts.kappa is not None:
         known = terms(sample, parts)
         d, added, phi, without = known.d, contributions(known), influence(known), leave_one_out(known)
-        pull = np.round(phi * known.weight, _DIGITS)
+        pull = np.round(phi * known.weight / known.items, _DIGITS)
     else:  # no item, or all votes and labels alike
         d, pull = np.ones(n), np.zeros(n)
         added = phi = without = np.full(n, math.nan)
-    order = np.lexsort((pull, -n_votes, d))[:limit]
+    order = np.lexsort((pull, -n_votes, d))
+    if ballots.find is None:
+        order = order[:limit]
+        names = [ballots.names[place] for place in places[order].tolist()]
+    else:
+        limit = _ASKED if limit is None else limit
+        order = order[np.lexsort((np.array(ballots.names)[places[order]], pull[order], -n_votes[order], d[order]))]
+        before = np.cumsum(sample.patterns.items[order]) - sample.patterns.items[order]
+        rank = {place: row for row, place in enumerate(places.tolist())}
+        found = ballots.find(places[order[before < limit]].tolist(), limit)
+        order, names = np.array([rank[place] for place, _ in found], np.int64), [name for _, name in found]
     return Table(
         {
-            "item": [ballots.names[place] for place in places[order].tolist()],
+            "item": names,
             **_verdicts(sample.patterns.take(order), ballots.categories),
             "differential": d[order].tolist(),
             "contribution": added[order].tolist(),
             "influence": phi[order].tolist(),
             "kappa_without": without[order].tolist(),
         },
-        title=f"{labeler}: {_extent(len(order), n)}, most clearly rejected first",
+        title=f"{labeler}: {_extent(len(order), int(sample.patterns.items.sum()))}, most clearly rejected first",
     )
 
 

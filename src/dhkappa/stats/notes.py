@@ -83,7 +83,8 @@ def notes_on_votes(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]
 
 
 def notes_on_sample(sample: Sample, labeled: bool) -> Iterator[Note]:
-    """Find what to know about how the items were drawn."""
+    """Find what to know about where the items came from, and how they were drawn."""
+    yield from (Note("source", remark) for remark in sample.remarks)
     if sample.n_effective < UNEQUAL * sample.n:
         yield Note(
             "unequal-weights",

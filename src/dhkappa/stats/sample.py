@@ -75,6 +75,7 @@ class Sample:
     stratum : (K,) place in ``strata``
     strata : one at least; a sample that is not stratified has one, without a name
     panel : ``"fixed"``, or ``"drawn"`` where other annotators might have voted
+    remarks : as of the tally
     """
 
     categories: tuple[Label, ...]
@@ -84,6 +85,7 @@ class Sample:
     stratum: Integers
     strata: tuple[Stratum, ...]
     panel: str = "fixed"
+    remarks: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -141,7 +143,8 @@ def sample_of(
         patterns = patterns.take(keep)
         stratum = None if stratum is None else stratum[keep]
         weight = None if weight is None else weight[keep]
-    return drawn(tally.categories, patterns, dropped, stratum, tally.strata, weight, pool, panel)
+    sample = drawn(tally.categories, patterns, dropped, stratum, tally.strata, weight, pool, panel)
+    return replace(sample, remarks=tally.remarks)
 
 
 def drawn(

@@ -1,0 +1,151 @@
+"""A DuckDB of our own: how it starts, tables of columns held in memory, and its errors in words."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dhkappa.data.paths import is_unicode
+from dhkappa.errors import DataError, counted, shown
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+_BLOCK = 1 << 16  # rows that go into a table at a time
+
+
+def connect() -> DuckDBPyConnection:
+    """Start a DuckDB of our own: in memory, spilling to a private folder, fetching nothing from the network."""
+    import duckdb
+
+    own: dict[str, Any] = {
+        # Two DuckDBs that spill into one folder would take each other's files for theirs.
+        "temp_directory": os.path.join(_spill_folder(), secrets.token_hex(8)),
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    connection = duckdb.connect(":memory:", config=own)
+    connection.execute("SET enable_progress_bar = false")  # it would go to standard output
+    return connection
+
+
+@cache
+def _spill_folder() -> str:
+    """Make a folder that only this user can look into, removed at the end of the process."""
+    folder = tempfile.mkdtemp(prefix="dhkappa-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def numbered(relation: DuckDBPyRelation, name: str) -> DuckDBPyRelation:
+    """Add a column that counts rows from 1 in the order of the files; it is computed in one thread."""
+    return relation.project(f"*, row_number() OVER () AS {quoted(name)}")
+
+
+def relation_of(
+    columns: Mapping[str, Sequence[str | int | None]], *, connection: DuckDBPyConnection | None = None
+) -> DuckDBPyRelation:
+    """Make a table of columns held in memory: text, integers (up to 128 bits) or booleans, and None where missing."""
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) != 1:
+        raise DataError(
+            f"columns must be as long as each other, one at the least: got lengths {shown(lengths.items())}."
+        )
+    check_names(list(columns), "columns")
+    types = [_type_of(name, values) for name, values in columns.items()]
+    connection = connect() if connection is None else connection
+    table = f"columns_{secrets.token_hex(8)}"
+    fields = ", ".join(f"{quoted(name)} {kind}" for name, kind in zip(columns, types, strict=True))
+    connection.execute(f"CREATE TEMP TABLE {table} ({fields})")
+    values = ", ".join(f"unnest(${place}::{kind}[])" for place, kind in enumerate(types, 1))
+    for first in range(0, next(iter(lengths.values())), _BLOCK):
+        block = [list(column[first : first + _BLOCK]) for column in columns.values()]
+        connection.execute(f"INSERT INTO {table} SELECT {values}", block)
+    return connection.table(table)
+
+
+def _type_of(name: str, values: Sequence[Any]) -> str:
+    """Choose DuckDB's type for a column; True beside integers is 1."""
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds <= {str}:
+        if not is_unicode("\n".join(filter(None, values))):  # joined by something, or two halves would make a whole
+            wrong = next(text for text in values if text and not is_unicode(text))
+            raise DataError(
+                f"column {name!r} holds {shown([wrong])}, which is no valid Unicode text: mend its encoding."
+            )
+        return "VARCHAR"
+    if kinds == {bool}:
+        return "BOOLEAN"
+    if not kinds <= {int, bool}:
+        names = sorted(kind.__name__ for kind in kinds)
+        raise DataError(
+            f"column {name!r} holds values of types {', '.join(names)}: all text, all integers or all booleans."
+        )
+    present = [value for value in values if value is not None]
+    widest = max(max(present), -min(present) - 1)
+    if widest >= 2**127:
+        raise DataError(f"column {name!r} holds an integer of {widest.bit_length()} bits: write such numbers as text.")
+    return "BIGINT" if widest < 2**63 else "HUGEINT"
+
+
+@contextmanager
+def reading(what: str = "the data") -> Iterator[None]:
+    """Turn what DuckDB says of a file, as it reads it, into a sentence with DuckDB's own message below."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise DataError(in_words(str(error), what)) from error
+
+
+def in_words(message: str, what: str) -> str:
+    """Say which file is wrong where, if DuckDB tells; its advice on options that we do not have is left out."""
+    named = re.search(r'^ *file = (.*)$|in file "(.*)", ', message, re.MULTILINE)
+    where = re.search(r"CSV Error on Line: (\d+)", message)
+    file = repr(named[1] or named[2]) if named else what
+    line = f"line {where[1]} (line breaks inside quotes not counted)" if where else "some line"
+    fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+    if "not utf-8" in message or "invalid UTF-8" in message:
+        sentence = not_utf8(file, line)
+    elif fields:
+        sentence = (
+            f"{file}: {line} has {counted(int(fields[2]), 'field')} where the header has {fields[1]}; "
+            "quote fields that hold a separator."
+        )
+    elif named and named[1]:
+        sentence = f"{file} is not a well-formed file at {line}: look for quotes left open and for mixed line ends."
+    else:
+        sentence = f"{file} cannot be read: a file may be damaged, cut short, or not what its name says."
+    return f"{sentence}\n{re.split(r'(?m)^Possible ', message)[0].strip()}"
+
+
+def not_utf8(file: str, line: str) -> str:
+    """Say where a file is not UTF-8, and what to do."""
+    return f"{file} is not UTF-8 text at {line}: save it as UTF-8, or convert it, as iconv -f latin1 -t utf-8 does."
+
+
+def quoted(name: str) -> str:
+    """Write a name so that SQL takes it for nothing else."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def check_names(names: Sequence[str], what: str) -> None:
+    """Refuse columns without a name, and names that an engine cannot tell apart."""
+    if "" in names:
+        raise DataError(f"{what}: column {names.index('') + 1} has no name. Columns: {shown(names)}.")
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.casefold() in seen:
+            before = seen[name.casefold()]
+            how = "of one name" if before == name else "whose names differ only by case"
+            raise DataError(f"{what}: there are columns {how}, {shown([before, name])}. Rename one of them.")
+        seen[name.casefold()] = name

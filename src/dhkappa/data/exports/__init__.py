@@ -1,0 +1,1 @@
+"""What annotation tools write out, one module a tool."""

@@ -1,0 +1,245 @@
+"""Layouts: which column of a table plays which part, from the words a person gives or from what columns are called."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from dhkappa.errors import DataError, did_you_mean, shown
+
+_ASK = (
+    "say what the columns are: annotators=[...] where each annotator has a column, item= and label= where a row is a "
+    "vote, with count= where it is several votes, or counts=[...] where each category has a column of counts"
+)
+
+
+class Words(TypedDict, total=False):
+    """What a person may say of a table's layout.
+
+    Attributes
+    ----------
+    annotators : columns of votes, one an annotator; names, or a pattern such as ``"ann_*"``
+    item : column that names the item
+    label : column with the label of a vote
+    annotator : column that names who voted
+    count : column with the number of votes for the label
+    items : second table, or a path to it, with a row for each item: suggested labels, weights, strata
+    duplicates : what to do where an annotator has voted twice on an item: ``"error"``, ``"first"`` or ``"last"``
+    unlisted : what to do with votes on items that ``items`` lacks: ``"error"``, or ``"unlabeled"``
+    """
+
+    annotators: str | Sequence[str] | None
+    item: str | None
+    label: str | None
+    annotator: str | None
+    count: str | None
+    items: Any
+    duplicates: str
+    unlisted: str
+
+
+_CHOICES = {"duplicates": ("error", "first", "last"), "unlisted": ("error", "unlabeled")}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The parts that columns play. A wide layout has ``votes``, a counted wide one ``counts``, a long one ``label``."""
+
+    suggested: dict[str, str]
+    votes: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    item: str | None = None
+    label: str | None = None
+    annotator: str | None = None
+    count: str | None = None
+    weights: str | None = None
+    strata: str | None = None
+    duplicates: str = "error"
+    unlisted: str = "error"
+
+    def beside(self) -> dict[str, str]:
+        """Return the columns that stand beside votes, by part."""
+        found = {f"suggested_{place}": column for place, column in enumerate(self.suggested.values())}
+        found |= {"weights": self.weights} if self.weights is not None else {}
+        return found | ({"strata": self.strata} if self.strata is not None else {})
+
+
+def check_words(words: Mapping[str, Any]) -> None:
+    """Refuse words that are not known, and choices that are none."""
+    known = list(Words.__annotations__)
+    for word, value in words.items():
+        if word not in known:
+            raise TypeError(f"got an unexpected keyword argument {word!r}.{did_you_mean(word, known)}")
+        if word in _CHOICES and value not in _CHOICES[word]:
+            raise DataError(f"{word} must be {' or '.join(map(repr, _CHOICES[word]))}: got {shown([value])}.")
+
+
+def lay_out(
+    columns: Sequence[str],
+    words: Words,
+    *,
+    suggested: Any,
+    counts: Any,
+    weights: Any,
+    strata: Any,
+    beside: Sequence[str] | None = None,
+) -> Layout:
+    """Find the part of each column.
+
+    Parameters
+    ----------
+    columns
+        Of the table with votes.
+    words
+        What was said of it.
+    suggested, counts, weights, strata
+        Names of columns; suggested also a list of names, or a mapping from labelers to names. None where not given.
+    beside
+        Columns of the table of items, where there is one.
+    """
+    check_words(words)
+    votes, item, label = words.get("annotators"), words.get("item"), words.get("label")
+    if votes is None and label is None and counts is None:
+        votes, item, label, annotator, count = _understood(columns, words, suggested)
+    else:
+        annotator, count = words.get("annotator"), words.get("count")
+    _refuse_mixture(votes, counts, item, label, annotator, count, words)
+    place, where = (columns, "data") if beside is None else (beside, "items")
+    named = _labelers(suggested, place)
+    parts = {f"suggested[{shown([who])}]" if who else "suggested": column for who, column in named.items()}
+    parts |= {"weights": weights, "strata": strata}
+    own = {"item": item, "label": label, "annotator": annotator, "count": count}
+    for part, column in own.items():
+        _find(column, columns, part, "data")
+    for part, column in parts.items():
+        _find(column, place, part, where)
+    if beside is not None:
+        _find(item, beside, "item", "items")
+    taken = {column for column in [*own.values(), *parts.values()] if isinstance(column, str)}
+    return Layout(
+        suggested=named,
+        votes=_several(votes, columns, "annotators", taken),
+        counts=_several(counts, columns, "counts", taken),
+        item=item,
+        label=label,
+        annotator=annotator,
+        count=count,
+        weights=weights,
+        strata=strata,
+        duplicates=words.get("duplicates", "error"),
+        unlisted=words.get("unlisted", "error"),
+    )
+
+
+def _understood(
+    columns: Sequence[str], words: Words, suggested: Any
+) -> tuple[list[str] | None, str | None, str | None, str | None, str | None]:
+    """Understand columns by what they are called, where nothing was said."""
+    own = [name for name in columns if fnmatch.fnmatchcase(name, "ann_*") or fnmatch.fnmatchcase(name, "annotator_*")]
+    item = words.get("item") or ("item" if "item" in columns else None)
+    long = item is not None and "label" in columns
+    if long and not own:
+        annotator = words.get("annotator") or ("annotator" if "annotator" in columns else None)
+        count = words.get("count") or ("count" if "count" in columns else None)
+        return None, item, "label", annotator, count
+    if own and not long:
+        return own, item, None, words.get("annotator"), words.get("count")
+    call = f"dh_kappa(data, suggested={shown([suggested if suggested is not None else (columns or ['llm'])[0]])}, "
+    call += f"annotators=[{shown([name for name in columns if name != suggested][:3])}])"
+    raise DataError(f"{_ASK}. Columns: {listed(columns)}. For example: {call}.")
+
+
+def _refuse_mixture(
+    votes: Any, counts: Any, item: Any, label: Any, annotator: Any, count: Any, words: Mapping[str, Any]
+) -> None:
+    """Refuse words of two layouts at once."""
+    kinds = {"annotators": votes, "label": label, "counts": counts}
+    given = [word for word, value in kinds.items() if value is not None]
+    if len(given) > 1:
+        raise DataError(f"{' and '.join(given)} are words of different layouts: {_ASK}.")
+    if label is not None and item is None:
+        raise DataError("label is given without item: name the column that says which item a vote is on, as item=.")
+    if label is None:
+        extra = {"annotator": annotator, "count": count, "items": words.get("items")}
+        extra = {word: value for word, value in extra.items() if value is not None}
+        if extra:
+            raise DataError(f"{' and '.join(extra)} go with a vote a row: pass item= and label= too, or leave out.")
+    if annotator is not None and count is not None:
+        raise DataError("annotator and count exclude each other: a row is one annotator's vote, or several votes.")
+
+
+def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
+    """Return the column of each labeler; one that was named alone has no name of its own."""
+    if suggested is None:
+        return {}
+    if isinstance(suggested, str):
+        return {"": suggested}
+    if isinstance(suggested, Mapping):
+        named = dict(suggested)
+    else:
+        names = list(suggested)
+        if len(set(map(str, names))) < len(names):
+            raise DataError(f"suggested names a labeler twice: {shown(names)}.")
+        named = {name: name for name in names}
+    if not named or not all(isinstance(text, str) for pair in named.items() for text in pair):
+        raise DataError(f"suggested must name columns of the data: got {shown([suggested])}. {_columns(columns)}")
+    return named
+
+
+def suggested_columns(columns: Iterable[str]) -> list[str]:
+    """Return the columns that are called like suggested labels."""
+    return [name for name in columns if name == "suggested" or name.startswith("suggested_")]
+
+
+def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> tuple[str, ...]:
+    """Return the columns that are listed, or that match a pattern and play no other part."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        found = [name for name in columns if fnmatch.fnmatchcase(name, given) and name not in taken]
+        if not found:
+            raise DataError(f"{part} {given!r} matches no column of the data. {_columns(columns)}")
+        return tuple(found)
+    try:
+        names = list(given)
+    except TypeError:
+        names = [given]
+    if not names:
+        raise DataError(f"{part} is empty: name a column at least. {_columns(columns)}")
+    for name in names:
+        _find(name, columns, part, "data")
+        if name in taken:
+            raise DataError(f"column {name!r} is named in {part}, but plays another part too.")
+    if len(set(names)) < len(names):
+        raise DataError(f"{part} names a column twice: {shown(names, 10)}.")
+    return tuple(names)
+
+
+def _find(column: Any, columns: Sequence[str], part: str, where: str) -> None:
+    """Refuse a column that is not there, or that differs from another only by case."""
+    if column is None:
+        return
+    if not isinstance(column, str):
+        raise DataError(f"{part} must be the name of a column, beside a table: got {shown([column])}.")
+    if column not in columns:
+        raise DataError(
+            f"{part} column {column!r} is not in {'the data' if where == 'data' else 'items'}. {_columns(columns)}"
+            + did_you_mean(column, columns)
+        )
+    twins = [name for name in columns if name.casefold() == column.casefold() and name != column]
+    if twins:
+        raise DataError(
+            f"columns {shown([column, *twins])} differ only by case, which some engines cannot tell apart: rename one."
+        )
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Write the names of columns, as far as there is room."""
+    names = [name if name.isprintable() and len(name) <= 60 else shown([name]) for name in columns[:20]]
+    return ", ".join(names) + (f", and {len(columns) - 20:,} more" if len(columns) > 20 else "")
+
+
+def _columns(columns: Sequence[str]) -> str:
+    return f"Columns: {listed(columns)}."

@@ -1,0 +1,128 @@
+"""What a path names: which files, and what kind each is by the end of its name."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import stat
+from collections.abc import Iterable
+from itertools import chain
+from typing import TypeAlias
+
+from dhkappa.errors import DataError, did_you_mean, shown
+
+Path: TypeAlias = str | os.PathLike[str]
+
+KINDS = {
+    **dict.fromkeys((".csv", ".csv.gz"), "CSV"),
+    **dict.fromkeys((".tsv", ".tsv.gz", ".tab", ".tab.gz"), "TSV"),
+    **dict.fromkeys((".parquet", ".pq"), "Parquet"),
+    **dict.fromkeys((".json", ".json.gz", ".json.zst"), "JSON"),
+    **dict.fromkeys((f".{lines}{packed}" for lines in ("jsonl", "ndjson") for packed in ("", ".gz", ".zst")), "JSONL"),
+}
+"""What a file holds, by the end of its name."""
+
+
+def found(path: Path | Iterable[Path]) -> list[str]:
+    """Return the files that a path, a glob or a list of them names, in order; what a glob matches, by name."""
+    try:
+        given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+        files = list(chain.from_iterable(_matches(os.path.expanduser(os.fspath(one))) for one in given))
+    except TypeError:
+        raise DataError(f"path must be the path of a file or a list of paths, not {shown([path])}.") from None
+    if not files:
+        raise DataError("path names no file: the list is empty.")
+    places: dict[str, str] = {}
+    for file in files:
+        place = os.path.realpath(file)
+        if place in places:
+            raise DataError(f"path names one file twice, {places[place]!r} and {file!r}: its votes would count twice.")
+        places[place] = file
+    return files
+
+
+def kind_of(files: Iterable[str]) -> str:
+    """Return the one kind that files are of, after a look at whether each can be opened."""
+    kinds: dict[str, str] = {}
+    for file in files:
+        kinds.setdefault(_kind(file), file)
+    if len(kinds) > 1:
+        (one, first), (other, second) = list(kinds.items())[:2]
+        raise DataError(
+            f"path names files of several kinds, {first!r} ({one}) and {second!r} ({other}): open one kind at a time."
+        )
+    return next(iter(kinds))
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether text can be written as UTF-8: half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _matches(path: str) -> list[str]:
+    """Return the file of that name, or what matches it as a glob."""
+    if re.match("[A-Za-z][A-Za-z0-9+.-]+://", path):
+        raise DataError(
+            f"path is an address on a network ({path.partition(':')[0]}://...): download it first, or open it with "
+            "your own engine and pass the table."
+        )
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        pattern = path.replace("\0", "")  # which no name can hold, and glob cannot bear
+        matching = sorted(file for file in glob.iglob(pattern, recursive=True) if not os.path.isdir(file))
+        if not matching or pattern != path:
+            raise DataError(f"path {path!r} {_missing(path)}") from None
+        return matching
+    except OSError as error:
+        raise DataError(f"{path!r} cannot be opened: see who may read it and its folder.\n{error}") from None
+    if stat.S_ISDIR(mode):
+        raise DataError(f"path {path!r} is a folder{_inside(path)}")
+    return [path]
+
+
+def _missing(path: str) -> str:
+    """Say that there is no such file, and which there is."""
+    folder, name = os.path.split(path)
+    if glob.escape(path) != path:
+        return "matches no file: look at the folder and the spelling."
+    if not os.path.isdir(folder or "."):
+        return f"is no file: there is no folder {folder!r}."
+    return "is no file." + did_you_mean(name, os.listdir(folder or "."))
+
+
+def _inside(folder: str) -> str:
+    """Say what a folder holds, and a glob that would open it."""
+    names = sorted(os.listdir(folder))
+    suffix = next((ending for ending in KINDS for name in names if name.lower().endswith(ending)), None)
+    if suffix is None:
+        return f" with no file that we read: it holds {shown(names) or 'nothing'}."
+    pattern = os.path.join(glob.escape(folder), "*" + suffix)
+    return f": pass a glob, such as {pattern!r}. It holds {shown(names)}."
+
+
+def _kind(file: str) -> str:
+    """Tell what a file holds by the end of its name, and that it can be opened."""
+    kind = next((kind for ending, kind in KINDS.items() if file.lower().endswith(ending)), None)
+    if kind is None:
+        raise DataError(
+            f"{file!r} has a name that does not tell what it holds: it should end in one of {', '.join(KINDS)}. "
+            "Rename it, or read it with your own tool and pass the table."
+        )
+    if not is_unicode(file):
+        raise DataError(f"{file!r} has a name that is not UTF-8: rename it.")
+    if not os.path.isfile(file):
+        raise DataError(f"{file!r} is no regular file: save what comes out of it to a file first.")
+    try:
+        with open(file, "rb") as opened:
+            empty = not opened.read(1)
+    except OSError as error:
+        raise DataError(f"{file!r} cannot be opened: see who may read it.\n{error}") from None
+    if empty:
+        raise DataError(f"{file!r} is empty, without as much as the names of columns.")
+    return kind

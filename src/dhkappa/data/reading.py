@@ -1,0 +1,128 @@
+"""Reading: a path, an address of a database or an annotation tool's export becomes a source of votes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dhkappa.data.databases import is_url, open_table
+from dhkappa.data.duck import connect, relation_of
+from dhkappa.data.export import Export
+from dhkappa.data.files import open_files
+from dhkappa.data.source import Source
+from dhkappa.errors import DataError, shown
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_TOOLS = ("label_studio", "prodigy", "doccano", "argilla")
+_RECORDS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".zip")
+FORMATS = ("table", *_TOOLS)
+"""What a file may be said to be."""
+
+
+def read(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    format: str | None = None,
+    question: str | None = None,
+    table: str | None = None,
+) -> Source:
+    r"""Open a file, an export or a table of a database, to be passed to the other calls; no vote is counted yet.
+
+    Files are CSV, TSV, JSON, JSONL (each also gzipped) and Parquet. In CSV and TSV all is text, as it is spelled, and
+    an empty field is missing. Exports of Label Studio (JSON), Prodigy (JSONL), doccano (zip) and Argilla (JSON) are
+    known by their content: they hold votes and suggested labels, with what is no vote counted in ``skipped``.
+
+    Parameters
+    ----------
+    path
+        A path, a pattern such as ``"votes/*.parquet"``, a list of them, or the address of a database, such as
+        ``"postgresql://user@host/name"``, which then does the counting.
+    format
+        ``"table"``, ``"label_studio"``, ``"prodigy"``, ``"doccano"`` or ``"argilla"``; by default what the content is.
+    question
+        Which question of an export, where it asks several.
+    table
+        Which table of a database.
+
+    Examples
+    --------
+    >>> import dhkappa, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "votes.csv")
+    ...     _ = path.write_text("item,llm,ann_1,ann_2\n007,spam,spam,spam\n008,ham,ham,spam\n")
+    ...     print(dhkappa.read(path))
+    ...     print(dhkappa.dh_kappa(path, suggested="llm").exact)
+    Source(columns 'item', 'llm', 'ann_1', 'ann_2')
+    1/2
+    """
+    if format is not None and format not in FORMATS:
+        raise DataError(f"format must be one of {shown(FORMATS, 10)}: got {shown([format])}.")
+    if is_url(path):
+        return Source(open_table(str(path), table))
+    if table is not None:
+        raise DataError(f"table names a table of a database, but {shown([path])} is the path of a file: leave it out.")
+    tool = _tool(path, format)
+    if tool is not None:
+        return _exported(tool.read_export(_records().read_records(path), question=question))
+    if question is not None:
+        raise DataError(f"question chooses among those of an export, but {shown([path])} is a table: leave it out.")
+    return Source(open_files(path, connection=_own()), ordered=True)
+
+
+class _Held(threading.local):
+    """The DuckDB of a thread: only tables of one can be joined, and it answers one thread at a time."""
+
+    connection: DuckDBPyConnection | None = None
+
+
+_HELD = _Held()
+
+
+def _own() -> DuckDBPyConnection:
+    """Return the one DuckDB that holds all files of this thread."""
+    if _HELD.connection is None:
+        _HELD.connection = connect()
+    return _HELD.connection
+
+
+def _records() -> Any:
+    return import_module("dhkappa.data.exports.records")
+
+
+def _tool(path: Any, format: str | None) -> Any:
+    """Return the module of the tool whose export a file is, by its content where nothing was said."""
+    if format == "table":
+        return None
+    if format is not None:
+        return import_module(f"dhkappa.data.exports.{format}")
+    single = isinstance(path, (str, os.PathLike)) and os.path.isfile(os.path.expanduser(path))
+    if not single or not os.fspath(path).lower().endswith(_RECORDS):
+        return None
+    record = _records().first_record(os.path.expanduser(path))
+    for name in _TOOLS if record is not None else ():
+        tool = import_module(f"dhkappa.data.exports.{name}")
+        if tool.recognise(record):
+            return tool
+    if os.fspath(path).lower().endswith(".zip"):
+        raise DataError(f"{shown([path])} is a zip of no export that is known: unpack it, and pass the files in it.")
+    return None
+
+
+def _exported(export: Export) -> Source:
+    """Put what an export holds into tables."""
+    return Source(
+        relation_of(export.votes, connection=_own()),
+        relation_of(export.items, connection=_own()),
+        {"item": "item", "label": "label", "annotator": "annotator"},
+        export.labelers,
+        export.tool,
+        export.skipped,
+        export.unlabeled,
+        export.cautions,
+        ordered=True,
+    )

@@ -1,0 +1,276 @@
+"""Tables of databases: a real Postgres server, files of SQLite and DuckDB, and what is said where one is shut."""
+
+import builtins
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from dhkappa.data.databases import is_url, open_table
+from dhkappa.errors import DataError
+from postgres import PASSWORD, Server, postgres
+
+__all__ = ["postgres"]
+
+HOSTILE = [
+    "'; DROP TABLE votes; --",
+    'a"b',
+    "back\\slash",
+    "two\nlines",
+    "😀",
+    "\u202eabc",
+    "007",
+    "NA",
+    "%s",
+    "$1",
+    "",
+]
+
+
+def refusal(url: str, table: str | None = "votes") -> str:
+    with pytest.raises(DataError) as caught:
+        open_table(url, table)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    return str(caught.value)
+
+
+def rows(url: str, table: str) -> list[tuple[Any, ...]]:
+    """Fetch all rows by the driver itself, from the SQL that Ibis makes of the table."""
+    opened: Any = open_table(url, table)
+    if isinstance(opened, duckdb.DuckDBPyRelation):
+        return opened.fetchall()
+    backend = opened.get_backend()
+    try:
+        return [tuple(row) for row in backend.raw_sql(backend.compile(opened)).fetchall()]
+    finally:
+        backend.disconnect()
+
+
+@pytest.fixture(scope="module")
+def server(postgres: Server) -> Iterator[Server]:
+    """Return the server with tables under ordinary and under hostile names."""
+    psycopg = pytest.importorskip("psycopg")
+    pytest.importorskip("ibis")
+    made = [
+        "CREATE SCHEMA other",
+        'CREATE SCHEMA "we""ird.sch ema"',
+        'CREATE SCHEMA "a""; DROP TABLE votes; --"',
+        "CREATE TABLE votes (item text, label text)",
+        'CREATE TABLE "Votes.2024" (item text)',
+        'CREATE TABLE "ta""ble; DROP TABLE votes; --" (item text)',
+        "CREATE TABLE other.opinions (item bigint)",
+        'CREATE TABLE "we""ird.sch ema"."a.b" (item text)',
+        "CREATE VIEW other.seen AS SELECT label FROM votes",
+        "CREATE MATERIALIZED VIEW kept AS SELECT item FROM votes",
+        "INSERT INTO other.opinions VALUES (7)",
+        "CREATE USER \"we:ird@user\" PASSWORD 'plus+plus'",
+        'GRANT SELECT ON votes TO "we:ird@user"',
+    ]
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        for statement in made:
+            connection.execute(statement)
+        for text in HOSTILE:
+            connection.execute("INSERT INTO votes VALUES (%s, %s)", (text, text))
+    yield postgres
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        for statement in ("DROP SCHEMA public CASCADE", "CREATE SCHEMA public", "DROP SCHEMA other CASCADE"):
+            connection.execute(statement)
+
+
+@pytest.mark.xdist_group("postgres")
+class TestPostgres:
+    @pytest.mark.parametrize("scheme", ["postgresql", "postgres", "POSTGRESQL"])
+    def test_a_table(self, server: Server, scheme: str) -> None:
+        url = server.url().replace("postgresql", scheme)
+        assert rows(url, "votes") == [(text, text) for text in HOSTILE]
+
+    @pytest.mark.parametrize(
+        ("table", "columns"),
+        [
+            ("other.opinions", ["item"]),
+            ("public.votes", ["item", "label"]),
+            ("Votes.2024", ["item"]),
+            ("other.seen", ["label"]),
+            ("kept", ["item"]),
+            ('ta"ble; DROP TABLE votes; --', ["item"]),
+            ('we"ird.sch ema.a.b', ["item"]),
+        ],
+    )
+    def test_names(self, server: Server, table: str, columns: list[str]) -> None:
+        opened: Any = open_table(server.url(), table)
+        assert list(opened.columns) == columns
+        opened.get_backend().disconnect()
+
+    def test_it_counts_where_the_table_is(self, server: Server) -> None:
+        assert rows(server.url(), "other.opinions") == [(7,)]
+
+    def test_which_table(self, server: Server) -> None:
+        message = refusal(server.url(), None)
+        assert message == (
+            f"table= must name a table of postgresql://dhkappa:***@127.0.0.1:{server.port}/postgres. "
+            "It has 'Votes.2024', 'kept', 'ta\"ble; DROP TABLE votes; --', 'votes', 'other.opinions', 'other.seen', "
+            "'we\"ird.sch ema.a.b'."
+        )
+
+    def test_no_such_table(self, server: Server) -> None:
+        assert "Did you mean 'votes'?" in refusal(server.url(), "vote")
+        assert "Did you mean 'votes'?" in refusal(server.url(), "VOTES")
+        assert "Did you mean 'other.opinions'?" in refusal(server.url(), "other.opinion")
+        for hostile in ("x'; DROP TABLE votes; --", 'a"; DROP TABLE votes; --.x', "nowhere.votes", ".", ""):
+            assert f"table {hostile!r} is not in postgresql://" in refusal(server.url(), hostile)
+        assert len(rows(server.url(), "votes")) == len(HOSTILE)
+
+    def test_user_and_password_with_signs(self, server: Server) -> None:
+        for password in ("plus+plus", "plus%2Bplus"):
+            assert len(rows(server.url(user="we%3Aird%40user", password=password), "votes")) == len(HOSTILE)
+
+    def test_wrong_password(self, server: Server) -> None:
+        sentence, below = refusal(server.url(password="hu%21sh")).split("\n", 1)
+        place = f"postgresql://dhkappa:***@127.0.0.1:{server.port}/postgres"
+        assert sentence == f"{place} cannot be opened: see the address, the user and the password."
+        assert "password authentication failed" in below
+        assert "hu!sh" not in below
+        assert "hu%21sh" not in below
+
+    def test_unknown_database(self, server: Server) -> None:
+        message = refusal(server.url("nowhere"))
+        assert 'database "nowhere" does not exist' in message
+        assert PASSWORD not in message
+
+    def test_nothing_stays_connected_after_a_refusal(self, server: Server) -> None:
+        psycopg = pytest.importorskip("psycopg")
+        refusal(server.url(), None)
+        with psycopg.connect(server.url()) as connection:
+            asked = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+            assert connection.execute(asked).fetchone() == (1,)
+
+
+class TestAddresses:
+    def test_which_are_databases(self) -> None:
+        for url in ("postgresql://h/d", "postgres://h/d", "sqlite:///a.db", "duckdb:///a", "mysql://h/d", "SQLite://a"):
+            assert is_url(url)
+        for path in (
+            "a.csv",
+            "s3://bucket/a.csv",
+            "https://x",
+            "sqlite:",
+            "postgresql",
+            Path("sqlite://a"),
+            None,
+            7,
+            ["a"],
+        ):
+            assert not is_url(path)
+        assert "url must be the address of a database" in refusal("https://example.org/x")
+
+    def test_a_server_that_refuses(self) -> None:
+        pytest.importorskip("psycopg")
+        message = refusal("postgresql://me:hush@127.0.0.1:1/x")
+        assert message.startswith("postgresql://me:***@127.0.0.1:1/x cannot be opened: see the address,")
+        assert "refused" in message.split("\n", 1)[1]
+        assert "hush" not in message
+
+    @pytest.mark.parametrize(
+        "rest",
+        [
+            "me:hu@sh@127.0.0.1/x",
+            "me:hu/sh@127.0.0.1/x",
+            "me:hush%zz@127.0.0.1/x",
+            "me:hush%00@127.0.0.1/x",
+            "me:hush@[::1/x",
+            "me:hush@127.0.0.1:abc/x",
+            "127.0.0.1:1/x?password=hush",
+            "127.0.0.1:1/x?pasword=hush",
+            "127.0.0.1:1/x?sslpassword=hush&password=hu%73h",
+        ],
+    )
+    def test_a_password_is_never_shown(self, rest: str) -> None:
+        pytest.importorskip("psycopg")
+        message = refusal(f"postgresql://{rest}")
+        for part in ("hush", "hu@sh", "hu/sh", "sh@", "hu%73h"):
+            assert part not in message
+
+    @pytest.mark.parametrize("rest", ["me:hu#sh@h/x", "me:hu?sh@h/x", "me:hu/sh@h/x", "me:hu@sh@h/x"])
+    def test_mysql_too(self, rest: str) -> None:
+        assert "write it as %40, %2F, %23, %3F or %25" in refusal(f"mysql://{rest}")
+
+    @pytest.mark.parametrize(
+        ("absent", "url", "package"),
+        [
+            ("ibis", "postgresql://h/d", "dhkappa[postgres]"),
+            ("psycopg", "postgresql://h/d", "dhkappa[postgres]"),
+            ("ibis", "mysql://h/d", "ibis-framework[mysql]"),
+        ],
+    )
+    def test_what_is_absent_is_named(
+        self, monkeypatch: pytest.MonkeyPatch, absent: str, url: str, package: str
+    ) -> None:
+        if absent != "ibis":
+            pytest.importorskip("ibis")
+        for name in [name for name in sys.modules if name.split(".")[0] == absent]:
+            monkeypatch.delitem(sys.modules, name)
+        real = builtins.__import__
+
+        def without(name: str, *rest: Any) -> Any:
+            if name.split(".")[0] == absent:
+                raise ImportError(f"no {absent} here", name=absent)
+            return real(name, *rest)
+
+        monkeypatch.setattr(builtins, "__import__", without)
+        assert refusal(url) == f"{url} needs a package: pip install {package!r}.\nno {absent} here"
+
+    def test_importing_costs_nothing(self) -> None:
+        script = "import sys, dhkappa.data.databases; print({'ibis', 'psycopg', 'duckdb', 'pandas'} & set(sys.modules))"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert done.stdout == "set()\n"
+
+
+class TestFiles:
+    @pytest.fixture(params=["sqlite", "duckdb"])
+    def made(self, request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+        """Return a scheme and a file of that kind with two tables."""
+        kind: str = request.param
+        if kind == "sqlite":
+            pytest.importorskip("ibis")
+        path = tmp_path / "a b#c?.db"
+        connection: Any = sqlite3.connect(path) if kind == "sqlite" else duckdb.connect(str(path))
+        connection.execute("CREATE TABLE votes (item TEXT, label TEXT)")
+        connection.execute('CREATE TABLE "od""d.one" (item TEXT)')
+        for text in HOSTILE:
+            connection.execute("INSERT INTO votes VALUES (?, ?)", (text, text))
+        connection.commit()
+        connection.close()
+        return kind, path
+
+    def test_a_table(self, made: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+        kind, path = made
+        assert rows(f"{kind}://{path}", "votes") == [(text, text) for text in HOSTILE]
+        assert rows(f"{kind}://{path}", 'od"d.one') == []
+        monkeypatch.chdir(path.parent)
+        for relative in (f"{kind}://{path.name}", f"{kind}:///{path.name}"):
+            assert len(rows(relative, "votes")) == len(HOSTILE)
+
+    def test_which_table(self, made: tuple[str, Path]) -> None:
+        kind, path = made
+        there = "It has 'od\"d.one', 'votes'."
+        assert refusal(f"{kind}://{path}", None) == f"table= must name a table of {kind}://{path}. {there}"
+        missing = f"table 'vote' is not in {kind}://{path}. Did you mean 'votes'? {there}"
+        assert refusal(f"{kind}://{path}", "vote") == missing
+
+    def test_no_such_file(self, made: tuple[str, Path]) -> None:
+        kind, path = made
+        near = path.with_name("a b#c.db")
+        assert refusal(f"{kind}://{near}").endswith(f"there is no file {str(near)!r}. Did you mean 'a b#c?.db'?")
+        assert not near.exists()
+
+    def test_something_else(self, made: tuple[str, Path]) -> None:
+        kind, path = made
+        path.write_text("a,b\n" * 1000)
+        sentence, below = refusal(f"{kind}://{path}").split("\n", 1)
+        assert sentence == f"{kind}://{path} cannot be opened: see whether it is such a file."
+        assert "not a" in below

@@ -1,0 +1,165 @@
+"""Prodigy: files written by hand after its documentation (it is not free to install), against votes told by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dhkappa.data.export import Export, Records
+from dhkappa.data.exports.prodigy import TOOL, read_export, recognise
+from dhkappa.data.exports.records import first_record, read_records
+from dhkappa.errors import DataError
+
+FOLDER = Path(__file__).parent / "exports" / "prodigy"
+ONE, TWO, THREE, FOUR, FIVE = -1530009927, 499043849, 2003036685, 77, -5
+ODD = 'it\'s "odd" 🎾'
+
+
+def fixture(name: str) -> Records:
+    return read_records(FOLDER / f"{name}.jsonl")
+
+
+def rows(export: Export) -> list[Any]:
+    return list(zip(*export.votes.values(), strict=True))
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_file_is_recognised(path: Path) -> None:
+    record = first_record(path)
+    assert record is not None
+    assert recognise(record)
+
+
+@pytest.mark.parametrize(
+    "record", [{}, {"text": "x", "answer": "accept"}, {"id": 1, "data": {}, "annotations": [], "predictions": []}]
+)
+def test_other_records_are_not_recognised(record: dict[str, Any]) -> None:
+    assert not recognise(record)
+    with pytest.raises(DataError, match=r"^votes, record 1 has no '_input_hash'"):
+        read_export({"votes": [record]})
+
+
+def test_choices() -> None:
+    export = read_export(fixture("choice"))
+    assert export.tool == TOOL == "Prodigy"
+    assert rows(export) == [
+        (ONE, "topics-alex", "SPORT"),
+        (ONE, "topics-kim", "SPORT"),
+        (ONE, "topics-sam", "NEWS"),
+        (TWO, "topics-alex", "NEWS"),
+        (TWO, "topics-kim", ODD),
+        (TWO, "topics-sam", "NEWS"),
+        (THREE, "topics-alex", ODD),
+        (FOUR, "topics-sam", "SPORT"),
+        (ONE, "topics-alex", "NEWS"),  # a second answer: both stay
+    ]
+    assert export.items == {"item": [ONE, TWO, THREE, FOUR, FIVE]}
+    assert export.labelers == ()
+    assert export.skipped == {"rejected tasks": 1, "ignored tasks": 3, "tasks accepted without a choice": 1}
+
+
+def test_several_choices_ask_which() -> None:
+    with pytest.raises(
+        DataError, match=rf"^'topics-alex' accepted several choices on item {ONE}, 'SPORT', 'NEWS'"
+    ) as caught:
+        read_export(fixture("multiple"))
+    assert str(caught.value).endswith("Labels: 'it\\'s \"odd\" 🎾', 'NEWS', 'SPORT'.")
+    export = read_export(fixture("multiple"), question="NEWS")
+    assert rows(export) == [
+        (ONE, "topics-alex", "NEWS"),
+        (ONE, "topics-kim", "NEWS"),
+        (TWO, "topics-alex", "not NEWS"),  # accepted with nothing chosen: none of the labels holds
+    ]
+    assert export.skipped == {"rejected tasks": 1}
+
+
+def test_one_label_a_task_is_a_suggestion_where_labels_differ() -> None:
+    export = read_export(fixture("binary"))
+    assert rows(export) == [
+        (ONE, "mail-alex", "spam"),
+        (ONE, "mail-kim", "spam"),
+        (TWO, "mail-alex", "ham"),
+        (TWO, "mail-kim", "not ham"),
+        (THREE, "mail-alex", "not spam"),
+        (THREE, "mail-kim", "not spam"),
+        (FOUR, "mail-kim", "ham"),
+    ]
+    assert export.items == {
+        "item": [ONE, TWO, THREE, FOUR, FIVE],
+        "suggested": ["spam", "ham", "spam", "ham", "spam"],
+    }
+    assert export.labelers == ("suggested",)
+    assert export.skipped == {"ignored tasks": 3}
+
+
+def test_one_label_on_all_items_is_nobodys_suggestion() -> None:
+    export = read_export({"x": [task for task in fixture("binary")["binary"] if task["label"] == "spam"]})
+    assert export.items == {"item": [ONE, THREE, FIVE]}
+    assert export.labelers == ()
+    assert export.votes["label"] == ["spam", "spam", "not spam", "not spam"]
+
+
+def test_several_labels_shown_on_an_item_ask_which() -> None:
+    with pytest.raises(
+        DataError, match=rf"^item {ONE} was shown with several labels, 'economy' and 'housing'"
+    ) as caught:
+        read_export(fixture("teach"))
+    assert "question='economy'" in str(caught.value)
+    export = read_export(fixture("teach"), question="housing")
+    assert rows(export) == [(ONE, "teach", "not housing"), (TWO, "teach", "housing")]  # no session: the file's name
+    assert export.skipped == {"tasks about other labels": 2, "ignored tasks": 1}
+
+
+def test_files_are_annotators_where_nothing_else_tells() -> None:
+    task = {"_input_hash": 1, "label": "a", "answer": "accept"}
+    held = {
+        "ann": [task],
+        "bo": [{**task, "_session_id": "s"}],
+        "cy": [{**task, "_session_id": "s", "_annotator_id": "t"}],
+    }
+    assert read_export(held).votes["annotator"] == ["ann", "s", "t"]
+
+
+def test_a_question_that_is_none() -> None:
+    with pytest.raises(DataError, match=r"^question='SPROT' is no label .* 'NEWS', 'SPORT'\. Did you mean 'SPORT'\?$"):
+        read_export(fixture("choice"), question="SPROT")
+
+
+def test_spans_are_no_labels_of_items() -> None:
+    with pytest.raises(DataError, match=r"^the export \('spans'\) has neither choices nor a label .* spans, boxes"):
+        read_export(fixture("spans"))
+    export = read_export({**fixture("spans"), **fixture("choice")})
+    assert export.skipped["tasks without label or choices"] == 1
+    assert len(export.votes["label"]) == 9
+
+
+def test_choices_beside_one_label_a_task_ask_which() -> None:
+    held = {
+        "x": [
+            {"_input_hash": 1, "label": "a", "answer": "reject"},
+            {"_input_hash": 2, "accept": ["a"], "answer": "accept"},
+        ]
+    }
+    with pytest.raises(DataError, match=r"^some tasks have choices and some one label each.* question='a'"):
+        read_export(held)
+    assert rows(read_export(held, question="a")) == [(1, "x", "not a"), (2, "x", "a")]
+
+
+def test_options_by_number_and_answers_not_given() -> None:
+    options = [{"id": 1, "text": "GOOD"}, {"id": 2, "text": "BAD"}]
+    held = {
+        "x": [
+            {"_input_hash": 1, "options": options, "accept": [2], "answer": "accept"},
+            {"_input_hash": 2, "options": options},
+        ]
+    }
+    export = read_export(held)
+    assert rows(export) == [(1, "x", 2)]
+    assert export.skipped == {"tasks without an answer": 1}
+    assert read_export(held, question="1").votes["label"] == ["not 1"]
+
+
+def test_what_was_compared_is_no_label() -> None:
+    held = {"x": [{"_input_hash": 1, "options": [], "accept": {"text": "A"}, "answer": "accept"}]}
+    with pytest.raises(DataError, match=r"^x, record 1 holds \{'text': 'A'\}"):
+        read_export(held)

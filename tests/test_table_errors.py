@@ -1,0 +1,292 @@
+"""What is wrong with a table is found by its engine, and said with the column, the item or the label that is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dhkappa
+from dhkappa import DataError
+from engines import ENGINES, Columns, Engine, each, only
+
+BY_VOTE = {"item": "id", "label": "choice"}
+LONG = {"item": "id", "label": "choice", "annotator": "who"}
+
+
+def refused(data: Any, suggested: Any = "llm", **words: Any) -> str:
+    """Return what is said of a table that cannot be counted."""
+    with pytest.raises(DataError) as caught:
+        dhkappa.dh_kappa(data, suggested, **words)
+    return str(caught.value)
+
+
+def votes_with_one_twice() -> Columns:
+    return {
+        "id": ["x-1", "x-1", "x-2", "x-2", "x-2"],
+        "who": ["ann", "bob", "ann", "bob", "ann"],
+        "choice": ["a", "b", "b", "b", "b"],
+        "llm": ["a", "a", "b", "b", "b"],
+    }
+
+
+def test_an_annotator_twice_on_an_item(engine: Engine) -> None:
+    said = refused(engine.table(votes_with_one_twice()), **LONG)
+    assert "'ann' on item 'x-2'" in said
+    assert "'bob'" not in said
+    assert "duplicates='first' or 'last'" in said
+
+
+def test_an_annotator_twice_of_which_one_is_missing(engine: Engine) -> None:
+    """A missing vote is none, so there are no two."""
+    columns = dict(votes_with_one_twice()) | {"choice": ["a", "b", "b", "b", None]}
+    found = dhkappa.tally(engine.table(columns), "llm", **LONG)
+    assert found == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+
+
+def test_duplicates_is_one_of_three(engine: Engine) -> None:
+    said = refused(engine.table(votes_with_one_twice()), **LONG, duplicates="any")
+    assert "duplicates must be 'error' or 'first' or 'last': got 'any'" in said
+
+
+@each("part", ["suggested", "weights", "strata"], slow=["suggested"])
+def test_two_values_beside_one_item(engine: Engine, part: str) -> None:
+    columns: dict[str, list[Any]] = {
+        "id": ["x-1", "x-1", "x-2", "x-2"],
+        "choice": ["a", "b", "b", "b"],
+        "llm": ["a", "a", "b", "b"],
+        "weight": [1.0, 1.0, 2.0, 2.0],
+        "place": ["n", "n", "s", "s"],
+    }
+    column, other = {"suggested": ("llm", "a"), "weights": ("weight", 2.5), "strata": ("place", "n")}[part]
+    columns[column] = [*columns[column][:3], other]
+    words = {"weights": "weight", "strata": "place"}
+    said = refused(engine.table(columns), item="id", label="choice", **words)
+    assert f"column '{column}' has several values for one item" in said
+    assert "item 'x-2'" in said
+    assert all(repr(value) in said for value in columns[column][2:])
+
+
+def test_a_suggested_label_in_some_rows_only(engine: Engine) -> None:
+    columns: Columns = {"id": ["x-1", "x-1", "x-2"], "choice": ["a", "b", "b"], "llm": ["a", None, "b"]}
+    said = refused(engine.table(columns), item="id", label="choice")
+    assert "column 'llm' has several values for one item" in said
+    assert "item 'x-1'" in said
+
+
+def test_an_item_listed_twice(engine: Engine) -> None:
+    votes = engine.table({"id": ["x-1", "x-1", "x-2"], "choice": ["a", "b", "b"]})
+    items = engine.table({"id": ["x-1", "x-2", "x-2"], "llm": ["a", "b", "b"]})
+    said = refused(votes, item="id", label="choice", items=items)
+    assert "items lists 'x-2' more than once" in said
+
+
+def test_an_item_listed_without_a_name(engine: Engine) -> None:
+    votes = engine.table({"id": ["x-1", "x-1", "x-2"], "choice": ["a", "b", "b"]})
+    items = engine.table({"id": ["x-1", "x-2", None], "llm": ["a", "b", "b"]})
+    assert "column 'id' of items has rows without a name" in refused(votes, item="id", label="choice", items=items)
+
+
+def test_votes_on_an_item_that_is_not_listed(engine: Engine) -> None:
+    votes = engine.table({"id": ["x-1", "x-1", "x-9", "x-9"], "choice": ["a", "b", "b", "b"]})
+    items = engine.table({"id": ["x-1", "x-2"], "llm": ["a", "b"]})
+    said = refused(votes, item="id", label="choice", items=items)
+    assert "2 votes are on items that the items table lacks, such as 'x-9'" in said
+    assert "unlisted='unlabeled'" in said
+
+
+def test_items_named_by_numbers_and_by_text(engine: Engine) -> None:
+    """7 and "7" are one item, "007" is another."""
+    votes = engine.table({"id": [7, 7, 8, 8], "choice": ["a", "b", "b", "b"]})
+    found = dhkappa.tally(votes, "llm", **BY_VOTE, items=engine.table({"id": ["7", "8"], "llm": ["a", "b"]}))
+    assert found == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    said = refused(votes, **BY_VOTE, items=engine.table({"id": ["007", "8"], "llm": ["a", "b"]}))
+    assert "2 votes are on items that the items table lacks, such as '7'" in said
+
+
+def test_items_named_by_truth_and_by_text(engine: Engine) -> None:
+    votes = engine.table({"id": [True, True], "choice": ["a", "b"]})
+    said = refused(votes, **BY_VOTE, items=engine.table({"id": ["True", "False"], "llm": ["a", "b"]}))
+    assert "column 'id' is text in one of data and items" in said
+
+
+@each("layout", ["wide", "wide-many", "long", "long-items"], slow=["wide", "long"])
+def test_a_vote_outside_the_declared_categories(engine: Engine, layout: str) -> None:
+    N = 8 if layout == "wide-many" else 3
+    if layout.startswith("wide"):
+        columns: dict[str, list[Any]] = {f"ann_{k}": ["a", "b"] for k in range(N)}
+        columns["ann_1"] = ["a", "zebra"]
+        data, words = engine.table(columns | {"llm": ["a", "b"]}), {"annotators": "ann_*"}
+    else:
+        columns = {"id": ["x", "x", "y", "y"], "choice": ["a", "b", "b", "zebra"]}
+        beside = {"id": ["x", "y"], "llm": ["a", "b"]}
+        columns |= {} if layout == "long-items" else {"llm": ["a", "a", "b", "b"]}
+        data, words = engine.table(columns), {"item": "id", "label": "choice"}
+        words |= {"items": engine.table(beside)} if layout == "long-items" else {}
+    said = refused(data, **words, categories=["b", "a"])
+    assert "votes holds 'zebra', not among the declared categories 'b', 'a'" in said
+    assert "Add it to categories=" in said
+
+
+def test_a_suggested_label_outside_the_declared_categories(engine: Engine) -> None:
+    data = engine.table({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "llm": ["a", "zebra"]})
+    said = refused(data, annotators="ann_*", categories=["a", "b"])
+    assert "suggested holds 'zebra', not among the declared categories 'a', 'b'" in said
+
+
+def test_a_suggested_label_without_a_column_of_counts(engine: Engine) -> None:
+    data = engine.table({"a": [2, 0], "b": [0, 2], "llm": ["a", "zebra"]})
+    said = refused(data, counts=["a", "b"])
+    assert "'zebra'" in said
+    assert "'a', 'b'" in said
+
+
+def test_columns_that_differ_only_by_case(quick_engine: Engine) -> None:
+    if quick_engine.name in ("duckdb", "ibis-duckdb", "ibis-sqlite"):
+        pytest.skip("the engine itself takes no two columns that differ only by case")
+    data = quick_engine.table({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "Ann_2": ["b", "b"], "llm": ["a", "b"]})
+    said = refused(data, annotators=["ann_1", "ann_2"])
+    assert "columns 'ann_2', 'Ann_2' differ only by case" in said
+
+
+@each("part", ["suggested", "item", "annotator", "count", "items"], slow=["suggested"])
+def test_a_column_that_is_not_there(engine: Engine, part: str) -> None:
+    votes = engine.table({"item_id": ["x", "x"], "person": ["p", "q"], "label": ["a", "b"], "model_label": ["a", "a"]})
+    items = engine.table({"item_id": ["x"], "gold": ["a"]})
+    words: dict[str, Any] = {"item": "item_id", "label": "label"}
+    if part == "suggested":
+        said = refused(votes, "model_lable", **words)
+        assert "suggested column 'model_lable' is not in the data" in said
+        assert "Columns: item_id, person, label, model_label." in said
+        assert "Did you mean 'model_label'?" in said
+    elif part == "item":
+        said = refused(votes, "model_label", item="itemid", label="label")
+        assert "item column 'itemid' is not in the data" in said
+        assert "Did you mean 'item_id'?" in said
+    elif part == "items":
+        said = refused(votes, "model_label", **words, items=items)
+        assert "suggested column 'model_label' is not in items. Columns: item_id, gold." in said
+    else:
+        said = refused(votes, "model_label", **words, **{part: "nobody"})
+        assert f"{part} column 'nobody' is not in the data" in said
+
+
+def test_no_column_matches(engine: Engine) -> None:
+    data = engine.table({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "llm": ["a", "b"]})
+    said = refused(data, annotators="person_*")
+    assert "annotators 'person_*' matches no column of the data. Columns: ann_1, ann_2, llm." in said
+
+
+def test_a_layout_that_nothing_tells(engine: Engine) -> None:
+    said = refused(engine.table({"p": ["a", "b"], "q": ["a", "b"], "llm": ["a", "b"]}))
+    assert "Columns: p, q, llm." in said
+    assert "dh_kappa(data, suggested='llm', annotators=['p', 'q'])" in said
+
+
+def test_votes_on_no_item(engine: Engine) -> None:
+    data = engine.table({"id": ["x", None, None], "choice": ["a", "b", "b"], "llm": ["a", "b", "b"]})
+    assert "column 'id' names no item in 2 rows" in refused(data, item="id", label="choice")
+
+
+def test_a_row_an_item_twice(engine: Engine) -> None:
+    data = engine.table({"id": ["x-1", "x-1"], "ann_1": ["a", "b"], "ann_2": ["a", "b"], "llm": ["a", "b"]})
+    said = refused(data, item="id", annotators="ann_*")
+    assert "column 'id' names 'x-1' in several rows" in said
+
+
+WRONG_COUNTS = {"negative": -1, "broken": 2.5, "missing": None}
+
+
+@each("wrong", list(WRONG_COUNTS), slow=["negative"])
+def test_counts_that_are_none(engine: Engine, wrong: str) -> None:
+    value = WRONG_COUNTS[wrong]
+    wide = engine.table({"a": [2, 1], "b": [0, value], "llm": ["a", "b"]})
+    said = refused(wide, counts=["a", "b"])
+    assert "column 'b' must hold numbers of votes" in said
+    assert ("a missing count" if value is None else repr(value)) in said
+    if not engine.slow:
+        long = engine.table({"id": ["x", "x"], "choice": ["a", "b"], "times": [1, value], "llm": ["a", "a"]})
+        said = refused(long, item="id", label="choice", count="times")
+        assert "column 'times' must hold numbers of votes" in said
+        assert ("a missing count" if value is None else repr(value)) in said
+
+
+def test_a_stratum_that_is_missing(engine: Engine) -> None:
+    data = engine.table({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "llm": ["a", "b"], "place": ["north", None]})
+    assert "column 'place' names no stratum for 1 item" in refused(data, annotators="ann_*", strata="place")
+
+
+@each("weight", [-1.0, None], slow=[-1.0])
+def test_a_weight_that_is_none(engine: Engine, weight: float | None) -> None:
+    data = engine.table({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "llm": ["a", "b"], "w": [1.0, weight]})
+    said = refused(data, annotators="ann_*", weights="w")
+    assert "column 'w' must hold weights" in said
+    assert ("missing" if weight is None else "-1.0") in said
+
+
+@each("kind", ["float", "list"], slow=["float"])
+def test_labels_that_are_none(engine: Engine, kind: str) -> None:
+    values: list[Any] = [1.5, 2.0] if kind == "float" else [["a"], ["b", "c"]]
+    if kind == "list" and engine.name != "pandas":
+        pytest.skip("the constructors make no lists there")
+    data = engine.table({"ann_1": values, "ann_2": values, "llm": [1.0, 2.0]})
+    said = refused(data, annotators=["ann_1", "ann_2"])
+    assert "column 'ann_1' holds" in said
+    assert ("1.5" if kind == "float" else "['a']") in said
+    assert "a label is a string, an integer, a boolean or an enum member" in said
+
+
+def test_numbers_beside_the_same_as_text(engine: Engine) -> None:
+    data = engine.table({"ann_1": [1, 2], "ann_2": ["1", "2"], "llm": [1, 2]})
+    said = refused(data, annotators="ann_*")
+    assert "labels hold both 1 and '1'" in said
+
+
+def test_tables_of_two_engines(engine: Engine) -> None:
+    other = next(one for one in ENGINES if one.in_memory and one.name.split("-")[0] not in engine.name)
+    votes = engine.table({"id": ["x", "x"], "choice": ["a", "b"]})
+    said = refused(votes, item="id", label="choice", items=other.table({"id": ["x"], "llm": ["a"]}))
+    assert "one engine has to hold both" in said
+
+
+def _failing(engine: Engine) -> Any:
+    """Make a table whose engine fails when it is asked, saying "boom"."""
+    columns = {"ann_1": ["a", "b"], "ann_2": ["a", "b"], "llm": ["a", "b"]}
+    data = engine.table(columns)
+    if engine.name == "polars-lazy":
+        import polars as pl
+
+        return data.with_columns(llm=pl.col("llm").map_batches(_boom, return_dtype=pl.String))
+    if engine.name == "dask":
+        return data.map_partitions(_boom, meta=data)
+    if engine.name == "pyspark":
+        from pyspark.sql import functions
+
+        return data.withColumn("llm", functions.raise_error(functions.lit("boom")))
+    if "duckdb" in engine.name:
+        import duckdb
+
+        connection = duckdb.connect()
+        query = "SELECT 'a' AS ann_1, 'b' AS ann_2, CASE WHEN range >= 0 THEN error('boom')::VARCHAR END AS llm FROM range(5)"
+        connection.execute(f"CREATE VIEW made AS {query}").fetchall()
+        if engine.name == "duckdb":
+            return connection.table("made")
+        import ibis
+
+        return ibis.duckdb.from_connection(connection).table("made")
+    backend = data.get_backend()
+    backend.raw_sql(f"ALTER TABLE {data.get_name()} RENAME TO boom_{data.get_name()}")
+    engine._made.clear()
+    return data
+
+
+def _boom(_: Any) -> Any:
+    raise ValueError("boom")
+
+
+@only([engine for engine in ENGINES if not engine.in_memory])
+def test_an_engine_that_fails_is_quoted(engine: Engine) -> None:
+    first, _, rest = refused(_failing(engine), annotators="ann_*").partition("\n")
+    assert first.endswith("could not answer; what it says is below.")
+    assert ("boom" if "sqlite" not in engine.name and "postgres" not in engine.name else "made_") in rest
+    assert rest.count("\n") < 12
