@@ -99,9 +99,6 @@ def test_each_label_alone(engine: Engine, text: str) -> None:
     expected = dhkappa.tally([[label, label], ["plain", label]], [label, "plain"])
     assert found == expected
     assert set(found.categories) == {label, "plain"}
-    columns = {f"ann_{place}": [label, "plain"] for place in range(7)} | {"llm": ["plain", label]}
-    found = dhkappa.tally(engine.table(columns), "llm", annotators="ann_*")
-    assert found == dhkappa.tally([[label] * 7, ["plain"] * 7], ["plain", label])
 
 
 @each("text", list(HOSTILE), slow=["quotes", "backslashes", "nul", "dots", "backticks", "braces", "percent", "sql"])

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import oracle
 from dhkappa.data.tally import Tally
-from dhkappa.estimate import tally
 from dhkappa.errors import DataError
+from dhkappa.estimate import tally
 from dhkappa.stats import ordinal as module
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
 from dhkappa.stats.intervals import Basis, plain_basis

@@ -224,15 +224,10 @@ def test_a_weight_that_is_none(engine: Engine, weight: float | None) -> None:
     assert ("missing" if weight is None else "-1.0") in said
 
 
-@each("kind", ["float", "list"], slow=["float"])
-def test_labels_that_are_none(engine: Engine, kind: str) -> None:
-    values: list[Any] = [1.5, 2.0] if kind == "float" else [["a"], ["b", "c"]]
-    if kind == "list" and engine.name != "pandas":
-        pytest.skip("the constructors make no lists there")
-    data = engine.table({"ann_1": values, "ann_2": values, "llm": [1.0, 2.0]})
+def test_labels_that_are_none(engine: Engine) -> None:
+    data = engine.table({"ann_1": [1.5, 2.0], "ann_2": [1.0, 2.0], "llm": [1.0, 2.0]})
     said = refused(data, annotators=["ann_1", "ann_2"])
-    assert "column 'ann_1' holds" in said
-    assert ("1.5" if kind == "float" else "['a']") in said
+    assert "column 'ann_1' holds 1.5" in said
     assert "a label is a string, an integer, a boolean or an enum member" in said
 
 
@@ -267,7 +262,8 @@ def _failing(engine: Engine) -> Any:
         import duckdb
 
         connection = duckdb.connect()
-        query = "SELECT 'a' AS ann_1, 'b' AS ann_2, CASE WHEN range >= 0 THEN error('boom')::VARCHAR END AS llm FROM range(5)"
+        fails = "CASE WHEN n >= 0 THEN error('boom')::VARCHAR END"
+        query = f"SELECT 'a' AS ann_1, 'b' AS ann_2, {fails} AS llm FROM range(5) AS made(n)"
         connection.execute(f"CREATE VIEW made AS {query}").fetchall()
         if engine.name == "duckdb":
             return connection.table("made")
