@@ -74,7 +74,7 @@ def wide_kappa(data: Any) -> Kappa:
 
 def long_kappa(votes: Any, items: Any) -> Kappa:
     """What is timed where a row is a vote."""
-    return dh_kappa(votes, suggested="suggested", item="item", label="label", items=items)
+    return dh_kappa(votes, suggested="suggested", item="item", label="label", annotator=None, items=items)
 
 
 def by_hand(query: str, *files: Path) -> Rows:

@@ -4,6 +4,7 @@ A process has room for one Spark session, and a Dask client changes where every 
 So each cluster has a process of its own to ask from, and what the tests ask is run there.
 """
 
+import ctypes
 import importlib
 import importlib.util
 import os
@@ -122,7 +123,7 @@ def _called(function: Callable[..., Answer], *given: Any) -> Answer:
 @contextmanager
 def _asking(start: Callable[..., None], stop: Callable[[], None], *given: Any) -> Iterator[Asker]:
     """Run a process that has a session, and end it whatever happens."""
-    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=start, initargs=given)
+    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_start, initargs=(start, *given))
     pid = None
     try:
         pid = pool.submit(os.getpid).result(PATIENCE)
@@ -215,7 +216,7 @@ class SparkCluster:
         with log.open("wb") as output:
             self.started.append(
                 subprocess.Popen(
-                    [*map(str, command), *given],
+                    [*_mortal(), *map(str, command), *given],
                     env=environment,
                     cwd=self.folder,
                     stdin=subprocess.DEVNULL,
@@ -225,6 +226,19 @@ class SparkCluster:
                 )
             )
         return log
+
+
+def _start(start: Callable[..., None], *given: Any) -> None:
+    """Start a session in a process that ends with the one that started it; Java, which it starts, ends with it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    start(*given)
+
+
+def _mortal() -> list[str]:
+    """Return what makes a command end with the process that starts it, also where that is killed; Linux has it."""
+    found = shutil.which("setpriv")
+    return [found, "--pdeathsig", "KILL"] if found else []
 
 
 def _spark_home() -> Path:

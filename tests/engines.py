@@ -248,7 +248,11 @@ def spark() -> Any:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "2",
+        # Compiling a query takes seconds, and running it here milliseconds; the cluster's tests compile theirs.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
         "spark.default.parallelism": "2",
         "spark.sql.warehouse.dir": _folder("spark"),
     }

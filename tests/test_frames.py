@@ -321,11 +321,13 @@ def test_first_or_last_of_several_votes(engine: Engine, choice: str) -> None:
             dhkappa.tally(engine.table(columns), "llm", **words)
 
 
-def test_unlisted_items_may_be_taken_without_labels(engine: Engine) -> None:
-    votes = engine.table({"id": ["x", "x", "y", "y"], "choice": ["a", "b", "b", "b"]})
-    items = engine.table({"id": ["x", "z"], "llm": ["a", "b"], "weight": [1.5, 2.0]})
+@each("kind", ["text", "int"], slow=["text", "int"])
+def test_unlisted_items_may_be_taken_without_labels(engine: Engine, kind: str) -> None:
+    a, b = ("a", "b") if kind == "text" else (1, 2)
+    votes = engine.table({"id": ["x", "x", "y", "y"], "choice": [a, b, b, b]})
+    items = engine.table({"id": ["x", "z"], "llm": [a, b]})
     words = {"item": "id", "label": "choice", "items": items, "unlisted": "unlabeled"}
-    assert dhkappa.tally(votes, "llm", **words) == dhkappa.tally([["a", "b"], ["b", "b"], []], ["a", None, "b"])
+    assert dhkappa.tally(votes, "llm", **words) == dhkappa.tally([[a, b], [b, b], []], [a, None, b])
 
 
 # Columns that are understood by what they are called.

@@ -248,8 +248,10 @@ def test_items_are_asked_for_where_votes_are_many(
             with pytest.raises(DataError, match="large tables in an engine"):
                 found.annotators()
     if many:
-        with pytest.raises(DataError, match="items have no names: pass item="):
-            audit(wide, "suggested_rule", annotators="ann_*").items()
+        nameless = audit(wide, "suggested_rule", annotators="ann_*")
+        with pytest.raises(DataError, match="of a large table the names of items, as item="):
+            nameless.items()
+        assert nameless.to_dict()["labelers"]["suggested_rule"]["items"] is None
 
 
 ABSENT = """

@@ -379,7 +379,8 @@ def tally(
 ) -> Tally:
     """Count votes and suggested labels into a ``Tally``; the parameters are those of ``dh_kappa``.
 
-    Several labelers are a mapping from names to labels; beside a table, a list of columns.
+    Several labelers are a mapping from names to labels; beside a table, a list of columns, by default all that are
+    called ``suggested`` or ``suggested_*``, or the labelers of an export.
 
     Examples
     --------
@@ -388,7 +389,7 @@ def tally(
     >>> dhkappa.dh_kappa(counted).exact
     Fraction(1, 2)
     """
-    return Given(data, suggested, counts, categories, missing, weights, strata, layout).tally("none")
+    return Given(data, suggested, counts, categories, missing, weights, strata, layout).tally("any")
 
 
 def _check_order(whole: Tally, data: Any) -> None:

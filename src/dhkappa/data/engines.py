@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,11 +38,11 @@ _NAMES = {
 _IN_MEMORY = ("PANDAS", "MODIN", "CUDF", "POLARS", "PYARROW")
 _PLAIN_TYPES = {"string_view": "string", "halffloat": "float"}
 _FILE_TROUBLE = re.compile("CSV Error|JSON|[Pp]arquet|[Uu][Tt][Ff]-?8|[Gg][Zz][Ii][Pp]|IO Error")
-ORDER = "order_of_rows"
+ORDER = "dhkappa: order of rows"
 """A column that counts the rows of a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Coding:
     """How the labels of a column are written in the engine.
 
@@ -49,25 +50,34 @@ class Coding:
     ----------
     name : what the column is called in the data
     kind : what its values are: ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``
-    values : where labels are written as codes from 0, the values they stand for; -1 is missing
+    values : where labels are written as codes from 0, the labels they stand for; -1 is missing
     """
 
     name: str
     kind: str
-    values: tuple[Any, ...] | None = None
+    values: tuple[Label, ...] | None = None
+
+    @cached_property
+    def codes(self) -> dict[Label, int]:
+        """The code of each label, where labels are written as codes."""
+        return {label: code for code, label in enumerate(self.values or ())}
 
     def labels(self, found: Sequence[Any]) -> list[Label | None]:
         """Return the labels that values of the engine stand for."""
         if self.values is not None:
-            table = [*map(self._plain, self.values), None]
+            table = (*self.values, None)
             return [None if value is None else table[int(value)] for value in found]  # -1 is the last
         known = {value: self._plain(value) for value in set(found)}
         return [known[value] for value in found]
 
+    def labels_of(self, values: Sequence[Any]) -> list[Label | None]:
+        """Return the labels that values stand for, whatever they are."""
+        return [self._plain(value) for value in values]
+
     def value(self, label: Label) -> Any:
         """Return what the engine has for a label, or None where it cannot have it."""
         if self.values is not None:
-            return next((code for code, value in enumerate(self.values) if self._plain(value) == label), None)
+            return self.codes.get(label)
         if isinstance(label, str) or self.kind == "text":
             return label if isinstance(label, str) and self.kind == "text" else None
         if self.kind == "boolean":
@@ -117,7 +127,7 @@ class Frame:
         import narwhals.stable.v2 as nw
 
         with asking(self.engine):
-            values: dict[str, tuple[Any, ...]] = {}
+            values: dict[str, tuple[Label, ...]] = {}
             wanted = dict(parts) | ({"order": ORDER} if numbered and ORDER in self.columns else {})
             if self.kind == "PANDAS":
                 native, values = _pick_pandas(self.native, wanted, labels)
@@ -301,21 +311,23 @@ def _untyped(frame: nw.LazyFrame[Any], part: str) -> bool:
 
 def _pick_pandas(
     native: Any, parts: Mapping[str, str], labels: Sequence[str]
-) -> tuple[Any, dict[str, tuple[Any, ...]]]:
+) -> tuple[Any, dict[str, tuple[Label, ...]]]:
     """Pick columns of pandas: labels as codes, whatever type they have, so that objects of any kind group well."""
     pandas = sys.modules["pandas"]
     picked, values = {}, {}
     for part, name in parts.items():
         column = native[name]
-        if part in labels and not (isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu"):
+        if part in labels:
             try:
                 codes, found = pandas.factorize(column)
             except TypeError:
                 wrong = next(value for value in column if getattr(type(value), "__hash__", None) is None)
                 raise DataError(f"column {name!r} holds {shown([wrong])}: {RULE}.") from None
-            values[part] = tuple(found.tolist())
-            blank = [code for code, value in enumerate(values[part]) if isinstance(value, str) and not value]
-            picked[part] = np.where(np.isin(codes, blank), -1, codes)  # empty text and null are one
+            # One label may be written in several ways: an enum member and its name, empty text and null.
+            written = Coding(name, "text").labels_of(found.tolist())
+            again = {label: code for code, label in enumerate(dict.fromkeys(one for one in written if one is not None))}
+            place = np.array([-1 if label is None else again[label] for label in written] + [-1], np.int64)
+            values[part], picked[part] = tuple(again), place[codes]
         elif str(column.dtype) == "category":
             picked[part] = column.astype(object).to_numpy()
         else:

@@ -47,8 +47,13 @@ class Groups:
     keys: dict[str, list[Any]]
     engine: str
 
-    def ballots(self, categories: tuple[Label, ...] | None) -> Ballots:
-        """Return the groups as ballots, a row each, whose items the engine finds when they are asked for."""
+    def ballots(self, categories: tuple[Label, ...] | None) -> Ballots | None:
+        """Return the groups as ballots, a row each, whose items the engine finds when they are asked for.
+
+        None where items have no names.
+        """
+        if "item" not in self.each.collect_schema().names():
+            return None
         values = [[repr(value) for value in column] for name, column in self.keys.items() if name != "items"]
         by_value = sorted(zip(*values, range(len(self.keys["items"])), strict=True))
         rank = np.empty(len(by_value), np.int64)
@@ -57,8 +62,6 @@ class Groups:
 
     def _find(self, rows: Sequence[int], most: int) -> list[tuple[int, Any]]:
         """Ask the engine for items of some groups, in that order, as many as wanted; those of one group by name."""
-        if "item" not in self.each.collect_schema().names():
-            raise DataError("items have no names: pass item= with the column that names them.")
         found: list[tuple[int, Any]] = []
         whole, names = rows[:-1], [name for name in self.keys if name != "items"]
         if whole:
@@ -78,7 +81,9 @@ class Groups:
         import narwhals.stable.v2 as nw
 
         tests = [
-            nw.col(name).is_null() if values[row] is None else nw.col(name) == nw.lit(values[row])
+            nw.col(name).is_null()
+            if values[row] is None
+            else ~nw.col(name).is_null() & (nw.col(name) == nw.lit(values[row]))
             for name, values in self.keys.items()
             if name != "items"
         ]
@@ -187,6 +192,10 @@ def _group_long(laid: Laid, declared: tuple[Label, ...] | None, missing: Collect
         return None
     if found.n_votes != total:
         check_unlisted(laid, votes)
+        raise DataError(
+            f"{laid.votes.engine} counted {found.n_votes:,} votes where there are {total:,}: do they change as they "
+            "are read? If not, please report it."
+        )
     return _groups_of_counts(laid, found.counts, packed.categories, found.codings, found.keys, found.each, missing)
 
 

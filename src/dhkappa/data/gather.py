@@ -78,11 +78,12 @@ def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
     first: dict[Any, int] = {}
     for place, item in enumerate(listed["item"]):
         first.setdefault(item, place)
-    for item in rows["item"]:
-        first.setdefault(item, -1)
+    if laid.items is None or laid.layout.unlisted == "unlabeled":
+        for item in rows["item"]:
+            first.setdefault(item, -1)
     names = list(first) if laid.votes.in_memory else sorted(first, key=in_order)
     rank = {item: place for place, item in enumerate(names)}
-    item = np.fromiter((rank[name] for name in rows["item"]), np.int64, len(rows["item"]))
+    item = np.fromiter((rank.get(name, -1) for name in rows["item"]), np.int64, len(rows["item"]))
     own = [first[name] for name in names]
     side = read_sides(laid, codings, listed)
 
@@ -92,7 +93,7 @@ def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
     suggested = None if side.suggested is None else {who: of_items(given) for who, given in side.suggested.items()}
     labels = votes.coding.labels(rows["label"])
     times = np.array(rows["count"], np.int64) if "count" in rows else np.ones(len(labels), np.int64)
-    valid = np.array([label in votes.found for label in labels], np.bool_)
+    valid = np.array([label in votes.found for label in labels], np.bool_) & (item >= 0)
     order = np.argsort(item, kind="stable")
     order = order[valid[order]]
     each = np.repeat(order, times[order])
@@ -102,8 +103,8 @@ def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
     beside = read_beside(suggested, of_items(side.weights), of_items(side.strata), length.shape, "votes", missing)  # type: ignore[arg-type]
     read = Read(encoded, beside, length)
-    if laid.layout.annotator is None:
-        return Gathered(read, names, None)
+    if laid.layout.annotator is None or any(rows["annotator"][place] is None for place in each.tolist()):
+        return Gathered(read, names, None)  # who cast some of the votes is not known
     people = sorted({rows["annotator"][place] for place in each.tolist()}, key=in_order)
     at = {who: place for place, who in enumerate(people)}
     annotator = np.fromiter((at[rows["annotator"][place]] for place in each.tolist()), np.int64, each.size)

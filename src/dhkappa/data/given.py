@@ -65,7 +65,7 @@ class Given:
     def laid(self, labelers: str) -> Laid | None:
         """Return the table that was passed, or that a path leads to; None for arrays.
 
-        ``labelers`` says how many are wanted where none is named: ``"none"``, ``"one"`` or ``"all"``.
+        ``labelers`` says how many are wanted where none is named: ``"none"``, ``"one"``, ``"all"``, or ``"any"``.
         """
         if not self.words and (self.data is None or isinstance(self.data, (list, tuple, np.ndarray))):
             return None
@@ -86,7 +86,7 @@ class Given:
         laid = self.laid(labelers)
         if laid is not None:
             return self._tally_of(laid)[0]
-        if labelers != "none" and self.suggested is None and (self.data is not None or self.counts is not None):
+        if labelers in ("one", "all") and self.suggested is None and (self.data is not None or self.counts is not None):
             raise DataError("suggested is absent: pass one suggested label for each item, or use fleiss_kappa.")
         return self._tally_of_arrays(self.suggested)
 

@@ -102,22 +102,25 @@ def lay_out(
     check_words(words)
     votes, item, label = words.get("annotators"), words.get("item"), words.get("label")
     if votes is None and label is None and counts is None:
-        votes, item, label, annotator, count = _understood(columns, words, suggested)
-    else:
-        annotator, count = words.get("annotator"), words.get("count")
+        votes, item, label = _understood(columns, words, suggested)
+    annotator, count = _who_and_how_many(columns, words, label)
     _refuse_mixture(votes, counts, item, label, annotator, count, words)
+    if annotator is None and words.get("duplicates", "error") != "error":
+        raise DataError("duplicates says which vote of an annotator to take: name who voted, as annotator=.")
+    if beside is None and words.get("unlisted", "error") != "error":
+        raise DataError("unlisted is about items that the table items= lacks, which is absent: leave it out.")
     place, where = (columns, "data") if beside is None else (beside, "items")
     named = _labelers(suggested, place)
-    parts = {f"suggested[{shown([who])}]" if who else "suggested": column for who, column in named.items()}
-    parts |= {"weights": weights, "strata": strata}
+    hint = " If it stands in a table of items, pass that as items=." if label is not None and beside is None else ""
     own = {"item": item, "label": label, "annotator": annotator, "count": count}
     for part, column in own.items():
         _find(column, columns, part, "data")
-    for part, column in parts.items():
-        _find(column, place, part, where)
+    parts = [("suggested", column) for column in named.values()] + [("weights", weights), ("strata", strata)]
+    for part, column in parts:
+        _find(column, place, part, where, hint)
     if beside is not None:
-        _find(item, beside, "item", "items")
-    taken = {column for column in [*own.values(), *parts.values()] if isinstance(column, str)}
+        _find(item, beside, "item", "items", " Both tables must call it the same.")
+    taken = {column for column in [*own.values(), *(column for _, column in parts)] if isinstance(column, str)}
     return Layout(
         suggested=named,
         votes=_several(votes, columns, "annotators", taken),
@@ -135,20 +138,62 @@ def lay_out(
 
 def _understood(
     columns: Sequence[str], words: Words, suggested: Any
-) -> tuple[list[str] | None, str | None, str | None, str | None, str | None]:
-    """Understand columns by what they are called, where nothing was said."""
-    own = [name for name in columns if fnmatch.fnmatchcase(name, "ann_*") or fnmatch.fnmatchcase(name, "annotator_*")]
+) -> tuple[list[str] | None, str | None, str | None]:
+    """Understand columns by what they are called, where neither annotators, label nor counts are named."""
+    labels = _named(suggested)
+    own = [name for name in _annotators(columns) if name not in labels]
     item = words.get("item") or ("item" if "item" in columns else None)
     long = item is not None and "label" in columns
     if long and not own:
-        annotator = words.get("annotator") or ("annotator" if "annotator" in columns else None)
-        count = words.get("count") or ("count" if "count" in columns else None)
-        return None, item, "label", annotator, count
+        return None, item, "label"
     if own and not long:
-        return own, item, None, words.get("annotator"), words.get("count")
-    call = f"dh_kappa(data, suggested={shown([suggested if suggested is not None else (columns or ['llm'])[0]])}, "
-    call += f"annotators=[{shown([name for name in columns if name != suggested][:3])}])"
-    raise DataError(f"{_ASK}. Columns: {listed(columns)}. For example: {call}.")
+        return own, item, None
+    if item is not None and not own:
+        raise DataError(
+            f"label is absent: name the column with the label of each vote, as label=, or {_ASK}. {_columns(columns)}"
+        )
+    votes = [name for name in columns if name not in (*labels, *suggested_columns(columns), "item", "id")][:3]
+    call = f"dh_kappa(data, suggested={(labels or ['llm'])[0]!r}, annotators=[{shown(votes)}])"
+    raise DataError(f"{_ASK}. {_columns(columns)} For example: {call}.")
+
+
+def understood(columns: Sequence[Any]) -> bool:
+    """Tell whether columns are called so that nothing has to be said of them."""
+    names = [name for name in columns if isinstance(name, str)]
+    return bool(_annotators(names)) != ({"item", "label"} <= {*names})
+
+
+def _annotators(columns: Iterable[str]) -> list[str]:
+    return [name for name in columns if name.startswith(("ann_", "annotator_"))]
+
+
+def _named(suggested: Any) -> list[str]:
+    """Return the names among what was passed as suggested."""
+    if isinstance(suggested, str):
+        return [suggested]
+    given = (
+        suggested.values()
+        if isinstance(suggested, Mapping)
+        else suggested
+        if isinstance(suggested, (list, tuple))
+        else ()
+    )
+    return [name for name in given if isinstance(name, str)]
+
+
+def _who_and_how_many(columns: Sequence[str], words: Words, label: Any) -> tuple[str | None, str | None]:
+    """Return the columns that say who voted and how many votes a row is: as named, or as called; None names none."""
+    found: dict[str, str | None] = {}
+    for word in ("annotator", "count"):
+        called = word if label is not None and word in columns else None
+        named: Any = words.get(word, called)
+        found[word] = named
+    if found["annotator"] is not None and found["count"] is not None:
+        raise DataError(
+            f"annotator ({found['annotator']!r}) and count ({found['count']!r}) exclude each other: a row is one "
+            "annotator's vote, or several votes. Pass annotator=None or count=None."
+        )
+    return found["annotator"], found["count"]
 
 
 def _refuse_mixture(
@@ -166,8 +211,6 @@ def _refuse_mixture(
         extra = {word: value for word, value in extra.items() if value is not None}
         if extra:
             raise DataError(f"{' and '.join(extra)} go with a vote a row: pass item= and label= too, or leave out.")
-    if annotator is not None and count is not None:
-        raise DataError("annotator and count exclude each other: a row is one annotator's vote, or several votes.")
 
 
 def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
@@ -180,6 +223,11 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
         named = dict(suggested)
     else:
         names = list(suggested)
+        if any(name not in columns for name in names) and len(names) > len(columns):
+            raise DataError(
+                "suggested must name columns here, as the data are a table by names: put the labels into a column, of "
+                f"the data or of items. {_columns(columns)}"
+            )
         if len(set(map(str, names))) < len(names):
             raise DataError(f"suggested names a labeler twice: {shown(names)}.")
         named = {name: name for name in names}
@@ -199,6 +247,7 @@ def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> 
         return ()
     if isinstance(given, str):
         found = [name for name in columns if fnmatch.fnmatchcase(name, given) and name not in taken]
+        found = [given] if given in columns else found
         if not found:
             raise DataError(f"{part} {given!r} matches no column of the data. {_columns(columns)}")
         return tuple(found)
@@ -217,7 +266,7 @@ def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> 
     return tuple(names)
 
 
-def _find(column: Any, columns: Sequence[str], part: str, where: str) -> None:
+def _find(column: Any, columns: Sequence[str], part: str, where: str, hint: str = "") -> None:
     """Refuse a column that is not there, or that differs from another only by case."""
     if column is None:
         return
@@ -226,7 +275,7 @@ def _find(column: Any, columns: Sequence[str], part: str, where: str) -> None:
     if column not in columns:
         raise DataError(
             f"{part} column {column!r} is not in {'the data' if where == 'data' else 'items'}. {_columns(columns)}"
-            + did_you_mean(column, columns)
+            + (did_you_mean(column, columns) or hint)
         )
     twins = [name for name in columns if name.casefold() == column.casefold() and name != column]
     if twins:

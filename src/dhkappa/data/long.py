@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dhkappa.data.engines import Coding, fetch, grouped
+from dhkappa.data.engines import Coding, fetch, grouped, kind_of
 from dhkappa.data.labels import Label
 from dhkappa.data.patterns import MOST_VOTES
 from dhkappa.data.tables import Laid, whole_counts
@@ -73,7 +73,10 @@ def long_votes(laid: Laid, missing: Collection[Label]) -> LongVotes:
     if blank:  # empty text and null are one
         frame = frame.with_columns(*(_or_null(frame, part).alias(part) for part in blank))
     number = nw.col("count").sum() if layout.count is not None else nw.len()
-    nameless = nw.when(nw.col("item").is_null()).then(nw.lit(1)).otherwise(nw.lit(0))
+    blank_item = nw.col("item").is_null()
+    if kind_of(frame, "item") == "text":
+        blank_item = blank_item | (nw.col("item") == "")
+    nameless = nw.when(blank_item).then(nw.lit(1)).otherwise(nw.lit(0))
     by_label = grouped(frame.with_columns(nameless=nameless), ["label"], number.alias("n"), nw.col("nameless").sum())
     found = laid.asked(by_label)
     if sum(map(int, found["nameless"])):
@@ -232,7 +235,15 @@ def beside_items(
     each = each.with_columns(*(nw.col(name).fill_null(0) for name in numbers))
     if laid.layout.unlisted == "unlabeled":
         schema = listed.collect_schema()
-        absent = [nw.lit(None).cast(schema[part]).alias(part) for part in laid.beside]
+        if laid.votes.kind == "DASK":  # whose integers cannot be missing
+            whole = [part for part in laid.beside if schema[part].is_integer()]
+            each = each.with_columns(*(nw.col(part).cast(nw.Float64) for part in whole))
+            schema = each.collect_schema()
+        coded = [part for part, coding in codings.items() if coding.values is not None]
+        absent = [
+            (nw.lit(-1, nw.Int64) if part in coded else nw.lit(None).cast(schema[part])).alias(part)
+            for part in laid.beside
+        ]
         others = of_items.join(listed.select("item"), on="item", how="anti").with_columns(*absent)
         columns = ["item", *laid.beside, *numbers]
         each = nw.concat([each.select(*columns), others.select(*columns)])

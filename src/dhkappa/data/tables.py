@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dhkappa.data.duck import numbered
 from dhkappa.data.engines import ORDER, Coding, Frame, fetch, frame_of, kind_of
 from dhkappa.data.labels import Label
-from dhkappa.data.layouts import Layout, Words, check_words, lay_out, suggested_columns
+from dhkappa.data.layouts import Layout, Words, check_words, lay_out, suggested_columns, understood
 from dhkappa.data.patterns import MOST_VOTES
 from dhkappa.data.reading import read
 from dhkappa.data.source import Source
@@ -78,7 +78,7 @@ def lay(
     suggested, counts, weights, strata
         As a person passed them: names of columns beside a table.
     labelers
-        How many labelers are wanted: ``"none"``, ``"one"`` or ``"all"``.
+        How many labelers are wanted where none is named: ``"none"``, ``"one"``, ``"all"``, or ``"any"`` that are known.
     """
     check_words(words)
     source = _source(data)
@@ -114,7 +114,8 @@ def lay(
     )
     if items is not None and items.kind != votes.kind:
         raise DataError(
-            f"data are a table of {votes.engine} but items one of {items.engine}: one engine has to hold both."
+            f"data are held by {votes.engine} but items by {items.engine} (DuckDB holds what a path leads to), and one "
+            "engine has to hold both: pass two paths, or two tables of one kind."
         )
     return Laid(votes, items, layout, source.remarks)
 
@@ -158,11 +159,7 @@ def _by_name(frame: Frame, words: Words, suggested: Any, counts: Any, weights: A
         return bool(suggested) and all(isinstance(name, str) for name in suggested.values())
     if isinstance(suggested, (list, tuple)):
         return bool(suggested) and all(isinstance(name, str) and name in frame.columns for name in suggested)
-    return suggested is None and counts is None and bool(suggested_columns(filter(_is_text, frame.columns)))
-
-
-def _is_text(name: Any) -> bool:
-    return isinstance(name, str)
+    return suggested is None and counts is None and understood(frame.columns)
 
 
 def _are_names(counts: Any) -> bool:
@@ -174,6 +171,8 @@ def _are_names(counts: Any) -> bool:
 def _default(source: Source, columns: Sequence[str], labelers: str) -> Any:
     """Return the labelers that the columns tell, where none was named."""
     found = list(source.labelers) or suggested_columns(columns)
+    if not found and labelers == "any":
+        return None
     if not found and source.unlabeled:
         raise DataError(source.unlabeled)
     if not found:
@@ -215,7 +214,8 @@ def _weights(values: Sequence[Any], items: Sequence[int], name: str) -> npt.NDAr
     found = np.empty(len(values))
     for place, value in enumerate(values):
         try:
-            found[place] = np.nan if isinstance(value, bool) or value is None else float(value)
+            odd = isinstance(value, bool) or value is None or "_" in str(value)
+            found[place] = np.nan if odd else float(value)
         except (TypeError, ValueError):
             found[place] = np.nan
         if not 0 <= found[place] < np.inf:
@@ -232,7 +232,7 @@ def whole_counts(values: Sequence[Any], name: str) -> list[int]:
     found = []
     for value in values:
         try:
-            number = int(value) if isinstance(value, str) else value
+            number = int(value) if isinstance(value, str) and value.isdecimal() else value
             if isinstance(number, bool) or number != int(number) or not 0 <= number <= MOST_VOTES:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
