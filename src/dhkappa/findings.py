@@ -107,8 +107,8 @@ class Audit:
         """
         if self._ballots is None:
             raise DataError(
-                "items need the votes on each item, which a Tally does not keep: pass votes or counts to audit; and of a "
-                "large table the names of items, as item=."
+                "items need the votes on each item, which a Tally does not keep: pass votes or counts to audit; and "
+                "of a large table the names of items, as item=."
             )
         key = self._named(labeler), check_most(most)
         if key not in self._queues:
