@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -212,12 +213,9 @@ def grouped(frame: nw.LazyFrame[Any], keys: Sequence[str], *aggregates: nw.Expr)
     # Dask remembers how a group-by has laid out its partitions, by names that narwhals has changed since, and then
     # fails to join or group again; partitions that went through a function it does not know make it forget.
     native: Any = found.to_native()
-    same: nw.LazyFrame[Any] = nw.from_native(native.map_partitions(_as_it_is, meta=native._meta)).lazy()
+    copied = native.map_partitions(methodcaller("copy", deep=False), meta=native._meta)  # known where we are not
+    same: nw.LazyFrame[Any] = nw.from_native(copied).lazy()
     return same
-
-
-def _as_it_is(part: Any) -> Any:
-    return part
 
 
 @contextmanager

@@ -235,10 +235,11 @@ def beside_items(
     each = each.with_columns(*(nw.col(name).fill_null(0) for name in numbers))
     if laid.layout.unlisted == "unlabeled":
         schema = listed.collect_schema()
-        if laid.votes.kind == "DASK":  # whose integers cannot be missing
-            whole = [part for part in laid.beside if schema[part].is_integer()]
-            each = each.with_columns(*(nw.col(part).cast(nw.Float64) for part in whole))
-            schema = each.collect_schema()
+        if laid.votes.kind == "DASK":
+            raise DataError(
+                "unlisted='unlabeled' is not there for tables of Dask, whose columns cannot all be missing: add the "
+                "items to the items table, without a label."
+            )
         coded = [part for part, coding in codings.items() if coding.values is not None]
         absent = [
             (nw.lit(-1, nw.Int64) if part in coded else nw.lit(None).cast(schema[part])).alias(part)
