@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+from weakref import WeakValueDictionary
 
 from dhkappa.data.duck import quoted
 from dhkappa.errors import DataError, did_you_mean, shown
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from ibis.expr.types import Table
 
 _PACKAGES = {
     **dict.fromkeys(("postgresql", "postgres"), "dhkappa[postgres]"),
-    **{name: f"ibis-framework[{name}]" for name in ("sqlite", "mysql")},
+    "sqlite": "ibis-framework[sqlite]",
     "duckdb": "duckdb",
 }
 _FILES = ("sqlite", "duckdb")
@@ -35,7 +37,7 @@ def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
     Parameters
     ----------
     url : "postgresql://user:password@host:port/database", read as psql reads it; "sqlite:///path" or "duckdb:///path"
-        of a file; "mysql://user:password@host:port/database"
+        of a file
     table : "table", or "schema.table" where it is not in the current schema
 
     Returns
@@ -77,8 +79,6 @@ def _connect(scheme: str, rest: str, place: str) -> _Ibis | _DuckDB:
 
     if scheme == "sqlite":
         return _Ibis(ibis.sqlite.connect(_file(rest, place)))
-    if scheme == "mysql":
-        return _Ibis(ibis.connect(f"mysql://{rest}", connect_timeout=_PATIENCE))
     from psycopg.conninfo import conninfo_to_dict
 
     # Ibis would read a plus sign in a password as a blank, and the name of a user as it is written.
@@ -121,15 +121,25 @@ class _Ibis:
         return (self._backend.current_catalog, schema) if hasattr(self._backend, "current_catalog") else schema
 
 
+# Tables can be joined only within one connection, so all that a thread opens of one file share theirs.
+_OPEN: WeakValueDictionary[tuple[int, str], DuckDBPyConnection] = WeakValueDictionary()
+
+
 class _DuckDB:
     """A file of DuckDB."""
 
     def __init__(self, path: str) -> None:
         import duckdb
 
-        own: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-        self._connection = duckdb.connect(path, read_only=True, config=own)
-        self.close = self._connection.close
+        place = (threading.get_ident(), os.path.realpath(path))
+        connection = _OPEN.get(place)
+        if connection is None:
+            own: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+            connection = _OPEN[place] = duckdb.connect(path, read_only=True, config=own)
+        self._connection = connection
+
+    def close(self) -> None:
+        """Leave the file open to those who have other tables of it; the last of them closes it."""
 
     def table(self, schema: str, name: str) -> DuckDBPyRelation | None:
         """Return a table of a schema, of ``main`` where none is named; None if there is no such table."""
@@ -176,7 +186,7 @@ def _without_password(scheme: str, rest: str) -> str:
     """Write the address without its password, and refuse one whose password cannot be told from the rest."""
     if scheme in _FILES:
         return f"{scheme}://{rest}"
-    front = re.split("[/?#]" if scheme == "mysql" else "/", rest, maxsplit=1)[0]
+    front = rest.split("/", maxsplit=1)[0]
     if rest.count("@") > 1 or "@" in rest[len(front) :] or re.search("%(?![0-9A-Fa-f]{2})|%00", rest):
         raise DataError(
             f"url of the kind {scheme}:// has a '@', '/', '#', '?' or '%' that is part of a name or a password: "

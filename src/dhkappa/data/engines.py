@@ -38,6 +38,7 @@ _NAMES = {
 }
 _IN_MEMORY = ("PANDAS", "MODIN", "CUDF", "POLARS", "PYARROW")
 _PLAIN_TYPES = {"string_view": "string", "halffloat": "float"}
+_CASELESS = ("mysql", "mssql")  # databases that compare text without case unless they are told otherwise
 _FILE_TROUBLE = re.compile("CSV Error|JSON|[Pp]arquet|[Uu][Tt][Ff]-?8|[Gg][Zz][Ii][Pp]|IO Error")
 ORDER = "dhkappa: order of rows"
 """A column that counts the rows of a file."""
@@ -178,6 +179,11 @@ def frame_of(data: Any) -> Frame | None:
     kind = frame.implementation.name
     engine = _NAMES.get(kind, kind.title())
     with asking(engine):
+        if kind == "IBIS" and data.get_backend().name in _CASELESS:
+            raise DataError(
+                f"tables of {data.get_backend().name} are not counted where they are, as it takes 'A' and 'a' for one "
+                "label: fetch the rows, and pass table.to_pyarrow()."
+            )
         columns = tuple(frame.collect_schema().names())
     return Frame(data, engine, kind, kind in _IN_MEMORY and isinstance(frame, nw.DataFrame), columns)
 
@@ -226,6 +232,11 @@ def asking(engine: str) -> Iterator[None]:
     except (DataError, KeyboardInterrupt, MemoryError):
         raise
     except Exception as error:
+        if engine == "DuckDB" and "different connections" in str(error):
+            raise DataError(
+                "the votes and items= are tables of two DuckDB connections, which cannot be joined: open both in one, "
+                "or pass both as paths."
+            ) from error
         if engine == "DuckDB" and _FILE_TROUBLE.search(str(error)):
             raise DataError(in_words(str(error), "a file of the data")) from error
         raise DataError(f"{engine} could not answer; what it says is below.\n{_message(error)}") from error
@@ -255,14 +266,16 @@ def _normal(frame: nw.LazyFrame[Any]) -> tuple[nw.LazyFrame[Any], dict[str, Any]
     """Write text as text and NaN as null, where engines have other ways."""
     import narwhals.stable.v2 as nw
 
-    new = []
+    new, sqlite = [], _is_sqlite(frame)
     for part, dtype in frame.collect_schema().items():
         if dtype in (nw.Categorical, nw.Enum) or (dtype == nw.Unknown and _untyped(frame, part)):
             new.append(nw.col(part).cast(nw.String))
         elif dtype in (nw.Int128, nw.UInt128):  # which some ways back from an engine make floats of
             new.append(nw.col(part).cast(nw.Int64))
-        elif dtype.is_float() and not _is_sqlite(frame):
+        elif dtype.is_float() and not sqlite:
             new.append(nw.col(part).fill_nan(None))
+        elif dtype == nw.String and sqlite:  # a column may compare without case, but what is made of it does not
+            new.append(nw.concat_str(nw.col(part), nw.lit("")))
     if new:
         frame = frame.with_columns(*new)
     return frame, dict(frame.collect_schema())

@@ -68,8 +68,8 @@ def _matches(path: str) -> list[str]:
     """Return the file of that name, or what matches it as a glob."""
     if re.match("[A-Za-z][A-Za-z0-9+.-]+://", path):
         raise DataError(
-            f"path is an address on a network ({path.partition(':')[0]}://...): download it first, or open it with "
-            "your own engine and pass the table."
+            f"path is an address ({path.partition(':')[0]}://...) of a kind that is not read here: download it first, "
+            "or open it with your own engine and pass the table."
         )
     try:
         mode = os.stat(path).st_mode

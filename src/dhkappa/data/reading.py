@@ -64,7 +64,7 @@ def read(
         raise DataError(f"format must be one of {shown(FORMATS, 10)}: got {shown([format])}.")
     if is_url(path):
         return Source(open_table(str(path), table))
-    if table is not None:
+    if table is not None and "://" not in str(path):
         raise DataError(f"table names a table of a database, but {shown([path])} is the path of a file: leave it out.")
     tool = _tool(path, format)
     if tool is not None:
