@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: demo test core check format validate bench clean
 
-demo: .venv/.package  ## simulate a small data set and score two labelers on it
+demo: .venv/.package  ## simulate a small data set, audit two labelers on it, and write the report
 	$(BIN)/dhkappa demo
 
 test: .venv/.dev  ## run the tests
@@ -43,11 +43,11 @@ clean:
 	touch $@
 
 .venv/.package: pyproject.toml | .venv/.python
-	$(PIP) install -e .
+	$(PIP) install -e ".[report]"
 	touch $@
 
 .venv/.dev: pyproject.toml | .venv/.package
-	$(PIP) install -e ".[dask,pandas,polars,postgres,spark]" --group dev
+	$(PIP) install -e ".[dask,pandas,polars,postgres,report,spark]" --group dev
 	$(PIP) install --no-deps "irrCAC>=0.4"
 	touch $@
 

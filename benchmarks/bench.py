@@ -1,4 +1,4 @@
-"""Speed and memory of dh_kappa beside np.sum, np.sort, the peers and hand-written queries, and on every engine."""
+"""Speed and memory beside np.sum, np.sort, the peers and hand-written queries, on every engine and in the terminal."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
+from commands import command_goals
 from dhkappa import __version__
 from every_engine import EngineRow, engine_table
 from inference import compare_goal, inference_goals
@@ -46,7 +47,7 @@ LIBRARIES = (
     *("numpy", "statsmodels", "irrCAC", "krippendorff", "torchmetrics", "torch", "scikit-learn"),
     *("duckdb", "narwhals", "pandas", "polars", "pyarrow", "dask", "ibis-framework", "pyspark"),
 )
-PARTS = ("arrays", "engines")
+PARTS = ("arrays", "engines", "commands")
 
 
 def _shapes(panels: Iterable[tuple[int, int]], sizes: tuple[int, ...]) -> list[Shape]:
@@ -68,6 +69,7 @@ class Scale:
     file_items: int = 10**7
     wide_items: int = 10**6
     long_items: int = 2 * 10**5
+    command_items: int = 20_000
 
 
 DEFAULT = Scale([*_shapes(HEADLINES, SIZES), *_shapes(CROSS, (10**5,))], 0.3, 5, 0.2)
@@ -83,6 +85,7 @@ QUICK = Scale(
     file_items=1000,
     wide_items=1000,
     long_items=1000,
+    command_items=100,
 )
 
 
@@ -202,6 +205,8 @@ def run(scale: Scale, parts: Collection[str]) -> Run:
         goals += file_goals(scale.file_items, scale.rounds)
         quick = scale is QUICK
         engines = engine_table(scale.wide_items, scale.long_items, 1 if quick else 3, quick=quick)
+    if "commands" in parts:
+        goals += command_goals(scale.command_items, scale.rounds)
     if scale is QUICK:
         goals = [replace(goal, met=None) for goal in goals]
     print("\nGoals" + (", at sizes too small to judge them" if scale is QUICK else ""))
@@ -234,7 +239,9 @@ def main() -> int:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--full", action="store_true", help="every n, N and m, as far as 1 GB of votes goes")
     size.add_argument("--quick", action="store_true", help="three small shapes, to see that everything runs")
-    parser.add_argument("--only", choices=PARTS, help="arrays beside np.sum and the peers, or files and engines")
+    parser.add_argument(
+        "--only", choices=PARTS, help="arrays beside np.sum and the peers, files and engines, or the command line"
+    )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the rows and goals there as well")
     options = parser.parse_args()
     start = perf_counter()

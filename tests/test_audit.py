@@ -157,7 +157,7 @@ def test_it_shows_itself(audit: Audit) -> None:
 
 def test_plain_values(audit: Audit) -> None:
     found = json.loads(json.dumps(audit.to_dict(most=3), allow_nan=False))
-    assert set(found) == {"level", "labelers", "comparison", "fleiss", "notes"}
+    assert set(found) == {"level", "verdict", "labelers", "comparison", "fleiss", "notes"}
     assert len(found["labelers"]["llm"]["items"]) == 3
     assert found["labelers"]["llm"]["kappa"]["value"] == audit.kappas["llm"].value
     assert found["labelers"]["llm"]["people"]["difference"] == audit.people("llm").difference

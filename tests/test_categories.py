@@ -211,6 +211,23 @@ def test_floats_against_fractions(data: Data) -> None:
         assert rough.column(name) == pytest.approx(exact.column(name), rel=1e-8, abs=1e-11, nan_ok=True)
 
 
+def test_flawless_categories_are_flawless_in_floats() -> None:
+    """Of 25 items, 9 with one label: 25 times .36 is not 9 in floats."""
+    for m in range(2, 9):
+        for n in range(m, 60):
+            labels = [chr(97 + place % m) for place in range(n)]
+            table = dh_kappa([[label] * 3 for label in labels], labels).by_category()
+            assert {*table.column("kappa")} == {1.0}
+            assert not any("moves" in (reason or "") for reason in table.column("reason"))
+            assert table.column("loss") == [0] * m
+
+
+@given(defined_data)
+def test_losses_add_up_to_what_kappa_lacks(data: Data) -> None:
+    found = terms_of(data)
+    assert math.fsum(by_category(found, names(data)).column("loss")) == pytest.approx(1 - float(found.kappa), abs=1e-12)
+
+
 def panel(n: int, rng: np.random.Generator, label_right: float = 0.8) -> Data:
     """Three votes an item, right 17 times of 20, and a label."""
     truth = rng.choice(3, n, p=[0.5, 0.3, 0.2])

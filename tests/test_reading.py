@@ -56,10 +56,13 @@ def test_a_path_is_as_good_as_lists(wide: Path, long_files: tuple[Path, Path]) -
 def test_labelers_by_name_are_understood(wide: Path) -> None:
     found = compare(wide)
     assert {who: kappa.exact for who, kappa in found.kappas.items()} == {
-        who: kappa.exact for who, kappa in compare(VOTES, {"suggested_rule": RULE, "suggested_llm": LLM}).kappas.items()
+        who: kappa.exact for who, kappa in compare(VOTES, {"rule": RULE, "llm": LLM}).kappas.items()
     }
-    with pytest.raises(DataError, match="several labelers: choose one of 'suggested_rule', 'suggested_llm'"):
+    with pytest.raises(DataError, match="several labelers: choose one of 'rule', 'llm'"):
         dh_kappa(wide)
+    assert dh_kappa(wide, "llm").exact == dh_kappa(VOTES, LLM).exact
+    assert compare(wide, ["llm", "suggested_rule"]).kappas["llm"].exact == dh_kappa(VOTES, LLM).exact
+    assert audit(wide, "llm").labelers == ("llm",)
 
 
 def test_names_of_items_and_annotators_come_from_files(long_files: tuple[Path, Path]) -> None:

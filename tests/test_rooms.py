@@ -10,7 +10,9 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "dhkappa"
 
 WALK = [
+    "version",
     "errors",
+    "writing",
     "progress",
     "table",
     "data.labels",
@@ -47,6 +49,7 @@ WALK = [
     "stats.kappa",
     "stats.terms",
     "stats.influence",
+    "stats.quantiles",
     "stats.intervals",
     "stats.design",
     "stats.draws",
@@ -63,11 +66,20 @@ WALK = [
     "stats.people",
     "stats.plan",
     "stats.simulate",
+    "stats.verdict",
+    "present.story",
+    "present.charts",
+    "present.report",
+    "present.terminal",
     "findings",
     "estimate",
     "",
-    "present.terminal",
+    "present.sheet",
+    "present.demo",
+    "present.options",
+    "present.process",
     "present.cli",
+    "__main__",
 ]
 MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix("."): path

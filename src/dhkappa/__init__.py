@@ -2,28 +2,28 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dhkappa.data.tally import Tally
-from dhkappa.errors import DataError
-from dhkappa.estimate import audit, compare, dh_kappa, fleiss_kappa, plan, tally
-from dhkappa.stats.intervals import Interval
-from dhkappa.stats.kappa import Parts
-from dhkappa.stats.notes import Note
-from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import Dropped
-from dhkappa.stats.simulate import Simulation, simulate
-from dhkappa.table import Table
+from dhkappa.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from dhkappa.data.reading import read
     from dhkappa.data.source import Source
+    from dhkappa.data.tally import Tally
+    from dhkappa.errors import DataError
+    from dhkappa.estimate import audit, compare, dh_kappa, fleiss_kappa, plan, tally
     from dhkappa.findings import Audit
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.chance import RandomLabelTest
     from dhkappa.stats.compare import Comparison
+    from dhkappa.stats.intervals import Interval
+    from dhkappa.stats.kappa import Parts
+    from dhkappa.stats.notes import Note
     from dhkappa.stats.people import People
     from dhkappa.stats.plan import Plan
-
-__version__ = "0.1.0"
+    from dhkappa.stats.result import Kappa
+    from dhkappa.stats.sample import Dropped
+    from dhkappa.stats.simulate import Simulation, simulate
+    from dhkappa.stats.verdict import Verdict
+    from dhkappa.table import Table
 
 __all__ = [
     "Audit",
@@ -42,6 +42,7 @@ __all__ = [
     "Source",
     "Table",
     "Tally",
+    "Verdict",
     "audit",
     "compare",
     "dh_kappa",
@@ -52,15 +53,32 @@ __all__ = [
     "tally",
 ]
 
-_ROOMS = {  # of calls and results that not everybody needs: opened when they are asked for
+_ROOMS = {  # opened when they are asked for, so that the command line answers at once
     "Audit": "findings",
     "Bootstrap": "stats.bootstrap",
     "Comparison": "stats.compare",
+    "DataError": "errors",
+    "Dropped": "stats.sample",
+    "Interval": "stats.intervals",
+    "Kappa": "stats.result",
+    "Note": "stats.notes",
+    "Parts": "stats.kappa",
     "People": "stats.people",
     "Plan": "stats.plan",
     "RandomLabelTest": "stats.chance",
+    "Simulation": "stats.simulate",
     "Source": "data.source",
+    "Table": "table",
+    "Tally": "data.tally",
+    "Verdict": "stats.verdict",
+    "audit": "estimate",
+    "compare": "estimate",
+    "dh_kappa": "estimate",
+    "fleiss_kappa": "estimate",
+    "plan": "estimate",
     "read": "data.reading",
+    "simulate": "stats.simulate",
+    "tally": "estimate",
 }
 
 
@@ -69,4 +87,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    found = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import html
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,8 @@ import numpy as np
 from dhkappa.data.ballots import Ballots
 from dhkappa.data.cells import cells_of
 from dhkappa.data.tally import Tally
-from dhkappa.errors import DataError, shown
+from dhkappa.errors import DataError, did_you_mean, shown
+from dhkappa.present.story import Chapter, Story
 from dhkappa.progress import Progress
 from dhkappa.stats.annotators import annotators, refuse_unsigned
 from dhkappa.stats.chance import RandomLabelTest
@@ -23,9 +27,15 @@ from dhkappa.stats.intervals import check_level
 from dhkappa.stats.items import check_most, review
 from dhkappa.stats.notes import Note, html_list, text_list
 from dhkappa.stats.people import People, people
+from dhkappa.stats.plan import plan_of
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
-from dhkappa.table import Table
+from dhkappa.stats.verdict import Verdict, overall, verdict_of
+from dhkappa.table import Table, visible
+from dhkappa.version import __version__
+
+_NARROWER = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # half-widths of intervals to plan for
+_MOST_SHOWN = 1_000  # items of a review queue in a report
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +130,115 @@ class Audit:
         return labelers_table(self.kappas, self.level)
 
     @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """Whether each labeler can be trusted: beside people where they are known, and beside random labels."""
+        return {
+            name: verdict_of(name, kappa, self._people.get(name), self.level) for name, kappa in self.kappas.items()
+        }
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence or two: which labeler is best, and can it be trusted."""
+        return overall(self.verdicts, self.kappas, self.comparison)
+
+    def tighter(self, labeler: str | None = None) -> Table:
+        """Return how many items narrower intervals would need, voted on as these were; see ``dhkappa.plan``.
+
+        ``items`` in all, ``more_items`` than there are, ``items_assured`` to be 0.9 sure, and the ``more_votes``.
+        """
+        name = self._named(labeler)
+        kappa = self.kappas[name]
+        interval = kappa.interval(self.level)
+        half = (interval.high - interval.low) / 2
+        whole = self._pool if isinstance(self._pool, int) else None
+        rows = [
+            (goal, plan_of(goal, pilot=kappa, pool=whole, level=self.level))
+            for goal in [goal for goal in _NARROWER if goal < half][:3]
+        ]
+        more = [max(planned.items - kappa.n_items, 0) for _, planned in rows]
+        return Table(
+            {
+                "half_width": [goal for goal, _ in rows],
+                "items": [planned.items for _, planned in rows],
+                "more_items": more,
+                "more_votes": [
+                    math.ceil(items * planned.votes) for items, (_, planned) in zip(more, rows, strict=True)
+                ],
+                "items_assured": [planned.items_assured for _, planned in rows],
+            },
+            title=f"{name}: items for a narrower {self.level:.4g} interval, which has a half-width of {half:.3f} now",
+        )
+
+    def story(self, most: int = _MOST_SHOWN, *, title: str = "Audit", command: str | None = None) -> Story:
+        """Return all that a report shows, with ``most`` items of each review queue."""
+        verdicts = self.verdicts
+        order = sorted(self.table().column("labeler"), key=lambda name: not verdicts[name].judged)
+        return Story(
+            title=title,
+            verdict=self.verdict,
+            chapters=tuple(self._chapter(name, verdicts[name], most) for name in order),
+            comparison=self.comparison,
+            fleiss=self.fleiss,
+            level=self.level,
+            notes=tuple(note.text for note in self.notes),
+            command=command,
+            version=__version__,
+        )
+
+    def _chapter(self, name: str, verdict: Verdict, most: int) -> Chapter:
+        kappa = self.kappas[name]
+        defined = not math.isnan(kappa.interval(self.level).low)
+        return Chapter(
+            name=name,
+            verdict=verdict,
+            kappa=kappa,
+            interval=kappa.interval(self.level),
+            ordinal=self.ordinal.get(name),
+            test=self.tests[name],
+            categories=self._tables.get(("categories", name)),
+            confusion=self._tables.get(("confusion", name)),
+            people=self._people.get(name),
+            annotators=self._tables.get(("annotators", name)),
+            queue=None if self._ballots is None else self.items(name, most),
+            n_queue=kappa.n_items,
+            tighter=self.tighter(name) if defined else None,
+        )
+
+    def report(self, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None) -> None:
+        """Write everything to one HTML file that opens without a network; needs ``pip install 'dhkappa[report]'``.
+
+        Parameters
+        ----------
+        path
+            Where to write it: whole, or not at all.
+        title
+            What was audited.
+        command
+            The command that made it, where there was one.
+        """
+        from dhkappa.present.report import write_report
+
+        write_report(self.story(title=title, command=command), path)
+
+    def chart(self, name: str, labeler: str | None = None) -> Any:
+        """Return one of the report's charts, as an Altair chart; needs ``pip install 'dhkappa[report]'``.
+
+        Parameters
+        ----------
+        name
+            ``"scale"`` (all labelers between floor and ceiling), ``"differences"`` (between labelers), or of one
+            labeler ``"categories"``, ``"confusion"`` or ``"people"``.
+        labeler
+            Whose; may be left out where there is one.
+        """
+        from dhkappa.present.charts import CHARTS, OF_ONE, chart_of
+
+        if name not in CHARTS:
+            raise DataError(f"chart {shown([name])} is none of {shown(CHARTS, 10)}.{did_you_mean(str(name), CHARTS)}")
+        who = self._named(labeler) if name in OF_ONE else None
+        return chart_of(self.story(1), name, who)
+
+    @property
     def notes(self) -> tuple[Note, ...]:
         """What to know, each once, with the labelers it is about unless it is about all."""
         about: dict[Note, list[str]] = {}
@@ -138,7 +257,7 @@ class Audit:
         return (*found, *(note for note in self.comparison.notes if note.code not in said))
 
     def __repr__(self) -> str:
-        lines = [repr(self.table()), f"Annotators among themselves: {self.fleiss!r}"]
+        lines = [*wrap(visible(self.verdict), 80), repr(self.table()), f"Annotators among themselves: {self.fleiss!r}"]
         if self.comparison:
             lines.append(repr(self.comparison.differences))
         said = [*map(repr, self._people.values()), *(note.text for note in self.notes)]
@@ -148,28 +267,32 @@ class Audit:
         tables = [self.table(), *([self.comparison.differences] if self.comparison else [])]
         notes = html_list([*map(repr, self._people.values()), *(note.text for note in self.notes)])
         fleiss = f"<p>Annotators among themselves: {html.escape(repr(self.fleiss))}</p>"
-        return "".join(table._repr_html_() for table in tables) + fleiss + notes
+        answer = f"<p><b>{html.escape(visible(self.verdict))}</b></p>"
+        return answer + "".join(table._repr_html_() for table in tables) + fleiss + notes
 
     def to_dict(self, most: int | None = 100) -> dict[str, Any]:
         """Return plain values, ready for JSON; NaN is None, and ``most`` limits the items of each review queue."""
         return {
             "level": self.level,
+            "verdict": self.verdict,
             "labelers": {name: self._labeler_dict(name, most) for name in self.labelers},
             "comparison": self.comparison.to_dict() if self.comparison else None,
-            "fleiss": self.fleiss.to_dict(),
+            "fleiss": self.fleiss.to_dict(self.level),
             "notes": [note.to_dict() for note in self.notes],
         }
 
     def _labeler_dict(self, name: str, most: int | None) -> dict[str, Any]:
-        test = self.tests[name]
-        tables = {what: self._tables[what, name].to_json() for what, who in self._tables if who == name}
+        test, defined = self.tests[name], not math.isnan(self.kappas[name].interval(self.level).low)
+        tables = {what: self._tables.get((what, name)) for what in ("categories", "confusion", "annotators")}
         return {
-            "kappa": self.kappas[name].to_dict(),
-            "ordinal": self.ordinal[name].to_dict() if name in self.ordinal else None,
+            "verdict": self.verdicts[name].to_dict(),
+            "kappa": self.kappas[name].to_dict(self.level),
+            "ordinal": self.ordinal[name].to_dict(self.level) if name in self.ordinal else None,
             "test": test.to_dict() if test else None,
-            **tables,
+            **{what: table.to_json() if table is not None else None for what, table in tables.items()},
             "people": self._people[name].to_dict() if name in self._people else None,
             "items": None if self._ballots is None else self.items(name, most).to_json(),
+            "tighter": self.tighter(name).to_json() if defined else None,
         }
 
     def _people_notes(self, name: str) -> tuple[Note, ...]:
@@ -180,7 +303,8 @@ class Audit:
             return next(iter(self.kappas))
         if not isinstance(labeler, str) or labeler not in self.kappas:
             asked = "say which labeler" if labeler is None else f"labeler {shown([labeler])} is not in the audit"
-            raise DataError(f"{asked}. Labelers: {shown(self.kappas, 10)}.")
+            hint = did_you_mean(labeler, self.kappas) if isinstance(labeler, str) else ""
+            raise DataError(f"{asked}. Labelers: {shown(self.kappas, 10)}.{hint}")
         return labeler
 
     def _table(self, what: str, labeler: str | None) -> Table:

@@ -105,6 +105,15 @@ def reading(what: str = "the data") -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise DataError(in_words(str(error), what)) from error
+    except RuntimeError as error:
+        raise_if_stopped(error)
+        raise
+
+
+def raise_if_stopped(error: Exception) -> None:
+    """Raise what Ctrl-C means to Python, where DuckDB has made an error of it."""
+    if type(error) is RuntimeError and str(error) == "Query interrupted":
+        raise KeyboardInterrupt from None
 
 
 def in_words(message: str, what: str) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dhkappa.data.duck import in_words, quoted
+from dhkappa.data.duck import in_words, quoted, raise_if_stopped
 from dhkappa.data.labels import RULE, Label, NotALabelError, plain
 from dhkappa.errors import DataError, shown
 
@@ -232,6 +232,7 @@ def asking(engine: str) -> Iterator[None]:
     except (DataError, KeyboardInterrupt, MemoryError):
         raise
     except Exception as error:
+        raise_if_stopped(error)
         if engine == "DuckDB" and "different connections" in str(error):
             raise DataError(
                 "the votes and items= are tables of two DuckDB connections, which cannot be joined: open both in one, "

@@ -139,9 +139,11 @@ class Given:
 
         laid = self.laid("all")
         if laid is not None:
+            if laid.layout.item is None and "item" in laid.spare and "item" not in self.words:
+                laid = replace(laid, layout=replace(laid.layout, item="item"))
             if "" in laid.layout.suggested:
                 column = laid.layout.suggested[""]
-                laid = replace(laid, layout=replace(laid.layout, suggested={column: column}))
+                laid = replace(laid, layout=replace(laid.layout, suggested={str(self.suggested): column}))
             whole, found = self._tally_of(laid)
             if laid.votes.in_memory or whole.n_votes <= _MOST_GATHERED:
                 with asking(laid.votes.engine):

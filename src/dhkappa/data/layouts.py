@@ -13,6 +13,7 @@ _ASK = (
     "say what the columns are: annotators=[...] where each annotator has a column, item= and label= where a row is a "
     "vote, with count= where it is several votes, or counts=[...] where each category has a column of counts"
 )
+_PREFIX = "suggested_"
 
 
 class Words(TypedDict, total=False):
@@ -218,19 +219,19 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
     if suggested is None:
         return {}
     if isinstance(suggested, str):
-        return {"": suggested}
+        return {"": _column(suggested, columns)}
     if isinstance(suggested, Mapping):
         named = dict(suggested)
     else:
         names = list(suggested)
-        if any(name not in columns for name in names) and len(names) > len(columns):
+        if any(_column(name, columns) not in columns for name in names) and len(names) > len(columns):
             raise DataError(
                 "suggested must name columns here, as the data are a table by names: put the labels into a column, of "
                 f"the data or of items. {_columns(columns)}"
             )
         if len(set(map(str, names))) < len(names):
             raise DataError(f"suggested names a labeler twice: {shown(names)}.")
-        named = {name: name for name in names}
+        named = {name: _column(name, columns) for name in names}
     if not named or not all(isinstance(text, str) for pair in named.items() for text in pair):
         raise DataError(f"suggested must name columns of the data: got {shown([suggested])}. {_columns(columns)}")
     return named
@@ -238,7 +239,20 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
 
 def suggested_columns(columns: Iterable[str]) -> list[str]:
     """Return the columns that are called like suggested labels."""
-    return [name for name in columns if name == "suggested" or name.startswith("suggested_")]
+    return [name for name in columns if name == "suggested" or name.startswith(_PREFIX)]
+
+
+def labelers_called(columns: Iterable[str]) -> dict[str, str]:
+    """Return the column of each labeler: ``suggested_llm`` is of ``llm``, unless another is called so."""
+    names = list(columns)
+    short = [name.removeprefix(_PREFIX) or name for name in names]
+    return dict(zip(short if len({*short}) == len(names) else names, names, strict=True))
+
+
+def _column(labeler: Any, columns: Sequence[str]) -> Any:
+    """Return the column of a labeler that was named: one called so, or ``suggested_`` and so."""
+    longer = f"{_PREFIX}{labeler}"
+    return longer if labeler not in columns and longer in columns else labeler
 
 
 def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> tuple[str, ...]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +12,7 @@ from dhkappa.data.labels import Label, check_declared, declare, natural, unite
 from dhkappa.data.patterns import MOST_ITEMS, MOST_VOTES, Patterns
 from dhkappa.data.sides import Sides
 from dhkappa.errors import DataError, shown
+from dhkappa.writing import name_of, told, write_whole
 
 _FORMAT = "dhkappa-tally"
 _VERSION = 1
@@ -48,32 +46,7 @@ def write_tally(path: str | os.PathLike[str], saved: Saved) -> None:
         *_told_sides(saved.sides),
         '"patterns": [\n' + ",\n".join(map(json.dumps, _rows(saved))) + "\n]",
     ]
-    target = os.path.realpath(_name(path))
-    folder, name = os.path.split(target)
-    draft = os.path.join(folder, f".{name[:50]}.{os.getpid()}.{threading.get_ident()}")
-    try:
-        with open(draft, "w", encoding="ascii") as file:
-            file.write("{" + ",\n".join(lines) + "}\n")
-        if os.path.exists(target):
-            os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
-        os.replace(draft, target)
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot write the tally {target!r}: {_told(error)}.") from error
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            os.unlink(draft)
-
-
-def _name(path: Any) -> str:
-    """Return the name of a file."""
-    try:
-        name = os.fsdecode(path)
-        os.fsencode(name)
-    except (TypeError, UnicodeError):
-        raise DataError(f"the name of a tally file must be text or a path, not {shown([path])}.") from None
-    if "\0" in name or not name:
-        raise DataError(f"{name!r} cannot be the name of a tally file.")
-    return name
+    write_whole(path, "{" + ",\n".join(lines) + "}\n", "tally")
 
 
 def _rows(saved: Saved) -> list[dict[str, Any]]:
@@ -128,12 +101,12 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
     """Read a file that ``write_tally`` wrote; anything else is an error that says what is wrong."""
     import json
 
-    name = repr(_name(path))
+    name = repr(name_of(path, "tally"))
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeError) as error:
-        raise DataError(f"cannot read the tally {name}: {_told(error)}.") from error
+        raise DataError(f"cannot read the tally {name}: {told(error)}.") from error
     try:
         held = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -151,11 +124,11 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
         what = f"{error.args[0]!r} is absent." if isinstance(error, KeyError) else str(error)
         raise DataError(f"{name} is a damaged tally: {what}") from None
     found = int(saved.patterns.items.sum()), saved.patterns.n_votes()
-    told = held.get("items"), held.get("votes")
-    if found != told or not all(type(number) is int for number in told):
+    claimed = held.get("items"), held.get("votes")
+    if found != claimed or not all(type(number) is int for number in claimed):
         raise DataError(
             f"{name} is a damaged tally: its patterns add up to {found[0]:,} items and {found[1]:,} votes, "
-            f"but it says {shown(told)}."
+            f"but it says {shown(claimed)}."
         )
     return saved
 
@@ -261,7 +234,3 @@ def _check_numbers(values: list[Any], most: int) -> None:
     for value in values:
         if type(value) is not int or not 0 < value <= most:
             raise ValueError(f"{shown([value])} is not a whole number from 1 to {most:,}.")
-
-
-def _told(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)

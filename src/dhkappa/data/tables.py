@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dhkappa.data.duck import numbered
 from dhkappa.data.engines import ORDER, Coding, Frame, fetch, frame_of, kind_of
 from dhkappa.data.labels import Label
-from dhkappa.data.layouts import Layout, Words, check_words, lay_out, suggested_columns, understood
+from dhkappa.data.layouts import Layout, Words, check_words, labelers_called, lay_out, suggested_columns, understood
 from dhkappa.data.patterns import MOST_VOTES
 from dhkappa.data.reading import read
 from dhkappa.data.source import Source
@@ -58,6 +58,12 @@ class Laid:
                 f"column {self.layout.item!r} is text in one of data and items, and not in the other: write it alike."
             )
         return len({*kinds}) > 1 and "text" in kinds
+
+    @property
+    def spare(self) -> set[str]:
+        """Columns that play no part."""
+        layout = self.layout
+        return {*self.votes.columns} - {*layout.votes, *layout.counts, *layout.beside().values()}
 
     def asked(self, frame: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
         """Run a query."""
@@ -178,8 +184,9 @@ def _default(source: Source, columns: Sequence[str], labelers: str) -> Any:
     if not found:
         raise DataError(f"suggested is absent: name the column with suggested labels. Columns: {shown(columns, 20)}.")
     if labelers == "one" and len(found) > 1:
-        raise DataError(f"suggested is absent, and there are several labelers: choose one of {shown(found, 10)}.")
-    return found[0] if labelers == "one" else found
+        choices = shown(labelers_called(found), 10)
+        raise DataError(f"suggested is absent, and there are several labelers: choose one of {choices}.")
+    return found[0] if labelers == "one" else labelers_called(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,14 +58,14 @@ def category_parts(terms: Terms) -> CategoryParts:
     items = np.zeros(len(C), np.int64)
     np.add.at(items, terms.suggested, terms.items)
     used = (items > 0) & (L > 0).astype(np.bool_)
-    D = _undefined(C)
-    D[used] = _by_category(terms, terms.suggested, terms.weight * terms.d)[used] / (terms.n * L[used])
+    short = _undefined(C)  # 1 - D_j: exactly 0 where every vote is the label, also in floats
+    short[used] = _by_category(terms, terms.suggested, terms.weight * (1 - terms.d))[used] / (terms.n * L[used])
     E = 2 * C**2 - (C**2).sum()
     defined = used & (E != 1).astype(np.bool_)  # where C_j is not 1
     kappa = _undefined(C)
-    kappa[defined] = (D[defined] - E[defined]) / (1 - E[defined])
+    kappa[defined] = 1 - short[defined] / (1 - E[defined])
     share = L * (1 - E)
-    return CategoryParts(items, D, E, kappa, share / (share.sum() or 1), defined)
+    return CategoryParts(items, 1 - short, E, kappa, share / (share.sum() or 1), defined)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # where a label weighs next to nothing
@@ -177,8 +177,8 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
     -------
     Table
         A row for each category, in order: ``category``, ``items`` with that suggested label, ``kappa``, ``se``,
-        ``low``, ``high``, ``weight``, ``vote_share`` (C_j), ``label_share`` (L_j), and ``reason``, which says why
-        there are NaN.
+        ``low``, ``high``, ``weight``, ``loss`` (what the category takes from kappa, weight x (1 - kappa_j); they add up
+        to 1 - kappa), ``vote_share`` (C_j), ``label_share`` (L_j), and ``reason``, which says why there are NaN.
 
     Examples
     --------
@@ -211,6 +211,10 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
             "low": [spread.low for spread in spreads],
             "high": [spread.high for spread in spreads],
             "weight": map(float, parts.weight),
+            "loss": [
+                float(weight * (1 - kappa)) if weight else 0.0
+                for weight, kappa in zip(parts.weight, parts.kappa, strict=True)
+            ],
             "vote_share": map(float, terms.C),
             "label_share": map(float, terms.L),
             "reason": [spread.reason for spread in spreads],

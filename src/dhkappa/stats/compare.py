@@ -74,7 +74,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; NaN is None."""
         return {
-            "kappas": {name: kappa.to_dict() for name, kappa in self.kappas.items()},
+            "kappas": {name: kappa.to_dict(self.level) for name, kappa in self.kappas.items()},
             "differences": self.differences.to_json(),
             "level": self.level,
             "notes": [note.to_dict() for note in self.notes],

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.errors import DataError, shown
+from dhkappa.stats.quantiles import beta_quantile
 
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
@@ -91,21 +92,22 @@ def flawless(share: float, E: float, alpha: float) -> float:
     return 1 - 2 * bad / (1 - E)
 
 
-def beta_interval(basis: Basis, alpha: float) -> tuple[float, float]:
+Quantile: TypeAlias = Callable[[float, float, float], Any]
+
+
+def beta_interval(basis: Basis, alpha: float, quantile: Quantile = beta_quantile) -> tuple[float, float]:
     """Return limits from a beta distribution on the range of kappa, with part of a worst or best item added.
 
     The standard error cannot see a kind of item that has not turned up yet. Each limit is therefore computed
     as if three quarters of an item had been added, the worst conceivable for the lower limit, the best for
-    the upper; mean and variance with it give the beta distribution.
+    the upper; mean and variance with it give the beta distribution. Its ``quantile`` takes a, b and a probability.
     """
-    low = _beta_limit(basis, basis.least, basis.least_share, 1 - alpha / 2)
-    high = _beta_limit(basis, basis.greatest, basis.greatest_share, alpha / 2)
+    low = _beta_limit(basis, basis.least, basis.least_share, 1 - alpha / 2, quantile)
+    high = _beta_limit(basis, basis.greatest, basis.greatest_share, alpha / 2, quantile)
     return max(basis.bottom, min(low, flawless(basis.unseen, basis.E, alpha))), high
 
 
-def _beta_limit(basis: Basis, added: float, share: float, probability: float) -> float:
-    from scipy.special import betaincinv
-
+def _beta_limit(basis: Basis, added: float, share: float, probability: float, quantile: Quantile) -> float:
     n, width = basis.n + _ADDED, 1 - basis.bottom
     more = _ADDED * share
     mean = (1 - basis.kappa - more * added / (1 + more)) / width
@@ -117,7 +119,7 @@ def _beta_limit(basis: Basis, added: float, share: float, probability: float) ->
     size = mean * (1 - mean) * width**2 / variance - 1
     if size <= 0:
         return basis.bottom if probability > 0.5 else 1.0
-    return 1 - width * float(betaincinv(mean * size, (1 - mean) * size, probability))
+    return 1 - width * float(quantile(mean * size, (1 - mean) * size, probability))
 
 
 def logit_interval(basis: Basis, alpha: float) -> tuple[float, float]:

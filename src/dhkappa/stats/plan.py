@@ -197,8 +197,10 @@ class Outlook:
 
     def half_width(self, n: int, variance: float, level: float) -> float:
         """Return half the length of the beta interval of n items; their mean influence is 0, so n - 1 are free."""
+        from scipy.special import betaincinv  # quicker, and asked often here
+
         basis = plain_basis(self.kappa, self.E, n, (n - 1) * variance, self.least, self.greatest)
-        low, high = beta_interval(basis, 1 - level)
+        low, high = beta_interval(basis, 1 - level, betaincinv)
         return (high - low) / 2
 
     def row(self, votes: float, variance: float, goal: Goal) -> dict[str, Any]:
@@ -384,13 +386,14 @@ def _notes(pilot: Kappa, known: int) -> Iterator[Note]:
     """Find what to know about a plan from a pilot."""
     if pilot.n_items < _SMALL_PILOT:
         text = (
-            f"{counted(pilot.n_items, 'item')} show only roughly how far kappa varies: items_assured allows for that."
+            f"{counted(pilot.n_items, 'item')} show only roughly how far kappa varies: the number to be sure of it "
+            "(items_assured) allows for that."
         )
         yield Note("small-pilot", text)
     if pilot.exact == 1:
         yield Note("flawless-pilot", "Every vote of the pilot is the suggested label: the plan holds if that goes on.")
     if known < 4:
-        text = f"Trade stops at {known} votes on an item: only a pilot with four can tell for any number."
+        text = f"The comparison stops at {known} votes on an item: only a pilot with four can tell for any number."
         yield Note("trade-cut", text)
 
 

@@ -221,7 +221,8 @@ class Kappa:
     def by_category(self, level: float = 0.95) -> Table:
         """Return kappa of each suggested category with its interval; by ``weight`` they add up to kappa.
 
-        ``vote_share`` and ``label_share`` are C_j and L_j; ``reason`` says why there are NaN.
+        ``loss`` is what a category takes from kappa: it adds up to 1 - kappa. ``vote_share`` and ``label_share`` are
+        C_j and L_j; ``reason`` says why there are NaN.
 
         Examples
         --------
@@ -318,12 +319,12 @@ class Kappa:
         notes = "".join(f"<li>{html.escape(text)}</li>" for text in said)
         return f"<table>{cells}</table>" + (f"<ul>{notes}</ul>" if notes else "")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON.
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return plain values, ready for JSON, with the interval of a level.
 
         NaN is None; ``exact`` is its text, or None beyond 3,000 digits; C and L are lists of [category, share].
         """
-        parts, interval = self.parts, self.interval()
+        parts, interval = self.parts, self.interval(level)
         return {
             "metric": self.metric,
             "value": _number(self.value),

@@ -1,0 +1,16 @@
+"""The command ``dhkappa``, also as ``python -m dhkappa``."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C ends it without a traceback also while it loads."""
+    try:
+        from dhkappa.present.cli import main as run
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""What a person may say on the command line, in the same words as in Python."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeVar
+
+import click
+
+from dhkappa.errors import DataError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Refuse what is no number."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a number.")
+    return value
+
+
+_LIST = "Separate several by commas, or repeat the option."
+_LAYOUT = (
+    click.option("--suggested", "-s", multiple=True, metavar="COLUMN", help=f"Columns of suggested labels. {_LIST}"),
+    click.option(
+        "--annotators", "-a", multiple=True, metavar="COLUMN", help="Columns of votes, or a pattern: 'ann_*'."
+    ),
+    click.option("--item", metavar="COLUMN", help="Column that names the item."),
+    click.option("--label", metavar="COLUMN", help="Column with the label of a vote, where a row is a vote."),
+    click.option("--annotator", metavar="COLUMN", help="Column that says who voted; '' for none."),
+    click.option("--count", metavar="COLUMN", help="Column with the number of votes for the label; '' for none."),
+    click.option("--counts", multiple=True, metavar="COLUMN", help="Columns that count votes, one a category."),
+    click.option("--items", metavar="FILE", help="Second file, with a row for each item and its suggested labels."),
+    click.option("--duplicates", type=click.Choice(["error", "first", "last"]), help="If an annotator votes twice."),
+    click.option("--unlisted", type=click.Choice(["error", "unlabeled"]), help="If --items lacks an item."),
+    click.option("--missing", multiple=True, metavar="LABEL", help="Labels that mean missing, such as NA."),
+    click.option("--format", metavar="FORMAT", help="table, label_studio, prodigy, doccano or argilla."),
+    click.option("--question", metavar="NAME", help="Which question of an export."),
+    click.option("--table", metavar="NAME", help="Which table of a database, as FILE is postgresql://..."),
+)
+_SAMPLE = (
+    click.option("--categories", multiple=True, metavar="LABEL", help="All labels there can be, in order."),
+    click.option("--weights", metavar="COLUMN", help="Column with what each item stands for."),
+    click.option("--strata", metavar="COLUMN", help="Column with the group that each item was drawn from."),
+)
+_POOL = (
+    click.option("--pool", multiple=True, metavar="N", help="Items in the whole data set, or STRATUM=N for each."),
+    click.option(
+        "--panel", type=click.Choice(["fixed", "drawn"]), default="fixed", help="Which annotators, with --pool."
+    ),
+)
+_LEVEL = (click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals."),)
+_ORDINAL = (click.option("--ordinal", type=click.Choice(["linear", "quadratic"]), help="Part credit for near votes."),)
+_JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text."),)
+_GATE = (
+    click.option(
+        "--fail-under",
+        type=float,
+        callback=_finite,
+        metavar="X",
+        help="Exit with 1 if a labeler's lower bound is below X.",
+    ),
+    click.option("--on", type=click.Choice(["low", "value"]), default="low", help="What X is for: bound or estimate."),
+)
+PARTS = {
+    "layout": _LAYOUT,
+    "sample": _SAMPLE,
+    "pool": _POOL,
+    "level": _LEVEL,
+    "ordinal": _ORDINAL,
+    "json": _JSON,
+    "gate": _GATE,
+}
+
+
+def options(*parts: str) -> Callable[[Command], Command]:
+    """Give a command some groups of options."""
+
+    def give(command: Command) -> Command:
+        for option in reversed([option for part in parts for option in PARTS[part]]):
+            command = option(command)
+        return command
+
+    return give
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked about which files.
+
+    Attributes
+    ----------
+    files : paths, patterns, or the address of a database
+    said : the options by name
+    """
+
+    files: tuple[str, ...]
+    said: dict[str, Any]
+
+    def data(self) -> Any:
+        """Return what to pass as data: a tally where the files are tallies, else what ``read`` makes of them."""
+        from dhkappa.data.reading import read
+        from dhkappa.data.tally import Tally
+
+        tallies = [file for file in self.files if is_tally(file)]
+        if tallies and len(tallies) < len(self.files):
+            raise DataError(
+                f"{tallies[0]!r} is a tally, and others are not: make them tallies first, or score it alone."
+            )
+        if tallies:
+            whole = Tally.load(tallies[0])
+            for other in tallies[1:]:
+                whole = whole + Tally.load(other)
+            return whole
+        path: Any = self.files[0] if len(self.files) == 1 else list(self.files)
+        return read(path, **{word: self.said.get(word) for word in ("format", "question", "table")})
+
+    def words(self, *, sample: bool = True) -> dict[str, Any]:
+        """Return the rest of what was said, as the calls of the library take it."""
+        found: dict[str, Any] = {}
+        for word in ("suggested", "annotators", "counts"):
+            if names := several(self.said.get(word, ())):
+                found[word] = names
+        if len(found.get("annotators", ())) == 1:
+            found["annotators"] = found["annotators"][0]  # may be a pattern
+        if len(found.get("counts", ())) == 1:
+            found["counts"] = found["counts"][0]
+        for word in ("item", "label", "items", "duplicates", "unlisted"):
+            if self.said.get(word):
+                found[word] = self.said[word]
+        for word in ("annotator", "count"):  # empty for none
+            if self.said.get(word) is not None:
+                found[word] = self.said[word] or None
+        missing = several(self.said.get("missing", ()))
+        if missing:
+            found["missing"] = [*missing, *_whole(missing)]
+        if sample:
+            found |= {word: self.said[word] for word in ("weights", "strata") if self.said.get(word)}
+        return found
+
+    def call(self, ask: Callable[..., Any], **more: Any) -> Any:
+        """Ask one of the library's calls, with declared categories as text, or as whole numbers where they are."""
+        data, words = self.data(), self.words() | more
+        categories = several(self.said.get("categories", ()))
+        if not categories:
+            return ask(data, **words)
+        try:
+            return ask(data, **words, categories=categories)
+        except DataError:
+            numbers = _whole(categories)
+            if len(numbers) < len(categories):
+                raise
+            try:
+                return ask(data, **words, categories=numbers)
+            except DataError:
+                pass
+            raise
+
+    def pool(self) -> Any:
+        """Return the size of the pool, or of each stratum of it."""
+        given = self.said.get("pool", ())
+        if not given:
+            return None
+        if len(given) == 1 and "=" not in given[0]:
+            return _size(given[0])
+        sizes = several(given)
+        pairs = [size.rpartition("=") for size in sizes]
+        if not all(sign for _, sign, _ in pairs):
+            raise DataError(f"--pool must be one number, or STRATUM=NUMBER for each stratum: got {', '.join(sizes)}.")
+        return {stratum: _size(size) for stratum, _, size in pairs}
+
+
+def several(given: Iterable[str]) -> list[str]:
+    """Return the names in some options: commas separate them, and quotes hold a name with commas together."""
+    found: list[str] = []
+    for text in given:
+        try:
+            found += next(csv.reader([text], strict=True), [])
+        except csv.Error:  # a name with quotes or line breaks of its own
+            found.append(text)
+    return found
+
+
+def is_tally(path: str) -> bool:
+    """Tell a tally from other files, by its first line."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(26).startswith(b'{"format": "dhkappa-tally"')
+    except (OSError, ValueError):
+        return False
+
+
+def check_target(path: str | None, inputs: Sequence[str | None], endings: Sequence[str]) -> None:
+    """Refuse, before any work, to write where nothing can be written, or over what is read."""
+    if path is None:
+        return
+    if not path.lower().endswith(tuple(endings)) and (os.path.isfile(path) or not os.path.exists(path)):
+        raise DataError(f"{path!r} should end in {' or '.join(endings)}, as that is what is written to it.")
+    for other in chain.from_iterable([name, *glob.glob(name, recursive=True)] for name in inputs if name is not None):
+        if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
+            raise DataError(f"{path!r} is one of the files to read, and would be written over: name another.")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise DataError(f"cannot write {path!r}: there is no folder {folder!r}.")
+    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise DataError(
+            f"cannot write {path!r}: " + ("it is a folder." if os.path.isdir(path) else "see who may write there.")
+        )
+
+
+_WORDS = (
+    "suggested|annotators|annotator|item|items|label|counts|count|duplicates|unlisted|categories|missing|weights|strata|"
+    "pool|panel|format|question|table|level|ordinal|accuracy|labeler|votes|prevalence|assurance"
+)
+
+
+def in_flags(message: str) -> str:
+    """Write a sentence of the library in the words of the command line: ``items=`` is ``--items``."""
+    example = re.search(r"dh_kappa\(data, suggested=('[^']*'|\"[^\"]*\"), annotators=\[([^\]]*)\]\)", message)
+    if example:
+        names = ",".join(re.findall("'([^']*)'", example[2]))
+        call = f"dhkappa score FILE --suggested {example[1]} --annotators '{names}'"
+        message = message.replace(example[0], call)
+    message = message.replace("pilot=, the kappa of some items", "the file of a pilot")
+    return re.sub(rf"'[^']*'|\"[^\"]*\"|\b({_WORDS})=(\[\.\.\.\]|None)?(?=(['\"])?)", _in_flags, message)
+
+
+def _in_flags(found: re.Match[str]) -> str:
+    """Write one word as an option; what is quoted stays."""
+    if found[1] is None:
+        return found[0]
+    return f"--{found[1]}" + (" ''" if found[2] == "None" else " " if found[3] else "")
+
+
+def _whole(texts: Iterable[str]) -> list[int]:
+    return [int(text) for text in texts if re.fullmatch("-?[0-9]{1,18}", text)]
+
+
+def _size(text: str) -> int:
+    if not re.fullmatch("[0-9][0-9_,]{0,30}", text.strip()):
+        raise DataError(f"--pool must be a whole number of items: got {text!r}.")
+    return int(re.sub("[_,]", "", text))

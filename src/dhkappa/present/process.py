@@ -1,0 +1,89 @@
+"""How a command ends: with an answer, or with one sentence; never with a traceback.
+
+Exit codes: 0 for an answer, 1 where a labeler is below ``--fail-under``, 2 for bad data or bad use, 130 for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from dhkappa.errors import DataError
+from dhkappa.present.options import in_flags
+
+CODE = "dhkappa.code"
+"""Where a command keeps the exit code that it will have, should its output not be wanted."""
+
+
+class Commands(click.Group):
+    """Commands in the order that they are written."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands, the first ones to use first."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; where whoever reads has had enough, its exit code is what it would have been."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _leave_output()
+            return ctx.meta.get(CODE, 0)
+        except KeyboardInterrupt:  # before click writes an empty line
+            raise _StoppedError from None
+
+
+class _StoppedError(Exception):
+    """Ctrl-C."""
+
+
+def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
+    """Run a command, and end the process with its exit code."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    output = sys.stdout
+    try:
+        code = commands.main(args, prog_name="dhkappa", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as exit:
+        code = exit.exit_code
+    except (_StoppedError, click.Abort, KeyboardInterrupt):
+        code = say("stopped.", 130)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "dhkappa"
+        sentence = " ".join(error.format_message().split()).rstrip(".")
+        code = say(f"{sentence[:1].lower()}{sentence[1:]}; see {where} --help.", 2)
+    except DataError as error:
+        code = say(in_flags(str(error)), 2)
+    except BrokenPipeError:
+        code = 0
+        _leave_output()
+    except MemoryError:
+        code = say("there is not enough memory for this: count in parts with dhkappa tally, and add them up.", 2)
+    except OSError as error:
+        code = say(f"the output cannot be written: {error.strerror or error}.", 2)
+        _leave_output()
+    except SystemExit as exit:  # click has met a broken pipe while it showed help
+        code = exit.code if sys.stdout is output else 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave_output() -> None:
+    """Have what is still to be written go nowhere, without a word."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def say(sentence: str, code: int) -> int:
+    """Write a sentence to standard error, and return an exit code."""
+    with contextlib.suppress(OSError):
+        click.echo(f"dhkappa: {' '.join(sentence.split())}", err=True)
+    return code

@@ -1,0 +1,217 @@
+"""Charts show the numbers of the tables they come from, in words that stay words."""
+
+import json
+import math
+import sys
+from typing import Any
+from xml.etree import ElementTree
+
+import altair
+import pytest
+
+import dhkappa
+from dhkappa.present import charts
+from dhkappa.present.charts import CHARTS, LIGHT, OF_ONE, Spec, chart_of, spec_of, unique
+from dhkappa.present.report import svg_of
+from dhkappa.present.story import Story
+
+LABELERS = {"rule": 0.6, "llm": 0.9}
+
+
+def audited(n_items: int = 300, **drawing: Any) -> dhkappa.Audit:
+    given: dict[str, Any] = {"annotators": 4, "labelers": LABELERS, "rng": 1} | drawing
+    drawn = dhkappa.simulate(n_items, **given)
+    return dhkappa.audit(drawn.votes, drawn.suggested, rng=1)
+
+
+@pytest.fixture(scope="module")
+def audit() -> dhkappa.Audit:
+    return audited(categories=["a", "b", "c", "d"], missing=0.2)
+
+
+@pytest.fixture(scope="module")
+def story(audit: dhkappa.Audit) -> Story:
+    return audit.story(1)
+
+
+def values(spec: Spec, layer: int = -1) -> list[dict[str, Any]]:
+    """Return the data that a layer draws."""
+    found: list[dict[str, Any]] = spec["layer"][layer].get("data", spec.get("data"))["values"]
+    return found
+
+
+def texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter("text")]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_is_altairs_and_the_reports_alike(audit: dhkappa.Audit, story: Story, name: str) -> None:
+    labeler = "llm" if name in OF_ONE else None
+    chart = audit.chart(name, labeler)
+    assert isinstance(chart, altair.LayerChart)
+    given = chart.to_dict()  # which checks it by Vega-Lite's schema
+    drawn = spec_of(story, name, labeler, LIGHT)
+    assert svg_of(given) == svg_of(drawn)
+    assert given["title"]["text"] == drawn["title"]["text"]
+    assert json.loads(json.dumps(drawn, allow_nan=False)) == drawn
+
+
+def test_scale_has_every_labeler_best_first_between_its_marks(audit: dhkappa.Audit, story: Story) -> None:
+    points = values(spec_of(story, "scale"))
+    assert [point["name"] for point in points] == ["llm"] * 3 + ["rule"] * 3
+    for name in LABELERS:
+        kappa = audit.kappas[name]
+        assert [point["place"] for point in points if point["name"] == name] == [
+            kappa.floor,
+            kappa.ceiling,
+            kappa.value,
+        ]
+    spans = values(spec_of(story, "scale"), 1)
+    assert [(span["low"], span["high"]) for span in spans] == [
+        tuple(audit.kappas[n].interval()) for n in ("llm", "rule")
+    ]
+
+
+def test_differences_are_those_of_the_comparison(audit: dhkappa.Audit, story: Story) -> None:
+    assert audit.comparison is not None
+    (row,) = audit.comparison.differences
+    (point,) = values(spec_of(story, "differences"))
+    assert (point["place"], point["low"], point["high"]) == (row["difference"], row["low"], row["high"])
+    assert point["name"] == "rule less llm"
+    assert values(spec_of(story, "differences"), 0) == [{"place": 0.0}]
+
+
+def test_categories_are_those_of_the_table_worst_first(audit: dhkappa.Audit, story: Story) -> None:
+    table = sorted(audit.categories("rule"), key=lambda row: row["kappa"])
+    points = values(spec_of(story, "categories", "rule"))
+    assert [(point["name"], point["place"], point["low"], point["high"]) for point in points] == [
+        (row["category"], row["kappa"], row["low"], row["high"]) for row in table
+    ]
+
+
+def test_confusion_has_the_shares_of_votes(audit: dhkappa.Audit, story: Story) -> None:
+    cells = {(cell["name"], cell["chosen"]): cell["share"] for cell in values(spec_of(story, "confusion", "llm"))}
+    assert cells == {
+        (row["suggested"], row["agreed"] or "split / other"): row["vote_share"]
+        for row in audit.confusion("llm")
+        if row["vote_share"]
+    }
+    for name in "abcd":
+        assert math.isclose(sum(share for (row, _), share in cells.items() if row == name), 1)
+
+
+def test_people_are_those_of_the_table_beside_the_labeler(audit: dhkappa.Audit, story: Story) -> None:
+    spans = values(spec_of(story, "people", "llm"), 0)
+    table = sorted(audit.people("llm").table, key=lambda row: row["difference"])
+    assert [(span["name"], span["person"], span["labeler"]) for span in spans] == [
+        (str(row["annotator"]), row["kappa_person"], row["kappa_labeler"]) for row in table
+    ]
+
+
+def test_large_charts_are_cut_and_say_so() -> None:
+    many = audited(2_000, categories=[f"c{place}" for place in range(60)], annotators=45)
+    story = many.story(1)
+    spec = spec_of(story, "categories", "llm")
+    assert len(values(spec)) == 30
+    assert spec["title"]["text"].endswith("(30 of 60 categories, the worst)")
+    worst = sorted(many.categories("llm"), key=lambda row: row["kappa"])[:30]
+    assert [point["name"] for point in values(spec)] == [row["category"] for row in worst]
+    spec = spec_of(story, "confusion", "llm")
+    assert spec["title"]["text"].endswith("(20 of 60 categories, those suggested most)")
+    cells = values(spec)
+    most = {row["category"] for row in sorted(many.categories("llm"), key=lambda row: -row["items"])[:20]}
+    assert {cell["name"] for cell in cells} == most
+    assert {cell["chosen"] for cell in cells} <= {*most, "split / other"}
+    for name in most:  # what is not shown is in the last column
+        assert math.isclose(sum(cell["share"] for cell in cells if cell["name"] == name), 1)
+    spec = spec_of(story, "people", "llm")
+    assert len(values(spec, 0)) == 40
+    assert spec["title"]["text"].endswith("(40 of 45 annotators, those with most items)")
+
+
+def test_many_labelers_are_cut_with_the_best_in_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts, "MOST_LABELERS", 3)
+    monkeypatch.setattr(charts, "MOST_DIFFERENCES", 4)
+    many = audited(100, labelers={f"m{place}": 0.4 + place / 10 for place in range(5)})
+    story = many.story(1)
+    assert len(values(spec_of(story, "scale"), 0)) == 3
+    assert many.comparison is not None
+    assert many.comparison.best == "m4"
+    spec = spec_of(story, "differences")
+    assert [point["name"] for point in values(spec)] == ["m0 less m4", "m1 less m4", "m2 less m4", "m3 less m4"]
+    assert spec["title"]["text"].endswith("(4 of 10 pairs of labelers)")
+
+
+def test_a_kappa_far_below_is_drawn_at_the_edge_and_told_in_full() -> None:
+    votes = [["a"] * 3] * 40 + [["b"] * 3] * 2
+    found = dhkappa.audit(votes, ["b"] * 40 + ["a", "a"])
+    worst = next(row for row in found.categories() if row["category"] == "a")
+    assert worst["kappa"] < -10
+    spec = spec_of(found.story(1), "categories")
+    axis = spec["layer"][-1]["encoding"]["x"]
+    assert axis["scale"]["clamp"]
+    assert -1.1 < axis["scale"]["domain"][0] < -1
+    assert "lower than -1 is drawn at -1" in axis["title"]
+    assert values(spec)[0]["place"] == worst["kappa"]
+    assert f"kappa {worst['kappa']:.3f}" in values(spec)[0]["told"]
+
+
+def test_names_stay_text_and_stay_apart() -> None:
+    names = ["<b>", "</svg><script>", "a\nb", "a\\nb", "x" * 300 + "1", "x" * 300 + "2", "datum.name", "{{7*7}}"]
+    drawn = dhkappa.simulate(400, categories=names, annotators=3, labelers={"<img src=x onerror=alert(1)>": 0.8}, rng=1)
+    story = dhkappa.audit(drawn.votes, drawn.suggested).story(1)
+    shown = unique(names)
+    assert len(set(shown)) == len(names)
+    assert shown[:4] == ["<b>", "</svg><script>", "a\\nb", "a\\nb (2)"]
+    assert max(map(len, shown)) <= 64
+    for name in ("scale", *OF_ONE):
+        svg = svg_of(spec_of(story, name))
+        assert "<script" not in svg
+        assert "<img" not in svg
+    for name in ("categories", "confusion"):
+        seen = texts(svg_of(spec_of(story, name)))
+        assert {"<b>", "</svg><script>", "a\\nb", "a\\nb (2)", "datum.name", "{{7*7}}"} <= set(seen)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_an_image_has_its_words_and_nothing_but_shapes(story: Story, name: str) -> None:
+    spec = spec_of(story, name, "llm" if name in OF_ONE else None)
+    image = ElementTree.fromstring(svg_of(spec))
+    assert image.get("role") == "img"
+    assert image.get("aria-label") == spec["description"]
+    assert {element.tag for element in image.iter()} <= {"svg", "g", "path", "line", "rect", "text", "title"}
+    attributes = {attribute for element in image.iter() for attribute in element.attrib}
+    assert not attributes & {"style", "class", "href", "id", "font-family"}
+    told = {element.text for element in image.iter("title")}
+    assert told >= {row["told"] for row in values(spec)}
+
+
+@pytest.mark.parametrize(
+    ("name", "labeler", "said"),
+    [
+        ("scales", None, "'scales' is none of .*Did you mean 'scale'"),
+        ("people", None, "say which labeler. Labelers: 'llm', 'rule'"),
+        ("people", "gpt", "labeler 'gpt' is not in the audit"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(story: Story, name: str, labeler: str | None, said: str) -> None:
+    with pytest.raises(dhkappa.DataError, match=said):
+        chart_of(story, name, labeler)
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    one = dhkappa.audit([["a", "a"], ["b", "b"], ["a", "b"]], ["a", "b", "a"]).story(1)
+    with pytest.raises(dhkappa.DataError, match="two labelers at least"):
+        chart_of(one, "differences")
+    with pytest.raises(dhkappa.DataError, match="who cast which vote"):
+        chart_of(one, "people")
+    certain = dhkappa.audit([["a", "a"], ["a", "a"]], ["a", "a"]).story(1)
+    for name in ("scale", "categories", "confusion"):
+        with pytest.raises(dhkappa.DataError, match="defined"):
+            chart_of(certain, name)
+
+
+def test_a_missing_altair_is_said(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(dhkappa.DataError, match=r"pip install 'dhkappa\[report\]'"):
+        chart_of(story, "scale")

@@ -1,0 +1,258 @@
+"""The report as a file: what is in it, how large it is, and that nothing in it can run but its own script."""
+
+import base64
+import hashlib
+import os
+import re
+import sys
+import time
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dhkappa
+from dhkappa.present import report
+from dhkappa.present.report import page_of
+
+MEGABYTE = 1_000_000
+
+
+class Elements(HTMLParser):
+    """The tags and attributes of a page, and its text by tag."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def with_tag(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def simulated(n_items: int, **drawing: Any) -> dhkappa.Audit:
+    drawn = dhkappa.simulate(n_items, **{"annotators": 3, "rng": 1} | drawing)
+    return dhkappa.audit(drawn.votes, drawn.suggested, rng=1)
+
+
+@pytest.fixture(scope="module")
+def audit() -> dhkappa.Audit:
+    return simulated(120, labelers={"rule": 0.6, "llm": 0.9}, missing=0.2)
+
+
+@pytest.fixture(scope="module")
+def page(audit: dhkappa.Audit) -> str:
+    return page_of(audit.story(1_000, title="Tickets", command="dhkappa audit tickets.csv -o report.html"))
+
+
+def plain_text(page: str) -> str:
+    """Return a page's text, without its style and script, on one line."""
+    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+
+
+def test_the_policy_knows_the_pages_own_style_and_script_and_nothing_else(page: str) -> None:
+    (policy,) = [meta["content"] for meta in Elements(page).with_tag("meta") if "http-equiv" in meta]
+    assert policy is not None
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    for tag, rule in (("style", "style-src"), ("script", "script-src")):
+        (block,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+
+
+def test_nothing_points_outside_or_runs_inline(page: str) -> None:
+    assert not re.search(r"https?:|//\w", page.replace("// ", ""))
+    for tag, attributes in Elements(page).found:
+        assert tag not in {"link", "img", "iframe", "object", "base", "form"}
+        assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "srcset")]
+        assert (attributes.get("href") or "#").startswith("#")
+    (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|Function\(", script)
+
+
+def test_says_all_it_should_in_order(page: str, audit: dhkappa.Audit) -> None:
+    text = plain_text(page)
+    llm, rule = audit.kappas["llm"], audit.kappas["rule"]
+    low, high = llm.interval()
+    said = [
+        "Tickets",
+        f"Can llm be trusted? {audit.verdicts['llm'].short.capitalize()}.",
+        audit.verdict.replace("'", "&#39;"),
+        "From random labels to the panel",
+        f"llm {audit.verdicts['llm'].short} {llm.value:.3f} {low:.3f} to {high:.3f} {llm.floor:.3f} {llm.ceiling:.3f}",
+        f"rule {audit.verdicts['rule'].short} {rule.value:.3f}",
+        "Differences between labelers",
+        "Labeler by labeler",
+        "Categories",
+        "What the panel chose instead",
+        "People as labelers",
+        "Each annotator",
+        "Review queue",
+        "A tighter interval",
+        "Notes",
+        *(note.text.replace("'", "&#39;") for note in audit.notes),
+        "What was left out",
+        "How to read this page",
+        f"dhkappa {dhkappa.__version__}, Python {sys.version.split()[0]} and NumPy {np.__version__}",
+        "dhkappa audit tickets.csv -o report.html",
+    ]
+    place = 0
+    for sentence in said:
+        assert sentence in text[place:], sentence
+        place = text.index(sentence, place)
+
+
+def test_tables_have_the_audits_numbers(page: str, audit: dhkappa.Audit) -> None:
+    text = plain_text(page)
+    for row in audit.categories("llm"):
+        assert f"{row['category']} {row['items']} {row['kappa']:.3f} {row['low']:.3f} to {row['high']:.3f}" in text
+    people = audit.people("rule")
+    for row in people.table:
+        told = f"{row['kappa_person']:.3f} {row['kappa_labeler']:.3f} {row['difference']:+.3f}"
+        assert f"{row['annotator']} {row['items']} {told} {row['low']:.3f} to {row['high']:.3f}" in text
+    assert f"scores {people.difference:+.3f} from a person" in text
+    for row in audit.annotators("llm"):
+        assert f"{row['kappa']:.3f} {row['kappa_without']:.3f} {row['change']:+.3f}" in text
+    for row in audit.tighter("llm"):
+        assert f"llm ± {row['half_width']:g} {row['items']:,} {row['more_items']:,} {row['more_votes']:,}" in text
+    first = next(iter(audit.items("llm", 1)))
+    told = f"1 {first['item']} {first['suggested']} {first['panel']} {first['votes']} {first['n_votes']}"
+    assert told in text.partition("Items to review")[2]
+    dropped = audit.kappas["llm"].dropped
+    assert dropped.total
+    assert f"{dropped.total} items did not count: {dropped.one_vote} with one vote." in text.partition("left out")[2]
+
+
+def test_headings_go_down_one_step_at_a_time(page: str) -> None:
+    steps = [int(tag[1]) for tag, _ in Elements(page).found if re.fullmatch("h[1-6]", tag)]
+    assert steps[0] == 1
+    assert steps.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(steps))
+    names = [attributes["id"] for _, attributes in Elements(page).found if "id" in attributes]
+    assert len(names) == len(set(names))
+    assert {str(link["href"])[1:] for link in Elements(page).with_tag("a")} <= set(names)
+
+
+@pytest.mark.parametrize("labelers", [{"llm": 0.9}, {"rule": 0.6, "llm": 0.9}], ids=["one labeler", "two labelers"])
+@pytest.mark.parametrize("m", [5, 1_000], ids=["5 categories", "1,000 categories"])
+def test_a_hundred_thousand_items_make_at_most_3_megabytes(m: int, labelers: dict[str, float]) -> None:
+    names = [f"{'a category with a very long name ' * 10}{place}" for place in range(m)]
+    found = simulated(100_000, labelers=labelers, categories=names)
+    written = page_of(found.story())
+    assert len(written.encode()) <= 3 * MEGABYTE
+    assert "the first 1,000 of 100,000 items; <code>dhkappa items</code> writes all as CSV." in written
+
+
+def test_a_page_of_25_000_items_takes_no_more_than_its_charts() -> None:
+    """Once the converter has started, what is ours is quick; the bound is loose for a busy machine."""
+    story = simulated(25_000, labelers={"rule": 0.6, "llm": 0.9}).story()
+    page_of(story)
+    start = time.process_time()
+    page_of(story)
+    assert time.process_time() - start < 2
+
+
+def test_many_labelers_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "MOST_QUEUED_IN_ALL", 40)
+    monkeypatch.setattr(report, "MOST_DRAWN", 2)
+    written = page_of(simulated(50, labelers={f"m{place}": 0.5 + place / 10 for place in range(4)}).story())
+    queue = written[written.index('id="queue-table"') : written.index('id="tighter"')]
+    assert queue.count('<th scope="row">') == 40
+    assert queue.count("the first 10 of 50 items") == 4
+    assert written.count("Charts are drawn for the first 2 labelers.") == 2
+    assert written.count("<svg") == 2 + 2 * 3
+
+
+def test_long_tables_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "MOST_ROWS", 3)
+    written = plain_text(page_of(simulated(100, categories=list("abcdef")).story()))
+    assert "The first 3 of 6 categories; the audit has all of them." in written
+
+
+def test_very_long_names_are_cut() -> None:
+    votes = [["x" * 4_000, "x" * 4_000], ["y", "y"], ["x" * 4_000, "y"]]
+    written = page_of(dhkappa.audit(votes, ["y", "x" * 4_000, "y"]).story())
+    assert "x" * 199 + "…" in written
+    assert "x" * 200 not in written
+
+
+def test_names_that_run_from_right_to_left_stay_in_their_place() -> None:
+    drawn = dhkappa.simulate(60, categories=["א ב", "b"], annotators=3, labelers={"שלום": 0.9}, rng=1)
+    written = page_of(dhkappa.audit(drawn.votes, drawn.suggested).story())
+    assert '<p class="verdict"><bdi>שלום</bdi> can be trusted' in written
+    assert '<th scope="row"><bdi>א ב</bdi></th>' in written
+    assert "Can <bdi>שלום</bdi> be trusted?" in written
+
+
+def tallied() -> dhkappa.Audit:
+    drawn = dhkappa.simulate(100, rng=1)
+    return dhkappa.audit(dhkappa.tally(drawn.votes, drawn.suggested["labeler"]))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (tallied, ["The votes on each item are not known here", "Nothing tells who cast which vote"]),
+        (lambda: dhkappa.audit([["a", "a", "b"], ["b", "b"]] * 20, ["a", "b"] * 20), ["Nothing tells who cast"]),
+        (
+            lambda: dhkappa.audit([["a", "a"], ["a", "a"]], ["a", "a"]),
+            ["cannot be judged", "Kappa is not defined here", "There is no interval to narrow"],
+        ),
+        (lambda: dhkappa.audit(np.array([["a", "b", "a"]], object), ["a"]), ["cannot be judged", "1 item."]),
+        (lambda: dhkappa.audit([["a"], ["b"]], ["a", "b"]), ["cannot be judged", "2 items did not count", "0 items."]),
+        (
+            lambda: dhkappa.audit([["a", "a"], ["a", "a"]], {"x": ["a", "a"], "y": ["a", "a"]}),
+            ["x cannot be judged", "y cannot be judged"],
+        ),
+        (
+            lambda: dhkappa.audit(
+                [["lo", "lo", "hi"], ["hi", "hi"], ["mid", "mid"]] * 9, ["lo", "hi", "mid"] * 9,
+                categories=["lo", "mid", "hi"], ordinal="linear",
+            ),
+            ["With ordinal weights, which give part credit to near votes, kappa is 0."],
+        ),
+    ],
+    ids=["tally", "no annotators", "undefined", "one item", "no item counts", "several undefined", "ordinal"],
+)  # fmt: skip
+def test_every_audit_has_a_page(make: Any, said: list[str]) -> None:
+    written = plain_text(page_of(make().story()))
+    for sentence in said:
+        assert sentence in written
+
+
+def test_writes_whole_over_an_old_file(audit: dhkappa.Audit, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    audit.report(path, title="new")
+    assert path.read_text("utf-8").startswith("<!doctype html>")
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_where_it_cannot_write_it_says_so(audit: dhkappa.Audit, tmp_path: Path) -> None:
+    with pytest.raises(dhkappa.DataError, match=r"^cannot write the report '.*none/report.html': No such file"):
+        audit.report(tmp_path / "none" / "report.html")
+    with pytest.raises(dhkappa.DataError, match=r"^cannot write the report .*: Is a directory\.$"):
+        audit.report(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["jinja2", "vl_convert"])
+def test_a_missing_library_is_said(audit: dhkappa.Audit, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = audit.story(1)
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(dhkappa.DataError, match=rf"needs {name}, which .* pip install 'dhkappa\[report\]'"):
+        page_of(story)
+
+
+def test_a_report_does_not_wait_for_altair(audit: dhkappa.Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = audit.story(1)
+    monkeypatch.setitem(sys.modules, "altair", None)
+    assert "<svg" in page_of(story)

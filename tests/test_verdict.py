@@ -1,0 +1,203 @@
+"""The verdict: each code by data made for it, the sentences, and the word on several labelers."""
+
+import math
+import re
+from typing import Any
+
+import pytest
+
+import dhkappa
+from dhkappa.findings import Audit
+from dhkappa.stats.verdict import WORDS, Verdict
+
+PEOPLE = [0.85, 0.85, 0.85, 0.85]
+
+
+def audited(labelers: dict[str, float], annotators: list[float] = PEOPLE, items: int = 300, **more: Any) -> Audit:
+    """Audit simulated labelers, each right as often as said."""
+    drawn = dhkappa.simulate(items, labelers=labelers, annotators=annotators, rng=4)
+    return dhkappa.audit(drawn.votes, dict(drawn.suggested), rng=1, progress=False, **more)
+
+
+def numbers(text: str) -> list[float]:
+    return [float(found) for found in re.findall(r"[-+]?\d+\.\d+", text)]
+
+
+def test_above_a_person() -> None:
+    audit = audited({"llm": 0.99}, annotators=[0.7] * 4)
+    people, kappa = audit.people(), audit.kappas["llm"]
+    assert people.low > 0
+    verdict = audit.verdicts["llm"]
+    assert (verdict.code, verdict.short, verdict.judged) == ("above", "more than a person", True)
+    assert verdict.text.startswith("llm can be trusted more than a person: kappa ")
+    limits = kappa.interval(0.95)
+    expected = [kappa.value, limits.low, limits.high, people.difference, people.low, people.high]
+    assert numbers(verdict.text) == [round(value, 2) for value in expected]
+    assert verdict.text.endswith("as judged by the others (it matches or beats 4 of 4).")
+
+
+def test_level_with_people() -> None:
+    audit = audited({"llm": 0.85})
+    assert audit.people().low <= 0 <= audit.people().high
+    verdict = audit.verdicts["llm"]
+    assert (verdict.code, verdict.short) == ("level", "about as far as a person")
+    assert "llm can be trusted about as far as a person" in verdict.text
+
+
+def test_short_of_a_person() -> None:
+    audit = audited({"llm": 0.6})
+    assert audit.people().high < 0
+    assert audit.kappas["llm"].interval().low > audit.kappas["llm"].floor
+    verdict = audit.verdicts["llm"]
+    assert (verdict.code, verdict.short) == ("short", "less than a person")
+    assert "(it matches or beats 0 of 4)" in verdict.text
+
+
+def test_between_floor_and_ceiling_where_nobody_is_named() -> None:
+    drawn = dhkappa.simulate(300, labelers={"llm": 0.85}, annotators=PEOPLE, rng=4)
+    audit = dhkappa.audit([list(votes) for votes in drawn.votes.tolist()], dict(drawn.suggested), progress=False)
+    kappa, verdict = audit.kappas["llm"], audit.verdicts["llm"]
+    assert (verdict.code, verdict.judged) == ("between", True)
+    share = (kappa.value - kappa.floor) / (kappa.ceiling - kappa.floor)
+    assert f"{share:.0%} of the way from labels dealt out at random" in verdict.text
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_random_labels_cannot_be_trusted(named: bool) -> None:
+    """Being no worse than random comes before any comparison with people."""
+    drawn = dhkappa.simulate(300, labelers={"dice": 1 / 3}, annotators=PEOPLE, rng=4)
+    votes = drawn.votes if named else [list(votes) for votes in drawn.votes.tolist()]
+    audit = dhkappa.audit(votes, dict(drawn.suggested), progress=False)
+    kappa, verdict = audit.kappas["dice"], audit.verdicts["dice"]
+    assert kappa.interval().low <= kappa.floor
+    assert (verdict.code, verdict.short) == ("random", "not more than random")
+    assert verdict.text.startswith("dice cannot be trusted on this evidence")
+    assert numbers(verdict.text)[-1] == round(kappa.floor, 2)
+
+
+def majority(audit_items: int = 60) -> tuple[list[list[str]], list[str]]:
+    """Votes of three without a tie, and their most frequent labels."""
+    votes = [["x", "x", "y"] if place % 3 else ["y", "y", "y"] for place in range(audit_items)]
+    return votes, [max(set(row), key=row.count) for row in votes]
+
+
+def test_the_panels_own_labels_are_not_judged() -> None:
+    votes, labels = majority()
+    verdict = dhkappa.audit(votes, {"majority": labels}, progress=False).verdicts["majority"]
+    assert (verdict.code, verdict.judged, verdict.short) == ("panel", False, "not by these votes")
+    assert "scores exactly what the panel's own most frequent labels do" in verdict.text
+
+
+def test_a_unanimous_panel_is_judged() -> None:
+    """Where all agree, labels that agree too are right, whoever made them."""
+    votes = [["x", "x", "x"], ["y", "y", "y"]] * 20
+    verdict = dhkappa.audit(votes, {"llm": ["x", "y"] * 20}, progress=False).verdicts["llm"]
+    assert verdict.code != "panel"
+
+
+@pytest.mark.parametrize(
+    ("votes", "labels"),
+    [([["x", "x"]] * 3, ["x"] * 3), ([["x", "y"]], ["x"]), ([["x"], ["y"]], ["x", "y"]), ([], [])],
+    ids=["one category", "one item", "lone votes", "nothing"],
+)
+def test_unknown_says_why(votes: list[list[str]], labels: list[str]) -> None:
+    audit = dhkappa.audit(votes, {"llm": labels}, progress=False)
+    verdict = audit.verdicts["llm"]
+    assert (verdict.code, verdict.judged, verdict.short) == ("unknown", False, "not known")
+    reason = audit.kappas["llm"].reason or audit.kappas["llm"].interval().reason
+    assert reason
+    assert verdict.text == f"llm cannot be judged: {reason.rstrip('.')}."
+    assert audit.verdict == verdict.text
+
+
+def test_every_code_has_words_and_one_sentence_ends_in_a_stop() -> None:
+    assert set(WORDS) == {"above", "level", "short", "between", "random", "panel", "unknown"}
+    assert Verdict("above", "text").to_dict() == {"code": "above", "text": "text"}
+    for rate in (0.3, 0.6, 0.85, 0.99):
+        text = audited({"llm": rate}, items=100).verdict
+        assert text.endswith(".")
+        assert "nan" not in text.lower()
+
+
+def test_the_level_of_the_audit_is_used() -> None:
+    """A wider interval reaches down to the floor where a narrow one does not."""
+    drawn = dhkappa.simulate(60, labelers={"llm": 0.45}, annotators=PEOPLE, rng=6)
+    kappa = dhkappa.dh_kappa(drawn.votes, drawn.suggested["llm"])
+    assert kappa.interval(0.5).low > kappa.floor > kappa.interval(0.9999).low
+    codes = [
+        dhkappa.audit(drawn.votes, dict(drawn.suggested), level=level, progress=False).verdicts["llm"].code
+        for level in (0.5, 0.9999)
+    ]
+    assert codes[0] != "random"
+    assert codes[1] == "random"
+
+
+# Several labelers
+
+
+def test_the_best_of_several_is_better_than_every_other() -> None:
+    audit = audited({"rule": 0.5, "llm": 0.9})
+    assert (
+        audit.verdict == "Of 2 labelers, llm scores best and is better than every other. " + audit.verdicts["llm"].text
+    )
+
+
+def test_labelers_that_cannot_be_told_apart() -> None:
+    audit = audited({"a": 0.8, "b": 0.8, "rule": 0.4})
+    best = max(("a", "b"), key=lambda name: audit.kappas[name].value)
+    other = "b" if best == "a" else "a"
+    assert audit.verdict.startswith(f"Of 3 labelers, {best} scores best and cannot be told apart from {other}. {best} ")
+
+
+def test_at_most_three_are_named() -> None:
+    audit = audited(dict.fromkeys("abcdef", 0.8), items=60)
+    told = audit.verdict.partition("cannot be told apart from ")[2].partition(". ")[0]
+    assert re.fullmatch(r"\w, \w, \w, \.\.\.", told)
+
+
+def test_the_panels_own_labels_are_left_aside() -> None:
+    votes, labels = majority()
+    half = [label if place % 2 else "y" for place, label in enumerate(labels)]
+    audit = dhkappa.audit(votes, {"majority": labels, "rule": half}, progress=False)
+    assert audit.verdict.startswith(
+        "Of 2 labelers, leaving aside majority, whose labels are the panel's own, rule scores best and is the only one "
+        "that can be judged. rule "
+    )
+
+
+def test_none_can_be_judged() -> None:
+    audit = dhkappa.audit([["x", "x"]] * 3, {"a": ["x"] * 3, "b": ["x"] * 3}, progress=False)
+    assert audit.verdict == f"{audit.verdicts['a'].text} {audit.verdicts['b'].text}"
+
+
+def test_a_labeler_without_a_defined_kappa_is_no_rival() -> None:
+    drawn = dhkappa.simulate(100, labelers={"llm": 0.9}, annotators=PEOPLE, rng=4)
+    audit = dhkappa.audit(drawn.votes, {"llm": drawn.suggested["llm"], "empty": [None] * 100}, progress=False)
+    assert audit.verdicts["empty"].code == "unknown"
+    assert math.isnan(audit.kappas["empty"].value)
+    assert audit.verdict.startswith("Of 2 labelers, llm scores best and is the only one that can be judged. llm ")
+
+
+def test_the_worst_labels_score_best_of_bad_ones() -> None:
+    """Two labelers that are no better than random: the answer says so, whoever comes first."""
+    audit = audited({"dice": 1 / 3, "coin": 1 / 3})
+    assert "cannot be trusted on this evidence" in audit.verdict
+
+
+@pytest.mark.parametrize("labeled", [0, 1])
+def test_a_labeler_with_hardly_a_label_does_not_spoil_the_answer(labeled: int) -> None:
+    """The others are not compared on the few items that all three have."""
+    drawn = dhkappa.simulate(300, labelers={"rule": 0.5, "llm": 0.95}, annotators=PEOPLE, rng=4)
+    few = [*drawn.suggested["rule"].tolist()[:labeled], *[None] * (300 - labeled)]
+    audit = dhkappa.audit(drawn.votes, {**drawn.suggested, "few": few}, progress=False)
+    assert audit.kappas["llm"].interval().low > audit.kappas["rule"].interval().high
+    assert audit.verdict.startswith("Of 3 labelers, llm scores best")
+    assert "few" not in audit.verdict.partition("told apart from")[2].partition(". ")[0]
+    assert [chapter.name for chapter in audit.story(1).chapters] == ["llm", "rule", "few"]
+
+
+def test_zero_has_no_sign() -> None:
+    for rate in range(30, 60):
+        drawn = dhkappa.simulate(80, labelers={"llm": rate / 100}, annotators=PEOPLE, rng=rate)
+        text = dhkappa.audit(drawn.votes, dict(drawn.suggested), progress=False).verdict
+        assert not re.search(r"-0\.00\b", text), text
