@@ -12,7 +12,7 @@ test: .venv/.dev  ## run the tests
 	$(BIN)/python -m pytest
 
 core: .venv-core/.ready  ## run the tests that need nothing but what the package itself installs
-	env -u DHKAPPA_REQUIRE_ALL .venv-core/bin/python -m pytest
+	env -u DHKAPPA_REQUIRE_ALL .venv-core/bin/python -m pytest --hypothesis-profile=brief
 
 check: .venv/.dev  ## format, lint, types, tests
 	$(BIN)/ruff format --check .

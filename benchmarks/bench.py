@@ -206,7 +206,7 @@ def run(scale: Scale, parts: Collection[str]) -> Run:
         quick = scale is QUICK
         engines = engine_table(scale.wide_items, scale.long_items, 1 if quick else 3, quick=quick)
     if "commands" in parts:
-        goals += command_goals(scale.command_items, scale.rounds)
+        goals += command_goals(scale.command_items, 1 if scale is QUICK else 5)
     if scale is QUICK:
         goals = [replace(goal, met=None) for goal in goals]
     print("\nGoals" + (", at sizes too small to judge them" if scale is QUICK else ""))

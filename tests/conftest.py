@@ -15,6 +15,7 @@ from postgres import postgres  # noqa: F401
 # Time limits per example would fail on a busy machine and say nothing about the numbers.
 # In CI the same examples run every time: new ones are for people, who can act on what they find.
 settings.register_profile("dhkappa", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.register_profile("brief", settings.get_profile("dhkappa"), max_examples=10)
 settings.load_profile("dhkappa")
 
 os.environ["COLUMNS"] = "100"  # tables are as wide as the terminal

@@ -113,8 +113,9 @@ def test_large_charts_are_cut_and_say_so() -> None:
     story = many.story(1)
     spec = spec_of(story, "categories", "llm")
     assert len(values(spec)) == 30
-    assert spec["title"]["text"].endswith("(30 of 60 categories, the worst)")
-    worst = sorted(many.categories("llm"), key=lambda row: row["kappa"])[:30]
+    assert spec["title"]["text"].endswith("(30 of 60 categories, those that take most from kappa)")
+    costly = sorted(many.categories("llm"), key=lambda row: -row["loss"])[:30]
+    worst = sorted(costly, key=lambda row: row["kappa"])
     assert [point["name"] for point in values(spec)] == [row["category"] for row in worst]
     spec = spec_of(story, "confusion", "llm")
     assert spec["title"]["text"].endswith("(20 of 60 categories, those suggested most)")

@@ -158,8 +158,8 @@ def _categories(chapter: Chapter, level: float, palette: Palette) -> Spec:
     known = _known(chapter.categories, "kappa")
     if not known:
         raise DataError(f"categories of {shown([chapter.name])} have nothing to show, as no kappa is defined.")
-    known.sort(key=lambda row: row["kappa"])
-    total, known = len(known), known[:MOST_CATEGORIES]
+    known.sort(key=lambda row: -row["loss"])
+    total, known = len(known), sorted(known[:MOST_CATEGORIES], key=lambda row: row["kappa"])
     names = unique(row["category"] for row in known)
     rows = []
     for name, row in zip(names, known, strict=True):
@@ -173,7 +173,7 @@ def _categories(chapter: Chapter, level: float, palette: Palette) -> Spec:
     x = _axis(said, [*(max(end, _LEAST) for end in ends), 0.0, 1.0, whole])
     title = f"Kappa by suggested category, with {percent(level)} intervals"
     described = f"{title}, {_name(chapter.name)}, the worst first. {_first(rows)}"
-    title = _cut(title, len(known), total, "categories, the worst")
+    title = _cut(title, len(known), total, "categories, those that take most from kappa")
     return _chart(_dots(rows, _names(names), x, whole, palette), title, described, 24)
 
 

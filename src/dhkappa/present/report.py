@@ -308,17 +308,18 @@ def _part(chapter: Chapter, level: float) -> dict[str, Any]:
 
 
 def _categories(table: Table, within: str) -> Grid:
-    worst = sorted(table, key=lambda row: math.inf if math.isnan(row["kappa"]) else row["kappa"])
+    worst = sorted(table, key=lambda row: (math.isnan(row["kappa"]), -row["loss"]))
     columns = [
         _column("Category", plain, "category"),
         _column("Items", _count, "items"),
         _column("kappa_DH", _three, "kappa"),
         _column(within, _limits, "low", "high"),
+        _column("Takes from kappa", _three, "loss"),
         _column("Share of labels", _share, "label_share"),
         _column("Share of votes", _share, "vote_share"),
         _column("Remark", plain, "reason"),
     ]
-    return _grid("Kappa by suggested category, the worst first", "categories", worst, columns)
+    return _grid("Kappa by suggested category; those that take most from it first", "categories", worst, columns)
 
 
 def _people(table: Table, within: str) -> Grid:
