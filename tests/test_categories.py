@@ -355,9 +355,8 @@ def test_confusion_against_oracle(data: Data) -> None:
         votes = {k: oracle.mean([oracle.vote_share(item, k) for item in own]) for k in data.categories}
         cells = {row["agreed"]: (row["pair_share"], row["vote_share"]) for row in here}
         apart = 1 - sum(pairs.values())
-        rest = 1 - sum((votes[k] for k in votes if pairs[k]), F(0))
-        expected = {k: (float(pairs[k]), float(votes[k])) for k in pairs if pairs[k]}
-        assert cells == expected | ({None: (float(apart), float(rest))} if apart else {})
+        expected = {k: (float(pairs[k]), float(votes[k])) for k in pairs if votes[k]}
+        assert cells == expected | ({None: (float(apart), 0.0)} if apart else {})
         shares = [row["pair_share"] for row in here if row["agreed"] is not None]
         assert shares == sorted(shares, reverse=True)
         assert [row["agreed"] for row in here].count(None) == (here[-1]["agreed"] is None)
@@ -381,9 +380,12 @@ def test_confusion_by_hand() -> None:
     rows = confusion(terms_of(EXAMPLE_1), names(EXAMPLE_1)).to_dicts()
     assert [(row["suggested"], row["agreed"], row["pair_share"], row["vote_share"]) for row in rows] == [
         (1, 1, float(F(2, 3)), float(F(5, 6))),
-        (1, None, float(F(1, 3)), float(F(1, 6))),
+        (1, 2, 0.0, float(F(1, 6))),
+        (1, None, float(F(1, 3)), 0.0),
         (2, 2, 0.5, float(F(2, 3))),
-        (2, None, 0.5, float(F(1, 3))),
+        (2, 1, 0.0, float(F(1, 6))),
+        (2, 3, 0.0, float(F(1, 6))),
+        (2, None, 0.5, 0.0),
         (3, 2, 0.5, 0.5),
         (3, 3, 0.5, 0.5),
     ]

@@ -77,7 +77,7 @@ def test_differences_are_those_of_the_comparison(audit: dhkappa.Audit, story: St
     (row,) = audit.comparison.differences
     (point,) = values(spec_of(story, "differences"))
     assert (point["place"], point["low"], point["high"]) == (row["difference"], row["low"], row["high"])
-    assert point["name"] == "rule less llm"
+    assert point["name"] == "rule minus llm"
     assert values(spec_of(story, "differences"), 0) == [{"place": 0.0}]
 
 
@@ -92,7 +92,7 @@ def test_categories_are_those_of_the_table_worst_first(audit: dhkappa.Audit, sto
 def test_confusion_has_the_shares_of_votes(audit: dhkappa.Audit, story: Story) -> None:
     cells = {(cell["name"], cell["chosen"]): cell["share"] for cell in values(spec_of(story, "confusion", "llm"))}
     assert cells == {
-        (row["suggested"], row["agreed"] or "split / other"): row["vote_share"]
+        (row["suggested"], row["agreed"]): row["vote_share"]
         for row in audit.confusion("llm")
         if row["vote_share"]
     }
@@ -122,7 +122,7 @@ def test_large_charts_are_cut_and_say_so() -> None:
     cells = values(spec)
     most = {row["category"] for row in sorted(many.categories("llm"), key=lambda row: -row["items"])[:20]}
     assert {cell["name"] for cell in cells} == most
-    assert {cell["chosen"] for cell in cells} <= {*most, "split / other"}
+    assert {cell["chosen"] for cell in cells} <= {*most, "others"}
     for name in most:  # what is not shown is in the last column
         assert math.isclose(sum(cell["share"] for cell in cells if cell["name"] == name), 1)
     spec = spec_of(story, "people", "llm")
@@ -139,7 +139,7 @@ def test_many_labelers_are_cut_with_the_best_in_view(monkeypatch: pytest.MonkeyP
     assert many.comparison is not None
     assert many.comparison.best == "m4"
     spec = spec_of(story, "differences")
-    assert [point["name"] for point in values(spec)] == ["m0 less m4", "m1 less m4", "m2 less m4", "m3 less m4"]
+    assert [point["name"] for point in values(spec)] == ["m0 minus m4", "m1 minus m4", "m2 minus m4", "m3 minus m4"]
     assert spec["title"]["text"].endswith("(4 of 10 pairs of labelers)")
 
 

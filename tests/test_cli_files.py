@@ -279,7 +279,7 @@ def test_real_data_without_a_flag_but_items(name: str, shared_data: Path, capsys
         assert digits(told[labeler]["value"], value) == value
 
 
-@pytest.mark.parametrize("name", ["crows_pairs", "dices_350", "dynasent_sst_dev_revalidated", "tweeteval_annotated"])
+@pytest.mark.parametrize("name", ["crows_pairs", "dices_350", "tweeteval_annotated"])
 def test_audit_of_real_data_without_a_flag_but_items(name: str, shared_data: Path) -> None:
     folder = shared_data / name
     votes = next(path for path in (folder / "annotations.csv", folder / "counts_long.csv") if path.exists())
@@ -362,8 +362,8 @@ def test_every_command_prints_by_the_schema(answers: dict[str, Any]) -> None:
     for name, told in answers.items():
         assert answer(json.dumps(told)) == told
         assert (told["command"], told["version"], told["dhkappa"]) == (name, 1, dhkappa.__version__)
-    files = answers["demo"]["result"]["files"]
-    assert files == ["demo/annotations.csv", "demo/items.csv", *(["demo/report.html"] if REPORTS else [])]
+    assert answers["demo"]["result"]["files"] == ["demo/annotations.csv", "demo/items.csv"]
+    assert answers["demo"]["result"]["report"] == ("demo/report.html" if REPORTS else None)
 
 
 def short(value: Any) -> Any:
@@ -383,10 +383,10 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 
 def test_the_schema_refuses_missing_and_unknown_keys(answers: dict[str, Any]) -> None:
     by_labeler = {"rule", "llm"}  # keys that are names of labelers, not ours
+    seen: set[frozenset[str]] = set()
     for command, told in answers.items():
         cut = short(told)
         assert VALID.is_valid(cut)
-        seen: set[frozenset[str]] = set()
         for place in objects(cut):
             if by_labeler & {*place} or frozenset(place) in seen:
                 continue
@@ -401,7 +401,7 @@ def test_the_schema_refuses_missing_and_unknown_keys(answers: dict[str, Any]) ->
             assert not VALID.is_valid(cut), (command, *place)
             del place["new"]
         assert cut == short(told)
-        assert len(seen) >= {"audit": 18, "demo": 18, "score": 7, "compare": 8}.get(command, 2), command
+    assert len(seen) >= 25  # kinds of objects
 
 
 def test_the_schema_refuses_another_version_command_or_type(answers: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 import sys
-import time
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -69,7 +68,7 @@ def test_the_policy_knows_the_pages_own_style_and_script_and_nothing_else(page: 
 
 
 def test_nothing_points_outside_or_runs_inline(page: str) -> None:
-    assert not re.search(r"https?:|//\w", page.replace("// ", ""))
+    assert not re.search(r"https?:|//\w", re.sub("sha256-[^']*", "", page))
     for tag, attributes in Elements(page).found:
         assert tag not in {"link", "img", "iframe", "object", "base", "form"}
         assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "srcset")]
@@ -151,20 +150,11 @@ def test_a_hundred_thousand_items_make_at_most_3_megabytes(m: int, labelers: dic
     assert "the first 1,000 of 100,000 items; <code>dhkappa items</code> writes all as CSV." in written
 
 
-def test_a_page_of_25_000_items_takes_no_more_than_its_charts() -> None:
-    """Once the converter has started, what is ours is quick; the bound is loose for a busy machine."""
-    story = simulated(25_000, labelers={"rule": 0.6, "llm": 0.9}).story()
-    page_of(story)
-    start = time.process_time()
-    page_of(story)
-    assert time.process_time() - start < 2
-
-
 def test_many_labelers_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "MOST_QUEUED_IN_ALL", 40)
     monkeypatch.setattr(report, "MOST_DRAWN", 2)
     written = page_of(simulated(50, labelers={f"m{place}": 0.5 + place / 10 for place in range(4)}).story())
-    queue = written[written.index('id="queue-table"') : written.index('id="tighter"')]
+    queue = written[written.index('<section id="queue"') : written.index('id="tighter"')]
     assert queue.count('<th scope="row">') == 40
     assert queue.count("the first 10 of 50 items") == 4
     assert written.count("Charts are drawn for the first 2 labelers.") == 2
@@ -174,7 +164,7 @@ def test_many_labelers_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_tables_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "MOST_ROWS", 3)
     written = plain_text(page_of(simulated(100, categories=list("abcdef")).story()))
-    assert "The first 3 of 6 categories; the audit has all of them." in written
+    assert "The first 3 of 6 categories; --json has all of them." in written
 
 
 def test_very_long_names_are_cut() -> None:
@@ -200,7 +190,7 @@ def tallied() -> dhkappa.Audit:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (tallied, ["The votes on each item are not known here", "Nothing tells who cast which vote"]),
+        (tallied, ["The votes on each item are not known here", "Only counts are known here, not who cast which vote"]),
         (lambda: dhkappa.audit([["a", "a", "b"], ["b", "b"]] * 20, ["a", "b"] * 20), ["Nothing tells who cast"]),
         (
             lambda: dhkappa.audit([["a", "a"], ["a", "a"]], ["a", "a"]),

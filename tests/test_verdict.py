@@ -32,8 +32,10 @@ def test_above_a_person() -> None:
     assert verdict.text.startswith("llm can be trusted more than a person: kappa ")
     limits = kappa.interval(0.95)
     expected = [kappa.value, limits.low, limits.high, people.difference, people.low, people.high]
-    assert numbers(verdict.text) == [round(value, 2) for value in expected]
-    assert verdict.text.endswith("as judged by the others (it matches or beats 4 of 4).")
+    said, _, hardly = verdict.text.partition(" Annotators hardly agree")
+    assert numbers(said) == [round(value, 2) for value in expected]
+    assert said.endswith("as judged by the others (it matches or beats 4 of 4).")
+    assert numbers(hardly) == [round(kappa.fleiss, 2)]
 
 
 def test_level_with_people() -> None:
@@ -70,13 +72,13 @@ def test_random_labels_cannot_be_trusted(named: bool) -> None:
     audit = dhkappa.audit(votes, dict(drawn.suggested), progress=False)
     kappa, verdict = audit.kappas["dice"], audit.verdicts["dice"]
     assert kappa.interval().low <= kappa.floor
-    assert (verdict.code, verdict.short) == ("random", "not more than random")
+    assert (verdict.code, verdict.short) == ("random", "not shown above random")
     assert verdict.text.startswith("dice cannot be trusted on this evidence")
     assert numbers(verdict.text)[-1] == round(kappa.floor, 2)
 
 
-def majority(audit_items: int = 60) -> tuple[list[list[str]], list[str]]:
-    """Votes of three without a tie, and their most frequent labels."""
+def majority(audit_items: int = 150) -> tuple[list[list[str]], list[str]]:
+    """Votes of three without a tie, different on two items of three, and their most frequent labels."""
     votes = [["x", "x", "y"] if place % 3 else ["y", "y", "y"] for place in range(audit_items)]
     return votes, [max(set(row), key=row.count) for row in votes]
 
@@ -85,7 +87,51 @@ def test_the_panels_own_labels_are_not_judged() -> None:
     votes, labels = majority()
     verdict = dhkappa.audit(votes, {"majority": labels}, progress=False).verdicts["majority"]
     assert (verdict.code, verdict.judged, verdict.short) == ("panel", False, "not by these votes")
-    assert "scores exactly what the panel's own most frequent labels do" in verdict.text
+    assert "on every item they are a most frequent vote, also on the 100 where votes differ" in verdict.text
+
+
+def test_labels_that_match_few_split_votes_are_judged_with_a_caution() -> None:
+    """A good labeler may well match the most frequent vote on a few items."""
+    votes, labels = majority(147)
+    verdict = dhkappa.audit(votes, {"majority": labels}, progress=False).verdicts["majority"]
+    assert (verdict.code, verdict.judged) == ("between", True)
+    assert verdict.text.endswith("if they were made from these votes, this says nothing.")
+
+
+def test_ties_broken_in_any_way_are_the_panels_own() -> None:
+    votes = [["x", "y"], ["x", "x"], ["y", "y"]] * 100
+    for tie in ("x", "y"):
+        found = dhkappa.audit(votes, {"majority": [tie, "x", "y"] * 100}, progress=False)
+        assert found.verdicts["majority"].code == "panel"
+
+
+def test_one_careless_person_does_not_make_the_labeler_better_than_people() -> None:
+    drawn = dhkappa.simulate(600, labelers={"llm": 0.85}, annotators=[0.9, 0.9, 0.9, 0.9, 0.4], rng=4)
+    found = dhkappa.audit(drawn.votes, drawn.suggested, progress=False)
+    people = found.people()
+    assert people.low > 0
+    rows = people.table.to_dicts()
+    others = [row for row in rows if row["annotator"] != 4]
+    without = sum(row["difference"] * row["items"] for row in others) / sum(row["items"] for row in others)
+    assert without < 0
+    verdict = found.verdicts["llm"]
+    assert verdict.code == "level"
+    assert verdict.text.split("; but ")[1].startswith(f"without 4 it would be {without:+.2f}.")
+
+
+def test_a_labeler_that_is_worse_on_the_same_items_is_not_called_best_without_a_word() -> None:
+    """One labels only items that are easy, and is worse than the other on these."""
+    easy = [["x", "x", "x"] if place % 2 else ["y", "y", "y"] for place in range(300)]
+    hard = [["x", "x", "y"] if place % 2 else ["y", "y", "x"] for place in range(300)]
+    truth = ["x" if place % 2 else "y" for place in range(300)]
+    some = [label if place % 10 else ("y" if label == "x" else "x") for place, label in enumerate(truth)]
+    few = [label if place % 25 else ("y" if label == "x" else "x") for place, label in enumerate(truth)]
+    labels = {"some": [*some, *[None] * 300], "all": [*truth, *few]}
+    found = dhkappa.audit([*easy, *hard], labels, progress=False)
+    assert found.kappas["some"].value > found.kappas["all"].value
+    assert found.verdict.startswith(
+        "Of 2 labelers, some scores best on its own items, but is worse than all on the items that all labeled."
+    )
 
 
 def test_a_unanimous_panel_is_judged() -> None:
@@ -160,8 +206,8 @@ def test_the_panels_own_labels_are_left_aside() -> None:
     half = [label if place % 2 else "y" for place, label in enumerate(labels)]
     audit = dhkappa.audit(votes, {"majority": labels, "rule": half}, progress=False)
     assert audit.verdict.startswith(
-        "Of 2 labelers, leaving aside majority, whose labels are the panel's own, rule scores best and is the only one "
-        "that can be judged. rule "
+        "Of 2 labelers, leaving aside majority, whose labels are most frequent votes on every item, rule scores best "
+        "and is the only one that can be judged. rule "
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Any
@@ -150,7 +150,7 @@ class Audit:
         kappa = self.kappas[name]
         interval = kappa.interval(self.level)
         half = (interval.high - interval.low) / 2
-        whole = self._pool if isinstance(self._pool, int) else None
+        whole = sum(self._pool.values()) if isinstance(self._pool, Mapping) else self._pool
         rows = [
             (goal, plan_of(goal, pilot=kappa, pool=whole, level=self.level))
             for goal in [goal for goal in _NARROWER if goal < half][:3]
@@ -169,7 +169,7 @@ class Audit:
             title=f"{name}: items for a narrower {self.level:.4g} interval, which has a half-width of {half:.3f} now",
         )
 
-    def story(self, most: int = _MOST_SHOWN, *, title: str = "Audit", command: str | None = None) -> Story:
+    def story(self, most: int = _MOST_SHOWN, *, title: str = "Label audit", command: str | None = None) -> Story:
         """Return all that a report shows, with ``most`` items of each review queue."""
         verdicts = self.verdicts
         order = sorted(self.table().column("labeler"), key=lambda name: not verdicts[name].judged)
@@ -180,10 +180,20 @@ class Audit:
             comparison=self.comparison,
             fleiss=self.fleiss,
             level=self.level,
+            unsigned=self._unsigned,
             notes=tuple(note.text for note in self.notes),
             command=command,
             version=__version__,
         )
+
+    @property
+    def _unsigned(self) -> str:
+        """Why people are not known; nothing where they are."""
+        if self._ballots is None:
+            return "Only counts are known here, not who cast which vote"
+        if self._ballots.find is not None:
+            return "The table is too large to be fetched, so only counts were asked for, not who cast which vote"
+        return "" if self._ballots.annotators is not None else "Nothing tells who cast which vote"
 
     def _chapter(self, name: str, verdict: Verdict, most: int) -> Chapter:
         kappa = self.kappas[name]
@@ -249,6 +259,8 @@ class Audit:
             note if len(names) == len(self.kappas) else Note(note.code, f"{', '.join(names)}: {note.text}")
             for note, names in about.items()
         ]
+        if self._ballots is not None and self._ballots.find is not None:
+            found.append(Note("too-large", f"{self._unsigned}: annotators are left out."))
         if self.comparison is None:
             return tuple(found)
         # Where the labelers share all their items, what was dropped has been said.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 from unicodedata import combining, east_asian_width
@@ -79,6 +79,11 @@ class Table:
             hint = did_you_mean(str(name), self._columns)
             raise DataError(f"column {shown([name])} is not in the table. Columns: {', '.join(self._columns)}.{hint}")
         return list(self._columns[name])
+
+    def where(self, holds: Callable[[dict[str, Any]], bool]) -> Table:
+        """Return the rows for which something holds."""
+        kept = [row for row in self if holds(row)]
+        return Table({name: [row[name] for row in kept] for name in self.names}, self._title)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dict for each row."""

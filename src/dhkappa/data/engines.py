@@ -20,6 +20,7 @@ import numpy as np
 
 from dhkappa.data.duck import in_words, quoted, raise_if_stopped
 from dhkappa.data.labels import RULE, Label, NotALabelError, plain
+from dhkappa.data.layouts import OWN
 from dhkappa.errors import DataError, shown
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _IN_MEMORY = ("PANDAS", "MODIN", "CUDF", "POLARS", "PYARROW")
 _PLAIN_TYPES = {"string_view": "string", "halffloat": "float"}
 _CASELESS = ("mysql", "mssql")  # databases that compare text without case unless they are told otherwise
 _FILE_TROUBLE = re.compile("CSV Error|JSON|[Pp]arquet|[Uu][Tt][Ff]-?8|[Gg][Zz][Ii][Pp]|IO Error")
-ORDER = "dhkappa: order of rows"
+ORDER = f"{OWN}order of rows"
 """A column that counts the rows of a file."""
 
 

@@ -14,6 +14,8 @@ _ASK = (
     "vote, with count= where it is several votes, or counts=[...] where each category has a column of counts"
 )
 _PREFIX = "suggested_"
+OWN = "dhkappa: "
+"""How columns begin that are ours."""
 
 
 class Words(TypedDict, total=False):
@@ -300,8 +302,9 @@ def _find(column: Any, columns: Sequence[str], part: str, where: str, hint: str 
 
 def listed(columns: Sequence[str]) -> str:
     """Write the names of columns, as far as there is room."""
-    names = [name if name.isprintable() and len(name) <= 60 else shown([name]) for name in columns[:20]]
-    return ", ".join(names) + (f", and {len(columns) - 20:,} more" if len(columns) > 20 else "")
+    given = [name for name in columns if not name.startswith(OWN)]
+    names = [name if name.isprintable() and len(name) <= 60 else shown([name]) for name in given[:20]]
+    return ", ".join(names) + (f", and {len(given) - 20:,} more" if len(given) > 20 else "")
 
 
 def _columns(columns: Sequence[str]) -> str:

@@ -15,7 +15,16 @@ import numpy.typing as npt
 from dhkappa.data.duck import numbered
 from dhkappa.data.engines import ORDER, Coding, Frame, fetch, frame_of, kind_of
 from dhkappa.data.labels import Label
-from dhkappa.data.layouts import Layout, Words, check_words, labelers_called, lay_out, suggested_columns, understood
+from dhkappa.data.layouts import (
+    Layout,
+    Words,
+    check_words,
+    labelers_called,
+    lay_out,
+    listed,
+    suggested_columns,
+    understood,
+)
 from dhkappa.data.patterns import MOST_VOTES
 from dhkappa.data.reading import read
 from dhkappa.data.source import Source
@@ -182,7 +191,10 @@ def _default(source: Source, columns: Sequence[str], labelers: str) -> Any:
     if not found and source.unlabeled:
         raise DataError(source.unlabeled)
     if not found:
-        raise DataError(f"suggested is absent: name the column with suggested labels. Columns: {shown(columns, 20)}.")
+        raise DataError(
+            "suggested is absent: name the column with suggested labels; if it stands in a table of items, pass that "
+            f"as items=. Columns: {listed(columns)}."
+        )
     if labelers == "one" and len(found) > 1:
         choices = shown(labelers_called(found), 10)
         raise DataError(f"suggested is absent, and there are several labelers: choose one of {choices}.")

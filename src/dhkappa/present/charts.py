@@ -29,7 +29,7 @@ Spec = dict[str, Any]
 _WIDTH = 540
 _LONGEST = 60  # signs of a name
 _NUMBERED = 10  # categories whose heat map has room for numbers
-_SPLIT = "split / other"
+_SPLIT = "others"
 _LEAST = -1.0  # kappa of a category may be far lower; it is drawn here
 
 
@@ -142,7 +142,7 @@ def _differences(story: Story, palette: Palette) -> Spec:
         raise DataError("differences have nothing to show, as none of them is defined.")
     known.sort(key=lambda row: best not in (row["labeler"], row["other"]))
     total, known = len(known), known[:MOST_DIFFERENCES]
-    names = unique(f"{_name(row['labeler'], 24)} less {_name(row['other'], 24)}" for row in known)
+    names = unique(f"{_name(row['labeler'], 24)} minus {_name(row['other'], 24)}" for row in known)
     rows = [
         _ranged(name, row, "difference", f"{name}: {signed(row['difference'], 3)}{_within(row['low'], row['high'])}")
         for name, row in zip(names, known, strict=True)

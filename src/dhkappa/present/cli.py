@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ from dhkappa.progress import Waiting
 from dhkappa.version import __version__
 
 if TYPE_CHECKING:
+    from dhkappa.present.story import Story
     from dhkappa.present.terminal import Screen
     from dhkappa.stats.result import Kappa
 
@@ -67,7 +69,7 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
     if output is not None:
         _check_report()
     asked = Asked(files, said)
-    title = title or f"Label audit: {', '.join(os.path.basename(path) for path in files[:3])}"
+    title = title or f"Label audit: {', '.join(map(_name, files[:3]))}"
     with Waiting("counting votes") as waiting:
         found = asked.call(
             dhkappa.audit,
@@ -78,15 +80,18 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
             rng=said["seed"],
             progress=False,
         )
+        judged = found.ordinal or found.kappas
+        code, gate = _gate(judged, said)
+        story = _in_flags(found.story(title=title, command=_command()))
         if output is not None:
+            from dhkappa.present.report import write_report
+
             waiting.now("writing the report")
-            found.report(output, title=title, command=_command())
-    judged = found.ordinal or found.kappas
-    code, gate = _gate(judged, said)
+            write_report(story, output)
     if said["as_json"]:
         _print_json("audit", found.to_dict() | {"report": output}, gate)
     else:
-        _screen().audit(found.story(title=title))
+        _screen().audit(story)
         if output is not None:
             click.echo(f"\nReport: {_shown(output)}")
     return _told(code, judged, said)
@@ -123,6 +128,8 @@ def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Ka
     else:
         whole = asked.call(dhkappa.tally)
         names = list(whole.labelers)
+    if said["ordinal"] and not whole.declared:
+        raise DataError("--ordinal needs the order of categories: pass --categories, lowest first.")
     sample = {"pool": asked.pool(), "panel": said["panel"], "ordinal": said["ordinal"]}
     if not names and len(whole) and whole.patterns.suggested.max() < 0:
         raise DataError("suggested labels are absent: name their columns with --suggested, or their file with --items.")
@@ -156,9 +163,10 @@ def compare(files: tuple[str, ...], **said: Any) -> int:
 @_FILES
 @click.option("--output", "-o", metavar="FILE", help="Write to this CSV file; by default to standard output.")
 @click.option("--most", "-n", type=click.IntRange(1), help="How many items; by default all.")
+@click.option("--rejected", is_flag=True, help="Only items where annotators agree on another label more than on this.")
 @click.option("--raw", is_flag=True, help="Leave texts as they are, also those a spreadsheet takes for formulas.")
 @options("json", "layout", "sample", "pool")
-def items(files: tuple[str, ...], output: str | None, most: int | None, raw: bool, **said: Any) -> int:
+def items(files: tuple[str, ...], output: str | None, most: int | None, rejected: bool, raw: bool, **said: Any) -> int:
     """Write the items to review as CSV.
 
     The review queue: items whose label the panel most clearly rejects come first.
@@ -175,7 +183,9 @@ def items(files: tuple[str, ...], output: str | None, most: int | None, raw: boo
         if len(found.labelers) > 1:
             raise DataError(f"choose one labeler with --suggested: {', '.join(found.labelers)}.")
         _gate(found.kappas, said)
-        queue = found.items(most=most)
+        queue = found.items(most=most or max(found.kappas[found.labelers[0]].n_items, 1))
+        if rejected:
+            queue = queue.where(lambda row: row["differential"] < 0)
     if said["as_json"]:
         result = {"labeler": found.labelers[0], "n_items": found.kappas[found.labelers[0]].n_items}
         text = _json("items", result | {"items": queue.to_json()}, None) + "\n"
@@ -229,7 +239,7 @@ def plan(half_width: float, files: tuple[str, ...], **said: Any) -> int:
     if said["as_json"]:
         _print_json("plan", found.to_dict(), None)
     else:
-        _screen().plan(found)
+        _screen().plan(found, pilot.n_items if pilot else None)
     return 0
 
 
@@ -273,7 +283,10 @@ def tally_add(files: tuple[str, ...], output: str, as_json: bool) -> int:
     """Add tallies up: the sum is the tally of all their items."""
     from dhkappa.data.tally import Tally
 
-    check_target(output, [], (".json",))
+    check_target(output, files, (".json",))
+    strange = [path for path in files if os.path.isfile(path) and not is_tally(path)]
+    if strange:
+        raise DataError(f"{strange[0]!r} is no tally: make one of it with dhkappa tally make.")
     paths = [os.path.realpath(path) for path in files]
     if len(set(paths)) < len(paths):
         raise DataError("a tally is named twice: its items would count twice.")
@@ -336,16 +349,17 @@ def demo(items: int, seed: int, output: str, as_json: bool) -> int:
         votes, tickets = write_demo(output, items, seed)
         waiting.now("auditing")
         found = dhkappa.audit(votes, items=tickets, progress=False, rng=seed)
-        command = f"dhkappa audit {shlex.quote(votes)} --items {shlex.quote(tickets)} -o {shlex.quote(str(report))}"
+        name = "dhkappa" if shutil.which("dhkappa") else shlex.quote(sys.argv[0])
+        command = f"{name} audit {shlex.quote(votes)} --items {shlex.quote(tickets)} -o {shlex.quote(str(report))}"
         try:
             _check_report()
-            waiting.now("writing the report")
-            found.report(str(report), title=f"{items:,} simulated support tickets", command=command)
         except DataError as error:
             report, missing = None, str(error)
+        if report is not None:
+            waiting.now("writing the report")
+            found.report(report, title=f"{items:,} simulated support tickets", command=command)
     if as_json:
-        files = [path for path in (votes, tickets, report) if path]
-        _print_json("demo", {"files": files, "audit": found.to_dict()}, None)
+        _print_json("demo", {"files": [votes, tickets], "report": report, "audit": found.to_dict()}, None)
         return 0
     screen = _screen()
     screen.audit(found.story(title=f"{items:,} simulated support tickets, up to 5 votes each, 2 labelers"))
@@ -355,7 +369,7 @@ def demo(items: int, seed: int, output: str, as_json: bool) -> int:
     )
     screen.say(f"The data are in {votes} and {tickets}; the same audit again:")
     click.echo(f"  {command}")
-    click.echo(f"The report to open: {report}" if report else f"No report was written: {missing}")
+    screen.say(f"The report to open: {report}" if report else f"No report was written: {missing}")
     return 0
 
 
@@ -365,9 +379,9 @@ def completion(shell: str) -> int:
     """Print a script for shell completion."""
     from click.shell_completion import get_completion_class
 
-    found = get_completion_class(shell)
-    assert found is not None  # of the three choices
-    click.echo(found(commands, {}, "dhkappa", "_DHKAPPA_COMPLETE").source())
+    script: Any = get_completion_class(shell)
+    made = script(commands, {}, "dhkappa", "_DHKAPPA_COMPLETE")
+    click.echo(made.source_template % made.source_vars())  # its source() would run the shell first
     return 0
 
 
@@ -394,8 +408,21 @@ def _shown(path: str) -> str:
 
 def _command() -> str:
     """Return the command as it was typed, without a password in it."""
-    typed = shlex.join(["dhkappa", *sys.argv[1:]])
-    return re.sub(r"(://[^\s:/@]*):[^\s@]*@", r"\1:***@", typed)
+    from dhkappa.data.databases import masked
+
+    return shlex.join(["dhkappa", *map(masked, sys.argv[1:])])
+
+
+def _name(path: str) -> str:
+    """Return what a file is called in a title: nothing of an address but its end."""
+    from dhkappa.data.databases import masked
+
+    return os.path.basename(masked(path).partition("?")[0]) if "://" in path else os.path.basename(path)
+
+
+def _in_flags(story: Story) -> Story:
+    """Write the sentences of a story in the words of the command line."""
+    return replace(story, verdict=in_flags(story.verdict), notes=tuple(map(in_flags, story.notes)))
 
 
 def _gate(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> tuple[int, dict[str, Any] | None]:

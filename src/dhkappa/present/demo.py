@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterable
 from io import StringIO
 
@@ -18,16 +19,29 @@ ANNOTATORS = {"ada": 0.95, "ben": 0.9, "chloe": 0.9, "dev": 0.85, "eli": 0.45}
 LABELERS = {"suggested_rule": 0.65, "suggested_llm": 0.9}
 CARELESS = "eli"
 FILES = ("annotations.csv", "items.csv", "report.html")
+_STARTS = {  # how the files of a demo begin
+    FILES[0]: "item,annotator,label\nT-0*[1-9][0-9]*,(" + "|".join(ANNOTATORS) + "),",
+    FILES[1]: f"item,{','.join(LABELERS)}\nT-0*1,",
+}
 _SKIPPED = 0.25  # of votes
 
 
 def check_folder(folder: str) -> None:
-    """Refuse to write over a file that a demo has not written: it writes both files of data."""
+    """Refuse to write over files that a demo has not written."""
     there = [name for name in FILES if os.path.exists(os.path.join(folder, name))]
-    if there and not {*FILES[:2]} <= {*there}:
+    if there and not all(_is_own(os.path.join(folder, name), start) for name, start in _STARTS.items()):
         raise DataError(
-            f"{folder!r} has a file {there[0]!r}, which the demo would write over: name another folder with -o."
+            f"{folder!r} has a file {there[0]!r} that is not the demo's, which would write over it: name another "
+            "folder with -o."
         )
+
+
+def _is_own(path: str, start: str) -> bool:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return re.match(start, file.read(200)) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def write_demo(folder: str, items: int, seed: int) -> tuple[str, str]:

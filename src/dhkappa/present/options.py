@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import glob
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -19,10 +18,10 @@ from dhkappa.errors import DataError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Refuse what is no number."""
-    if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a number.")
+def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Refuse what no kappa can be."""
+    if value is not None and not -1.1 <= value <= 1:
+        raise click.BadParameter(f"{value} is no kappa, which is 1 at most.")
     return value
 
 
@@ -63,7 +62,7 @@ _GATE = (
     click.option(
         "--fail-under",
         type=float,
-        callback=_finite,
+        callback=_kappa,
         metavar="X",
         help="Exit with 1 if a labeler's lower bound is below X.",
     ),
@@ -91,6 +90,12 @@ def options(*parts: str) -> Callable[[Command], Command]:
     return give
 
 
+_NOT_OF_TALLIES = (
+    *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
+    *("format", "question", "table", "weights", "strata"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What was asked about which files.
@@ -115,6 +120,11 @@ class Asked:
                 f"{tallies[0]!r} is a tally, and others are not: make them tallies first, or score it alone."
             )
         if tallies:
+            extra = [f"--{word}" for word in _NOT_OF_TALLIES if self.said.get(word) not in (None, ())]
+            if extra:
+                raise DataError(
+                    f"a tally holds votes and labels already, so {' and '.join(extra)} would change nothing: leave out."
+                )
             whole = Tally.load(tallies[0])
             for other in tallies[1:]:
                 whole = whole + Tally.load(other)
@@ -182,7 +192,7 @@ def several(given: Iterable[str]) -> list[str]:
     found: list[str] = []
     for text in given:
         try:
-            found += next(csv.reader([text], strict=True), [])
+            found += next(csv.reader([text], strict=True, skipinitialspace=True), [])
         except csv.Error:  # a name with quotes or line breaks of its own
             found.append(text)
     return found
@@ -209,7 +219,8 @@ def check_target(path: str | None, inputs: Sequence[str | None], endings: Sequen
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise DataError(f"cannot write {path!r}: there is no folder {folder!r}.")
-    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+    device = os.path.exists(path) and not os.path.isfile(path)
+    if os.path.isdir(path) or not os.access(path if device else folder, os.W_OK):
         raise DataError(
             f"cannot write {path!r}: " + ("it is a folder." if os.path.isdir(path) else "see who may write there.")
         )
@@ -226,10 +237,12 @@ def in_flags(message: str) -> str:
     example = re.search(r"dh_kappa\(data, suggested=('[^']*'|\"[^\"]*\"), annotators=\[([^\]]*)\]\)", message)
     if example:
         names = ",".join(re.findall("'([^']*)'", example[2]))
-        call = f"dhkappa score FILE --suggested {example[1]} --annotators '{names}'"
+        known = f"--suggested {example[1]} --annotators '{names}'"
+        unknown = "--suggested COLUMN --annotators COLUMN,COLUMN"  # where no labeler was named, all may be others
+        call = f"dhkappa score FILE {unknown if example[1] == repr('llm') else known}"
         message = message.replace(example[0], call)
     message = message.replace("pilot=, the kappa of some items", "the file of a pilot")
-    return re.sub(rf"'[^']*'|\"[^\"]*\"|\b({_WORDS})=(\[\.\.\.\]|None)?(?=(['\"])?)", _in_flags, message)
+    return re.sub(rf"(?<!\w)'[^']*'|\"[^\"]*\"|\b({_WORDS})=(\[\.\.\.\]|None)?(?=(['\"])?)", _in_flags, message)
 
 
 def _in_flags(found: re.Match[str]) -> str:

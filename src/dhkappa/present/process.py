@@ -69,10 +69,19 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
     except MemoryError:
         code = say("there is not enough memory for this: count in parts with dhkappa tally, and add them up.", 2)
     except OSError as error:
-        code = say(f"the output cannot be written: {error.strerror or error}.", 2)
+        what = f"{error.filename!r}" if error.filename else "the output cannot be written"
+        code = say(f"{what}: {error.strerror or error}.", 2)
         _leave_output()
     except SystemExit as exit:  # click has met a broken pipe while it showed help
         code = exit.code if sys.stdout is output else 0
+    except Exception as error:
+        if os.environ.get("DHKAPPA_TRACE"):
+            raise
+        code = say(
+            f"this is a fault of dhkappa ({type(error).__name__}: {error}): please report it, with what it shows where "
+            "DHKAPPA_TRACE=1 is in the environment.",
+            2,
+        )
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -73,7 +73,7 @@
   const compared = (a, b) => {
     const [one, other] = [a.cells[sorted.column], b.cells[sorted.column]];
     if (!heads[sorted.column].classList.contains("n")) return sorted.sign * order.compare(one, other);
-    const [left, right] = [parseFloat(one), parseFloat(other)];
+    const [left, right] = [one, other].map((text) => (text.startsWith("<") ? 1e-9 : parseFloat(text)));
     if (Number.isNaN(left) || Number.isNaN(right)) return Number.isNaN(left) - Number.isNaN(right);
     return sorted.sign * (left - right);
   };

@@ -196,7 +196,7 @@ def _grid(caption: str, what: str, rows: Iterable[Mapping[str, Any]], columns: I
         for column in columns
         if any(cells := [column.write(*[row[key] for key in column.keys]) for row in kept])
     ]
-    more = f"The first {MOST_ROWS:,} of {len(given):,} {what}; the audit has all of them." if given[MOST_ROWS:] else ""
+    more = f"The first {MOST_ROWS:,} of {len(given):,} {what}; --json has all of them." if given[MOST_ROWS:] else ""
     columns_said = [column for column, _ in said]
     return Grid(caption, columns_said, list(zip(*[cells for _, cells in said], strict=True)), more)
 
@@ -214,6 +214,11 @@ def _signed(value: float | None) -> str:
 
 def _limits(low: float | None, high: float | None) -> str:
     return limits(low, high, 3)
+
+
+def _both_signed(low: float, high: float) -> str:
+    """Write the interval of a difference."""
+    return "-" if math.isnan(low) else f"{_signed(low)} to {_signed(high)}"
 
 
 def _share(value: float) -> str:
@@ -275,9 +280,9 @@ def _labelers(story: Story) -> Grid:
 def _differences(story: Story) -> Grid:
     columns = [
         _column("Labeler", plain, "labeler"),
-        _column("Less", plain, "other"),
+        _column("Minus", plain, "other"),
         _column("Difference", _signed, "difference"),
-        _column(f"{percent(story.level)} interval", _limits, "low", "high"),
+        _column(f"{percent(story.level)} interval", _both_signed, "low", "high"),
         _column("p", _chance, "p"),
         _column("p (Holm)", _chance, "p_holm"),
         _column("Items that differ", _count, "discordant"),
@@ -297,7 +302,7 @@ def _part(chapter: Chapter, level: float) -> dict[str, Any]:
         compared = len(people.table) - len(people.skipped)
         said["mean"] = (
             f"On average the labeler scores {_signed(people.difference)} from a person ({within} "
-            f"{_limits(people.low, people.high)}); it matches or beats {round(people.matched * compared):,} of "
+            f"{_both_signed(people.low, people.high)}); it matches or beats {round(people.matched * compared):,} of "
             f"{counted(compared, 'annotator')}."
         )
     return said | {
@@ -329,10 +334,11 @@ def _people(table: Table, within: str) -> Grid:
         _column("kappa, annotator", _three, "kappa_person"),
         _column("kappa, labeler", _three, "kappa_labeler"),
         _column("Difference", _signed, "difference"),
-        _column(within, _limits, "low", "high"),
+        _column(within, _both_signed, "low", "high"),
         _column("Remark", plain, "reason"),
     ]
-    return _grid("Annotators as labelers", "annotators", table, columns)
+    ordered = sorted(table, key=lambda row: (math.isnan(row["difference"]), row["difference"]))
+    return _grid("Annotators as labelers, those who beat the labeler first", "annotators", ordered, columns)
 
 
 def _annotators(table: Table) -> Grid:

@@ -63,6 +63,7 @@ class Story:
     comparison : paired differences between labelers; None for one
     fleiss : how far the annotators agree among themselves
     level : of all intervals
+    unsigned : why people are not known, where they are not
     notes : what to know, in sentences
     command : the command that made it, None where it was made from Python
     version : of dhkappa
@@ -74,6 +75,7 @@ class Story:
     comparison: Comparison | None
     fleiss: Kappa
     level: float
+    unsigned: str
     notes: tuple[str, ...]
     command: str | None
     version: str

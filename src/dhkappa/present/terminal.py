@@ -97,8 +97,8 @@ class Screen:
         undefined = about_all({name: _said(kappa)[:1] for name, kappa in comparison.kappas.items() if kappa.reason})
         self.notes([*undefined, *(note.text for note in comparison.notes)])
 
-    def plan(self, plan: Plan) -> None:
-        """Show how many items and votes are needed."""
+    def plan(self, plan: Plan, n_pilot: int | None = None) -> None:
+        """Show how many items and votes are needed, and how many more than a pilot has."""
         self._line(f"{plan.items:,} items with {plan.votes:.4g} votes each, {plan.total_votes:,} votes in all", "bold")
         self._line(
             f"give an interval of kappa {number(plan.kappa)} plus or minus {plan.half_width:g} at "
@@ -106,6 +106,9 @@ class Screen:
             f"{percent(plan.assurance)} sure of it. "
             f"Computed from: {plan.assumes}."
         )
+        if n_pilot is not None:
+            more = plan.items - n_pilot
+            self._line(f"The pilot has {n_pilot:,}: " + (f"{more:,} more." if more > 0 else "that is enough."))
         self._heading("Other numbers of votes on an item")
         rows = [
             [str(row["votes"]), f"{row['items']:,}", f"{row['items_assured']:,}", f"{row['total_votes']:,}"]
@@ -211,7 +214,8 @@ class Screen:
         self._table(["labeler", "kappa", f"{percent(level)} interval", "floor", "ceiling", "Fleiss", "items"], rows)
 
     def _differences(self, comparison: Comparison) -> None:
-        self._heading("Differences between labelers, on the same items")
+        n_items = next(iter(comparison.kappas.values())).n_items
+        self._heading(f"Differences between labelers, on the {n_items:,} items that all of them labeled")
         rows = []
         for row in comparison.differences:
             who, other, difference, ends = row["labeler"], row["other"], row["difference"], (row["low"], row["high"])
@@ -219,7 +223,7 @@ class Screen:
                 who, other, difference, ends = other, who, -difference, (-ends[1], -ends[0])
             within = "-" if math.isnan(ends[0]) else f"{signed(ends[0])} to {signed(ends[1])}"
             rows.append([who, other, signed(difference), within, _p(row["p_holm"]), f"{row['discordant']:,}"])
-        columns = ["labeler", "less", "difference", f"{percent(comparison.level)} interval", "p (Holm)", "differ on"]
+        columns = ["labeler", "minus", "difference", f"{percent(comparison.level)} interval", "p (Holm)", "differ on"]
         self._table(columns, rows, left=2)
 
     def _categories(self, chapter: Chapter) -> None:
@@ -234,7 +238,7 @@ class Screen:
             [
                 str(row["category"]),
                 instead.get(row["category"], ""),
-                f"-{number(row['loss'])}",
+                f"-{number(row['loss'], 3)}",
                 number(row["kappa"]),
                 limits(row["low"], row["high"]),
                 f"{row['items']:,}",

@@ -236,11 +236,10 @@ def confusion(terms: Terms, categories: Sequence[Label]) -> Table:
     Returns
     -------
     Table
-        For each ``suggested`` label with its ``items``, a row for each category that some pair of annotators
-        agrees on: ``agreed`` (the category), ``pair_share`` (pairs that agree on it, the mean of g_ik) and
-        ``vote_share`` (votes for it, the mean of c_ik), the most agreed on first. A last row with None for the
-        category has the pairs that do not agree, where there are some, and the votes for all other categories.
-        So both shares add up to 1 for each label.
+        For each ``suggested`` label with its ``items``, a row for each category that some annotator votes for:
+        ``agreed`` (the category), ``pair_share`` (pairs that agree on it, the mean of g_ik) and ``vote_share`` (votes
+        for it, the mean of c_ik), the most agreed on first. A last row with None for the category has the pairs that
+        do not agree, where there are some. So both shares add up to 1 for each label.
     """
     m = len(categories)
     row = np.repeat(np.arange(len(terms.items)), np.diff(terms.patterns.start))
@@ -253,21 +252,16 @@ def confusion(terms: Terms, categories: Sequence[Label]) -> Table:
     total = terms.L * terms.n
 
     found: dict[int, list[tuple[Any, Any, int]]] = {}
-    rest = terms.C * 0  # votes for categories that no pair agrees on
     for cell, pair, vote in zip(cells.tolist(), pairs, votes, strict=True):
         j, k = divmod(cell, m)
-        panel = found.setdefault(j, [])
-        if pair:
-            panel.append((pair, vote, k))
-        else:
-            rest[j] += vote
+        found.setdefault(j, []).append((pair, vote, k))
     rows: list[tuple[Label, int, Label | None, float, float]] = []
     for j, panel in found.items():
         label, size, whole = categories[j], int(items[j]), total[j]
         panel.sort(key=lambda cell: (-cell[0], -cell[1], cell[2]))
         rows += [(label, size, categories[k], float(pair / whole), float(vote / whole)) for pair, vote, k in panel]
         if apart[j]:
-            rows.append((label, size, None, float(apart[j] / whole), float(rest[j] / whole)))
+            rows.append((label, size, None, float(apart[j] / whole), 0.0))
     names = ("suggested", "items", "agreed", "pair_share", "vote_share")
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return Table(dict(zip(names, columns, strict=True)), title="What the panel agrees on, by suggested label")

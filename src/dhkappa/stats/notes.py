@@ -17,6 +17,7 @@ from dhkappa.table import visible
 FEW_ITEMS = 30
 FEW_OF_A_KIND = 10  # imperfect items, or items with one suggested label
 NEVER_VOTED = Fraction(1, 10)
+NEVER_SUGGESTED = Fraction(1, 20)
 FLOOR_MATTERS = Fraction(1, 20)
 LOW_AGREEMENT = Fraction(2, 5)
 # Mean agreement of two panel sizes is called different when it differs by this much, and by this many times
@@ -61,7 +62,8 @@ def notes_on_votes(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]
     if total.dropped.total:
         yield Note("items-dropped", f"{counted(total.dropped.total, 'item')} did not count: {total.dropped.why()}.")
     if 0 < total.n < FEW_ITEMS:
-        yield Note("few-items", f"Only {counted(total.n, 'item')} count: expect a different value on another sample.")
+        verb = "counts" if total.n == 1 else "count"
+        yield Note("few-items", f"Only {counted(total.n, 'item')} {verb}: expect a different value on another sample.")
     voted = [label for label, votes in zip(categories, total.votes, strict=True) if votes]
     if len(voted) == 1:
         yield Note(
@@ -118,6 +120,18 @@ def notes_on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note
             "labels-never-voted",
             f"{counted(lost, 'item')} of {total.n:,} with a suggested label that nobody ever votes for "
             f"({shown((label for label, _ in strange), 3)}): check the spelling, and that counts come as counts=.",
+        )
+    every = sum(total.votes)
+    never = [
+        (votes / every, label)
+        for label, items, votes in zip(categories, total.labels, total.votes, strict=True)
+        if not items and votes > NEVER_SUGGESTED * every
+    ]
+    if never:
+        share, label = max(never, key=lambda pair: pair[0])
+        more = f", and {counted(len(never) - 1, 'more category')} like it" if len(never) > 1 else ""
+        yield Note(
+            "never-suggested", f"{label!r} is never suggested, though {share:.0%} of the votes are for it{more}."
         )
     rare = [label for label, items, _ in used if items < FEW_OF_A_KIND]
     if rare and total.n >= FEW_ITEMS:

@@ -239,9 +239,9 @@ class Kappa:
     def confusion(self) -> Table:
         """Return what pairs of annotators agree on where each label is suggested.
 
-        For each ``suggested`` label, with its ``items``, a row for each category that pairs agree on: ``agreed``,
-        ``pair_share`` (of pairs) and ``vote_share`` (of votes). A last row, with None as the category, has the pairs
-        that do not agree, and the votes for categories that no pair agrees on, so that both shares add up to 1.
+        For each ``suggested`` label, with its ``items``, a row for each category that is voted for: ``agreed``,
+        ``pair_share`` (of pairs, that agree on it) and ``vote_share`` (of votes). A last row, with None as the
+        category, has the pairs that do not agree, so that both shares add up to 1.
         """
         from dhkappa.stats.categories import confusion
 

@@ -7,19 +7,25 @@ is set beside what the same data can show: labels dealt out at random below, and
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from dhkappa.stats.compare import Comparison
+from dhkappa.stats.notes import LOW_AGREEMENT
 from dhkappa.stats.people import People
 from dhkappa.stats.result import Kappa
+
+MANY_SPLIT = 100
+"""Items where votes differ: labels not made from the votes hardly name a most frequent one on all of so many."""
 
 WORDS = {
     "above": "more than a person",
     "level": "about as far as a person",
     "short": "less than a person",
-    "between": "more than random",
-    "random": "not more than random",
+    "between": "from random to panel",
+    "random": "not shown above random",
     "panel": "not by these votes",
     "unknown": "not known",
 }
@@ -33,18 +39,21 @@ class Verdict:
     Attributes
     ----------
     code : ``"above"``, ``"level"`` or ``"short"`` of a person, where people are known; else ``"between"`` the floor and
-        the ceiling; ``"random"`` where the interval reaches down to the floor; ``"panel"`` where the labels are the
-        panel's own, and so may be made from the votes that judge them; ``"unknown"`` without an interval
+        the ceiling; ``"random"`` where the interval reaches down to the floor; ``"panel"`` where labels are a most
+        frequent vote on every item, also on a hundred or more where votes differ, and so may be made from the votes
+        that judge them; ``"unknown"`` without an interval
     text : the same in a sentence, with its numbers
+    share : of a labeler between floor and ceiling, how far from the one to the other
     """
 
     code: str
     text: str
+    share: float = math.nan
 
     @property
     def short(self) -> str:
         """The verdict in a few words."""
-        return WORDS[self.code]
+        return WORDS[self.code] if math.isnan(self.share) else f"{self.share:.0%} {WORDS[self.code]}"
 
     @property
     def judged(self) -> bool:
@@ -62,32 +71,70 @@ def verdict_of(name: str, kappa: Kappa, people: People | None, level: float) -> 
     if math.isnan(interval.low):
         reason = (kappa.reason or interval.reason or "").rstrip(".")
         return Verdict("unknown", f"{name} cannot be judged: {reason}.")
-    scored = f"kappa {_two(kappa.value)}, interval {_two(interval.low)} to {_two(interval.high)}"
+    write = _digits(interval.high - interval.low)
+    scored = f"kappa {write(kappa.value)}, interval {write(interval.low)} to {write(interval.high)}"
     if interval.low <= kappa.floor:
         return Verdict(
             "random",
             f"{name} cannot be trusted on this evidence: {scored}, which reaches down to the "
-            f"{_two(kappa.floor)} that random labels would score.",
+            f"{write(kappa.floor)} that random labels would score.",
         )
-    if kappa.exact is not None and kappa.value == kappa.ceiling < 1:
+    split = _split_items(kappa)
+    if split is not None and split >= MANY_SPLIT:
         return Verdict(
             "panel",
-            f"{name} cannot be judged by these votes, if its labels were made from them: it scores exactly what the "
-            f"panel's own most frequent labels do ({scored}).",
+            f"{name} cannot be judged by these votes, if its labels were made from them: on every item they are a most "
+            f"frequent vote, also on the {split:,} where votes differ ({scored}).",
+        )
+    also = ""
+    if kappa.fleiss < float(LOW_AGREEMENT):
+        also = f" Annotators hardly agree among themselves (Fleiss' kappa {_digits(1)(kappa.fleiss)})."
+    if split:
+        also += (
+            " On every item its labels are a most frequent vote: if they were made from these votes, this says nothing."
         )
     if people is not None and not math.isnan(people.low):
-        within = f"interval {_two(people.low, '+')} to {_two(people.high, '+')}"
-        gap = f"{_two(people.difference, '+')}, {within}, from the average annotator"
-        code = "above" if people.low > 0 else "short" if people.high < 0 else "level"
-        compared = len(people.table) - len(people.skipped)
-        matched = f"it matches or beats {round(people.matched * compared)} of {compared}"
-        return Verdict(
-            code, f"{name} can be trusted {WORDS[code]}: {scored}; {gap} as judged by the others ({matched})."
-        )
+        code, beside = _beside_people(people)
+        return Verdict(code, f"{name} can be trusted {WORDS[code]}: {scored}; {beside}.{also}")
     room = kappa.ceiling - kappa.floor
     way = "of the way from labels dealt out at random to the panel's own most frequent labels"
-    share = f", {(kappa.value - kappa.floor) / room:.0%} {way}" if room > 0 else ""
-    return Verdict("between", f"{name} does better than random: {scored}{share}.")
+    share = (kappa.value - kappa.floor) / room if room > 0 else math.nan
+    said = f", {share:.0%} {way}" if room > 0 else ""
+    return Verdict("between", f"{name} does better than random: {scored}{said}.{also}", share)
+
+
+def _beside_people(people: People) -> tuple[str, str]:
+    """Compare with people: what holds on average must hold without any one of them, too."""
+    write = _digits(people.high - people.low)
+    rows = [row for row in people.table if not math.isnan(row["difference"])]
+    whole = sum(row["items"] for row in rows)
+    without = [
+        ((people.difference * whole - row["difference"] * row["items"]) / (whole - row["items"]), row["annotator"])
+        for row in rows
+        if row["items"] < whole
+    ]
+    code = "above" if people.low > 0 else "short" if people.high < 0 else "level"
+    hangs = ""
+    if code != "level" and without:
+        least, who = min(without) if code == "above" else max(without)
+        if (least <= 0) == (code == "above"):
+            code, hangs = "level", f"; but without {who} it would be {write(least, '+')}"
+    matched = f"it matches or beats {round(people.matched * len(rows))} of {len(rows)}"
+    within = f"interval {write(people.low, '+')} to {write(people.high, '+')}"
+    gap = f"{write(people.difference, '+')}, {within}, from the average annotator as judged by the others ({matched})"
+    return code, gap + hangs
+
+
+def _split_items(kappa: Kappa) -> int | None:
+    """Return on how many items votes differ, where every label is a most frequent vote on its item; else None."""
+    patterns = kappa.sample.patterns
+    length = np.diff(patterns.start)
+    row = np.repeat(np.arange(len(length)), length)
+    most = np.maximum.reduceat(patterns.votes, patterns.start[:-1])
+    leads = (patterns.code == patterns.suggested[row]) & (patterns.votes == most[row])
+    if np.bincount(row[leads], minlength=len(length)).all():
+        return int(patterns.items[length > 1].sum())
+    return None
 
 
 def overall(verdicts: Mapping[str, Verdict], kappas: Mapping[str, Kappa], comparison: Comparison | None) -> str:
@@ -98,26 +145,38 @@ def overall(verdicts: Mapping[str, Verdict], kappas: Mapping[str, Kappa], compar
     if not judged:
         return " ".join(verdict.text for verdict in verdicts.values())
     best, rest = judged[0], judged[1:]
-    surely = {
-        row["other"] if row["labeler"] == best else row["labeler"]
-        for row in comparison.differences
-        if row["p_holm"] < 1 - comparison.level and (row["difference"] > 0) == (row["labeler"] == best)
-    }
-    level = [name for name in rest if name not in surely]
-    said = "is better than every other" if rest else "is the only one that can be judged"
-    if level:
-        said = f"cannot be told apart from {_some(level)}"
+    surely: dict[bool, set[str]] = {True: set(), False: set()}  # whether it is the best one that is better
+    for row in comparison.differences:
+        if best in (row["labeler"], row["other"]) and row["p_holm"] < 1 - comparison.level:
+            first = row["labeler"] == best
+            surely[(row["difference"] > 0) == first].add(row["other"] if first else row["labeler"])
+    better = [name for name in rest if name in surely[False]]
+    level = [name for name in rest if name not in surely[True] and name not in better]
+    said = ["is better than every other" if rest else "is the only one that can be judged"]
+    if better or level:
+        said = [f"cannot be told apart from {_some(level)}"] if level else []
+        said += [f"is worse than {_some(better)} on the items that all labeled"] if better else []
     aside = [name for name in verdicts if verdicts[name].code == "panel"]
     unknown = [name for name in verdicts if verdicts[name].code == "unknown"]
-    left = f", leaving aside {_some(aside)}, whose labels are the panel's own" if aside else ""
+    left = f", leaving aside {_some(aside)}, whose labels are most frequent votes on every item" if aside else ""
     also = f" {_some(unknown)} cannot be judged." if unknown and rest else ""
-    return f"Of {len(verdicts)} labelers{left}, {best} scores best and {said}.{also} {verdicts[best].text}"
+    told = (
+        " and ".join(["scores best", *said])
+        if not better
+        else "scores best on its own items, but " + " and ".join(said)
+    )
+    return f"Of {len(verdicts)} labelers{left}, {best} {told}.{also} {verdicts[best].text}"
 
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
-def _two(value: float, sign: str = "") -> str:
-    """Write two digits, never -0.00."""
-    return f"{round(value, 2) + 0.0:{sign}.2f}"
+def _digits(width: float) -> Callable[..., str]:
+    """Return how to write numbers whose interval is so wide: two digits, more where it is narrow; never -0.00."""
+    digits = min(max(2, math.ceil(-math.log10(width))), 6) if width > 0 else 2
+
+    def write(value: float, sign: str = "") -> str:
+        return f"{round(value, digits) + 0.0:{sign}.{digits}f}"
+
+    return write
