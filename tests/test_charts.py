@@ -92,9 +92,7 @@ def test_categories_are_those_of_the_table_worst_first(audit: dhkappa.Audit, sto
 def test_confusion_has_the_shares_of_votes(audit: dhkappa.Audit, story: Story) -> None:
     cells = {(cell["name"], cell["chosen"]): cell["share"] for cell in values(spec_of(story, "confusion", "llm"))}
     assert cells == {
-        (row["suggested"], row["agreed"]): row["vote_share"]
-        for row in audit.confusion("llm")
-        if row["vote_share"]
+        (row["suggested"], row["agreed"]): row["vote_share"] for row in audit.confusion("llm") if row["vote_share"]
     }
     for name in "abcd":
         assert math.isclose(sum(share for (row, _), share in cells.items() if row == name), 1)

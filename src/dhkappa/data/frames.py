@@ -147,13 +147,13 @@ def _group_counted_wide(laid: Laid, declared: tuple[Label, ...] | None, missing:
 
 
 def categories_of_columns(columns: Sequence[str], declared: tuple[Label, ...] | None) -> tuple[Label, ...]:
-    """Return the category of each column of counts: its name, which declared categories must hold."""
-    if declared is not None and set(columns) != set(declared):
+    """Return the category of each column of counts, its name, and then those declared that nobody votes for."""
+    if declared is not None and not {*columns} <= {*declared}:
         raise DataError(
-            f"categories {shown(declared, 10)} are not the columns of counts, {shown(columns, 10)}: name the same, as "
-            "each column counts the votes of the category that it is called."
+            f"categories {shown(declared, 10)} lack some columns of counts, {shown(columns, 10)}: name them too, "
+            "as each column counts the votes of the category that it is called."
         )
-    return declare(columns)
+    return declare([*columns, *(label for label in declared or () if label not in columns)])
 
 
 def pick_rows(
@@ -252,7 +252,7 @@ def _groups_of_counts(
         named = (*categories, *sorted(given - set(categories) - set(missing), key=str))
         unite(named)
     wide = np.zeros((len(counts), len(named)), np.min_scalar_type(int(counts.max(initial=0))))
-    wide[:, : len(categories)] = counts
+    wide[:, : counts.shape[1]] = counts
     read = read_matrix(wide, sides.suggested, named, missing, sides.weights, sides.strata)
     return Groups(replace(read, items=_items(keys)), each, keys, laid.votes.engine)
 

@@ -59,6 +59,7 @@ def gather(laid: Laid, declared: tuple[Label, ...] | None, missing: Collection[L
         read = read_votes(grid, sides.suggested, missing, sides.weights, sides.strata)
     else:
         named = categories_of_columns(columns, declared)
+        grid = np.pad(grid, ((0, 0), (0, len(named) - grid.shape[1])))
         read = read_matrix(grid, sides.suggested, named, missing, sides.weights, sides.strata)
     names = rows.get("item")
     index: Any = getattr(laid.votes.native, "index", None)

@@ -9,12 +9,13 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dhkappa.errors import DataError
-from dhkappa.present.options import Asked, check_target, in_flags, is_tally, options
+from dhkappa.present.options import Asked, check_target, in_flags, is_tally, matches, options, sum_of
 from dhkappa.present.process import CODE, Commands, run, say
 from dhkappa.progress import Waiting
 from dhkappa.version import __version__
@@ -121,12 +122,14 @@ def score(files: tuple[str, ...], **said: Any) -> int:
 
 def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Kappa]:
     """Return the kappa of each labeler, from one count of all."""
+    from dhkappa.data.tally import Tally
+
     names = asked.words().get("suggested")
-    if all(map(is_tally, asked.files)):
-        whole = asked.data()
+    if isinstance(data := asked.data(), Tally):
+        whole = data
         names = names or list(whole.labelers)
     else:
-        whole = asked.call(dhkappa.tally)
+        whole = asked.call(dhkappa.tally, data)
         names = list(whole.labelers)
     if said["ordinal"] and not whole.declared:
         raise DataError("--ordinal needs the order of categories: pass --categories, lowest first.")
@@ -192,7 +195,9 @@ def items(files: tuple[str, ...], output: str | None, most: int | None, rejected
     else:
         text = sheet_of(queue, safe=not raw)
     if output in (None, "-"):
-        click.echo(text, nl=False)
+        if sys.stdout.isatty():  # which might obey what is written
+            text = "".join(f"{_shown(line)}\n" for line in text.splitlines())
+        sys.stdout.write(text)  # where click would take escape sequences out
     else:
         write_whole(str(output), text, "review queue")
         click.echo(f"{len(queue):,} items written to {_shown(str(output))}.", err=True)
@@ -267,7 +272,7 @@ def tally_make(files: tuple[str, ...], output: str, **said: Any) -> int:
     import dhkappa
 
     check_target(output, [*files, said["items"]], (".json",))
-    if any(map(is_tally, files)):
+    if any(map(is_tally, chain.from_iterable(map(matches, files)))):
         raise DataError("a tally is among the files: add tallies with dhkappa tally add.")
     with Waiting("counting votes"):
         whole = Asked(files, said).call(dhkappa.tally)
@@ -281,19 +286,13 @@ def tally_make(files: tuple[str, ...], output: str, **said: Any) -> int:
 @options("json")
 def tally_add(files: tuple[str, ...], output: str, as_json: bool) -> int:
     """Add tallies up: the sum is the tally of all their items."""
-    from dhkappa.data.tally import Tally
-
     check_target(output, files, (".json",))
-    strange = [path for path in files if os.path.isfile(path) and not is_tally(path)]
+    paths = list(chain.from_iterable(map(matches, files)))
+    strange = [path for path in paths if os.path.exists(path) and not is_tally(path)]
     if strange:
         raise DataError(f"{strange[0]!r} is no tally: make one of it with dhkappa tally make.")
-    paths = [os.path.realpath(path) for path in files]
-    if len(set(paths)) < len(paths):
-        raise DataError("a tally is named twice: its items would count twice.")
     with Waiting("adding"):
-        whole = Tally.load(files[0])
-        for path in files[1:]:
-            whole = whole + Tally.load(path)
+        whole = sum_of(paths)
         whole.save(output)
     return _show_tally("tally add", whole, output, as_json)
 

@@ -9,11 +9,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from dhkappa.errors import DataError
+
+if TYPE_CHECKING:
+    from dhkappa.data.tally import Tally
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -112,10 +115,10 @@ class Asked:
     def data(self) -> Any:
         """Return what to pass as data: a tally where the files are tallies, else what ``read`` makes of them."""
         from dhkappa.data.reading import read
-        from dhkappa.data.tally import Tally
 
-        tallies = [file for file in self.files if is_tally(file)]
-        if tallies and len(tallies) < len(self.files):
+        files = list(chain.from_iterable(matches(file) for file in self.files))
+        tallies = [file for file in files if is_tally(file)]
+        if tallies and len(tallies) < len(files):
             raise DataError(
                 f"{tallies[0]!r} is a tally, and others are not: make them tallies first, or score it alone."
             )
@@ -125,10 +128,7 @@ class Asked:
                 raise DataError(
                     f"a tally holds votes and labels already, so {' and '.join(extra)} would change nothing: leave out."
                 )
-            whole = Tally.load(tallies[0])
-            for other in tallies[1:]:
-                whole = whole + Tally.load(other)
-            return whole
+            return sum_of(tallies)
         path: Any = self.files[0] if len(self.files) == 1 else list(self.files)
         return read(path, **{word: self.said.get(word) for word in ("format", "question", "table")})
 
@@ -155,9 +155,9 @@ class Asked:
             found |= {word: self.said[word] for word in ("weights", "strata") if self.said.get(word)}
         return found
 
-    def call(self, ask: Callable[..., Any], **more: Any) -> Any:
+    def call(self, ask: Callable[..., Any], data: Any = None, **more: Any) -> Any:
         """Ask one of the library's calls, with declared categories as text, or as whole numbers where they are."""
-        data, words = self.data(), self.words() | more
+        data, words = self.data() if data is None else data, self.words() | more
         categories = several(self.said.get("categories", ()))
         if not categories:
             return ask(data, **words)
@@ -184,6 +184,8 @@ class Asked:
         pairs = [size.rpartition("=") for size in sizes]
         if not all(sign for _, sign, _ in pairs):
             raise DataError(f"--pool must be one number, or STRATUM=NUMBER for each stratum: got {', '.join(sizes)}.")
+        if len({stratum for stratum, _, _ in pairs}) < len(pairs):
+            raise DataError(f"--pool names a stratum twice: got {', '.join(sizes)}.")
         return {stratum: _size(size) for stratum, _, size in pairs}
 
 
@@ -198,9 +200,29 @@ def several(given: Iterable[str]) -> list[str]:
     return found
 
 
+def matches(path: str) -> list[str]:
+    """Return the file of that name, or what matches it as a pattern; the name itself where nothing does."""
+    return [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)) or [path]
+
+
+def sum_of(paths: Sequence[str]) -> Tally:
+    """Add up tally files; one that is named twice would count twice."""
+    from dhkappa.data.tally import Tally
+
+    places = [os.path.realpath(path) for path in paths]
+    if len(set(places)) < len(places):
+        raise DataError("a tally is named twice: its items would count twice.")
+    whole = Tally.load(paths[0])
+    for path in paths[1:]:
+        whole = whole + Tally.load(path)
+    return whole
+
+
 def is_tally(path: str) -> bool:
     """Tell a tally from other files, by its first line."""
     try:
+        if not os.path.isfile(path):
+            return False
         with open(path, "rb") as file:
             return file.read(26).startswith(b'{"format": "dhkappa-tally"')
     except (OSError, ValueError):
@@ -213,7 +235,7 @@ def check_target(path: str | None, inputs: Sequence[str | None], endings: Sequen
         return
     if not path.lower().endswith(tuple(endings)) and (os.path.isfile(path) or not os.path.exists(path)):
         raise DataError(f"{path!r} should end in {' or '.join(endings)}, as that is what is written to it.")
-    for other in chain.from_iterable([name, *glob.glob(name, recursive=True)] for name in inputs if name is not None):
+    for other in chain.from_iterable(matches(name) for name in inputs if name is not None):
         if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
             raise DataError(f"{path!r} is one of the files to read, and would be written over: name another.")
     folder = os.path.dirname(os.path.realpath(path))
@@ -257,6 +279,6 @@ def _whole(texts: Iterable[str]) -> list[int]:
 
 
 def _size(text: str) -> int:
-    if not re.fullmatch("[0-9][0-9_,]{0,30}", text.strip()):
+    if not re.fullmatch("[0-9]{1,18}|[0-9]{1,3}([,_][0-9]{3}){1,5}", text.strip()):
         raise DataError(f"--pool must be a whole number of items: got {text!r}.")
     return int(re.sub("[_,]", "", text))

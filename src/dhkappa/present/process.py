@@ -93,6 +93,8 @@ def _leave_output() -> None:
 
 def say(sentence: str, code: int) -> int:
     """Write a sentence to standard error, and return an exit code."""
+    from dhkappa.table import visible
+
     with contextlib.suppress(OSError):
-        click.echo(f"dhkappa: {' '.join(sentence.split())}", err=True)
+        click.echo(f"dhkappa: {visible(' '.join(sentence.split()))}", err=True)
     return code

@@ -321,10 +321,12 @@ class Screen:
         """Show one line, parts of it in a style."""
         from rich.text import Text
 
-        line = Text(no_wrap=True, overflow="crop")
+        line = Text()
         for part in parts:
             line.append(*((part,) if isinstance(part, str) else part))
-        self._print(line)
+        self._print(
+            line, no_wrap=True, overflow="ignore", crop=False
+        )  # a row stays one line, however narrow it is here
 
     def _table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
         """Show rows: the first columns to the left, and cut where need be; the others, which are numbers, whole."""
@@ -342,10 +344,10 @@ class Screen:
             ]
             self._put((_GAP.join(texts), style))
 
-    def _print(self, what: Any) -> None:
+    def _print(self, what: Any, **how: Any) -> None:
         """Print without the blanks that fill a line up."""
         with self._console.capture() as captured:
-            self._console.print(what)
+            self._console.print(what, **how)
         self._console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 

@@ -187,7 +187,7 @@ def notes_on_value(
     if fleiss is not None and fleiss < LOW_AGREEMENT:
         yield Note(
             "low-agreement",
-            f"Annotators hardly agree among themselves (Fleiss' kappa {float(fleiss):.2f}, under "
+            f"Annotators hardly agree among themselves (Fleiss' kappa {round(float(fleiss), 2) + 0.0:.2f}, under "
             f"{float(LOW_AGREEMENT):.1f}): even right labels score low.",
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 _LARGEST = 1e7  # of a + b: the continued fraction takes as many steps as the root of it
+_SLIGHTEST = 1e-10  # of p and 1 - p
 _STEPS = 100
 _NO_STEP = 4e-16
 _TINY = 1e-300
@@ -22,7 +23,7 @@ def beta_quantile(a: float, b: float, p: float) -> float:
     >>> round(beta_quantile(2, 3, 0.5), 12)
     0.385727568132
     """
-    if min(a, b) < 1 or a + b > _LARGEST:
+    if min(a, b) < 1 or a + b > _LARGEST or min(p, 1 - p) < _SLIGHTEST:
         from scipy.special import betaincinv
 
         return float(betaincinv(a, b, p))
