@@ -40,7 +40,7 @@ def dh_kappa(
     The DiPietro-Hazari kappa: pairs of annotators who agree on the suggested label, less pairs who agree on
     another one, set against what the shares of votes and labels alone would give (eq. 13 of the paper),
 
-    .. math:: \kappa_{DH} = \frac{(\bar R - \bar S) - (C_E - C_F)}{1 - (C_E - C_F)}.
+        kappa_DH = ((R - S) - (C_E - C_F)) / (1 - (C_E - C_F))
 
     1 means that every vote is the suggested label. Items with fewer than two votes or without a suggested
     label do not count; ``dropped`` says how many. Every mean is a mean over items, so items with more votes

@@ -37,7 +37,7 @@ def main(args: list[str] | None = None) -> None:
     run(commands, args)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands)
 @click.version_option(__version__, prog_name="dhkappa")
 def commands() -> None:
     """Can we trust these labels? Score suggested labels against annotators' votes.
@@ -134,6 +134,9 @@ def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Ka
     if said["ordinal"] and not whole.declared:
         raise DataError("--ordinal needs the order of categories: pass --categories, lowest first.")
     sample = {"pool": asked.pool(), "panel": said["panel"], "ordinal": said["ordinal"]}
+    unlabeled: Any = getattr(data, "unlabeled", None)
+    if not names and unlabeled:
+        raise DataError(unlabeled)
     if not names and len(whole) and whole.patterns.suggested.max() < 0:
         raise DataError("suggested labels are absent: name their columns with --suggested, or their file with --items.")
     if not names:
@@ -255,7 +258,7 @@ def _numbers(text: str) -> list[float]:
         raise DataError(f"--prevalence must be numbers with commas between, such as 4,3,1: got {text!r}.") from None
 
 
-@commands.group(cls=Commands, epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
+@commands.group(epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
 def tally() -> None:
     """Keep counts in a file, and add them up.
 

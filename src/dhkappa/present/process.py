@@ -19,8 +19,25 @@ CODE = "dhkappa.code"
 """Where a command keeps the exit code that it will have, should its output not be wanted."""
 
 
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Of every command."""
+
+
+class Command(click.Command):
+    """A command, whose help is the same whether it is asked alone or within its group."""
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **{"context_settings": SETTINGS} | words)
+
+
 class Commands(click.Group):
     """Commands in the order that they are written."""
+
+    command_class = Command
+    group_class = type
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **{"context_settings": SETTINGS} | words)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands, the first ones to use first."""

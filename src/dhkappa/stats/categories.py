@@ -254,7 +254,8 @@ def confusion(terms: Terms, categories: Sequence[Label]) -> Table:
     found: dict[int, list[tuple[Any, Any, int]]] = {}
     for cell, pair, vote in zip(cells.tolist(), pairs, votes, strict=True):
         j, k = divmod(cell, m)
-        found.setdefault(j, []).append((pair, vote, k))
+        if vote:  # but for items that weigh next to nothing
+            found.setdefault(j, []).append((pair, vote, k))
     rows: list[tuple[Label, int, Label | None, float, float]] = []
     for j, panel in found.items():
         label, size, whole = categories[j], int(items[j]), total[j]
