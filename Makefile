@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test core check format validate bench clean
+.PHONY: demo test core check docs pictures format validate bench clean
 
 demo: .venv/.package  ## simulate a small data set, audit two labelers on it, and write the report
 	$(BIN)/dhkappa demo
@@ -14,11 +14,18 @@ test: .venv/.dev  ## run the tests
 core: .venv-core/.ready  ## run the tests that need nothing but what the package itself installs
 	env -u DHKAPPA_REQUIRE_ALL .venv-core/bin/python -m pytest --hypothesis-profile=brief
 
-check: .venv/.dev  ## format, lint, types, tests
+check: .venv/.dev  ## format, lint, types, the site, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(MAKE) --no-print-directory docs
 	$(MAKE) --no-print-directory test
+
+docs: .venv/.dev  ## build the site into site/; any warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+pictures: .venv/.dev  ## draw the pictures of the docs anew: a terminal, and the report in Chromium
+	$(BIN)/python docs/pictures/draw.py
 
 format: .venv/.dev  ## rewrite the code in the house's format
 	$(BIN)/ruff format .
@@ -34,7 +41,7 @@ bench: .venv/.bench  ## speed and memory beside np.sum and the peers, one table
 	$(BIN)/python benchmarks/bench.py
 
 clean:
-	rm -rf .venv .venv-core
+	rm -rf .venv .venv-core site
 
 .venv/.python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dhkappa needs Python 3.11 or newer; name one with make PYTHON=...")'
