@@ -1,26 +1,50 @@
-"""What the site makes of docstrings: attributes told in one line."""
+"""What the site makes of docstrings: attributes told in one line, and parameters that are told together."""
 
 import re
 from typing import Any
 
 import griffe
 
-_HEAD = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
+_ATTRIBUTE = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
+_SEVERAL = re.compile(r"^\**\w+(?:, \**\w+)+$")
 
 
 class House(griffe.Extension):
-    """Read ``name : text`` under Attributes as a name with its text."""
+    """Read ``name : text`` under Attributes, and ``one, other`` under Parameters, as the house writes them."""
 
     def on_class(self, *, cls: griffe.Class, **kwargs: Any) -> None:
         """Change the docstring of a class before it is read."""
         if cls.docstring is not None:
-            cls.docstring.value = _told(cls.docstring.value)
+            cls.docstring.value = _attributes(cls.docstring.value)
+
+    def on_function(self, *, func: griffe.Function, **kwargs: Any) -> None:
+        """Change the docstring of a function before it is read."""
+        if func.docstring is not None:
+            func.docstring.value = _parameters(func.docstring.value)
 
 
-def _told(text: str) -> str:
+def _attributes(text: str) -> str:
+    """Write the text of an attribute on a line of its own."""
     before, mark, rest = text.partition("Attributes\n----------\n")
     lines: list[str] = []
     for line in rest.splitlines():
-        found = _HEAD.match(line)
+        found = _ATTRIBUTE.match(line)
         lines += [found[1], f"    {found[2]}"] if found else [line]
     return before + mark + "\n".join(lines)
+
+
+def _parameters(text: str) -> str:
+    """Give each of several parameters an entry of its own, so that it has its own type and default."""
+    before, mark, rest = text.partition("Parameters\n----------\n")
+    lines: list[str] = []
+    others: list[str] = []
+    first = ""
+    for line in [*rest.splitlines(), ""]:
+        if others and not line.startswith(" "):
+            lines += [part for name in others for part in (name, f"    See ``{first}``.")]
+            others = []
+        if _SEVERAL.match(line):
+            first, *others = line.split(", ")
+            line = first
+        lines.append(line)
+    return (before + mark + "\n".join(lines)).rstrip("\n")

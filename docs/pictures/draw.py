@@ -15,7 +15,7 @@ from rich.text import Text
 
 HERE = Path(__file__).parent
 COMMAND = str(Path(sys.executable).with_name("dhkappa"))
-WORDS = ["audit", "demo/annotations.csv", "--items", "demo/items.csv", "-o", "demo/report.html"]
+WORDS = ["audit", "dhkappa-demo/annotations.csv", "--items", "dhkappa-demo/items.csv"]
 WIDTH, LINES = 80, 34
 
 
@@ -23,10 +23,10 @@ def main() -> None:
     """Run the demo in a folder of its own, audit it, and draw what is seen."""
     with tempfile.TemporaryDirectory() as folder:
         colours = os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
-        subprocess.run([COMMAND, "demo", "-o", "demo"], cwd=folder, check=True, capture_output=True)
+        subprocess.run([COMMAND, "demo"], cwd=folder, check=True, capture_output=True)
         done = subprocess.run([COMMAND, *WORDS], cwd=folder, check=True, capture_output=True, text=True, env=colours)
         draw_terminal("\n".join([f"$ dhkappa {' '.join(WORDS)}", *done.stdout.splitlines()[:LINES], "..."]))
-        draw_report(Path(folder, "demo", "report.html"))
+        draw_report(Path(folder, "dhkappa-demo", "report.html"))
 
 
 def draw_terminal(text: str) -> None:

@@ -78,7 +78,7 @@ def dh_kappa(
         a good part of the pool was drawn.
     panel
         With ``pool``: ``"fixed"`` takes the votes on an item as they are, ``"drawn"`` lets the standard error cover
-        other annotators too, and needs three votes on every item.
+        which votes it happened to get, if annotators are alike, and needs three votes on every item.
     annotators
         Of a table whose rows are items: the columns of votes, one an annotator, by name or by a pattern, ``"ann_*"``.
     item, label, annotator, count

@@ -70,7 +70,8 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
     if output is not None:
         _check_report()
     asked = Asked(files, said)
-    title = title or f"Label audit: {', '.join(map(_name, files[:3]))}"
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    title = title or f"Label audit: {', '.join(map(_name, files[:3]))}{more}"
     with Waiting("counting votes") as waiting:
         found = asked.call(
             dhkappa.audit,

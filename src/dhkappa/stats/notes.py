@@ -98,7 +98,7 @@ def notes_on_sample(sample: Sample, labeled: bool) -> Iterator[Note]:
         yield Note(
             "votes-fixed",
             "With pool=, the standard error is for other items of the pool, with their votes as they would be cast"
-            + ("; panel='drawn' adds what other annotators would change." if labeled else "."),
+            + ("; panel='drawn' adds the chance in which votes an item got." if labeled else "."),
         )
 
 

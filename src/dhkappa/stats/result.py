@@ -86,7 +86,7 @@ class Kappa:
     def se(self) -> float:
         """The standard error, for items drawn at random; NaN where the sample cannot show one.
 
-        It does not cover the choice of other annotators, unless the panel is ``"drawn"`` from a pool.
+        It does not cover the choice of other annotators.
         """
         basis = self._basis
         return math.nan if basis is None else basis.se

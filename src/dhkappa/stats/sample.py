@@ -74,7 +74,7 @@ class Sample:
     mass : (K,) weight of all items of a pattern, in whole units; only ratios matter
     stratum : (K,) place in ``strata``
     strata : one at least; a sample that is not stratified has one, without a name
-    panel : ``"fixed"``, or ``"drawn"`` where other annotators might have voted
+    panel : ``"fixed"``, or ``"drawn"`` where the votes on an item are chance too
     remarks : as of the tally
     """
 
@@ -113,7 +113,7 @@ class Sample:
 
     @property
     def other_votes(self) -> bool:
-        """Whether errors cover other annotators: the panel was drawn, and the pool of items has an end."""
+        """Whether errors cover which votes an item got: the panel was drawn, and the pool of items has an end."""
         return self.panel == "drawn" and any(part.size for part in self.strata)
 
     def merged(self) -> Sample:
