@@ -77,7 +77,7 @@ FULL = Scale([*_shapes(HEADLINES, SIZES), *_shapes(CROSS, SIZES)], 1.0, 5, 1.0)
 QUICK = Scale(
     [(10**4, 2, 2), (10**4, 3, 5), (1000, 5, 300)],
     0.02,
-    2,
+    1,
     0.01,
     goal_seconds=0.05,
     sum_goal=(10**4, 3, 5),

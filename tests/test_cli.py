@@ -330,8 +330,9 @@ def test_closed_streams(closed: str, folder: Path) -> None:
 # Ctrl-C
 
 _SLOW = """
-import sys, time, dhkappa
+import signal, sys, time, dhkappa
 from dhkappa.present.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever started the tests may have turned off
 call = getattr(dhkappa, sys.argv[1])
 def slow(*args, **words):
     print("started", file=sys.stderr, flush=True)

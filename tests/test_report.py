@@ -10,8 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import jinja2  # noqa: F401  # where it is absent these tests are left out
 import numpy as np
 import pytest
+import vl_convert  # noqa: F401
 
 import dhkappa
 from dhkappa.present import report
