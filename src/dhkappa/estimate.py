@@ -255,6 +255,13 @@ def audit(
     progress
         Whether to show a progress line where it takes over a second and standard error is a terminal.
 
+    Returns
+    -------
+    Audit
+        ``verdict`` is the answer in a sentence, ``kappas`` the kappa of each labeler, ``comparison`` their paired
+        differences; ``categories``, ``confusion``, ``items``, ``annotators`` and ``people`` go down from there, and
+        ``report`` writes everything to a page.
+
     Examples
     --------
     >>> import dhkappa
