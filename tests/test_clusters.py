@@ -137,12 +137,13 @@ def test_how_often_tables_are_read(layout: str) -> None:
     assert {name: n / PARTS for name, n in reads.items()} == READS[layout]
 
 
-PAGE = Path(__file__).parents[1] / "docs" / "big-data.md"
+PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("how-to/engines.md", "big-data.md")]
 
 
 def _example(heading: str, **change: str) -> str:
-    """Return the code in a section of the page, with some of its text changed."""
-    section = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    """Return the code in a section of the pages, with some of its text changed."""
+    whole = "".join(page.read_text() + "\n## \n" for page in PAGES)
+    section = whole.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     code: str
     (code,) = re.findall("```python\n(.*?)```", section, re.DOTALL)
     for old, new in change.items():
