@@ -233,3 +233,12 @@ def test_one_item_that_outweighs_all_others_warns_nobody(weights: list[float]) -
     few = dhkappa.audit(DRAWN.votes[:12], DRAWN.suggested["llm"][:12], weights=[*weights[:11], weights[-1]])
     assert "labeler" in repr(few)
     json.dumps(found.to_dict(most=3), allow_nan=False)
+
+
+def test_a_narrower_interval_asks_for_no_more_items_than_the_pool_has() -> None:
+    strata = ["a", "b"] * (len(DRAWN.votes) // 2) + ["a"] * (len(DRAWN.votes) % 2)
+    pool = {"a": 500, "b": 900}
+    table = dhkappa.audit(DRAWN.votes, DRAWN.suggested, strata=strata, pool=pool).tighter("rule")
+    assert len(table) > 0
+    assert max(table.column("items")) <= sum(pool.values())
+    assert max(table.column("items_assured")) <= sum(pool.values())
