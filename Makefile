@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test core check docs pictures format validate bench clean
+.PHONY: demo test core check lint advisories docs pictures format validate bench clean
+.PHONY: trust fuzz mutate memory faults numbers threads coverage lowest
 
 demo: .venv/.package  ## simulate a small data set, audit two labelers on it, and write the report
 	$(BIN)/dhkappa demo
@@ -11,15 +12,20 @@ demo: .venv/.package  ## simulate a small data set, audit two labelers on it, an
 test: .venv/.dev  ## run the tests
 	$(BIN)/python -m pytest
 
-core: .venv-core/.ready  ## run the tests that need nothing but what the package itself installs
+core: .venv-core/.ready  ## run the tests that need nothing but what the package itself installs, at the oldest versions
 	env -u DHKAPPA_REQUIRE_ALL .venv-core/bin/python -m pytest --hypothesis-profile=brief
 
-check: .venv/.dev  ## format, lint, types, the site, tests
+check:  ## all that must hold before a change lands: lint, advisories, the site, tests
+	$(MAKE) --no-print-directory lint advisories docs test
+
+lint: .venv/.dev  ## format, lint, types, and code that may be unsafe
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(MAKE) --no-print-directory docs
-	$(MAKE) --no-print-directory test
+	$(BIN)/bandit --quiet --recursive --skip B101 src
+
+advisories: .venv/.dev  ## known holes in the packages that are installed, where they can be asked for
+	$(BIN)/python trust/advisories.py
 
 docs: .venv/.dev  ## build the site into site/; any warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
@@ -37,11 +43,37 @@ validate: .venv/.dev  ## simulate how often intervals hold the truth, and write 
 	$(BIN)/python validation/paired_coverage.py
 	$(BIN)/python validation/people_coverage.py
 
+trust: fuzz mutate memory faults numbers threads coverage lowest  ## write every section of docs/trust.md (hours)
+
+fuzz: .venv/.dev  ## 100,000 hostile inputs at every entrance
+	$(BIN)/python trust/fuzz.py
+
+mutate: .venv/.mutate  ## change the statistics, one thing at a time, and see whether a test fails
+	$(BIN)/python trust/mutate.py
+
+memory: .venv/.dev  ## a CSV file of 5 GB and 10^8 items of Parquet within 1 GiB (needs 20 GB of disk)
+	$(BIN)/python trust/memory.py
+
+faults: .venv/.dev  ## kill it, fill the disk, restart the database, change the file as it is read
+	$(BIN)/python trust/faults.py
+
+numbers: .venv/.dev  ## all data, engines, orders and splits: one set of bits; and peers
+	$(BIN)/python trust/same_numbers.py
+
+threads: .venv/.dev  ## the same bits from threads and processes
+	$(BIN)/python trust/threads.py
+
+coverage: .venv/.dev  ## lines and branches that the tests run
+	$(BIN)/python trust/cover.py
+
+lowest:  ## the tests with the oldest versions of all packages that dhkappa allows
+	$(PYTHON) trust/lowest.py
+
 bench: .venv/.bench  ## speed and memory beside np.sum and the peers, one table
 	$(BIN)/python benchmarks/bench.py
 
 clean:
-	rm -rf .venv .venv-core site
+	rm -rf .venv .venv-core .venv-lowest site
 
 .venv/.python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dhkappa needs Python 3.11 or newer; name one with make PYTHON=...")'
@@ -58,11 +90,16 @@ clean:
 	$(PIP) install --no-deps "irrCAC>=0.4"
 	touch $@
 
-.venv-core/.ready: pyproject.toml
+.venv-core/.ready: pyproject.toml trust/floors.py
 	$(PYTHON) -m venv .venv-core
-	.venv-core/bin/python -m pip --disable-pip-version-check -q install -e . "hypothesis>=6.100" "pytest>=8,<9.2" "pytest-xdist>=3.6"
+	$(PYTHON) trust/floors.py > .venv-core/floors.txt
+	.venv-core/bin/python -m pip --disable-pip-version-check -q install -e . -c .venv-core/floors.txt "hypothesis>=6.100" "pytest>=8,<9.2" "pytest-xdist>=3.6"
 	touch $@
 
 .venv/.bench: pyproject.toml | .venv/.dev
 	$(PIP) install --group bench
+	touch $@
+
+.venv/.mutate: pyproject.toml | .venv/.dev
+	$(PIP) install --group mutate
 	touch $@

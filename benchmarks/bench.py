@@ -35,6 +35,7 @@ from measure import (
 )
 from parquet import file_goals
 from peers import PAPER, Peer, load, measure
+from steps import Step, step_table
 from table import LEGEND, Goal, Row, Table, number, power, print_goals
 
 Shape = tuple[int, int, int]
@@ -47,7 +48,7 @@ LIBRARIES = (
     *("numpy", "statsmodels", "irrCAC", "krippendorff", "torchmetrics", "torch", "scikit-learn"),
     *("duckdb", "narwhals", "pandas", "polars", "pyarrow", "dask", "ibis-framework", "pyspark"),
 )
-PARTS = ("arrays", "engines", "commands")
+PARTS = ("arrays", "engines", "commands", "memory")
 
 
 def _shapes(panels: Iterable[tuple[int, int]], sizes: tuple[int, ...]) -> list[Shape]:
@@ -192,12 +193,13 @@ class Run:
     rows: list[Row]
     engines: list[EngineRow]
     goals: list[Goal]
+    steps: list[Step]
 
 
 def run(scale: Scale, parts: Collection[str]) -> Run:
     """Measure and print everything."""
     print(", ".join(f"{name} {text}" for name, text in versions().items()))
-    rows, engines, goals = list[Row](), list[EngineRow](), list[Goal]()
+    rows, engines, goals, steps = list[Row](), list[EngineRow](), list[Goal](), list[Step]()
     if "arrays" in parts:
         rows, goals = run_arrays(scale)
     if "engines" in parts:
@@ -207,11 +209,14 @@ def run(scale: Scale, parts: Collection[str]) -> Run:
         engines = engine_table(scale.wide_items, scale.long_items, 1 if quick else 3, quick=quick)
     if "commands" in parts:
         goals += command_goals(scale.command_items, 1 if scale is QUICK else 5)
+    if "memory" in parts:
+        print()
+        steps = step_table(scale.file_items)
     if scale is QUICK:
         goals = [replace(goal, met=None) for goal in goals]
     print("\nGoals" + (", at sizes too small to judge them" if scale is QUICK else ""))
     print_goals(goals)
-    return Run(rows, engines, goals)
+    return Run(rows, engines, goals, steps)
 
 
 def run_arrays(scale: Scale) -> tuple[list[Row], list[Goal]]:
@@ -240,7 +245,9 @@ def main() -> int:
     size.add_argument("--full", action="store_true", help="every n, N and m, as far as 1 GB of votes goes")
     size.add_argument("--quick", action="store_true", help="three small shapes, to see that everything runs")
     parser.add_argument(
-        "--only", choices=PARTS, help="arrays beside np.sum and the peers, files and engines, or the command line"
+        "--only",
+        choices=PARTS,
+        help="arrays beside np.sum and the peers, files and engines, the command line, or memory",
     )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the rows and goals there as well")
     options = parser.parse_args()

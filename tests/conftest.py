@@ -2,9 +2,11 @@
 
 import ast
 import os
+import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -13,12 +15,29 @@ from engines import engine, near_engine, quick_engine  # noqa: F401  # fixtures
 from postgres import postgres  # noqa: F401
 
 # Time limits per example would fail on a busy machine and say nothing about the numbers.
-# In CI the same examples run every time: new ones are for people, who can act on what they find.
-settings.register_profile("dhkappa", deadline=None, derandomize=os.environ.get("CI") == "true")
+# In CI the same examples run every time, and fewer: new ones are for people, who can act on what they find.
+IN_CI = os.environ.get("CI") == "true"
+settings.register_profile("dhkappa", deadline=None, derandomize=IN_CI, max_examples=40 if IN_CI else 100)
 settings.register_profile("brief", settings.get_profile("dhkappa"), max_examples=10)
 settings.load_profile("dhkappa")
 
 os.environ["COLUMNS"] = "100"  # tables are as wide as the terminal
+
+
+def _no_network(event: str, args: tuple[Any, ...]) -> None:
+    """Refuse what would leave this machine: of tests, and of what they run in their process."""
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        host = args[1][0] if isinstance(args[1], tuple) else "localhost"  # a path is a socket of this machine
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        host = args[0] or "localhost"
+    else:
+        return
+    host = host.decode() if isinstance(host, bytes) else str(host)
+    if not (host.startswith("127.") or host in ("localhost", "::1", "0.0.0.0", "::", socket.gethostname())):
+        raise AssertionError(f"a test reaches for {host}, which is not this machine ({event})")
+
+
+sys.addaudithook(_no_network)
 
 REQUIRE_ALL = os.environ.get("DHKAPPA_REQUIRE_ALL") == "1"
 LEFT_OUT: dict[str, list[str]] = {}

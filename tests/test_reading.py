@@ -12,7 +12,7 @@ import pytest
 
 import dhkappa
 from dhkappa import DataError, audit, compare, dh_kappa, fleiss_kappa, plan, read, tally
-from dhkappa.data import engines, frames, given, long, tables
+from dhkappa.data import engines, given, tables
 
 EXPORTS = Path(__file__).parent / "exports"
 VOTES = [["spam", "spam", "spam"], ["ham", "ham", "spam"], ["ham", "ham", ""], ["007", "7", "007"], ["", "", "ham"]]
@@ -218,8 +218,7 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(",".join(frame.collect_schema().names()))
         return engines.fetch(frame, engine)
 
-    for module in (tables, long, frames):
-        monkeypatch.setattr(module, "fetch", fetch)
+    monkeypatch.setattr(tables, "fetch", fetch)
     return asked
 
 

@@ -12,9 +12,11 @@ SOURCE = Path(__file__).parents[1] / "src" / "dhkappa"
 WALK = [
     "version",
     "errors",
+    "memory",
     "writing",
     "progress",
     "table",
+    "data.steady",
     "data.labels",
     "data.patterns",
     "data.arrays",

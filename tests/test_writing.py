@@ -140,6 +140,8 @@ class Slow:
             self.file.write(data[place : place + len(data) // 10 + 1])
             self.file.flush()
             step()
+    def __getattr__(self, name):
+        return getattr(self.file, name)
 
 replace = os.replace
 def late(*args):

@@ -1,10 +1,13 @@
 """Can we trust these labels? DiPietro-Hazari kappa and Fleiss' kappa, computed exactly."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
 from dhkappa.version import __version__ as __version__
 
+TYPE_CHECKING = False  # as of typing, which takes longer to load than all else before a Ctrl-C can be answered
 if TYPE_CHECKING:
+    from typing import Any
+
     from dhkappa.data.reading import read
     from dhkappa.data.source import Source
     from dhkappa.data.tally import Tally

@@ -6,10 +6,14 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C ends it without a traceback also while it loads."""
     try:
+        from dhkappa.memory import hold
+
+        hold()
         from dhkappa.present.cli import main as run
+
+        run()
     except KeyboardInterrupt:
         sys.exit(130)
-    run()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,10 @@ class DataError(ValueError):
     """Data or an argument that cannot be used: the message says which, the rule, what came, and what to do."""
 
 
+class OutOfMemoryError(DataError, MemoryError):
+    """Data that do not fit into the memory there is: the message says what, the limit, and what to do."""
+
+
 def shown(values: Iterable[Any], limit: int = 5) -> str:
     """Write some of the values, and that there are more."""
     first = [_repr(value) for value in islice(values, limit + 1)]
@@ -22,14 +26,15 @@ def shown(values: Iterable[Any], limit: int = 5) -> str:
 
 def _repr(value: Any) -> str:
     try:
-        return repr(value)
+        text = repr(value)
     except Exception:  # whatever a stranger's class does, the message must come through
         return f"a {type(value).__name__} that cannot be shown"
+    return " ".join(text.split()) if "\n" in text else text  # an array or a table; the message stays one line
 
 
 def counted(number: int, noun: str) -> str:
     """Write a number with its noun: ``1 item``, ``2,000 items``."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun[:-2] + "a" if noun.endswith("um") else noun + "s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
@@ -39,3 +44,10 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(given.casefold(), by_case, 1)
     close = close or [name for name in by_case if given and given.casefold() in name][:1]
     return f" Did you mean {by_case[close[0]]!r}?" if close else ""
+
+
+def visible(text: str) -> str:
+    """Spell out line breaks, escape sequences and whatever else would not stay in its cell or line."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)

@@ -243,7 +243,7 @@ class Audit:
         """
         from dhkappa.present.charts import CHARTS, OF_ONE, chart_of
 
-        if name not in CHARTS:
+        if not isinstance(name, str) or name not in CHARTS:
             raise DataError(f"chart {shown([name])} is none of {shown(CHARTS, 10)}.{did_you_mean(str(name), CHARTS)}")
         who = self._named(labeler) if name in OF_ONE else None
         return chart_of(self.story(1), name, who)

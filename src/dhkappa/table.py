@@ -13,6 +13,7 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 
 from dhkappa.errors import DataError, counted, did_you_mean, shown
+from dhkappa.errors import visible as visible
 
 _WIDTH = 100  # where no terminal says otherwise
 _NARROWEST = 16  # a column of text is cut no further
@@ -259,13 +260,6 @@ def _text(value: Any) -> str:
         plain = value == 0 or 1e-3 <= abs(value) < 1e6
         return f"{value:.3f}" if plain else f"{value:.2g}"
     return visible(str(value))
-
-
-def visible(text: str) -> str:
-    """Spell out line breaks, escape sequences and whatever else would not stay in its cell."""
-    if text.isprintable():
-        return text
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def _wide(text: str) -> int:

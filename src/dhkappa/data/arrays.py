@@ -129,7 +129,7 @@ def _whole(matrix: npt.NDArray[Any], name: str) -> Integers:
     if matrix.dtype.kind == "b":
         return matrix.astype(np.uint8)
     if matrix.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in matrix.flat):
-        matrix = np.array([[min(value, 2.0**60) for value in row] for row in matrix], np.float64).reshape(matrix.shape)
+        matrix = np.array([_bounded(value) for value in matrix.flat], np.float64).reshape(matrix.shape)
     if matrix.dtype.kind not in "iuf":
         raise DataError(f"{name} must hold numbers of votes: got values of type {matrix.dtype}.")
     if matrix.dtype.kind == "f":
@@ -148,6 +148,14 @@ def _whole(matrix: npt.NDArray[Any], name: str) -> Integers:
         )
     # uint64 goes too: numpy adds it to int64 as floats.
     return matrix.astype(np.int64, copy=False) if matrix.dtype.kind == "f" or matrix.dtype.itemsize == 8 else matrix
+
+
+def _bounded(value: numbers.Real) -> float:
+    """Return a number as a float; one that is too large for that stays too large for a count."""
+    try:
+        return float(value)
+    except OverflowError:
+        return 2.0**60 if value > 0 else -1.0  # type: ignore[operator]
 
 
 def is_matrix(values: Any) -> bool:

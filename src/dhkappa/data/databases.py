@@ -145,7 +145,8 @@ class _DuckDB:
         """Return a table of a schema, of ``main`` where none is named; None if there is no such table."""
         where = schema or "main"
         known = (where, name) in self._tables()
-        return self._connection.sql(f"SELECT * FROM {quoted(where)}.{quoted(name)}") if known else None
+        table = f"{quoted(where)}.{quoted(name)}"
+        return self._connection.sql(f"SELECT * FROM {table}") if known else None  # nosec B608
 
     def names(self) -> list[str]:
         """List tables: those of ``main``, then those of other schemas with their schema."""

@@ -14,16 +14,20 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.data.paths import is_unicode
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
+from dhkappa.memory import MIB, folder_on_disk, is_out_of_memory, need, share, too_large
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 _BLOCK = 1 << 16  # rows that go into a table at a time
+_LEAST = 192 * MIB  # memory to start with: less, and threads may not start
+_EACH = 64 * MIB  # memory for each thread
 
 
 def connect() -> DuckDBPyConnection:
     """Start a DuckDB of our own: in memory, spilling to a private folder, fetching nothing from the network."""
+    need(_LEAST, "DuckDB")
     import duckdb
 
     own: dict[str, Any] = {
@@ -31,16 +35,31 @@ def connect() -> DuckDBPyConnection:
         "temp_directory": os.path.join(_spill_folder(), secrets.token_hex(8)),
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
+        **_modest(),
     }
-    connection = duckdb.connect(":memory:", config=own)
+    with reading("the start of DuckDB"):
+        connection = duckdb.connect(":memory:", config=own)
     connection.execute("SET enable_progress_bar = false")  # it would go to standard output
     return connection
+
+
+def _modest() -> dict[str, Any]:
+    """Return what keeps DuckDB within the memory that is left: alone, it would look at no limit of addresses."""
+    most = share()
+    if most is None:
+        return {}
+    own: dict[str, Any] = {"memory_limit": f"{most}B"}
+    if most // _EACH < len(os.sched_getaffinity(0)):
+        own["threads"] = max(1, most // _EACH)
+    if most < 1024 * MIB:
+        own["async_threads"] = 1  # of 8, which take 70 MiB of addresses each
+    return own
 
 
 @cache
 def _spill_folder() -> str:
     """Make a folder that only this user can look into, removed at the end of the process."""
-    folder = tempfile.mkdtemp(prefix="dhkappa-")
+    folder = tempfile.mkdtemp(prefix="dhkappa-", dir=folder_on_disk())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -104,9 +123,11 @@ def reading(what: str = "the data") -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        raise_if_full(error, what)
         raise DataError(in_words(str(error), what)) from error
     except RuntimeError as error:
         raise_if_stopped(error)
+        raise_if_full(error, what)
         raise
 
 
@@ -114,6 +135,17 @@ def raise_if_stopped(error: Exception) -> None:
     """Raise what Ctrl-C means to Python, where DuckDB has made an error of it."""
     if type(error) is RuntimeError and str(error) == "Query interrupted":
         raise KeyboardInterrupt from None
+
+
+def raise_if_full(error: Exception, what: str) -> None:
+    """Say in one sentence that there was no memory, or no disk for what does not fit into it."""
+    if "No space left" in str(error) or "max_temp_directory_size" in str(error):
+        raise OutOfMemoryError(
+            f"{what} did not fit into memory, and the rest of it not on the disk where DuckDB puts it: make room "
+            "there, or set TMPDIR to a folder that has it."
+        ) from error
+    if is_out_of_memory(error):
+        raise OutOfMemoryError(too_large(what)) from error
 
 
 def in_words(message: str, what: str) -> str:
@@ -130,6 +162,8 @@ def in_words(message: str, what: str) -> str:
             f"{file}: {line} has {counted(int(fields[2]), 'field')} where the header has {fields[1]}; "
             "quote fields that hold a separator."
         )
+    elif "maximum_object_size" in message:
+        return f"{file} has a JSON object of over 16 MiB, more than a row can be: it may be damaged."
     elif named and named[1]:
         sentence = f"{file} is not a well-formed file at {line}: look for quotes left open and for mixed line ends."
     else:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dhkappa.data.duck import in_words, quoted, raise_if_stopped
+from dhkappa.data.duck import in_words, quoted, raise_if_full, raise_if_stopped
 from dhkappa.data.labels import RULE, Label, NotALabelError, plain
 from dhkappa.data.layouts import OWN
 from dhkappa.errors import DataError, shown
@@ -225,6 +225,22 @@ def grouped(frame: nw.LazyFrame[Any], keys: Sequence[str], *aggregates: nw.Expr)
     return same
 
 
+def alike(frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
+    """Leave out rows that no other can equal in some columns, by hashes: DuckDB spills no text that it groups by."""
+    import narwhals.stable.v2 as nw
+
+    if frame.implementation.name != "DUCKDB" or "text" not in {kind_of(frame, key) for key in keys}:
+        return frame
+    native: Any = frame.to_native()
+    code = f"hash({', '.join(map(quoted, keys))})"
+    shared = native.aggregate(f"{code} AS code, count(*) AS n", code).filter("n > 1").set_alias("shared")
+    own = f"hash({', '.join(f'own.{quoted(key)}' for key in keys)})"
+    kept: nw.LazyFrame[Any] = nw.from_native(
+        native.set_alias("own").join(shared, f"{own} = shared.code", "semi")
+    ).lazy()
+    return kept
+
+
 @contextmanager
 def asking(engine: str) -> Iterator[None]:
     """Turn what an engine raises into one sentence, with its own message below."""
@@ -234,10 +250,17 @@ def asking(engine: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise_if_stopped(error)
+        if engine == "DuckDB":
+            raise_if_full(error, "what DuckDB counts")
         if engine == "DuckDB" and "different connections" in str(error):
             raise DataError(
                 "the votes and items= are tables of two DuckDB connections, which cannot be joined: open both in one, "
                 "or pass both as paths."
+            ) from error
+        if engine == "DuckDB" and "busy with another call" in str(error):
+            raise DataError(
+                "the DuckDB connection of the table is busy in another thread, and answers one at a time: give each "
+                "thread a table of its own, by connection.cursor() or from a path."
             ) from error
         if engine == "DuckDB" and _FILE_TROUBLE.search(str(error)):
             raise DataError(in_words(str(error), "a file of the data")) from error

@@ -13,8 +13,9 @@ import glob
 import gzip
 import os
 import re
+import threading
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ __all__ = ["connect", "numbered", "open_files", "reading", "relation_of"]
 _SEPARATORS = {"CSV": ",;\t", "TSV": "\t"}
 _UNPACKING = (OSError, EOFError, zlib.error)
 _LONGEST = 2_000_000  # bytes of a row, to DuckDB
+_LIMIT = threading.Lock()  # on the length of a field, which the csv module has one of for all threads
 _LONG = 1 << 20  # bytes of a file that threads do not share, and less than what each takes
 
 
@@ -86,6 +88,8 @@ def _open_text(connection: DuckDBPyConnection, files: list[str], separators: str
     """Open CSV or TSV files, in runs of files with the same header."""
     headers = {file: _header(file, separators) for file in files}
     _check_same({file: names for file, (names, _) in headers.items()})
+    for file in files:
+        _check_last_line(file)
     order = ", ".join(map(quoted, headers[files[0]][0]))
     ways = {file: (*header, _can_share(connection, file, *header)) for file, header in headers.items()}
     runs = (
@@ -126,17 +130,18 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
     try:
         _read_text(connection, [file], names, separator, True).aggregate("count(*)").fetchall()
     except duckdb.Error as error:
-        limit = csv.field_size_limit(_LONGEST)
-        try:
-            with _unpacked(file) as text:
-                for _ in csv.reader(text, delimiter=separator, strict=True):
-                    pass
-        except csv.Error as wrong:
-            raise DataError(f"{file!r} is not a well-formed file: look for quotes left open.\n{wrong}") from None
-        except (UnicodeDecodeError, *_UNPACKING):
-            raise error from None
-        finally:
-            csv.field_size_limit(limit)
+        with _LIMIT:
+            limit = csv.field_size_limit(_LONGEST)
+            try:
+                with _unpacked(file) as text:
+                    for _ in csv.reader(_lines(text), delimiter=separator, strict=True):
+                        pass
+            except csv.Error as wrong:
+                raise DataError(f"{file!r} is not a well-formed file: look for quotes left open.\n{wrong}") from None
+            except (UnicodeDecodeError, *_UNPACKING):
+                raise error from None
+            finally:
+                csv.field_size_limit(limit)
         return False
     return True
 
@@ -150,11 +155,36 @@ def _may_hide_lines(file: str) -> bool:
         return long and any(b'"' in block for block in iter(lambda: opened.read(1 << 20), b""))
 
 
+def _check_last_line(file: str) -> None:
+    """Refuse a file that ends in a line longer than DuckDB takes: one that its buffer cannot hold, it drops."""
+    packed = file.lower().endswith(".gz")
+    since = 0  # bytes since the last end of a line
+    try:
+        with gzip.open(file) if packed else open(file, "rb") as opened:
+            if not packed:
+                opened.seek(max(0, os.fstat(opened.fileno()).st_size - _LONGEST - 1))
+            for block in iter(lambda: opened.read(1 << 20), b""):
+                ended = max(block.rfind(b"\n"), block.rfind(b"\r"))
+                since = len(block) - ended - 1 + (since if ended < 0 else 0)
+                if since > _LONGEST:
+                    raise DataError(f"{file!r} has a line of over {_LONGEST:,} characters: it may be damaged.")
+    except _UNPACKING as error:
+        raise DataError(f"{file!r} cannot be unpacked: it may be damaged or cut short.\n{error}") from None
+
+
 def _unpacked(file: str) -> IO[str]:
     """Open a file as text, as the csv module wants it."""
     unpack: Any = gzip.open if file.lower().endswith(".gz") else open
     text: IO[str] = unpack(file, "rt", encoding="utf-8-sig", newline="")
     return text
+
+
+def _lines(text: IO[str]) -> Iterator[str]:
+    """Read lines, none longer than DuckDB takes: a file that is one line would fill the memory."""
+    while line := text.readline(_LONGEST + 1):
+        if len(line) > _LONGEST:
+            raise csv.Error(f"a line has over {_LONGEST:,} characters")
+        yield line
 
 
 def _header(file: str, separators: str) -> tuple[list[str], str]:
@@ -166,7 +196,8 @@ def _header(file: str, separators: str) -> tuple[list[str], str]:
             for separator in separators:
                 text.seek(0)
                 try:
-                    headers.append((next(csv.reader(text, delimiter=separator, strict=True), []), separator))
+                    rows = csv.reader(_lines(text), delimiter=separator, strict=True)
+                    headers.append((next(rows, []), separator))
                 except csv.Error as error:
                     wrong.append(error)
     except UnicodeDecodeError:

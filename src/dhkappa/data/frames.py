@@ -7,7 +7,7 @@ read like one row of an array, with the number of items that it stands for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.ballots import Ballots, ballots_of
-from dhkappa.data.engines import Coding, fetch, grouped
+from dhkappa.data.engines import Coding, alike, grouped
 from dhkappa.data.labels import Label, check_declared, declare, in_order, unite
 from dhkappa.data.long import LongVotes, beside_items, check_sides, check_unlisted, long_votes, most_votes
 from dhkappa.data.packed import Packed
@@ -39,13 +39,13 @@ class Groups:
     read : the groups, read like rows of an array, with the items that each stands for
     each : query for a row for each item, with its keys
     keys : (K,) values of the keys, by key, and the number of ``items``
-    engine : what the engine is called
+    ask : runs a query
     """
 
     read: Read
     each: nw.LazyFrame[Any]
     keys: dict[str, list[Any]]
-    engine: str
+    ask: Callable[[nw.LazyFrame[Any]], dict[str, list[Any]]]
 
     def ballots(self, categories: tuple[Label, ...] | None) -> Ballots | None:
         """Return the groups as ballots, a row each, whose items the engine finds when they are asked for.
@@ -66,13 +66,13 @@ class Groups:
         whole, names = rows[:-1], [name for name in self.keys if name != "items"]
         if whole:
             group = {tuple(self.keys[name][row] for name in names): row for row in whole}
-            some = fetch(self.each.filter(_either([self._like(row) for row in whole])), self.engine)
+            some = self.ask(self.each.filter(_either([self._like(row) for row in whole])))
             keys = zip(*(some[name] for name in names), strict=True)
             place = {row: index for index, row in enumerate(rows)}
             pairs = [(group[key], item) for key, item in zip(keys, some["item"], strict=True)]
             found = sorted(pairs, key=lambda pair: (place[pair[0]], in_order(pair[1])))
         for row in rows[-1:]:
-            some = fetch(self.each.filter(self._like(row)).select("item").sort("item").head(most), self.engine)
+            some = self.ask(self.each.filter(self._like(row)).select("item").sort("item").head(most))
             found += [(row, item) for item in some["item"]]
         return found[:most]
 
@@ -131,7 +131,7 @@ def _group_wide(laid: Laid, declared: tuple[Label, ...] | None, missing: Collect
         grid[:, place] = codings[vote].labels(keys[vote])
     sides = read_sides(laid, codings, keys)
     read = read_votes(grid, sides.suggested, missing, sides.weights, sides.strata)
-    return Groups(replace(read, items=_items(keys)), frame, keys, laid.votes.engine)
+    return Groups(replace(read, items=_items(keys)), frame, keys, laid.asked)
 
 
 def _group_counted_wide(laid: Laid, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Groups:
@@ -165,7 +165,7 @@ def pick_rows(
     own = {} if laid.layout.item is None else {"item": laid.layout.item}
     frame, codings = laid.votes.pick(own | dict(parts) | laid.layout.beside(), [*labels, *laid.side_labels])
     if own:
-        twice = grouped(frame, ["item"], nw.len().alias("n")).filter(nw.col("n") > 1).head(100)
+        twice = grouped(alike(frame, ["item"]), ["item"], nw.len().alias("n")).filter(nw.col("n") > 1).head(100)
         few = [item for item in laid.asked(twice)["item"] if item is not None]
         if few:
             raise DataError(
@@ -254,7 +254,7 @@ def _groups_of_counts(
     wide = np.zeros((len(counts), len(named)), np.min_scalar_type(int(counts.max(initial=0))))
     wide[:, : counts.shape[1]] = counts
     read = read_matrix(wide, sides.suggested, named, missing, sides.weights, sides.strata)
-    return Groups(replace(read, items=_items(keys)), each, keys, laid.votes.engine)
+    return Groups(replace(read, items=_items(keys)), each, keys, laid.asked)
 
 
 def _items(keys: Mapping[str, Sequence[Any]]) -> npt.NDArray[np.int64]:

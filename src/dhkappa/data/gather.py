@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.ballots import Ballots, ballots_of
-from dhkappa.data.engines import fetch
 from dhkappa.data.frames import categories_of_columns, pick_rows
 from dhkappa.data.labels import Encoded, Label, encode, in_order
 from dhkappa.data.long import long_votes, pick_items
@@ -75,7 +74,7 @@ def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
     listed, codings = rows, votes.codings
     if laid.items is not None:
         frame, codings = pick_items(laid)
-        listed = fetch(frame, laid.items.engine)
+        listed = laid.asked(frame)
     first: dict[Any, int] = {}
     for place, item in enumerate(listed["item"]):
         first.setdefault(item, place)

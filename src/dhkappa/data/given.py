@@ -13,6 +13,7 @@ from dhkappa.data.labels import Label
 from dhkappa.data.layouts import Words
 from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError, shown
+from dhkappa.memory import counting
 
 if TYPE_CHECKING:  # rooms that are opened when they are called for
     from dhkappa.data.ballots import Ballots
@@ -81,6 +82,7 @@ class Given:
             labelers=labelers,
         )
 
+    @counting("the votes")
     def tally(self, labelers: str) -> Tally:
         """Count everything."""
         laid = self.laid(labelers)
@@ -107,6 +109,7 @@ class Given:
         whole.include(found.read, laid.remarks)
         return whole, found
 
+    @counting("the votes")
     def cells(self) -> Cells:
         """Return the items by votes and the labels of all labelers."""
         from dhkappa.data.cells import cells_of, read_cells
@@ -131,6 +134,7 @@ class Given:
             strata=self.strata,
         )
 
+    @counting("the votes")
     def named(self) -> tuple[Tally, Ballots | None]:
         """Return the tally of all labelers by name, and the votes with their items, as far as these are known."""
         from dhkappa.data.ballots import read_ballots

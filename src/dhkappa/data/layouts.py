@@ -75,7 +75,7 @@ def check_words(words: Mapping[str, Any]) -> None:
     for word, value in words.items():
         if word not in known:
             raise TypeError(f"got an unexpected keyword argument {word!r}.{did_you_mean(word, known)}")
-        if word in _CHOICES and value not in _CHOICES[word]:
+        if word in _CHOICES and not (isinstance(value, str) and value in _CHOICES[word]):
             raise DataError(f"{word} must be {' or '.join(map(repr, _CHOICES[word]))}: got {shown([value])}.")
 
 
@@ -193,8 +193,8 @@ def _who_and_how_many(columns: Sequence[str], words: Words, label: Any) -> tuple
         found[word] = named
     if found["annotator"] is not None and found["count"] is not None:
         raise DataError(
-            f"annotator ({found['annotator']!r}) and count ({found['count']!r}) exclude each other: a row is one "
-            "annotator's vote, or several votes. Pass annotator=None or count=None."
+            f"annotator ({shown([found['annotator']])}) and count ({shown([found['count']])}) exclude each other: "
+            "a row is one annotator's vote, or several votes. Pass annotator=None or count=None."
         )
     return found["annotator"], found["count"]
 
@@ -225,15 +225,17 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
     if isinstance(suggested, Mapping):
         named = dict(suggested)
     else:
-        names = list(suggested)
-        if any(_column(name, columns) not in columns for name in names) and len(names) > len(columns):
+        names = _listed(suggested)
+        texts = [name for name in names if isinstance(name, str)]
+        known = [name for name in texts if _column(name, columns) in columns]
+        if len(known) < len(names) and len(names) > len(columns):
             raise DataError(
                 "suggested must name columns here, as the data are a table by names: put the labels into a column, of "
                 f"the data or of items. {_columns(columns)}"
             )
-        if len(set(map(str, names))) < len(names):
+        if len(set(texts)) < len(texts):
             raise DataError(f"suggested names a labeler twice: {shown(names)}.")
-        named = {name: _column(name, columns) for name in names}
+        named = {name: _column(name, columns) for name in texts} if len(texts) == len(names) else {}
     if not named or not all(isinstance(text, str) for pair in named.items() for text in pair):
         raise DataError(f"suggested must name columns of the data: got {shown([suggested])}. {_columns(columns)}")
     return named
@@ -267,10 +269,7 @@ def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> 
         if not found:
             raise DataError(f"{part} {given!r} matches no column of the data. {_columns(columns)}")
         return tuple(found)
-    try:
-        names = list(given)
-    except TypeError:
-        names = [given]
+    names = _listed(given)
     if not names:
         raise DataError(f"{part} is empty: name a column at least. {_columns(columns)}")
     for name in names:
@@ -280,6 +279,14 @@ def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> 
     if len(set(names)) < len(names):
         raise DataError(f"{part} names a column twice: {shown(names, 10)}.")
     return tuple(names)
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return what was given as a list, or alone."""
+    try:
+        return list(given)
+    except TypeError:
+        return [given]
 
 
 def _find(column: Any, columns: Sequence[str], part: str, where: str, hint: str = "") -> None:

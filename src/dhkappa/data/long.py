@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dhkappa.data.engines import Coding, fetch, grouped, kind_of
+from dhkappa.data.engines import Coding, alike, grouped, kind_of
 from dhkappa.data.labels import Label
 from dhkappa.data.patterns import MOST_VOTES
 from dhkappa.data.tables import Laid, whole_counts
@@ -99,7 +99,9 @@ def long_votes(laid: Laid, missing: Collection[Label]) -> LongVotes:
         )
         picked = replace(picked, frame=nw.concat([kept, frame.filter(~signed)]))
         return replace(picked, found=_recount(laid, picked))
-    twice = grouped(frame.filter(signed), ["item", "annotator"], nw.len().alias("n")).filter(nw.col("n") > 1)
+    twice = grouped(
+        alike(frame.filter(signed), ["item", "annotator"]), ["item", "annotator"], nw.len().alias("n")
+    ).filter(nw.col("n") > 1)
     few = laid.asked(twice.sort("item", "annotator").head(_EXAMPLES))
     if few["n"]:
         pairs = ", ".join(f"{who!r} on item {item!r}" for item, who in zip(few["item"], few["annotator"], strict=True))
@@ -212,9 +214,8 @@ def check_listed(laid: Laid) -> None:
 
     assert laid.items is not None
     listed, _ = pick_items(laid)
-    few = fetch(
-        grouped(listed, ["item"], nw.len().alias("n")).filter((nw.col("n") > 1) | nw.col("item").is_null()).head(100),
-        laid.items.engine,
+    few = laid.asked(
+        grouped(listed, ["item"], nw.len().alias("n")).filter((nw.col("n") > 1) | nw.col("item").is_null()).head(100)
     )
     if None in few["item"]:
         raise DataError(f"column {laid.layout.item!r} of items has rows without a name: name every item.")

@@ -12,8 +12,11 @@ from dhkappa.data.databases import is_url, open_table
 from dhkappa.data.duck import connect, relation_of
 from dhkappa.data.export import Export
 from dhkappa.data.files import open_files
+from dhkappa.data.paths import found
 from dhkappa.data.source import Source
+from dhkappa.data.steady import Steady
 from dhkappa.errors import DataError, shown
+from dhkappa.memory import fitting
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -35,7 +38,8 @@ def read(
 
     Files are CSV, TSV, JSON, JSONL (each also gzipped) and Parquet. In CSV and TSV all is text, as it is spelled, and
     an empty field is missing. Exports of Label Studio (JSON), Prodigy (JSONL), doccano (zip) and Argilla (JSON) are
-    known by their content: they hold votes and suggested labels, with what is no vote counted in ``skipped``.
+    known by their content: they hold votes and suggested labels, with what is no vote counted in ``skipped``. A file is
+    read at every question: one that has changed since it was opened is refused, as no number would be of one state.
 
     Parameters
     ----------
@@ -60,18 +64,25 @@ def read(
     Source(columns 'item', 'llm', 'ann_1', 'ann_2')
     1/2
     """
-    if format is not None and format not in FORMATS:
+    if format is not None and not (isinstance(format, str) and format in FORMATS):
         raise DataError(f"format must be one of {shown(FORMATS, 10)}: got {shown([format])}.")
+    if question is not None and not isinstance(question, str):
+        raise DataError(f"question must be the name of a question, as text: got {shown([question])}.")
     if is_url(path):
         return Source(open_table(str(path), table))
     if table is not None and "://" not in str(path):
         raise DataError(f"table names a table of a database, but {shown([path])} is the path of a file: leave it out.")
     tool = _tool(path, format)
     if tool is not None:
-        return _exported(tool.read_export(_records().read_records(path), question=question))
+        steady = Steady.of([path])  # type: ignore[list-item]  # an export is one file
+        with steady.held(), fitting("the export"):
+            return _exported(tool.read_export(_records().read_records(path), question=question))
     if question is not None:
         raise DataError(f"question chooses among those of an export, but {shown([path])} is a table: leave it out.")
-    return Source(open_files(path, connection=_own()), ordered=True)
+    files = found(path)
+    steady = Steady.of(files)
+    with steady.held():
+        return Source(open_files(files, connection=_own()), ordered=True, files=steady)
 
 
 class _Held(threading.local):
@@ -99,6 +110,8 @@ def _tool(path: Any, format: str | None) -> Any:
     if format == "table":
         return None
     if format is not None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise DataError(f"format={format!r} is an export, which is one file: got {shown([path])}; pass one path.")
         return import_module(f"dhkappa.data.exports.{format}")
     single = isinstance(path, (str, os.PathLike)) and os.path.isfile(os.path.expanduser(path))
     if not single or not os.fspath(path).lower().endswith(_RECORDS):

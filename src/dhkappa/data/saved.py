@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dhkappa.data.labels import Label, check_declared, declare, natural, unite
 from dhkappa.data.patterns import MOST_ITEMS, MOST_VOTES, Patterns
-from dhkappa.data.sides import Sides
+from dhkappa.data.sides import Sides, unite_sides
+from dhkappa.data.steady import Steady
 from dhkappa.errors import DataError, shown
 from dhkappa.writing import name_of, told, write_whole
 
@@ -34,6 +35,10 @@ def write_tally(path: str | os.PathLike[str], saved: Saved) -> None:
     """Write a file: whole, or not at all."""
     import json
 
+    if saved.sides is not None:  # in an order that only they decide: equal tallies are equal files
+        sides, (moved,) = unite_sides([saved.sides])
+        codes = np.arange(len(saved.categories))
+        saved = replace(saved, sides=sides, patterns=saved.patterns.recode(codes, moved))
     lines = [
         f'"format": {json.dumps(_FORMAT)}',
         f'"version": {_VERSION}',
@@ -103,7 +108,7 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
 
     name = repr(name_of(path, "tally"))
     try:
-        with open(path, encoding="utf-8") as file:
+        with Steady.of([path]).held(), open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeError) as error:
         raise DataError(f"cannot read the tally {name}: {told(error)}.") from error
@@ -122,6 +127,7 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
         saved = _checked(held)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         what = f"{error.args[0]!r} is absent." if isinstance(error, KeyError) else str(error)
+        what = what if what.endswith(".") else f"something in it is of another kind than in a tally ({what})."
         raise DataError(f"{name} is a damaged tally: {what}") from None
     found = int(saved.patterns.items.sum()), saved.patterns.n_votes()
     claimed = held.get("items"), held.get("votes")

@@ -8,6 +8,7 @@ from typing import Any
 
 from dhkappa.data.engines import frame_of
 from dhkappa.data.layouts import Words
+from dhkappa.data.steady import Steady
 from dhkappa.errors import shown
 
 
@@ -26,6 +27,7 @@ class Source:
     unlabeled : why no labeler is known, and what to do, where an export should have had one
     cautions : what an export cannot tell
     ordered : whether rows keep the order that they have in a file
+    files : the files that are read at every question, as they were when they were opened
     """
 
     votes: Any
@@ -37,6 +39,7 @@ class Source:
     unlabeled: str = ""
     cautions: tuple[str, ...] = ()
     ordered: bool = False
+    files: Steady = field(default_factory=Steady)
 
     @property
     def columns(self) -> tuple[str, ...]:

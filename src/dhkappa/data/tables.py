@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from dhkappa.data.layouts import (
 from dhkappa.data.patterns import MOST_VOTES
 from dhkappa.data.reading import read
 from dhkappa.data.source import Source
+from dhkappa.data.steady import Steady
 from dhkappa.errors import DataError, counted, shown
 
 if TYPE_CHECKING:
@@ -38,13 +39,14 @@ if TYPE_CHECKING:
 class Laid:
     """A table of votes, the table of items beside it where there is one, and the parts of their columns.
 
-    ``remarks`` say what is to know of where they came from.
+    ``remarks`` say what is to know of where they came from, ``files`` which files every question reads.
     """
 
     votes: Frame
     items: Frame | None
     layout: Layout
     remarks: tuple[str, ...] = ()
+    files: Steady = field(default_factory=Steady)
 
     @cached_property
     def beside(self) -> list[str]:
@@ -75,8 +77,9 @@ class Laid:
         return {*self.votes.columns} - {*layout.votes, *layout.counts, *layout.beside().values()}
 
     def asked(self, frame: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
-        """Run a query."""
-        return fetch(frame, self.votes.engine)
+        """Run a query; its answer is of the files as they were when they were opened."""
+        with self.files.held():
+            return fetch(frame, self.votes.engine)
 
 
 def lay(
@@ -113,7 +116,8 @@ def lay(
         votes = _frame(numbered(source.votes, ORDER))
     _check_names(votes)
     given = said.get("items") if said.get("items") is not None else source.items
-    items = None if given is None else _frame(_opened(given))
+    listed = _source(given)
+    items = None if given is None else _frame(given if listed is None else listed.votes)
     place = votes if items is None else items
     _check_names(place)
     if suggested is None and labelers != "none":
@@ -132,7 +136,8 @@ def lay(
             f"data are held by {votes.engine} but items by {items.engine} (DuckDB holds what a path leads to), and one "
             "engine has to hold both: pass two paths, or two tables of one kind."
         )
-    return Laid(votes, items, layout, source.remarks)
+    files = source.files if listed is None else source.files + listed.files
+    return Laid(votes, items, layout, source.remarks, files)
 
 
 def _source(data: Any) -> Source | None:
@@ -140,12 +145,6 @@ def _source(data: Any) -> Source | None:
     if isinstance(data, Source):
         return data
     return read(data) if isinstance(data, (str, os.PathLike)) else None
-
-
-def _opened(items: Any) -> Any:
-    """Return the table of items that was passed, or that a path leads to."""
-    source = _source(items)
-    return items if source is None else source.votes
 
 
 def _frame(data: Any) -> Frame:

@@ -395,6 +395,9 @@ def _check_report() -> None:
     absent = [name for name in ("altair", "jinja2", "vl_convert") if find_spec(name) is None]
     if absent:
         raise DataError(f"the report needs {' and '.join(absent)}: pip install 'dhkappa[report]'.")
+    from dhkappa.present.report import check_drawing
+
+    check_drawing()
 
 
 def _screen() -> Screen:

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 import click
 
-from dhkappa.errors import DataError
+from dhkappa.errors import DataError, visible
+from dhkappa.memory import MIB, fitting, need
 from dhkappa.present.options import in_flags
 
 CODE = "dhkappa.code"
@@ -46,6 +47,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; where whoever reads has had enough, its exit code is what it would have been."""
         try:
+            need(128 * MIB, "dhkappa")  # with less, numpy ends the process
             return super().invoke(ctx)
         except BrokenPipeError:
             _leave_output()
@@ -68,7 +70,8 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
             stream.reconfigure(errors="backslashreplace")
     output = sys.stdout
     try:
-        code = commands.main(args, prog_name="dhkappa", standalone_mode=False)
+        with fitting("what was asked for"):
+            code = commands.main(args, prog_name="dhkappa", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as exit:
         code = exit.exit_code
@@ -83,8 +86,6 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         code = 0
         _leave_output()
-    except MemoryError:
-        code = say("there is not enough memory for this: count in parts with dhkappa tally, and add them up.", 2)
     except OSError as error:
         what = f"{error.filename!r}" if error.filename else "the output cannot be written"
         code = say(f"{what}: {error.strerror or error}.", 2)
@@ -110,8 +111,6 @@ def _leave_output() -> None:
 
 def say(sentence: str, code: int) -> int:
     """Write a sentence to standard error, and return an exit code."""
-    from dhkappa.table import visible
-
     with contextlib.suppress(OSError):
         click.echo(f"dhkappa: {visible(' '.join(sentence.split()))}", err=True)
     return code

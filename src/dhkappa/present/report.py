@@ -14,11 +14,12 @@ from datetime import datetime
 from importlib.resources import files
 from itertools import islice
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree  # nosec B405 - it reads what our own charts drew
 
 import numpy as np
 
 from dhkappa.errors import DataError, counted
+from dhkappa.memory import MIB, need, need_addresses, release
 from dhkappa.present.charts import OF_ONE, Palette, Spec, library, seen, spec_of
 from dhkappa.present.story import Chapter, Story, limits, number, percent, signed
 from dhkappa.table import Table
@@ -119,16 +120,24 @@ def plain(value: Any, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def check_drawing() -> None:
+    """Refuse to draw where what draws charts would end the process: it runs JavaScript, which reserves 64 GiB."""
+    need_addresses(66 << 30, "the report")
+    need(128 * MIB, "the report")
+
+
 def svg_of(spec: Spec) -> str:
     """Return a chart as an SVG element to stand in a page, without its title, which the page has in words.
 
     It is an image whose text alternative is the chart's description; what a tooltip would say of a mark is the mark's
     title. Nothing else is left in it but shapes, text and colours.
     """
+    check_drawing()
+    release()
     convert = library("vl_convert", "a report")
     drawn = {name: value for name, value in spec.items() if name != "title"}
     svg = convert.vegalite_to_svg({**drawn, "background": None, "config": _LOOKS}, allowed_base_urls=[])
-    cleaned = _cleaned(ElementTree.fromstring(svg))
+    cleaned = _cleaned(ElementTree.fromstring(svg))  # nosec B314
     cleaned.set("role", "img")
     cleaned.set("aria-label", spec["description"])
     return ElementTree.tostring(cleaned, encoding="unicode")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.errors import DataError, counted
+from dhkappa.errors import DataError, counted, shown
 from dhkappa.progress import Progress
 from dhkappa.stats.draws import generator
 from dhkappa.stats.influence import sum_of_squares
@@ -268,7 +268,7 @@ def _no_interval(method: str, alpha: float, reason: str) -> Interval:
 def _check_alpha(alpha: float) -> None:
     """Refuse what is no probability."""
     if not isinstance(alpha, (int, float)) or not 0 < alpha < 1:
-        raise DataError(f"alpha must be between 0 and 1, such as 0.05 for a level of 0.95: got {alpha!r}.")
+        raise DataError(f"alpha must be between 0 and 1, such as 0.05 for a level of 0.95: got {shown([alpha])}.")
 
 
 def _replicates(n: Any) -> int:
@@ -278,5 +278,5 @@ def _replicates(n: Any) -> int:
     except TypeError:
         number = -1
     if not 1 <= number <= _MOST:
-        raise DataError(f"n, the number of replicates, must be a whole number from 1 to {_MOST:,}: got {n!r}.")
+        raise DataError(f"n, the number of replicates, must be a whole number from 1 to {_MOST:,}: got {shown([n])}.")
     return number

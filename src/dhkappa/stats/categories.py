@@ -193,7 +193,7 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
     b 3 0.782 0.429 None
     c 0 nan 0.0 never suggested.
     """
-    check_level(level)
+    level = check_level(level)
     parts = category_parts(terms)
     variances = category_variances(terms, parts)
     from scipy.special import stdtrit

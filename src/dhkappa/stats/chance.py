@@ -210,17 +210,17 @@ def random_label_test(
     labels against random labels: +0.6667 from the floor (p 0.00204, z 2.87, alternative greater, method z)
     """
     bound = terms.sample.weighted or len(terms.sample.strata) > 1
-    method = method or ("wald" if bound else "z")
-    if method not in METHODS:
-        raise DataError(f"method must be one of {shown(METHODS)}: got {method!r}.")
+    method = ("wald" if bound else "z") if method is None else method
+    if not isinstance(method, str) or method not in METHODS:
+        raise DataError(f"method must be one of {shown(METHODS)}: got {shown([method])}.")
     if bound and method != "wald":
         raise DataError(
             f"method={method!r} deals labels out over items that are all alike: with weights or strata use 'wald'."
         )
-    if alternative not in ALTERNATIVES:
-        raise DataError(f"alternative must be one of {shown(ALTERNATIVES)}: got {alternative!r}.")
+    if not isinstance(alternative, str) or alternative not in ALTERNATIVES:
+        raise DataError(f"alternative must be one of {shown(ALTERNATIVES)}: got {shown([alternative])}.")
     if not isinstance(n, (int, np.integer)) or n < 1:
-        raise DataError(f"n must be a whole number of draws, 1 or more: got {n!r}.")
+        raise DataError(f"n must be a whole number of draws, 1 or more: got {shown([n])}.")
     source = generator(rng)
     if method == "wald":
         return _wald_test(terms, alternative)

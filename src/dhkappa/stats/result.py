@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dhkappa.data.labels import Label
-from dhkappa.errors import DataError, counted
+from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.design import basis_of
 from dhkappa.stats.influence import extremes, influence
 from dhkappa.stats.intervals import Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
@@ -126,11 +126,12 @@ class Kappa:
         >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).interval()
         [0.3981, 0.5718] at 0.95 (beta)
         """
-        alpha = 1 - check_level(level)
+        level = check_level(level)
+        alpha = 1 - level
         methods = _METHODS[self.metric]
         method = methods[0] if method is None else method
-        if method not in methods:
-            raise DataError(f"method must be one of {', '.join(methods)}: got {method!r}.")
+        if not isinstance(method, str) or method not in methods:
+            raise DataError(f"method must be one of {', '.join(methods)}: got {shown([method])}.")
         basis = self._basis
         if basis is None:
             return Interval(math.nan, math.nan, level, method, self.reason or _NO_ERROR)

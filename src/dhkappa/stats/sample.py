@@ -214,9 +214,10 @@ def _strata(
         raise DataError("weights= and pool= both say how much the items of a stratum count: pass one of them.")
     if pool is not None:
         pool = {_name(name): size for name, size in pool.items()}
-    numbers = np.bincount(stratum, items, len(names)).astype(np.int64).tolist()
+    numbers = np.zeros(len(names), np.int64)
+    np.add.at(numbers, stratum, items)  # bincount would add floats, which are not exact beyond 2^53
     found = []
-    for name, n in zip(names, numbers, strict=True):
+    for name, n in zip(names, numbers.tolist(), strict=True):
         size = None if pool is None else _size(_of_stratum(pool, name), n, f" of stratum {name!r}")
         if n == 1 and size != 1:
             raise DataError(

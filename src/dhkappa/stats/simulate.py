@@ -89,13 +89,17 @@ def simulate(
     if not names:
         raise DataError("categories must name a category at least.")
     n_items = _whole_number("n_items", n_items)
-    if isinstance(annotators, Iterable) and not isinstance(annotators, str):
+    if (
+        isinstance(annotators, Iterable)
+        and not isinstance(annotators, str)
+        and getattr(annotators, "shape", None) != ()
+    ):
         accuracies = list(annotators)
     else:
         accuracies = [accuracy] * _whole_number("annotators", annotators)
     labelers = {"labeler": 0.8} if labelers is None else labelers
     if not isinstance(labelers, Mapping):
-        raise DataError(f"labelers must map names to accuracies, such as {{'llm': 0.9}}: got {labelers!r}.")
+        raise DataError(f"labelers must map names to accuracies, such as {{'llm': 0.9}}: got {shown([labelers])}.")
     weights = _shares(prevalence, len(names))
     _check_rates("accuracy", accuracies)
     _check_rates("labelers", labelers.values())
@@ -128,7 +132,7 @@ def _shares(prevalence: Sequence[float] | None, m: int) -> npt.NDArray[np.float6
         weights = np.full(m, np.nan)
     if weights.shape != (m,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
         raise DataError(
-            f"prevalence must be {counted(m, 'number')}, one for each category, 0 or more: got {prevalence}."
+            f"prevalence must be {counted(m, 'number')}, one for each category, 0 or more: got {shown([prevalence])}."
         )
     shares: npt.NDArray[np.float64] = weights / weights.max()
     shares /= shares.sum()
@@ -142,7 +146,7 @@ def _whole_number(name: str, value: Any) -> int:
     except TypeError:
         number = -1
     if not 0 <= number <= _MOST:
-        raise DataError(f"{name} must be a whole number from 0 to {_MOST:,}: got {value!r}.")
+        raise DataError(f"{name} must be a whole number from 0 to {_MOST:,}: got {shown([value])}.")
     return number
 
 
@@ -150,4 +154,4 @@ def _check_rates(name: str, rates: Iterable[float]) -> None:
     """Refuse what is not a probability."""
     for rate in rates:
         if not isinstance(rate, numbers.Real) or not 0 <= rate <= 1:
-            raise DataError(f"{name} must be between 0 and 1: got {rate}.")
+            raise DataError(f"{name} must be between 0 and 1: got {shown([rate])}.")

@@ -95,7 +95,7 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
 
 def _add_task(held: _Held, item: Label, task: Mapping[str, Any]) -> None:
     """Take the annotations and predictions of a task."""
-    held.skipped["drafts"] += len(task.get("drafts") or ())
+    held.skipped["drafts"] += len(_list(task, "drafts", item))
     for annotation in task.get("annotations") or ():
         if not isinstance(annotation, dict):
             raise DataError(
@@ -118,6 +118,14 @@ def _add_task(held: _Held, item: Label, task: Mapping[str, Any]) -> None:
         held.suggestions.append((item, _labeler(prediction), _answers(prediction, item, held)))
 
 
+def _list(given: Mapping[str, Any], key: str, item: Label) -> list[Any]:
+    """Return what is listed under a key; nothing where it is absent."""
+    found = given.get(key)
+    if found is not None and not isinstance(found, list):
+        raise DataError(f"task {item} has {shown([found])} as its {key}, which is no list: export the project anew.")
+    return found or []
+
+
 def _annotator(completed_by: Any) -> Label | None:
     """Return who an annotation is by: an e-mail address, else an id."""
     if isinstance(completed_by, dict):
@@ -136,7 +144,7 @@ def _labeler(prediction: Mapping[str, Any]) -> str:
 def _answers(given: Mapping[str, Any], item: Label, held: _Held) -> Answers:
     """Return what an annotation or a prediction says about the whole item; count what it says of its parts."""
     found: Answers = {}
-    for result in given.get("result") or ():
+    for result in _list(given, "result", item):
         if not isinstance(result, dict):
             raise DataError(f"task {item} has the result {shown([result])}, which is none of Label Studio's.")
         name = str(result.get("from_name") or result.get("type"))

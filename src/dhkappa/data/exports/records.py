@@ -13,19 +13,23 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import PurePath
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from dhkappa.data.export import Records
 from dhkappa.errors import DataError, shown
 
 Record = dict[str, Any]
 
-_LINES = (".jsonl", ".ndjson")
-_SUFFIXES = (".json", *_LINES)
+_SUFFIXES = (".json", ".jsonl", ".ndjson")
+_GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
+_LONGEST = 1 << 26  # characters of a record
+_UNPACKED, _TIMES = 1 << 28, 50  # a packed file may hold so many bytes, or so many times its own
+_DECODER = json.JSONDecoder()
+_Stream: TypeAlias = Callable[[int], bytes]
 _SPACE = re.compile(r"[ \t\r\n]*")
 _UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)  # the last: locked, or packed oddly
 
@@ -35,7 +39,7 @@ def read_records(path: str | os.PathLike[str]) -> Records:
 
     Parameters
     ----------
-    path : the file; UTF-8, with or without a byte order mark
+    path : the file; UTF-8, with or without a byte order mark. What is packed may hold 256 MiB, or 50 times its size.
 
     Returns
     -------
@@ -71,11 +75,13 @@ def first_record(path: str | os.PathLike[str]) -> Record | None:
     return None
 
 
-def _streams(name: str) -> Generator[tuple[str | None, io.BufferedIOBase]]:
-    """Open what a file holds: itself, or each JSON file of a zip with its name there, decompressed."""
+def _streams(name: str) -> Generator[tuple[str | None, _Stream]]:
+    """Open what a file holds: itself, or each JSON file of a zip with its name there, unpacked as it is read."""
     with open(name, "rb") as file:
+        ration = _Ration(name, os.fstat(file.fileno()).st_size)
         if not file.peek(4).startswith((b"PK\x03\x04", b"PK\x05\x06")):
-            yield None, _unzipped(file)
+            packed = file.peek(2).startswith(_GZIP)
+            yield None, ration.of(gzip.GzipFile(fileobj=file)) if packed else file.read
             return
         with zipfile.ZipFile(file) as archive:
             inside = [info.filename for info in archive.infolist() if not info.is_dir()]
@@ -84,18 +90,39 @@ def _streams(name: str) -> Generator[tuple[str | None, io.BufferedIOBase]]:
                 held = shown(inside) or "nothing"
                 raise DataError(f"{name} is a zip without a .json or .jsonl file: it holds {held}.")
             for member in members:
-                with archive.open(member) as stream:
-                    yield member, _unzipped(io.BufferedReader(cast(io.RawIOBase, stream)))
+                with archive.open(member) as opened:
+                    stream = io.BufferedReader(cast(io.RawIOBase, opened))
+                    packed = stream.peek(2).startswith(_GZIP)
+                    yield member, ration.of(gzip.GzipFile(fileobj=stream) if packed else stream)
+
+
+class _Ration:
+    """How much may come out of a packed file: a small one that unpacks to very much is made to do harm."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self._name, self._most = name, max(_UNPACKED, _TIMES * size)
+        self._left = self._most
+
+    def of(self, stream: io.BufferedIOBase) -> _Stream:
+        """Return how to read a stream of the file, as long as the ration lasts."""
+
+        def read(size: int) -> bytes:
+            held = stream.read(size)
+            self._left -= len(held)
+            if self._left < 0:
+                raise DataError(
+                    f"{self._name} unpacks to over {self._most >> 20:,} MiB, far more than an export of its size "
+                    "should hold: unpack it yourself if you trust it."
+                )
+            return held
+
+        return read
 
 
 def _is_json(member: str) -> bool:
     """Tell whether a zip's member holds records; macOS puts files of its own, named like the real ones, beside."""
     plain = member.lower().removesuffix(".gz")
     return plain.endswith(_SUFFIXES) and "__macosx" not in plain.split("/")
-
-
-def _unzipped(file: io.BufferedReader) -> io.BufferedIOBase:
-    return gzip.GzipFile(fileobj=file) if file.peek(2).startswith(b"\x1f\x8b") else file
 
 
 def _stem(name: str) -> str:
@@ -105,104 +132,127 @@ def _stem(name: str) -> str:
     return last.rsplit(".", 1)[0] or last
 
 
-def _records(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
-    """Read a record a line, or one JSON value where the first line tells that the whole is one."""
-    lines = enumerate(stream, 1)
-    for number, line in lines:
-        text = _text(line, name, number).strip()
-        if text:
-            break
-    else:
-        return
-    if text.startswith("[") or not (name.lower().removesuffix(".gz").endswith(_LINES) or _is_whole(text)):
-        yield from _document(line + stream.read(), name, number)
-        return
-    yield _record(text, name, number)
-    for number, line in lines:
-        text = _text(line, name, number).strip()
-        if text:
-            yield _record(text, name, number)
+def _records(stream: _Stream, name: str) -> Iterator[Record]:
+    """Read values one after the other, as lines of JSON are, or those of an array that is alone."""
+    text = _Text(stream, name)
+    array = text.next() == "["
+    for place, value in enumerate(text.elements() if array else text.values(), 1):
+        if not isinstance(value, dict):
+            where = f"as its record {place}" if array else f"in line {text.line()}"
+            raise DataError(f"{name} holds {shown([value])} {where}: a record is a JSON object.")
+        yield value
 
 
-def _document(held: bytes, name: str, first: int) -> list[Record]:
-    """Read one JSON value, an object or an array of objects, that starts in line ``first``."""
-    value = _decoded(_text(held, name, first), name, first)
-    if isinstance(value, dict):
-        return [value]
-    for place, record in enumerate(value, 1):
-        if not isinstance(record, dict):
-            raise DataError(f"{name} holds {shown([record])} as its record {place}: a record is a JSON object.")
-    return cast(list[Record], value)
+class _Text:
+    """The text of a stream, of which no more is held than one value and a block; it knows in which line it stands."""
+
+    def __init__(self, stream: _Stream, name: str) -> None:
+        self._stream, self._name = stream, name
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._text, self._at, self._start, self._ended = "", 0, 0, False
+        self._lines = self._signs = 0  # line ends before the text that is held, and signs since the last of them
+
+    def line(self) -> int:
+        """Return the line in which the last value starts."""
+        return self._place(self._start)[0]
+
+    def values(self) -> Iterator[Any]:
+        """Decode values with nothing between them."""
+        while self.next():
+            yield self._value()
+
+    def elements(self) -> Iterator[Any]:
+        """Decode the values of an array."""
+        self._at += 1
+        more = self.next() != "]"
+        while more:
+            yield self._value()
+            more = self.next() == ","
+            if not more and self.next() != "]":
+                raise self._wrong("Expecting ',' delimiter", self._at)
+            self._at += more
+            self.next()
+        self._at += 1
+        if self.next():
+            raise self._wrong("Extra data", self._at)
+
+    def next(self) -> str:
+        """Go to the next sign that is not space, and return it; nothing at the end."""
+        while True:
+            self._at = _skip(self._text, self._at)
+            if self._at < len(self._text) or not self._read_on():
+                return self._text[self._at : self._at + 1]
+
+    def _value(self) -> Any:
+        """Decode the value that starts here, from as little text as will do."""
+        stopped = -1
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                # A string may be long; any other error that more text does not move is one for good.
+                moved = error.pos - self._at
+                if moved == stopped and not error.msg.startswith("Unterminated string"):
+                    raise self._wrong(error.msg, error.pos) from None
+                stopped = moved
+                self._check_length()
+                if not self._read_on():
+                    raise self._wrong(error.msg, error.pos) from None
+            except (ValueError, RecursionError) as error:  # an integer too long, or nested too deeply
+                line, _ = self._place(self._at)
+                raise DataError(
+                    f"{self._name} holds JSON that cannot be read, in line {line} or after it: {error}."
+                ) from None
+            else:
+                if end < len(self._text) or not self._read_on():  # what ends the text may be half a number
+                    self._start, self._at = self._at, end
+                    return value
+
+    def _read_on(self) -> bool:
+        """Drop what was decoded and read a block, twice as long as what is held; False at the end."""
+        if self._ended:
+            return False
+        line, column = self._place(self._at)
+        self._lines, self._signs = line - 1, column - 1
+        self._text, self._at = self._text[self._at :], 0
+        held = self._stream(max(_HEAD, len(self._text)))
+        self._ended = not held
+        try:
+            self._text += self._decoder.decode(held, final=self._ended)
+        except UnicodeDecodeError as error:
+            line = self._place(len(self._text))[0] + held.count(b"\n", 0, error.start)
+            raise DataError(f"{self._name} is not UTF-8 in line {line}: write it as UTF-8.") from None
+        return True
+
+    def _check_length(self) -> None:
+        if len(self._text) - self._at > _LONGEST:
+            line, _ = self._place(self._at)
+            raise DataError(
+                f"{self._name} has a record of over {_LONGEST >> 20} MiB, in line {line}: this is no export of an "
+                "annotation tool, or its texts must be left out of it."
+            )
+
+    def _wrong(self, what: str, at: int) -> DataError:
+        """Say where JSON ends to be JSON: where a line ends too early, in that line."""
+        before = len(self._text[:at].rstrip(" \t\r\n"))
+        at = before if before and "\n" in self._text[before:at] and what.startswith("Expecting") else at
+        line, column = self._place(at)
+        return DataError(
+            f"{self._name} is not whole JSON, damaged or cut short, in line {line}, column {column}: {what}."
+        )
+
+    def _place(self, at: int) -> tuple[int, int]:
+        """Return the line and the column, each from 1, of a sign that is held."""
+        last = self._text.rfind("\n", 0, at)
+        return self._lines + self._text.count("\n", 0, at) + 1, at - last + (self._signs if last < 0 else 0)
 
 
-def _record(text: str, name: str, number: int) -> Record:
-    """Read one line."""
-    value = _decoded(text, name, number)
-    if not isinstance(value, dict):
-        raise DataError(f"{name} holds {shown([value])} in line {number}: a record is a JSON object.")
-    return value
-
-
-def _decoded(text: str, name: str, first: int) -> Any:
-    """Decode JSON that starts in line ``first``."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{name} is not whole JSON, damaged or cut short, in line {first + error.lineno - 1}, "
-            f"column {error.colno}: {error.msg}."
-        ) from None
-    except (ValueError, RecursionError) as error:  # an integer too long, or nested too deeply
-        raise DataError(f"{name} holds JSON that cannot be read, in line {first} or after it: {error}.") from None
-
-
-def _is_whole(text: str) -> bool:
-    """Tell whether a line is JSON by itself."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _text(held: bytes, name: str, first: int) -> str:
-    """Decode bytes that start in line ``first``."""
-    held = held.removeprefix(codecs.BOM_UTF8) if first == 1 else held
-    try:
-        return held.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = first + held.count(b"\n", 0, error.start)
-        raise DataError(f"{name} is not UTF-8 in line {line}: write it as UTF-8.") from None
-
-
-def _first(stream: io.BufferedIOBase) -> Record | None:
+def _first(stream: _Stream) -> Record | None:
     """Decode the first object of a stream, or of the array it holds, from as little of it as will do."""
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    text, size, stopped = "", _HEAD, -1
-    while True:
-        held = stream.read(size)
-        try:
-            text += decoder.decode(held, final=not held)
-        except UnicodeDecodeError:
-            return None
-        start = _skip(text, 0)
-        if text.startswith("[", start):
-            start = _skip(text, start + 1)
-        if start < len(text) and text[start] != "{":
-            return None
-        try:
-            if start < len(text):
-                return cast(Record, json.JSONDecoder().raw_decode(text, start)[0])
-        except json.JSONDecodeError as error:
-            # A string may be long; any other error that more text does not move is one for good.
-            if error.pos == stopped and not error.msg.startswith("Unterminated string"):
-                return None
-            stopped = error.pos
-        except (ValueError, RecursionError):
-            return None
-        if not held:
-            return None
-        size = max(_HEAD, len(text))
+    text = _Text(stream, "")
+    values = text.elements() if text.next() == "[" else text.values()
+    value = next(values, None)
+    return value if isinstance(value, dict) else None
 
 
 def _skip(text: str, start: int) -> int:

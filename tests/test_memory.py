@@ -1,0 +1,241 @@
+"""Memory: what is left of it, DuckDB kept within it, and one sentence where data do not fit; a short `make memory`."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import dhkappa
+import oracle
+from dhkappa import DataError
+from dhkappa.data import duck
+from dhkappa.errors import OutOfMemoryError
+from dhkappa.memory import MIB, Room, fitting, folder_on_disk, is_out_of_memory, need, room, share
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "trust"))
+
+import memory as trial  # noqa: E402
+
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells and limits")
+GROUP = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or not trial.can_group(), reason="no control group can be made here"
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same votes in some layouts, and more of those that Python has to hold."""
+    folder: Path = tmp_path_factory.mktemp("layouts")
+    for name in ("wide.csv", "long.csv", "label_studio.json"):
+        trial.write_votes(folder / name, 50_000, trial.ANNOTATORS)
+    trial.write_votes(folder / "many.csv", 150_000, trial.ANNOTATORS)
+    return folder
+
+
+def test_kappa_of_the_large_files_is_known() -> None:
+    """Every code once: the closed form against the paper's definitions, item by item."""
+    with duckdb.connect() as connection:
+        found = connection.execute(trial.rows(trial.codes(2), 2)).fetchall()
+    expected = oracle.dh([votes for _, _, *votes in found], [label for _, label, *_ in found], trial.CATEGORIES)
+    value, counted = trial.exact_kappa(2)
+    assert value == expected.kappa
+    assert counted * len(found) == expected.n
+
+
+@LINUX
+@pytest.mark.parametrize("how", ["addresses", pytest.param("group", marks=GROUP)])
+def test_the_tightest_limit_is_found(how: str) -> None:
+    code = "from dhkappa.memory import room; print(room().by, room().limit, 0 < room().left < room().limit, sep=', ')"
+    done = trial.run([sys.executable, "-c", code], 300 * MIB, how)
+    by = "ulimit -v" if how == "addresses" else "a control group"
+    assert done.told == f"{by}, {300 * MIB}, True\n"
+
+
+@LINUX
+@pytest.mark.parametrize("how", ["addresses", pytest.param("group", marks=GROUP)])
+def test_every_command_answers_or_says_that_it_does_not_fit(files: Path, how: str) -> None:
+    small = [*trial.squeeze(files, [(how, 150 * MIB)], ["long.csv"])]
+    assert all(one.outcome.sentence for one in small)
+    large = [*trial.squeeze(files, [(how, 512 * MIB)], ["wide.csv"], ["score", "tally make"])]
+    assert [one.outcome.code for one in large] == [0, 0]
+    assert not any(one.fault for one in large)
+
+
+@GROUP
+def test_votes_that_python_holds_end_in_a_sentence_before_the_kernel_kills(files: Path) -> None:
+    limits = [("group", 230 * MIB)]
+    found = [*trial.squeeze(files, limits, ["many.csv"], ["score"])]
+    found += trial.squeeze(files, limits, ["label_studio.json"], ["audit"])
+    for one in found:
+        assert one.outcome.sentence, one
+        assert "limited to 230 MiB by a control group" in one.outcome.complained
+
+
+@LINUX
+def test_the_report_is_refused_before_any_work_where_it_would_crash(files: Path) -> None:
+    pytest.importorskip("vl_convert")
+    words = [trial.COMMAND, "audit", str(files / "wide.csv"), "-o", str(files / "report.html")]
+    done = trial.run(words, 1024 * MIB, "addresses")
+    assert done.complained.startswith("dhkappa: the report reserves 66 GiB of addresses")
+    assert done.code == 2
+    assert not (files / "report.html").exists()
+
+
+def test_duckdb_of_our_own_stays_within_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duck, "share", lambda: 100 * MIB)
+    with duck.connect() as connection:
+        names = ("memory_limit", "threads", "async_threads")
+        chosen = connection.execute("SELECT " + ", ".join(f"current_setting('{name}')" for name in names)).fetchone()
+    assert chosen == ("100.0 MiB", 1, 1)
+    monkeypatch.setattr(duck, "share", lambda: None)
+    with duck.connect() as connection, duckdb.connect() as usual:
+        asked = "SELECT current_setting('memory_limit'), current_setting('threads')"
+        assert connection.execute(asked).fetchone() == usual.execute(asked).fetchone()
+
+
+def test_a_connection_of_yours_keeps_its_settings() -> None:
+    asked = "SELECT name, value FROM duckdb_settings() ORDER BY name"
+    with duckdb.connect() as connection:
+        before = connection.execute(asked).fetchall()
+        votes = connection.sql("SELECT 'x' AS suggested, 'x' AS ann_1, 'x' AS ann_2, 1 AS item")
+        assert dhkappa.dh_kappa(votes).n_items == 1
+        assert connection.execute(asked).fetchall() == before
+
+
+def test_where_the_system_tells_nothing_nothing_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dhkappa.memory._text", lambda path: "")
+    assert room() is None
+    assert share() is None
+    need(1 << 60, "anything")
+    with pytest.raises(OutOfMemoryError, match=r"^it did not fit into memory: give more"), fitting("it"):
+        raise MemoryError
+
+
+def test_limits_of_control_groups_of_both_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tightest of the groups that hold this process; what a group can give back is not taken."""
+    system = {
+        "/proc/self/cgroup": "4:memory:/a/b\n0::/c/d\n",
+        "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "9223372036854771712\n",
+        "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": "900\n",
+        "/sys/fs/cgroup/memory/a/b/memory.stat": "cache 800\ntotal_rss 300\ntotal_shmem 50\n",
+        "/sys/fs/cgroup/c/memory.max": "700\n",
+        "/sys/fs/cgroup/c/memory.stat": "anon 100\nfile 500\nshmem 20\n",
+        "/sys/fs/cgroup/c/d/memory.max": "max\n",
+        "/proc/meminfo": "MemTotal:   8 kB\nMemAvailable:  4 kB\nSwapFree:   1 kB\n",
+    }
+    monkeypatch.setattr("dhkappa.memory._text", lambda path: system.get(path, ""))
+    assert room() == Room(550, 900, "a control group")
+    assert share() == 275
+    system["/sys/fs/cgroup/c/memory.max"] = "600\n"
+    assert room() == Room(480, 600, "a control group")
+    system["/proc/self/cgroup"] = ""
+    assert room() == Room(5 * 1024, 8 * 1024, "the machine")
+
+
+def _numpy() -> None:
+    np.empty(1 << 60, np.uint8)
+
+
+def _python() -> None:
+    "x" * (1 << 62)
+
+
+def _duckdb() -> None:
+    with duckdb.connect(config={"memory_limit": "3MB", "temp_directory": "", "threads": 1}) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i, hash(i) AS h FROM range(5000000) AS r(i)")
+
+
+def _arrow() -> None:
+    pytest.importorskip("pyarrow").allocate_buffer(1 << 60)
+
+
+def _system() -> None:
+    raise OSError(12, "Cannot allocate memory")
+
+
+@pytest.mark.parametrize("call", [_numpy, _python, _duckdb, _arrow, _system])
+def test_what_libraries_raise_is_one_sentence(call: Any) -> None:
+    with pytest.raises(OutOfMemoryError, match=r"^the votes did not fit into memory") as caught, fitting("the votes"):
+        call()
+    assert isinstance(caught.value, DataError)
+    assert isinstance(caught.value, MemoryError)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(2, "No such file"), ValueError("bad alloc"), RuntimeError("no"), KeyError(1)]
+)
+def test_other_errors_stay(error: Exception) -> None:
+    assert not is_out_of_memory(error)
+    with pytest.raises(type(error)), fitting("the votes"):
+        raise error
+
+
+def test_arrays_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: Any, **words: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("dhkappa.data.tally.Tally.update", full)
+    with pytest.raises(OutOfMemoryError, match=r"^the votes did not fit"):
+        dhkappa.dh_kappa([["a", "a"]], ["a"])
+
+
+def test_a_full_disk_to_spill_on_is_told_from_a_damaged_file(tmp_path: Path) -> None:
+    with duckdb.connect(config={"temp_directory": str(tmp_path / "spill"), "threads": 1}) as connection:
+        connection.execute("SET memory_limit = '20MB'; SET max_temp_directory_size = '1MB'")
+        votes = connection.sql(
+            "SELECT i AS item, 'x' AS suggested, 'x' AS ann_1, 'x' AS ann_2 FROM range(2000000) AS r(i)"
+        )
+        with pytest.raises(OutOfMemoryError, match="set TMPDIR"):
+            dhkappa.dh_kappa(votes)
+
+
+def test_items_named_by_text_twice_are_found_among_many(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    rows = "".join(f"t{place},x,x,x\n" for place in [*range(20_000), 7, 7_777])
+    path.write_text(f"item,suggested,ann_1,ann_2\n{rows}")
+    with pytest.raises(DataError, match="column 'item' names 't7', 't7777' in several rows"):
+        dhkappa.dh_kappa(path)
+    path.write_text("item,suggested,ann_1,ann_2\n,x,x,x\n,y,y,x\nt1,x,x,x\n")
+    assert dhkappa.dh_kappa(path).n_items == 3
+
+
+def test_what_spills_goes_to_a_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+    monkeypatch.setattr(os, "access", lambda path, mode: True)
+    monkeypatch.setattr(os.path, "ismount", lambda path: path in ("/tmp", "/"))
+    mounts = "/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n"
+    monkeypatch.setattr("dhkappa.memory._text", lambda path: mounts)
+    assert folder_on_disk() == "/var/tmp"
+    monkeypatch.setattr("dhkappa.memory._text", lambda path: "/dev/vda / ext4 rw 0 0\n")
+    assert folder_on_disk() is None
+    monkeypatch.setenv("TMPDIR", "/tmp")
+    assert folder_on_disk() is None
+
+
+@LINUX
+def test_a_command_holds_its_memory_and_lets_go(tmp_path: Path) -> None:
+    code = """
+import resource
+from dhkappa import memory
+usual = resource.getrlimit(resource.RLIMIT_DATA)
+memory.hold()
+held = resource.getrlimit(resource.RLIMIT_DATA)[0]
+try:
+    bytearray(1 << 42)
+except MemoryError:
+    print(held < 1 << 42, end=" ")
+memory.release()
+print(resource.getrlimit(resource.RLIMIT_DATA) == usual)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == "True True\n"

@@ -1,0 +1,212 @@
+"""Files that change while they are read: cut, replaced, written over, growing. One state's answer, or a sentence."""
+
+import gzip
+import os
+import random
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+import dhkappa
+from dhkappa.data import steady
+from faults_trial import Trial
+
+_LABELS = np.array(["cats", "dogs", "rats"])  # of one length: a file written over keeps its size
+_STEPS = 5  # in which a file grows
+_CSV = "(FORMAT csv, HEADER {head}, COMPRESSION {packed})"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some items: their votes and suggested labels, as codes, and the number of the first."""
+
+    votes: Any
+    suggested: Any
+    first: int
+
+    @classmethod
+    def drawn(cls, items: int, seed: int, first: int = 0) -> "_Part":
+        rng = np.random.default_rng(seed)
+        return cls(rng.integers(0, 3, (items, 3)), rng.integers(0, 3, items), first)
+
+    def tally(self) -> dhkappa.Tally:
+        """Count them as arrays, with no file in between."""
+        return dhkappa.tally(_LABELS[self.votes], {"suggested": _LABELS[self.suggested]})
+
+    def rows(self) -> pa.Table:
+        """Return a row an item, called by a name of its own."""
+        held = np.random.default_rng([self.first]).bytes(16 * len(self.votes)).hex()
+        columns = {f"ann_{place}": _LABELS[self.votes[:, place]] for place in range(3)}
+        names = [held[place : place + 32] for place in range(0, len(held), 32)]
+        return pa.table({"item": names, "suggested": _LABELS[self.suggested], **columns})
+
+
+class _Kind:
+    """A kind of file, in one state and in another, with what it may grow by."""
+
+    def __init__(self, folder: Path, ending: str, items: int) -> None:
+        self.name, self.path = ending, folder / f"votes{ending}"
+        one, other = _Part.drawn(items, 1), _Part.drawn(items, 2)
+        more = [_Part.drawn(items // 20, 3 + step, items * (2 + step)) for step in range(_STEPS)]
+        self.one, self.other = folder / f"one{ending}", folder / f"other{ending}"
+        self.tallies = [one.tally(), other.tally()]
+        self.growth: list[bytes] = []
+        if ending == ".tally.json":
+            # Weights make patterns many, and the file large.
+            for place, (part, path) in enumerate(((one, self.one), (other, self.other))):
+                weights = 1 + np.arange(items // 10) / items
+                self.tallies[place] = dhkappa.tally(
+                    _LABELS[part.votes[: items // 10]],
+                    {"suggested": _LABELS[part.suggested[: items // 10]]},
+                    weights=weights,
+                )
+                self.tallies[place].save(path)
+            return
+        _write(one, self.one, True)
+        _write(other, self.other, True)
+        if ending != ".parquet":  # whose end says what it holds
+            grown = one.tally()
+            for part in more:
+                _write(part, folder / f"more{ending}", False)
+                self.growth.append((folder / f"more{ending}").read_bytes())
+                grown = grown + part.tally()
+                self.tallies.append(grown)
+
+    def read(self) -> dhkappa.Tally:
+        """Count the file."""
+        if self.name == ".tally.json":
+            return dhkappa.Tally.load(self.path)
+        return dhkappa.tally(self.path, ["suggested"], item="item")
+
+    def fresh(self) -> None:
+        """Put the file in its first state."""
+        shutil.copyfile(self.one, self.path)
+
+
+def _write(part: _Part, path: Path, head: bool) -> None:
+    rows = part.rows()  # noqa: F841  # which DuckDB finds by its name
+    form = {".parquet": "(FORMAT parquet)", ".jsonl": "(FORMAT json)"}.get(
+        "".join(path.suffixes), _CSV.format(head=head, packed="none")
+    )
+    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    duckdb.sql(f"COPY (SELECT * FROM rows) TO '{plain}' {form}")
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(plain.read_bytes(), 1))
+        plain.unlink()
+
+
+def _cut(kind: _Kind) -> None:
+    os.truncate(kind.path, kind.path.stat().st_size // 2)
+
+
+def _replaced(kind: _Kind) -> None:
+    os.replace(shutil.copyfile(kind.other, kind.path.with_suffix(".new")), kind.path)
+
+
+def _rewritten(kind: _Kind) -> None:
+    with kind.other.open("rb") as source, kind.path.open("r+b", buffering=0) as file:
+        while block := source.read(1 << 18):
+            file.write(block)
+        file.truncate()
+
+
+def _growing(kind: _Kind) -> None:
+    with kind.path.open("ab", buffering=0) as file:
+        for block in kind.growth:
+            file.write(block)
+            time.sleep(0.05)
+
+
+_WAYS: dict[str, Callable[[_Kind], None]] = {
+    "cut to half": _cut,
+    "replaced": _replaced,
+    "written over in place": _rewritten,
+    "growing": _growing,
+}
+
+
+def files(times: int, rng: random.Random, items: int = 1_000_000) -> Iterator[Trial]:
+    """Change files of all kinds at a random moment while they are counted, so often in each way."""
+    for ending in (".csv", ".csv.gz", ".jsonl", ".parquet", ".tally.json"):
+        with tempfile.TemporaryDirectory(prefix="dhkappa-faults-") as folder:
+            kind = _Kind(Path(folder), ending, items)
+            usual = _usual(kind)
+            ways = {name: way for name, way in _WAYS.items() if way is not _growing or kind.growth}
+            size = kind.one.stat().st_size / 1e6
+            trial = Trial(f"`votes{ending}` ({size:.0f} MB) {' / '.join(ways)}, while it is counted")
+            for name, way in ways.items():
+                _change(trial, kind, name, way, times, usual, rng)
+            unguarded = _without_guard(kind, times, usual, rng)
+            trial.beside.append(
+                f"written over in place, with the guard turned off: {unguarded} of {times} a number of no state"
+            )
+            yield trial
+
+
+def _usual(kind: _Kind) -> float:
+    """Return how long it takes to read the file undisturbed, after a look that it is read as it should be."""
+    kind.fresh()
+    assert kind.read() == kind.tallies[0]
+    begun = time.monotonic()
+    if kind.name == ".tally.json":  # which is read first, and then long looked at
+        kind.path.read_text()
+        return 3 * (time.monotonic() - begun)
+    kind.read()
+    return time.monotonic() - begun
+
+
+def _change(
+    trial: Trial, kind: _Kind, name: str, way: Callable[[_Kind], None], times: int, usual: float, rng: random.Random
+) -> None:
+    for _ in range(times):
+        outcome, answer = _raced(kind, way, rng.uniform(0, usual))
+        if outcome:
+            trial.saw(outcome)
+        elif answer == kind.tallies[0]:
+            trial.saw("the answer of the file as it was")
+        elif answer in kind.tallies or (way is _cut and _same_again(kind, answer)):
+            trial.saw("the answer of the file as it became")
+        else:
+            trial.failed(f"{name}: a number of no state: {answer!r}")
+
+
+def _raced(kind: _Kind, way: Callable[[_Kind], None], delay: float) -> tuple[str, Any]:
+    """Count the file, and change it after a while."""
+    kind.fresh()
+    change = threading.Timer(delay, way, [kind])
+    change.start()
+    try:
+        return "", kind.read()
+    except dhkappa.DataError as error:
+        changed = "has changed since it was opened" in str(error)
+        return "refused: 'has changed since it was opened'" if changed else "refused for what it holds", None
+    finally:
+        change.join()
+
+
+def _same_again(kind: _Kind, answer: Any) -> bool:
+    """Tell whether a file that does not change any more gives the same answer."""
+    try:
+        return bool(kind.read() == answer)
+    except dhkappa.DataError:
+        return False
+
+
+def _without_guard(kind: _Kind, times: int, usual: float, rng: random.Random) -> int:
+    """Return how often a number comes out that is of no state, where nobody looks whether a file has changed."""
+    guard = steady.Steady._check
+    steady.Steady._check = lambda self, error: None  # type: ignore[method-assign]
+    try:
+        raced = [_raced(kind, _rewritten, rng.uniform(0, usual)) for _ in range(times)]
+        return sum(not outcome and answer not in kind.tallies for outcome, answer in raced)
+    finally:
+        steady.Steady._check = guard  # type: ignore[method-assign]

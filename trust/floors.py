@@ -1,0 +1,19 @@
+"""The oldest versions that dhkappa allows, as constraints for pip: `python trust/floors.py [EXTRA ...]`."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
+
+
+def floors(extras: list[str]) -> list[str]:
+    """Return what the package needs, and what its extras need, each at the oldest version."""
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    needed = project["dependencies"] + [need for extra in extras for need in project["optional-dependencies"][extra]]
+    return [re.sub(r"(\[.*\])?>=([^,]*).*", r"==\2", need) for need in needed]
+
+
+if __name__ == "__main__":
+    print("\n".join(floors(sys.argv[1:])))

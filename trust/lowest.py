@@ -1,0 +1,47 @@
+"""Run the tests with the oldest version of every package that dhkappa allows, extras too."""
+
+import re
+import subprocess
+import sys
+import venv
+from importlib.metadata import distributions
+from pathlib import Path
+
+from floors import floors
+from page import ROOT, table, write
+
+EXTRAS = ["report", "pandas", "polars", "dask", "postgres", "spark"]
+FOLDER = ROOT / ".venv-lowest"
+BESIDE = ["pyarrow==17.0", "ibis-framework[duckdb,sqlite]", "hypothesis>=6.100", "pytest>=8,<9.2", "pytest-xdist>=3.6"]
+
+
+def main() -> int:
+    """Install, run, and write the section."""
+    oldest = floors(EXTRAS)
+    constraints = str(FOLDER / "floors.txt")
+    python = str(FOLDER / "bin" / "python")
+    venv.create(FOLDER, with_pip=True, clear=True)
+    Path(constraints).write_text("\n".join(oldest))
+    project = f"{ROOT}[{','.join(EXTRAS)}]"
+    install = [python, "-m", "pip", "-q", "install", "-e", project, "-c", constraints, *BESIDE]
+    subprocess.run(install, check=True)
+    run = [python, "-m", "pytest", "--hypothesis-profile=brief", "-p", "no:cacheprovider"]
+    done = subprocess.run(run, cwd=ROOT, check=False, capture_output=True, text=True)
+    print(done.stdout[-5000:])
+    counted = re.findall(r"(\d+) (passed|failed|skipped|errors?)", done.stdout.splitlines()[-1])
+    [site] = (FOLDER / "lib").glob("python*/site-packages")
+    versions = {found.name.lower(): found.version for found in distributions(path=[str(site)])}
+    names = [one.split("==")[0] for one in oldest] + ["pyarrow"]
+    rows = [(name, versions[name.lower()]) for name in names]
+    result = ", ".join(f"{int(number):,} {what}" for number, what in counted)
+    write(
+        "lowest",
+        "The tests ran with the oldest version of each package that `pyproject.toml` allows. Test files whose "
+        f"libraries are not among them were left out.\n\n{table(['package', 'version'], rows)}\n\nTests: {result}.",
+    )
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    sys.exit(main())
