@@ -77,9 +77,11 @@ def then(name: str, **words: Any) -> Input:
     return Input("dh_kappa", {"data": VOTES, "suggested": LABELS}, then=(name, words))
 
 
+ANSWER = {"from_name": "topic", "type": "choices", "value": {"choices": ["a"]}}
+
+
 def export(**changes: Any) -> Input:
-    answer = {"from_name": "topic", "type": "choices", "value": {"choices": ["a"]}}
-    task = {"id": 1, "data": {}, "annotations": [{"id": 1, "completed_by": 2, "result": [answer]}], "predictions": []}
+    task = {"id": 1, "data": {}, "annotations": [{"id": 1, "completed_by": 2, "result": [ANSWER]}], "predictions": []}
     held = json.dumps([task | changes]).encode()
     return Input("tally", {"read": {"path": "export.json", "format": "label_studio"}}, {"export.json": held})
 
@@ -122,6 +124,11 @@ FOUND = [
     ("huge negative counts", call("tally", counts=[[-(10**400)]]), "counts must be whole numbers"),
     ("drafts that are none", export(drafts=True), "task 1 has True as its drafts, which is no list"),
     ("result that is none", export(predictions=[{"result": 1}]), "has 1 as its result"),
+    (
+        "half a sign as a labeler",
+        export(predictions=[{"model_version": "\ud800", "result": [ANSWER]}]),
+        "valid Unicode",
+    ),
     ("pattern that is a list", tally_file(patterns=[[]]), "of another kind than in a tally"),
     ("votes that are no pairs", tally_file(patterns=[{"votes": [1], "items": 1}]), "of another kind than in a tally"),
 ]

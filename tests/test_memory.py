@@ -75,7 +75,7 @@ def test_votes_that_python_holds_end_in_a_sentence_before_the_kernel_kills(files
     found += trial.squeeze(files, limits, ["label_studio.json"], ["audit"])
     for one in found:
         assert one.outcome.sentence, one
-        assert "limited to 230 MiB by a control group" in one.outcome.complained
+        assert "230 MiB by a control group: give more" in one.outcome.complained
 
 
 @LINUX

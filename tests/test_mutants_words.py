@@ -630,6 +630,17 @@ class TestChance:
         assert same.reason == "every item has the same influence on kappa above its floor, or the whole pool was drawn."
         assert (same.method, math.isnan(same.z), math.isnan(same.p_value)) == ("wald", True, True)
 
+    def test_with_strata_and_weights(self) -> None:
+        """kappa above its floor over its standard error; strata count as bound items, two of them already."""
+        for given in ({"strata": list("xxxyyy")}, {"weights": [1, 2, 3, 4, 5, 6]}):
+            found = example(**given).test(alternative="two-sided")
+            assert found.method == "wald"
+            assert found.p_value == pytest.approx(2 * float(ndtr(-abs(found.z))), rel=1e-12)
+        heavy = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2], weights=[1e300, 1, 1]).test()
+        assert heavy.reason == "one item outweighs all the others."
+        assert all(map(math.isnan, (heavy.difference, heavy.z, heavy.p_value)))
+        assert heavy.to_dict()["z"] is None
+
     def test_tails(self) -> None:
         found, both = example().test(), example().test(alternative="two-sided")
         assert found.z == both.z

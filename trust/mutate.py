@@ -11,6 +11,7 @@ import ast
 import contextlib
 import difflib
 import hashlib
+import importlib
 import json
 import math
 import os
@@ -140,7 +141,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=120, help="mutants of a room that is not core; 0 for all")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument(
-        "--folder", type=Path, help="keep what came of mutants here, and try only those that lived again"
+        "--folder", type=Path, help="keep what came of mutants here, and try again only those that lived"
     )
     asked = parser.parse_args()
     chosen = asked.rooms.split(",")
@@ -237,11 +238,9 @@ def undecorated(source: str) -> str:
 
 def mutated(name: str, folder: Path) -> list[Mutant]:
     """Put all mutants of a room into its file, each a function beside the true one, and return them."""
-    from mutmut.mutation.file_mutation import mutate_file_contents
-
-    path = folder / STATS / f"{name}.py"
+    path, room = folder / STATS / f"{name}.py", importlib.import_module("mutmut.mutation.file_mutation")
     with contextlib.chdir(folder):  # where mutmut looks for its settings
-        made = mutate_file_contents(path.name, undecorated(path.read_text()))
+        made = room.mutate_file_contents(path.name, undecorated(path.read_text()))
     path.write_text(made.code)
     lines, spans = made.code.splitlines(), made.line_span_by_function_name
     found = []
@@ -297,14 +296,14 @@ def report(rooms: list[Room], seed: int) -> str:
         f"such as `<` to `<=`, `+` to `-`, an argument to `None`: {whole:,} mutants. On {len(fate):,} of them the tests"
         " of the room that reach the function ran until one failed, with the examples of docstrings and without the"
         " simulations that take seconds. Hypothesis drew ten examples a test, the same for every mutant. "
-        + (f"Of rooms that are not core, a random sample was tried (seed {seed}).\n" if sampled else "\n"),
-        table(["room", "mutants", "tried", "killed", "without end", "lived", "no test", "noticed"], map(row, rooms)),
+        + (f"Of rooms that are not core, a random sample was drawn (seed {seed}).\n" if sampled else "\n"),
+        table(["room", "mutants", "drawn", "killed", "without end", "lived", "no test", "noticed"], map(row, rooms)),
         f"\n**{killed:,} of {len(fate):,} were noticed, {killed / len(fate):.1%}**: a test failed, or ran without end. "
         f"For all {whole:,} mutants that makes {share:.1%}"
         + (f" (95% interval {share - 1.96 * error:.1%} to {share + 1.96 * error:.1%}). " if error else ". ")
         + f"{len(texts):,} changed only words in a string: {sum(texts):,} of these were noticed. "
         "Constants outside of functions are not changed.\n",
-        "Why mutants lived:\n",
+        "Why mutants lived (such a mutant counts as lived, and is not tried again):\n",
         table(
             ["mutants", "why", "where"],
             [

@@ -147,8 +147,8 @@ def need(least: int, what: str) -> None:
     found = room()
     if found is not None and found.left < least:
         raise OutOfMemoryError(
-            f"{what} needs {least // MIB:,} MiB of memory, and {max(found.left, 0) // MIB:,} are left of {found}: give "
-            "more."
+            f"{least // MIB:,} MiB of memory are needed for {what}, and {max(found.left, 0) // MIB:,} are left of "
+            f"{found}: give more."
         )
 
 

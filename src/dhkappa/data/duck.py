@@ -187,6 +187,8 @@ def check_names(names: Sequence[str], what: str) -> None:
         raise DataError(f"{what}: column {names.index('') + 1} has no name. Columns: {shown(names)}.")
     seen: dict[str, str] = {}
     for name in names:
+        if not is_unicode(name):
+            raise DataError(f"{what}: the name {shown([name])} is no valid Unicode text. Rename the column.")
         if name.casefold() in seen:
             before = seen[name.casefold()]
             how = "of one name" if before == name else "whose names differ only by case"

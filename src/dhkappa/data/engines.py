@@ -197,10 +197,15 @@ def fetch(frame: nw.LazyFrame[Any], engine: str) -> dict[str, list[Any]]:
         native: Any = frame.to_native()
         if kind == "DUCKDB":  # narwhals would need pyarrow
             found = native.fetchnumpy()
-            return {
+            columns = {
                 name: _with_none(found[name].tolist()) if found[name].dtype.kind == "f" else found[name].tolist()
                 for name in names
             }
+            for name in names:
+                nulls = np.count_nonzero(np.ma.getmaskarray(found[name]))
+                if found[name].dtype.kind == "O" and columns[name].count(None) != nulls:
+                    raise MemoryError  # DuckDB goes on where Python had no memory for a text
+            return columns
         if kind.startswith("PYSPARK"):
             rows = native.collect()
             columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}

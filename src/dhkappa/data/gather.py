@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,13 @@ from dhkappa.data.long import long_votes, pick_items
 from dhkappa.data.sides import read_beside
 from dhkappa.data.tables import Laid, read_sides, whole_counts
 from dhkappa.data.votes import Read, read_matrix, read_votes
+from dhkappa.errors import counted
+from dhkappa.memory import need
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+_CELL = 128  # bytes of a value in Python, and of what is made of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ def gather(laid: Laid, declared: tuple[Label, ...] | None, missing: Collection[L
     columns = laid.layout.votes if wide else laid.layout.counts
     parts = {f"vote_{place}": name for place, name in enumerate(columns)}
     frame, codings = pick_rows(laid, parts, list(parts) if wide else [])
-    rows = laid.asked(frame)
+    rows = _fetched(laid, frame)
     n = len(rows[next(iter(parts))])
     sides = read_sides(laid, codings, rows)
     grid = np.empty((n, len(parts)), object if wide else np.int64)
@@ -67,14 +74,24 @@ def gather(laid: Laid, declared: tuple[Label, ...] | None, missing: Collection[L
     return Gathered(read, names, tuple(columns) if wide else None)
 
 
+def _fetched(laid: Laid, frame: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+    """Fetch all rows, where there is memory for them: it would take DuckDB very long to find out."""
+    import narwhals.stable.v2 as nw
+
+    if laid.votes.kind == "DUCKDB":
+        [n] = laid.asked(frame.select(nw.len().alias("n")))["n"]
+        need(int(n) * len(frame.collect_schema()) * _CELL, f"{counted(int(n), 'row')} that have to be fetched")
+    return laid.asked(frame)
+
+
 def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
     """Fetch votes, and items where they have a table of their own."""
     votes = long_votes(laid, missing)
-    rows = laid.asked(votes.frame)
+    rows = _fetched(laid, votes.frame)
     listed, codings = rows, votes.codings
     if laid.items is not None:
         frame, codings = pick_items(laid)
-        listed = laid.asked(frame)
+        listed = _fetched(laid, frame)
     first: dict[Any, int] = {}
     for place, item in enumerate(listed["item"]):
         first.setdefault(item, place)
