@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, expit, logit, stdtrit
 
 import oracle
-from dhkappa import DataError, Interval, Kappa, dh_kappa, fleiss_kappa, tally
+from dhkappa import DataError, Interval, Kappa, compare, dh_kappa, fleiss_kappa, tally
 from dhkappa.data.ballots import read_ballots
 from dhkappa.stats.design import basis_of, leave_one_vote, unseen_items, variance
 from dhkappa.stats.influence import extremes, influence, is_rounding, rest, room_for, standard_error, sum_of_squares
@@ -597,6 +597,16 @@ def psi(found: Terms, votes: Sequence[int], label: int) -> F:
     return F((d - 2 * (1 - found.kappa) * pull) / (1 - found.E))
 
 
+def phi_by_item(found: Terms, votes: Sequence[Sequence[int]], labels: Sequence[int]) -> list[F]:
+    """Influence of each item, looked up by its label and votes, which are numbers from 1 on."""
+    table, phi = found.patterns, influence(found)
+    by_key = {}
+    for k, label in enumerate(table.suggested.tolist()):
+        row = slice(table.start[k], table.start[k + 1])
+        by_key[label + 1, tuple(np.repeat(table.code[row] + 1, table.votes[row]).tolist())] = phi[k]
+    return [by_key[label, tuple(sorted(item))] for item, label in zip(votes, labels, strict=True)]
+
+
 def variance_by_hand(kappa: Kappa, drawn: bool) -> tuple[F, F]:
     """docs/methods.md, item by item: SE^2, and the same with pools without end."""
     found = known(kappa)
@@ -658,6 +668,24 @@ class TestDesign:
                 left = votes.copy()
                 left.remove(int(table.code[at]))
                 assert less[at] == psi(found, left, label)
+
+    def test_a_difference_with_a_panel_that_is_drawn(self) -> None:
+        """docs/methods.md for the difference of two influences, item by item."""
+        votes = [[int(vote) for vote in item] for item in self.VOTES]
+        labels = {"x": list(self.LABELS), "y": [1, 2, 2, 2, 3, 1, 1, 2, 1, 1, 3]}
+        n, f = len(votes), F(11, 30)
+        found = [known(dh_kappa(votes, labels[name])) for name in "xy"]
+        phi = [phi_by_item(one, votes, labels[name]) for one, name in zip(found, "xy", strict=True)]
+        moves = [one - other for one, other in zip(*phi, strict=True)]
+        over_votes = F(0)
+        for i, item in enumerate(votes):
+            left = [[vote - 1 for vote in item[:a] + item[a + 1 :]] for a in range(len(item))]
+            less = [psi(found[0], one, labels["x"][i] - 1) - psi(found[1], one, labels["y"][i] - 1) for one in left]
+            middle = sum(less, F(0)) / len(less)
+            over_votes += F(len(item) - 1, len(item)) * sum((one - middle) ** 2 for one in less)
+        expected = (1 - f) * sum(move**2 for move in moves) / (n * (n - 1)) + f * over_votes / n**2
+        row = next(iter(compare(votes, labels, pool=30, panel="drawn").differences))
+        assert row["se"] == pytest.approx(math.sqrt(expected), rel=1e-12)
 
     def test_two_items_show_a_spread(self) -> None:
         kappa = dh_kappa([[1, 1], [1, 2]], [1, 2])

@@ -21,6 +21,7 @@ from dhkappa.stats.compare import Comparison, holm
 from dhkappa.stats.intervals import beta_interval, logit_interval, wald_interval
 from dhkappa.stats.items import review
 from dhkappa.stats.notes import html_list, notes_on_error, notes_on_value, text_list
+from dhkappa.stats.ordinal import log_interval
 from dhkappa.stats.people import People, people
 from dhkappa.stats.plan import plan_of
 from dhkappa.stats.result import _digits, _text
@@ -279,7 +280,17 @@ class TestResult:
         assert tuple(drawn) == pytest.approx(np.quantile(values, [0.05, 0.95]).tolist(), rel=1e-12)
         assert drawn.method == "bootstrap"
         assert drawn.level == pytest.approx(0.9)
-        assert kappa.interval(0.9, "bca", n=99, rng=1).method == "bca"
+        corrected = kappa.interval(0.9, "bca", n=99, rng=1)
+        assert corrected.method == "bca"
+        assert tuple(corrected) != found["wald"]
+        assert min(values) <= corrected.low < corrected.high <= max(values)
+        order: dict[str, Any] = {"ordinal": "linear", "categories": [1, 2, 3]}
+        ordinal = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], **order)
+        assert ordinal._basis is not None
+        assert tuple(ordinal.interval(0.9, "log")) == log_interval(ordinal._basis, 1 - 0.9)
+        assert (dh_kappa([], []).interval().method, ordinal.interval(0.9, "log").method) == ("beta", "log")
+        dealt = [kappa.test("monte-carlo", n=200, rng=5).p_value for _ in range(3)]
+        assert len(set(dealt)) == 1
         for method in ("bayes", 3):
             with pytest.raises(DataError) as error:
                 kappa.interval(method=method)  # type: ignore[arg-type]
@@ -834,7 +845,8 @@ class TestCategories:
     def test_weights_by_category(self) -> None:
         """Items with weights w know as much as (sum w)^2 / sum w^2 items of equal weight; t has as many less 1."""
         drawn = simulate(30, rng=3)
-        labels, weights = drawn.suggested["labeler"], [1.0 + i % 5 for i in range(30)]
+        labels = drawn.suggested["labeler"]
+        weights = [(0.01 if label == "a" else 1.0) * (1 + i % 5) for i, label in enumerate(labels)]
         kappa = dh_kappa(drawn.votes, labels, weights=weights)
         for row in kappa.by_category():
             own = [weight for weight, label in zip(weights, labels, strict=True) if label == row["category"]]

@@ -211,7 +211,7 @@ def folder_on_disk() -> str | None:
             folder = os.path.dirname(folder)
         return folder in held
 
-    other = "/var/tmp"
+    other = "/var/tmp"  # nosec B108 - our folder in it is made by mkdtemp
     usual = os.path.realpath(tempfile.gettempdir())
     fits = in_memory(usual) and os.access(other, os.W_OK) and not in_memory(os.path.realpath(other))
     return other if fits else None
