@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from scipy.stats import t as student
 
 import oracle
@@ -180,6 +180,7 @@ def test_influence_is_the_derivative(data: Data) -> None:
             assert value == len(items) * truth.slope
 
 
+@example(Data((-3, 2, 0, 7), [[2, 2, 2, -3, 2, 2]], [-3]))  # one item, so no spread but by rounding
 @given(defined_data)
 def test_sum_of_squares_against_influence_exactly(data: Data) -> None:
     found = terms_of(data)

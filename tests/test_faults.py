@@ -85,6 +85,25 @@ main()
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "dhkappa: stopped.\n")
 
 
+def test_stopped_while_duckdb_loads(tmp_path: Path) -> None:
+    """It would abort the process, so that the stop waits until it is loaded."""
+    (tmp_path / "duckdb.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nsum(range(10))\nloaded = True\n"
+    )
+    code = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever started the tests may have turned off
+sys.path.insert(0, sys.argv[1])
+from dhkappa.data.duck import load
+try:
+    load()
+except KeyboardInterrupt:
+    print(sys.modules["duckdb"].loaded, signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
 def test_stopped_before_the_command_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped() -> None:
         raise KeyboardInterrupt

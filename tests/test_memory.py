@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -15,6 +16,7 @@ import dhkappa
 import oracle
 from dhkappa import DataError
 from dhkappa.data import duck
+from dhkappa.data.engines import fetch
 from dhkappa.errors import OutOfMemoryError
 from dhkappa.memory import MIB, Room, fitting, folder_on_disk, is_out_of_memory, need, room, share
 
@@ -185,6 +187,30 @@ def test_arrays_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dhkappa.data.tally.Tally.update", full)
     with pytest.raises(OutOfMemoryError, match=r"^the votes did not fit"):
         dhkappa.dh_kappa([["a", "a"]], ["a"])
+
+
+def test_rows_that_python_cannot_hold_are_not_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("item,annotator,label,suggested\n1,a,x,x\n1,b,x,x\n2,a,y,y\n")
+    assert dhkappa.audit(path).kappas["suggested"].n_items == 1
+    monkeypatch.setattr("dhkappa.data.gather._CELL", 1 << 50)
+    with pytest.raises(OutOfMemoryError, match=r"MiB of memory are needed for 3 rows that have to be fetched, and"):
+        dhkappa.audit(path)
+
+
+def test_a_text_that_duckdb_could_not_hand_over_is_not_taken_for_missing() -> None:
+    """It goes on where Python has no memory for one: what comes back is null, though it was none in the table."""
+    columns = {"label": np.array(["x", None], object)}
+    native = SimpleNamespace(fetchnumpy=lambda: columns)
+    frame: Any = SimpleNamespace(
+        collect_schema=lambda: SimpleNamespace(names=lambda: ["label"]),
+        implementation=SimpleNamespace(name="DUCKDB"),
+        to_native=lambda: native,
+    )
+    with pytest.raises(MemoryError):
+        fetch(frame, "DuckDB")
+    columns["label"] = np.ma.masked_array(columns["label"], [False, True])
+    assert fetch(frame, "DuckDB") == {"label": ["x", None]}
 
 
 def test_a_full_disk_to_spill_on_is_told_from_a_damaged_file(tmp_path: Path) -> None:

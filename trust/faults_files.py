@@ -63,10 +63,10 @@ class _Kind:
         if ending == ".tally.json":
             # Weights make patterns many, and the file large.
             for place, (part, path) in enumerate(((one, self.one), (other, self.other))):
-                weights = 1 + np.arange(items // 10) / items
+                weights = 1 + np.arange(items // 20) / items
                 self.tallies[place] = dhkappa.tally(
-                    _LABELS[part.votes[: items // 10]],
-                    {"suggested": _LABELS[part.suggested[: items // 10]]},
+                    _LABELS[part.votes[: items // 20]],
+                    {"suggested": _LABELS[part.suggested[: items // 20]]},
                     weights=weights,
                 )
                 self.tallies[place].save(path)
@@ -85,7 +85,7 @@ class _Kind:
         """Count the file."""
         if self.name == ".tally.json":
             return dhkappa.Tally.load(self.path)
-        return dhkappa.tally(self.path, ["suggested"], item="item")
+        return dhkappa.tally(self.path, ["suggested"])
 
     def fresh(self) -> None:
         """Put the file in its first state."""
@@ -209,7 +209,7 @@ def _without_guard(kind: _Kind, times: int, usual: float, rng: random.Random) ->
     guard = steady.Steady._check
     steady.Steady._check = lambda self, error: None  # type: ignore[method-assign]
     try:
-        raced = [_raced(kind, _rewritten, rng.uniform(0, usual)) for _ in range(times)]
+        raced = [_raced(kind, _rewritten, rng.uniform(usual / 3, usual)) for _ in range(times)]
         return sum(not outcome and answer not in kind.tallies for outcome, answer in raced)
     finally:
         steady.Steady._check = guard  # type: ignore[method-assign]

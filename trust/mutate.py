@@ -140,9 +140,8 @@ def main() -> None:
     parser.add_argument("--rooms", default=",".join(TESTS), help="only these, and write no section")
     parser.add_argument("--sample", type=int, default=120, help="mutants of a room that is not core; 0 for all")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument(
-        "--folder", type=Path, help="keep what came of mutants here, and try again only those that lived"
-    )
+    parser.add_argument("--folder", type=Path, help="keep what came of mutants here, and go on where a run was stopped")
+    parser.add_argument("--again", action="store_true", help="try again those that lived, with the tests of today")
     asked = parser.parse_args()
     chosen = asked.rooms.split(",")
     if unknown := set(chosen) - set(TESTS):
@@ -153,7 +152,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (asked.folder or Path(temporary)).resolve()
         for name in chosen:
-            rooms.append(run(name, folder, 0 if name in CORE else asked.sample, asked.seed))
+            rooms.append(run(name, folder, 0 if name in CORE else asked.sample, asked.seed, asked.again))
             print(*row(rooms[-1]), sep="\t", flush=True)
     text = report(rooms, asked.seed)
     if chosen == list(TESTS):
@@ -162,7 +161,7 @@ def main() -> None:
         print(text)
 
 
-def run(name: str, folder: Path, size: int, seed: int) -> Room:
+def run(name: str, folder: Path, size: int, seed: int, again: bool) -> Room:
     """Make the mutants of a room in a copy of the tree, and run the tests on `size` of them, or on all."""
     source = hashlib.sha256((ROOT / STATS / f"{name}.py").read_bytes()).hexdigest()
     work, kept = folder / name, folder / f"{name}-{source[:12]}.fates"
@@ -174,7 +173,7 @@ def run(name: str, folder: Path, size: int, seed: int) -> Room:
         drawn = random.Random(f"{seed} {name}").sample(mutants, size)
     # What is explained is taken to live without a try: to find that out takes every test.
     found = {mutant.name: "survived" for alike in explained(drawn)[0].values() for mutant in alike}
-    found |= {mutant: fate for mutant, fate in fates(kept).items() if fate in NOTICED}
+    found |= {mutant: fate for mutant, fate in fates(kept).items() if fate in NOTICED or not again}
     left = [mutant.name for mutant in drawn if mutant.name not in found]
     if left:
         (work / "left").write_text("\n".join(left))

@@ -7,7 +7,10 @@ import os
 import re
 import secrets
 import shutil
+import signal
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -25,11 +28,27 @@ _LEAST = 192 * MIB  # memory to start with: less, and threads may not start
 _EACH = 64 * MIB  # memory for each thread
 
 
+def load() -> Any:
+    """Import DuckDB. A Ctrl-C meanwhile waits: where it meets DuckDB half loaded, it aborts the process."""
+    kept: Any = signal.getsignal(signal.SIGINT)
+    stopped: list[int] = []
+    ours = "duckdb" not in sys.modules and callable(kept) and threading.current_thread() is threading.main_thread()
+    if ours:
+        signal.signal(signal.SIGINT, lambda sign, _: stopped.append(sign))
+    try:
+        import duckdb
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, kept)
+    if stopped:
+        kept(signal.SIGINT, None)
+    return duckdb
+
+
 def connect() -> DuckDBPyConnection:
     """Start a DuckDB of our own: in memory, spilling to a private folder, fetching nothing from the network."""
     need(_LEAST, "DuckDB")
-    import duckdb
-
+    duckdb = load()
     own: dict[str, Any] = {
         # Two DuckDBs that spill into one folder would take each other's files for theirs.
         "temp_directory": os.path.join(_spill_folder(), secrets.token_hex(8)),
@@ -38,7 +57,7 @@ def connect() -> DuckDBPyConnection:
         **_modest(),
     }
     with reading("the start of DuckDB"):
-        connection = duckdb.connect(":memory:", config=own)
+        connection: DuckDBPyConnection = duckdb.connect(":memory:", config=own)
     connection.execute("SET enable_progress_bar = false")  # it would go to standard output
     return connection
 

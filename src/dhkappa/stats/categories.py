@@ -20,6 +20,7 @@ from dhkappa.table import Table
 # Below this share of the squares it is the difference of, a sum of squares is rounding: each is right to about
 # 10^-15, and one odd item in 10^12 still shows.
 _NOTHING = 1e-13
+_ROUNDING = 2.0**-53  # of what each item adds to a sum that cancels
 
 _EQUAL = 8 * np.finfo(np.float64).eps  # two sums of shares, each 1 at most, that differ by less are equal
 
@@ -115,7 +116,7 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
     large = gap_gap[j] / L**2 + lost**2 * eps_parts
     found = large - lost * (2 * gap_eps + lost * 16 * C * own_pull[j])
     if found.dtype != object:
-        found[(found <= _NOTHING * large) | (found <= _NOTHING**2 * n)] = 0
+        found[(found <= _NOTHING * large) | (found <= _ROUNDING * n)] = 0
     squares[j] = found / room**2
     return squares
 
