@@ -980,6 +980,13 @@ class TestGaps:
         assert float(Gap(0.5, 0.0, 0.0, 30, 29, -2.0, 3.0).p_value()) == 1
         assert float(Gap(0.001, 0.08, 0.0, 50, 49, -2.5, 2.5).p_value()) == 1
 
+    def test_two_items_have_one_degree_of_freedom(self) -> None:
+        labels = {"x": ["a", "b"], "y": ["a", "a"]}
+        row = next(iter(compare([["a", "a"], ["b", "b"]], labels, level=0.5).differences))
+        # Of x, E is 0, as votes and labels are halves; of y it is 1/4 - 1/4. An item pulls as far as the other.
+        gap = Gap(row["difference"], row["se"], 0.0, 2, 1, -2.0, 2.0)
+        assert (row["low"], row["high"]) == pytest.approx(limits_by_hand(gap, 0.5), rel=1e-12)
+
     def test_many_at_once(self) -> None:
         several = [GAPS[name] for name in ("left", "right", "still")]
         names = ("value", "se", "skew", "n", "df", "worst", "best")

@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from dhkappa import DataError, Kappa, compare, dh_kappa, fleiss_kappa, simulate, tally
 from dhkappa.data.ballots import read_ballots
+from dhkappa.progress import Progress
 from dhkappa.stats.annotators import _rounded, annotators
 from dhkappa.stats.bootstrap import Bootstrap, bca_interval, percentile_interval
 from dhkappa.stats.chance import RandomLabelTest
@@ -558,6 +559,18 @@ class TestBootstrap:
         assert found.mean == pytest.approx(kappa.value, abs=kappa.se)
         assert found.sd == pytest.approx(kappa.se, rel=0.4)
 
+    @pytest.mark.parametrize("progress", [True, False])
+    def test_whether_progress_is_shown(self, monkeypatch: pytest.MonkeyPatch, progress: bool) -> None:
+        asked = []
+
+        def shown(total: int, what: str, show: bool) -> Progress:
+            asked.append((total, what, show))
+            return Progress(total, what, show)
+
+        monkeypatch.setattr("dhkappa.stats.bootstrap.Progress", shown)
+        example().bootstrap(20, rng=1, progress=progress)
+        assert asked == [(20, "bootstrap", progress)]
+
     def test_quantiles(self) -> None:
         found = percentile_interval(self.VALUES, 0.5)
         assert tuple(found) == pytest.approx((0.175, 0.325), rel=1e-12)
@@ -1058,6 +1071,19 @@ class TestCompare:
         assert found["difference"] == pytest.approx(
             dh_kappa(EXAMPLE.votes, x).value - dh_kappa(EXAMPLE.votes, y).value, rel=1e-12
         )
+
+    def test_twelve_items_are_swapped_in_all_ways(self) -> None:
+        """One labeler is always right and the other never, so no item moves the difference more than another."""
+        found = compare([["a", "a"], ["b", "b"]] * 6, {"x": list("ab") * 6, "y": list("ba") * 6})
+        row = next(iter(found.differences))
+        assert (row["method"], row["discordant"], row["p"]) == ("swap", 12, 2 / 2**12)
+        assert [note.to_dict() for note in found.notes] == [
+            {
+                "code": "no-standard-error",
+                "text": "No item sets 'x' and 'y' further apart than another, so there is no standard error: their p "
+                "comes from swapping labels at random, item by item.",
+            }
+        ]
 
     def test_holm_by_hand(self) -> None:
         assert holm([0.01, 0.04, 0.03, math.nan])[:3] == pytest.approx([0.03, 0.06, 0.06])

@@ -269,7 +269,7 @@ for line in sys.stdin.read().splitlines():
 
 @pytest.mark.parametrize("trace", ["", "1"])
 def test_a_password_goes_nowhere(postgres: Server, tmp_path: Path, trace: str) -> None:
-    import psycopg
+    psycopg = pytest.importorskip("psycopg")
 
     with psycopg.connect(postgres.url(), autocommit=True) as server:
         server.execute("DROP TABLE IF EXISTS guarded")
