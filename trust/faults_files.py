@@ -116,6 +116,7 @@ def _rewritten(kind: _Kind) -> None:
     with kind.other.open("rb") as source, kind.path.open("r+b", buffering=0) as file:
         while block := source.read(1 << 18):
             file.write(block)
+            time.sleep(0.002)  # as what comes over a network
         file.truncate()
 
 
@@ -152,23 +153,21 @@ def files(times: int, rng: random.Random, items: int = 1_000_000) -> Iterator[Tr
             yield trial
 
 
-def _usual(kind: _Kind) -> float:
-    """Return how long it may take to read the file undisturbed, after a look that it is read as it should be."""
+def _bytes_read() -> int:
+    """Return how many bytes this process has read so far, from whatever file."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+def _usual(kind: _Kind) -> int:
+    """Return how many bytes are read to count the file, after a look that it is counted as it should be."""
     kind.fresh()
+    begun = _bytes_read()
     assert kind.read() == kind.tallies[0]
-    seconds = []
-    for _ in range(3):
-        begun = time.monotonic()
-        if kind.name == ".tally.json":  # which is read first, and then long looked at
-            kind.path.read_text()
-        else:
-            kind.read()
-        seconds.append(time.monotonic() - begun)
-    return 1.2 * max(seconds)
+    return _bytes_read() - begun
 
 
 def _change(
-    trial: Trial, kind: _Kind, name: str, way: Callable[[_Kind], None], times: int, usual: float, rng: random.Random
+    trial: Trial, kind: _Kind, name: str, way: Callable[[_Kind], None], times: int, usual: int, rng: random.Random
 ) -> None:
     for _ in range(times):
         outcome, answer = _raced(kind, way, rng.uniform(0, usual))
@@ -182,18 +181,26 @@ def _change(
             trial.failed(f"{name}: a number of no state: {answer!r}")
 
 
-def _raced(kind: _Kind, way: Callable[[_Kind], None], delay: float) -> tuple[str, Any]:
-    """Count the file, and change it after a while."""
+def _raced(kind: _Kind, way: Callable[[_Kind], None], after: float) -> tuple[str, Any]:
+    """Count the file, and change it after so many bytes were read, however long that takes."""
     kind.fresh()
-    change = threading.Timer(delay, way, [kind])
-    change.start()
+    ended, begun = threading.Event(), _bytes_read()
+
+    def change() -> None:
+        while not ended.is_set() and _bytes_read() < begun + after:
+            time.sleep(0.0005)
+        way(kind)
+
+    changing = threading.Thread(target=change)
+    changing.start()
     try:
         return "", kind.read()
     except dhkappa.DataError as error:
         changed = "has changed since it was opened" in str(error)
         return "refused: 'has changed since it was opened'" if changed else "refused for what it holds", None
     finally:
-        change.join()
+        ended.set()
+        changing.join()
 
 
 def _same_again(kind: _Kind, answer: Any) -> bool:
@@ -204,12 +211,12 @@ def _same_again(kind: _Kind, answer: Any) -> bool:
         return False
 
 
-def _without_guard(kind: _Kind, times: int, usual: float, rng: random.Random) -> int:
+def _without_guard(kind: _Kind, times: int, usual: int, rng: random.Random) -> int:
     """Return how often a number comes out that is of no state, where nobody looks whether a file has changed."""
     guard = steady.Steady._check
     steady.Steady._check = lambda self, error: None  # type: ignore[method-assign]
     try:
-        raced = [_raced(kind, _rewritten, rng.uniform(usual / 3, usual)) for _ in range(times)]
+        raced = [_raced(kind, _rewritten, rng.uniform(0, usual)) for _ in range(times)]
         return sum(not outcome and answer not in kind.tallies for outcome, answer in raced)
     finally:
         steady.Steady._check = guard  # type: ignore[method-assign]

@@ -29,6 +29,7 @@ import test_clusters as asked
 from clusters import Asker, Gate
 
 _HERE = "127.0.0.1"
+clusters.PATIENCE = PATIENCE  # other trials may run beside this one
 
 
 def _skipping(what: str, trial: Callable[[], Iterator[Trial]]) -> Iterator[Trial]:
