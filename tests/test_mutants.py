@@ -981,10 +981,12 @@ class TestGaps:
         assert float(Gap(0.001, 0.08, 0.0, 50, 49, -2.5, 2.5).p_value()) == 1
 
     def test_two_items_have_one_degree_of_freedom(self) -> None:
-        labels = {"x": ["a", "b"], "y": ["a", "a"]}
-        row = next(iter(compare([["a", "a"], ["b", "b"]], labels, level=0.5).differences))
-        # Of x, E is 0, as votes and labels are halves; of y it is 1/4 - 1/4. An item pulls as far as the other.
-        gap = Gap(row["difference"], row["se"], 0.0, 2, 1, -2.0, 2.0)
+        labels = {"x": ["a", "a"], "y": ["b", "c"]}
+        row = next(iter(compare([["a", "a"], ["a", "b"]], labels, level=0.5).differences))
+        # C is 3/4 and 1/4. Of x, E = 9/16 - 1/16; of y it is 1/32 - 19/32. Two moves of mean 0 have no skewness.
+        reach = 1 / (1 - 8 / 16) + 1 / (1 + 18 / 32)
+        gap = Gap(row["difference"], row["se"], 0.0, 2, 1, -reach, reach)
+        assert row["se"] > 0.1
         assert (row["low"], row["high"]) == pytest.approx(limits_by_hand(gap, 0.5), rel=1e-12)
 
     def test_many_at_once(self) -> None:
