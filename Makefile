@@ -12,7 +12,7 @@ demo: .venv/.package  ## simulate a small data set, audit two labelers on it, an
 test: .venv/.dev  ## run the tests
 	$(BIN)/python -m pytest
 
-core: .venv-core/.ready  ## run the tests that need nothing but what the package itself installs
+core: .venv-core/.ready  ## run the tests that need only what the package itself installs, at its oldest versions
 	env -u DHKAPPA_REQUIRE_ALL .venv-core/bin/python -m pytest --hypothesis-profile=brief
 
 check:  ## all that must hold before a change lands: lint, advisories, the site, tests
@@ -91,8 +91,9 @@ clean:
 	touch $@
 
 .venv-core/.ready: pyproject.toml
-	$(PYTHON) -m venv .venv-core
-	.venv-core/bin/python -m pip --disable-pip-version-check -q install -e . "hypothesis>=6.100" "pytest>=8,<9.2" "pytest-xdist>=3.6"
+	$(PYTHON) -m venv --clear .venv-core
+	$(PYTHON) trust/floors.py > .venv-core/floors.txt
+	.venv-core/bin/python -m pip --disable-pip-version-check -q install -e . -c .venv-core/floors.txt "hypothesis>=6.100" "pytest>=8,<9.2" "pytest-xdist>=3.6"
 	touch $@
 
 .venv/.bench: pyproject.toml | .venv/.dev

@@ -1,4 +1,7 @@
-"""The oldest versions that dhkappa allows, as constraints for pip: `python trust/floors.py [EXTRA ...]`."""
+"""The oldest versions that dhkappa allows, as constraints for pip: `python trust/floors.py [EXTRA ...]`.
+
+They go with an old Python: on one that is newer than they are, nothing is constrained.
+"""
 
 import re
 import sys
@@ -16,4 +19,4 @@ def floors(extras: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(floors(sys.argv[1:])))
+    print("\n".join(floors(sys.argv[1:])) if sys.version_info < (3, 13) else "")

@@ -2,7 +2,8 @@
 
 Two drivers make up inputs: Hypothesis, which makes small what it finds, and atheris, which looks for branches of
 dhkappa that no input has reached. ``python trust/fuzz.py --inputs 100000`` shares the inputs out, a process for each
-entrance and driver, and writes the section ``fuzz`` of docs/trust.md; what is found is shown, and ends it.
+entrance and driver, as many at once as there are cores, and writes the section ``fuzz`` of docs/trust.md; what is found
+is shown, and ends it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -231,11 +233,15 @@ def main() -> None:
         else [name for name in DRIVERS if name != "atheris" or importlib.util.find_spec(name)]
     )
     entrances = {said.only: 100} if said.only else SHARES
-    found = {
-        (entrance, driver): started(entrance, driver, math.ceil(said.inputs * share / 100 / len(drivers)), said.seed)
-        for entrance, share in entrances.items()
-        for driver in drivers
-    }
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {
+            (entrance, driver): pool.submit(
+                started, entrance, driver, math.ceil(said.inputs * share / 100 / len(drivers)), said.seed
+            )
+            for entrance, share in entrances.items()
+            for driver in drivers
+        }
+        found = {which: run.result() for which, run in runs.items()}
     text = section(found, time.monotonic() - begun, said.seed)
     if said.only:
         print(text)

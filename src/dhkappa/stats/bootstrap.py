@@ -25,6 +25,8 @@ _ROOM = 1 << 24  # bytes for the draws of a block: well under 64 MB with all tha
 # A multinomial draw costs about 90 ns a pattern, drawing items one by one about 10 ns an item and 10 us a replicate.
 _FEW_ITEMS_A_PATTERN = 4
 _MANY_PATTERNS = 256
+# Patterns of one item in so many, or fewer, are Poisson to 2^-40; a numpy before 2.4 never draws one in 2^54.
+_RARE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,7 +212,13 @@ def _draw(items: npt.NDArray[np.int64], size: int, source: np.random.Generator) 
         for row in drawn:
             row[:] = np.bincount(pattern[source.integers(n_items, size=n_items)], minlength=K)
         return np.ascontiguousarray(drawn.T)
-    return np.ascontiguousarray(source.multinomial(n_items, items / n_items, size=size).T, dtype=np.float64)
+    drawn = np.empty((K, size))
+    rare = items <= n_items // _RARE
+    drawn[rare] = source.poisson(items[rare, None], (int(rare.sum()), size))
+    others = n_items - drawn[rare].sum(axis=0).astype(np.int64)
+    often = items[~rare]
+    drawn[~rare] = source.multinomial(others, often / often.sum(), size=size).T
+    return drawn
 
 
 def _kappas(sums: Floats, m: int) -> Floats:
