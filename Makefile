@@ -51,7 +51,7 @@ fuzz: .venv/.dev  ## 100,000 hostile inputs at every entrance
 mutate: .venv/.mutate  ## change the statistics, one thing at a time, and see whether a test fails
 	$(BIN)/python trust/mutate.py
 
-memory: .venv/.dev  ## a CSV file of 5 GB and 10^8 items of Parquet within 1 GiB (needs 20 GB of disk)
+memory: .venv/.dev  ## a CSV file of 5 GB and 10^8 items of Parquet within 1 GiB (needs 16 GB of disk)
 	$(BIN)/python trust/memory.py
 
 faults: .venv/.dev  ## kill it, fill the disk, restart the database, change the file as it is read
@@ -66,8 +66,8 @@ threads: .venv/.dev  ## the same bits from threads and processes
 coverage: .venv/.dev  ## lines and branches that the tests run
 	$(BIN)/python trust/cover.py
 
-lowest:  ## the tests with the oldest versions of all packages that dhkappa allows
-	$(PYTHON) trust/lowest.py
+lowest: .venv/.package  ## the tests with the oldest versions of all packages that dhkappa allows
+	$(BIN)/python trust/lowest.py
 
 bench: .venv/.bench  ## speed and memory beside np.sum and the peers, one table
 	$(BIN)/python benchmarks/bench.py

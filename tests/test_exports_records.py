@@ -189,3 +189,13 @@ def test_a_damaged_record_does_not_read_a_huge_file(tmp_path: Path) -> None:
         file.write(b'[{"id": 1 "label": 2}, ')
         file.truncate(1 << 36)
     assert first_record(path) is None
+
+
+def test_a_record_has_its_bound_however_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dhkappa.data.exports.records._LONGEST", 20)
+    path = tmp_path / "some.jsonl"
+    path.write_text('{"a": "123456789012"}\n{"a": 1}\n')
+    with pytest.raises(DataError, match="in line 1: this is no export"):
+        read_records(path)
+    path.write_text('{"a": "12345678901"}\n{"a": 1}\n')
+    assert len(read_records(path)["some"]) == 2

@@ -77,7 +77,7 @@ def test_votes_that_python_holds_end_in_a_sentence_before_the_kernel_kills(files
     found += trial.squeeze(files, limits, ["label_studio.json"], ["audit"])
     for one in found:
         assert one.outcome.sentence, one
-        assert "230 MiB by a control group: give more" in one.outcome.complained
+        assert "230 MiB by a control group: raise that limit" in one.outcome.complained
 
 
 @LINUX
@@ -90,6 +90,7 @@ def test_the_report_is_refused_before_any_work_where_it_would_crash(files: Path)
     assert not (files / "report.html").exists()
 
 
+@LINUX
 def test_duckdb_of_our_own_stays_within_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duck, "share", lambda: 100 * MIB)
     with duck.connect() as connection:
@@ -100,6 +101,51 @@ def test_duckdb_of_our_own_stays_within_what_is_left(monkeypatch: pytest.MonkeyP
     with duck.connect() as connection, duckdb.connect() as usual:
         asked = "SELECT current_setting('memory_limit'), current_setting('threads')"
         assert connection.execute(asked).fetchone() == usual.execute(asked).fetchone()
+
+
+def test_what_duckdb_may_take_is_looked_at_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path, database = tmp_path / "votes.csv", tmp_path / "votes.duckdb"
+    path.write_text("item,suggested,ann_1,ann_2\n1,x,x,x\n")
+    with duckdb.connect(str(database)) as connection:
+        connection.execute(f"CREATE TABLE votes AS FROM read_csv('{path}')")
+
+    def limit(source: Any) -> float:
+        [(text,)] = source.votes.query("t", "SELECT current_setting('memory_limit')").fetchall()
+        return float(text.removesuffix(" MiB"))
+
+    for left in (200, 900, 300):
+        monkeypatch.setattr(duck, "share", lambda left=left: left * MIB)
+        assert left <= limit(dhkappa.read(path)) < left + 50  # beside what it has taken already
+        assert left <= limit(dhkappa.read(f"duckdb://{database}", table="votes")) < left + 50
+
+
+def test_a_database_of_duckdb_spills_to_a_private_folder(tmp_path: Path) -> None:
+    database = tmp_path / "votes.duckdb"
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("CREATE TABLE votes AS SELECT 1 AS item, 'x' AS suggested, 'x' AS ann_1, 'x' AS ann_2")
+    votes: Any = dhkappa.read(f"duckdb://{database}", table="votes").votes
+    [(folder,)] = votes.query("t", "SELECT current_setting('temp_directory')").fetchall()
+    assert Path(folder).parent.stat().st_mode & 0o777 == 0o700
+    assert tmp_path not in Path(folder).parents
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Out of Memory", "bad alloc", "Cannot allocate memory", "No space left on device", "busy with another call"],
+)
+def test_words_of_the_data_are_not_the_reason(words: str, tmp_path: Path) -> None:
+    folder = tmp_path / words
+    folder.mkdir()
+    path = folder / "votes.csv"
+    path.write_text(f"item,suggested,ann_1,ann_2\n1,x,x,x\n{words}\n")
+    with pytest.raises(DataError, match=r"line 3 .* has 1 field where the header has 4") as caught:
+        dhkappa.dh_kappa(path)
+    assert not isinstance(caught.value, MemoryError)
+
+
+def test_a_library_gives_the_answer_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dhkappa.memory.room", lambda: Room(MIB, 1024 * MIB, "the machine"))
+    assert dhkappa.dh_kappa([["a", "a"], ["a", "b"]], ["a", "b"]).n_items == 2
 
 
 def test_a_connection_of_yours_keeps_its_settings() -> None:
@@ -116,7 +162,7 @@ def test_where_the_system_tells_nothing_nothing_is_held(monkeypatch: pytest.Monk
     assert room() is None
     assert share() is None
     need(1 << 60, "anything")
-    with pytest.raises(OutOfMemoryError, match=r"^it did not fit into memory: give more"), fitting("it"):
+    with pytest.raises(OutOfMemoryError, match=r"^it did not fit into memory: take more"), fitting("it"):
         raise MemoryError
 
 
@@ -139,6 +185,7 @@ def test_limits_of_control_groups_of_both_versions(monkeypatch: pytest.MonkeyPat
     assert room() == Room(480, 600, "a control group")
     system["/proc/self/cgroup"] = ""
     assert room() == Room(5 * 1024, 8 * 1024, "the machine")
+    assert share() == 2 * 1024  # none of it swap
 
 
 def _numpy() -> None:
@@ -192,8 +239,13 @@ def test_arrays_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_that_python_cannot_hold_are_not_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("item,annotator,label,suggested\n1,a,x,x\n1,b,x,x\n2,a,y,y\n")
-    assert dhkappa.audit(path).kappas["suggested"].n_items == 1
+    assert dhkappa.audit(path).people().labeler == "suggested"
     monkeypatch.setattr("dhkappa.data.gather._CELL", 1 << 50)
+    audit = dhkappa.audit(path)  # what the engine counts is known without them, and who voted is not
+    assert audit.kappas["suggested"].n_items == 1
+    with pytest.raises(DataError, match="nothing tells who cast which vote"):
+        audit.people()
+    monkeypatch.setattr("dhkappa.data.frames.group", lambda *args: None)
     with pytest.raises(OutOfMemoryError, match=r"MiB of memory are needed for 3 rows that have to be fetched, and"):
         dhkappa.audit(path)
 

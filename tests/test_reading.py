@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -279,3 +280,28 @@ def test_words_that_are_not_known() -> None:
         dh_kappa([["a"]], ["a"], annotater="x")  # type: ignore[call-arg]
     with pytest.raises(DataError, match="item and label name columns of a table, but the data are a list"):
         dh_kappa([["a"]], ["a"], item="x", label="y")
+
+
+def test_a_relative_path_stays_the_file_that_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "votes.csv").write_text("item,suggested,ann_1,ann_2\n1,x,x,x\n")
+    monkeypatch.chdir(tmp_path)
+    source = dhkappa.read("votes.csv")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert dhkappa.dh_kappa(source).n_items == 1
+
+
+def test_items_may_be_lists() -> None:
+    with duckdb.connect() as connection:
+        votes = connection.sql(
+            "SELECT [i, i + 1] AS item, 'x' AS suggested, 'x' AS ann_1, 'x' AS ann_2 FROM range(2) r(i)"
+        )
+        assert [list(item) for item in dhkappa.audit(votes).items().column("item")] == [[0, 1], [1, 2]]
+
+
+def test_an_export_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = Path(__file__).parent / "exports" / "prodigy"
+    [path] = sorted(export.glob("*.jsonl"))[:1]
+    (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert dhkappa.read(f"~/{path.name}").tool == "Prodigy"

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -24,11 +25,14 @@ SOURCE = Path(dhkappa.__file__).parent
 MIB = 1 << 20
 MODULES = {
     *("pickle", "marshal", "shelve", "dbm", "dill", "cloudpickle", "joblib", "yaml"),
-    *("subprocess", "pty", "ctypes", "code", "codeop", "runpy"),
+    *("subprocess", "pty", "ctypes", "code", "codeop", "runpy", "multiprocessing"),
     *("socket", "socketserver", "ssl", "http", "urllib.request", "ftplib", "smtplib", "xmlrpc", "asyncio"),
     *("requests", "httpx", "aiohttp"),
 }
-CALLS = {"eval", "exec", "compile", "__import__", "breakpoint", "input", "system", "popen", "fork", "execv", "spawnv"}
+CALLS = re.compile(
+    "eval|exec|exec[lv]p?e?|compile|__import__|breakpoint|input|system|popen|fork(pty|server)?|spawn[lv]p?e?"
+    "|posix_spawnp?|(read|to)_pickle"
+)
 
 
 def calls_of(tree: ast.AST) -> Iterable[tuple[str, int]]:
@@ -46,9 +50,11 @@ def calls_of(tree: ast.AST) -> Iterable[tuple[str, int]]:
 def test_no_pickle_no_eval_no_shell_no_network(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imported = [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
-    imported += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert not [name for name in imported for wrong in MODULES if name == wrong or name.startswith(f"{wrong}.")]
-    assert not [(name, line) for name, line in calls_of(tree) if name in CALLS]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            imported += [f"{node.module}.{name.name}" for name in node.names]
+    assert not [name for name in imported for wrong in MODULES if f"{name}.".startswith(f"{wrong}.")]
+    assert not [(name, line) for name, line in calls_of(tree) if CALLS.fullmatch(name)]
     assert not [
         node.lineno
         for node in ast.walk(tree)
@@ -161,7 +167,7 @@ def test_bombs(tmp_path: Path) -> None:
         zipped(tmp_path / "inner.zip", {"ann.jsonl.gz": packed_twice.getvalue()}),
     ]
     for bomb in bombs:
-        assert "unpacks to over 256 MiB" in refused("score", bomb, "--format", "doccano", most=300)
+        assert re.search(r"unpacks to over 2[567]\d MiB", refused("score", bomb, "--format", "doccano", most=300))
     assert bombs[-1].stat().st_size < 2 * MIB
 
 
@@ -169,7 +175,7 @@ def test_a_record_without_an_end(tmp_path: Path) -> None:
     for name, opening in (("array.json", b'[{"id": 1, "text": "'), ("line.jsonl", b'{"id": 1, "text": "')):
         path = packed(tmp_path / f"{name}.gz", [opening, *[BLOCK] * 80])
         told = refused("score", path, "--format", "label_studio", most=600)
-        assert "has a record of over 64 MiB, in line 1" in told
+        assert "has a record of over 64 million characters, in line 1" in told
 
 
 def test_an_honest_packed_export_may_be_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,11 +12,11 @@ import sys
 def main() -> int:
     """Run pip-audit and tell what it found."""
     command = [sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off", "--skip-editable"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
         packages = json.loads(done.stdout)["dependencies"]
-    except ValueError:
-        print(f"pip-audit could not ask: {(done.stderr.strip().splitlines() or ['no answer'])[-1]}")
+    except (subprocess.TimeoutExpired, ValueError, KeyError, TypeError) as error:
+        print(f"pip-audit could not ask: {error}.")
         return 0
     asked = [package for package in packages if "vulns" in package]
     holes = [(package, hole) for package in asked for hole in package["vulns"]]

@@ -28,7 +28,7 @@ def main() -> int:
     run = [python, "-m", "pytest", "--hypothesis-profile=brief", "-p", "no:cacheprovider"]
     done = subprocess.run(run, cwd=ROOT, check=False, capture_output=True, text=True)
     print(done.stdout[-5000:])
-    counted = re.findall(r"(\d+) (passed|failed|skipped|errors?)", done.stdout.splitlines()[-1])
+    counted = re.findall(r"(\d+) (passed|failed|skipped|errors?)", (done.stdout.splitlines() or [""])[-1])
     [site] = (FOLDER / "lib").glob("python*/site-packages")
     versions = {found.name.lower(): found.version for found in distributions(path=[str(site)])}
     names = [one.split("==")[0] for one in oldest] + ["pyarrow"]
@@ -43,5 +43,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     sys.exit(main())

@@ -50,26 +50,27 @@ class Room:
 
 def room() -> Room | None:
     """Return what this process may still take; None where the system does not tell."""
-    return min(_rooms(), key=lambda one: one.left, default=None)
+    return min(_rooms(swap=True), key=lambda one: one.left, default=None)
 
 
 def share() -> int | None:
     """Return how many bytes an engine may count as its own, which it takes more than; None where none can tell.
 
-    Half of what is left, as what comes back needs some too. A quarter of addresses, of which it reserves more.
+    Half of what is left, as what comes back needs some too. A quarter of addresses, of which it reserves more. Swap is
+    none of it: the engine's own way to put data on a disk is faster.
     """
-    return min((max(one.left, 0) // (4 if one.by == _ADDRESSES else 2) for one in _rooms()), default=None)
+    return min((max(one.left, 0) // (4 if one.by == _ADDRESSES else 2) for one in _rooms(swap=False)), default=None)
 
 
-def _rooms() -> list[Room]:
-    return [*_machine(), *_groups(), *_ulimit()]
+def _rooms(swap: bool) -> list[Room]:
+    return [*_machine(swap), *_groups(), *_ulimit()]
 
 
-def _machine() -> Iterator[Room]:
+def _machine(swap: bool) -> Iterator[Room]:
     numbers = _numbers("/proc/meminfo", 1024)
     if "MemAvailable" in numbers:
-        left = numbers["MemAvailable"] + numbers.get("SwapFree", 0)
-        yield Room(left, numbers["MemTotal"] + numbers.get("SwapTotal", 0), "the machine")
+        free, total = (numbers.get(name, 0) if swap else 0 for name in ("SwapFree", "SwapTotal"))
+        yield Room(numbers["MemAvailable"] + free, numbers["MemTotal"] + total, "the machine")
 
 
 def _groups() -> Iterator[Room]:
@@ -127,8 +128,8 @@ def hold() -> None:
 
 def _hold_again() -> None:
     """Hold what is taken from now on: what a library has reserved and does not use should not count."""
-    found = room()
-    if found is None or not _HELD:
+    found = room() if _HELD else None
+    if found is None:
         return
     soft, hard = _HELD[0]
     data = int(_text("/proc/self/statm").split()[5]) * resource.getpagesize()
@@ -148,7 +149,7 @@ def need(least: int, what: str) -> None:
     if found is not None and found.left < least:
         raise OutOfMemoryError(
             f"{least // MIB:,} MiB of memory are needed for {what}, and {max(found.left, 0) // MIB:,} are left of "
-            f"{found}: give more."
+            f"{found}: raise that limit, or end what else takes memory."
         )
 
 
@@ -165,10 +166,10 @@ def need_addresses(least: int, what: str) -> None:
 def too_large(what: str) -> str:
     """Say what did not fit, into how much, and what to do."""
     found = room()
-    limit = "" if found is None else f", which is limited to {found}"
+    limit, more = ("", "take more") if found is None else (f", which is limited to {found}", "raise that limit")
     return (
-        f"{what} did not fit into memory{limit}: give more, or cut the data by items, make a tally of each part, and "
-        "add them up."
+        f"{what} did not fit into memory{limit}: {more}, or cut the data by items, make a tally of each part, and add "
+        "them up."
     )
 
 
@@ -177,7 +178,13 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno == errno.ENOMEM
     other = isinstance(error, (ImportError, RuntimeError)) or type(error).__module__.startswith(("_duckdb", "duckdb"))
-    return isinstance(error, MemoryError) or (other and _SIGNS.search(str(error)) is not None)
+    return isinstance(error, MemoryError) or (other and _SIGNS.search(own_words(error)) is not None)
+
+
+def own_words(error: BaseException) -> str:
+    """Return the first line of what a library says, without what it quotes: data and paths may hold any words."""
+    first = next(iter(str(error).splitlines()), "")
+    return re.sub(r"""(["']).*\1""", "", first)
 
 
 @contextmanager
@@ -193,11 +200,12 @@ def fitting(what: str) -> Iterator[None]:
 
 @contextmanager
 def counting(what: str) -> Iterator[None]:
-    """Do the same for what counts, after which there must be memory for what follows."""
+    """Do the same for what counts; in a command, there must be memory for what follows."""
     with fitting(what):
         yield
-    _hold_again()
-    need(_AFTER, f"what follows the count of {what}")
+    if _HELD:
+        _hold_again()
+        need(_AFTER, f"what follows the count of {what}")
 
 
 def folder_on_disk() -> str | None:

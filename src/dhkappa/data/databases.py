@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from weakref import WeakValueDictionary
 
-from dhkappa.data.duck import load, quoted
+from dhkappa.data.duck import connect, quoted
 from dhkappa.errors import DataError, did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ class _DuckDB:
         place = (threading.get_ident(), os.path.realpath(path))
         connection = _OPEN.get(place)
         if connection is None:
-            own: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-            connection = _OPEN[place] = load().connect(path, read_only=True, config=own)
+            connection = _OPEN[place] = connect(path)
         self._connection = connection
 
     def close(self) -> None:

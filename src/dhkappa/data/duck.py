@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import re
 import secrets
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dhkappa.data.paths import is_unicode
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
-from dhkappa.memory import MIB, folder_on_disk, is_out_of_memory, need, share, too_large
+from dhkappa.memory import MIB, folder_on_disk, is_out_of_memory, need, own_words, share, too_large
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -45,21 +46,36 @@ def load() -> Any:
     return duckdb
 
 
-def connect() -> DuckDBPyConnection:
-    """Start a DuckDB of our own: in memory, spilling to a private folder, fetching nothing from the network."""
+def connect(path: str | None = None) -> DuckDBPyConnection:
+    """Start a DuckDB of our own, in memory or on a file that is only read.
+
+    It spills to a private folder, and fetches nothing from the network.
+    """
     need(_LEAST, "DuckDB")
     duckdb = load()
+    # Two DuckDBs that spill into one folder would take each other's files for theirs; those of one file are one.
+    folder = secrets.token_hex(8) if path is None else hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
     own: dict[str, Any] = {
-        # Two DuckDBs that spill into one folder would take each other's files for theirs.
-        "temp_directory": os.path.join(_spill_folder(), secrets.token_hex(8)),
+        "temp_directory": os.path.join(_spill_folder(), folder),
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
-        **_modest(),
     }
-    with reading("the start of DuckDB"):
-        connection: DuckDBPyConnection = duckdb.connect(":memory:", config=own)
+    if path is not None:
+        connection: DuckDBPyConnection = duckdb.connect(path, read_only=True, config=own)
+        fit(connection)
+    else:
+        with reading("the start of DuckDB"):
+            connection = duckdb.connect(":memory:", config=own | _modest())
     connection.execute("SET enable_progress_bar = false")  # it would go to standard output
     return connection
+
+
+def fit(connection: DuckDBPyConnection) -> None:
+    """Let a DuckDB of our own take what is left now, beside what it has taken."""
+    most = share()
+    if most is not None:
+        [(taken,)] = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+        connection.execute(f"SET memory_limit = '{most + int(taken)}B'")
 
 
 def _modest() -> dict[str, Any]:
@@ -68,7 +84,8 @@ def _modest() -> dict[str, Any]:
     if most is None:
         return {}
     own: dict[str, Any] = {"memory_limit": f"{most}B"}
-    if most // _EACH < len(os.sched_getaffinity(0)):
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if most // _EACH < cores:
         own["threads"] = max(1, most // _EACH)
     if most < 1024 * MIB:
         own["async_threads"] = 1  # of 8, which take 70 MiB of addresses each
@@ -158,10 +175,11 @@ def raise_if_stopped(error: Exception) -> None:
 
 def raise_if_full(error: Exception, what: str) -> None:
     """Say in one sentence that there was no memory, or no disk for what does not fit into it."""
-    if "No space left" in str(error) or "max_temp_directory_size" in str(error):
+    words = own_words(error)
+    if "No space left" in words or "failed to offload" in words:
         raise OutOfMemoryError(
             f"{what} did not fit into memory, and the rest of it not on the disk where DuckDB puts it: make room "
-            "there, or set TMPDIR to a folder that has it."
+            "there, or set TMPDIR to a folder that has it (for a connection of yours, its temp_directory)."
         ) from error
     if is_out_of_memory(error):
         raise OutOfMemoryError(too_large(what)) from error

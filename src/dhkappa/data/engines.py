@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from operator import methodcaller
+from itertools import repeat
+from operator import is_, methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from dhkappa.data.duck import in_words, quoted, raise_if_full, raise_if_stopped
 from dhkappa.data.labels import RULE, Label, NotALabelError, plain
 from dhkappa.data.layouts import OWN
 from dhkappa.errors import DataError, shown
+from dhkappa.memory import own_words
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -203,7 +205,7 @@ def fetch(frame: nw.LazyFrame[Any], engine: str) -> dict[str, list[Any]]:
             }
             for name in names:
                 nulls = np.count_nonzero(np.ma.getmaskarray(found[name]))
-                if found[name].dtype.kind == "O" and columns[name].count(None) != nulls:
+                if found[name].dtype.kind == "O" and sum(map(is_, columns[name], repeat(None))) != nulls:
                     raise MemoryError  # DuckDB goes on where Python had no memory for a text
             return columns
         if kind.startswith("PYSPARK"):
@@ -257,12 +259,13 @@ def asking(engine: str) -> Iterator[None]:
         raise_if_stopped(error)
         if engine == "DuckDB":
             raise_if_full(error, "what DuckDB counts")
-        if engine == "DuckDB" and "different connections" in str(error):
+        words = own_words(error) if engine == "DuckDB" else ""
+        if "different connections" in words:
             raise DataError(
                 "the votes and items= are tables of two DuckDB connections, which cannot be joined: open both in one, "
                 "or pass both as paths."
             ) from error
-        if engine == "DuckDB" and "busy with another call" in str(error):
+        if "busy with another call" in words:
             raise DataError(
                 "the DuckDB connection of the table is busy in another thread, and answers one at a time: give each "
                 "thread a table of its own, by connection.cursor() or from a path."

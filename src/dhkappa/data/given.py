@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 from dhkappa.data.labels import Label
 from dhkappa.data.layouts import Words
 from dhkappa.data.tally import Tally
-from dhkappa.errors import DataError, shown
+from dhkappa.errors import DataError, OutOfMemoryError, shown
 from dhkappa.memory import counting
 
 if TYPE_CHECKING:  # rooms that are opened when they are called for
@@ -150,7 +151,8 @@ class Given:
                 laid = replace(laid, layout=replace(laid.layout, suggested={str(self.suggested): column}))
             whole, found = self._tally_of(laid)
             if laid.votes.in_memory or whole.n_votes <= _MOST_GATHERED:
-                with asking(laid.votes.engine):
+                # Where rows do not fit, it is as with a large table: what was counted is known, and who voted is not.
+                with suppress(OutOfMemoryError), asking(laid.votes.engine):
                     found = gather(laid, self._declared, whole.missing)
             return whole, found.ballots(self._declared)
         if self.suggested is None and (self.data is not None or self.counts is not None):

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.data.databases import is_url, open_table
-from dhkappa.data.duck import connect, relation_of
+from dhkappa.data.duck import connect, fit, relation_of
 from dhkappa.data.export import Export
 from dhkappa.data.files import open_files
 from dhkappa.data.paths import found
@@ -72,6 +72,8 @@ def read(
         return Source(open_table(str(path), table))
     if table is not None and "://" not in str(path):
         raise DataError(f"table names a table of a database, but {shown([path])} is the path of a file: leave it out.")
+    if isinstance(path, (str, os.PathLike)):
+        path = os.path.expanduser(path)
     tool = _tool(path, format)
     if tool is not None:
         steady = Steady.of([path])  # type: ignore[list-item]  # an export is one file
@@ -98,6 +100,8 @@ def _own() -> DuckDBPyConnection:
     """Return the one DuckDB that holds all files of this thread."""
     if _HELD.connection is None:
         _HELD.connection = connect()
+    else:
+        fit(_HELD.connection)
     return _HELD.connection
 
 
@@ -113,10 +117,10 @@ def _tool(path: Any, format: str | None) -> Any:
         if not isinstance(path, (str, os.PathLike)):
             raise DataError(f"format={format!r} is an export, which is one file: got {shown([path])}; pass one path.")
         return import_module(f"dhkappa.data.exports.{format}")
-    single = isinstance(path, (str, os.PathLike)) and os.path.isfile(os.path.expanduser(path))
+    single = isinstance(path, (str, os.PathLike)) and os.path.isfile(path)
     if not single or not os.fspath(path).lower().endswith(_RECORDS):
         return None
-    record = _records().first_record(os.path.expanduser(path))
+    record = _records().first_record(path)
     for name in _TOOLS if record is not None else ():
         tool = import_module(f"dhkappa.data.exports.{name}")
         if tool.recognise(record):

@@ -26,7 +26,8 @@ class Steady:
     @classmethod
     def of(cls, files: Iterable[str | os.PathLike[str]]) -> Steady:
         """Look at files, before anything is read of them."""
-        return cls({os.fspath(path): _mark(os.fspath(path)) for path in files})
+        paths = [os.path.abspath(path) for path in files]  # which stay, whatever becomes the working directory
+        return cls({path: _mark(path) for path in paths})
 
     def __add__(self, other: Steady) -> Steady:
         return Steady({**self.marks, **other.marks})
@@ -45,8 +46,8 @@ class Steady:
         for path, mark in self.marks.items():
             if _mark(path) != mark:
                 raise DataError(
-                    f"{path!r} has changed since it was opened, so that some was read of the old file and some of the "
-                    "new one: wait until nothing writes to it, and open it again."
+                    f"{path!r} has changed since it was opened, and a number would be of neither state: open it again "
+                    "when nothing writes to it any more."
                 ) from error
 
 

@@ -26,8 +26,8 @@ Record = dict[str, Any]
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
-_LONGEST = 1 << 26  # characters of a record
-_UNPACKED, _TIMES = 1 << 28, 50  # a packed file may hold so many bytes, or so many times its own
+_LONGEST = 64 * 10**6  # characters of a record
+_UNPACKED, _TIMES = 1 << 28, 200  # a packed file may hold so many bytes, or so many times its own
 _DECODER = json.JSONDecoder()
 _Stream: TypeAlias = Callable[[int], bytes]
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -112,7 +112,7 @@ class _Ration:
             if self._left < 0:
                 raise DataError(
                     f"{self._name} unpacks to over {self._most >> 20:,} MiB, far more than an export of its size "
-                    "should hold: unpack it yourself if you trust it."
+                    "should hold: if you trust it, unpack it, or pack it again without compression."
                 )
             return held
 
@@ -195,7 +195,7 @@ class _Text:
                 if moved == stopped and not error.msg.startswith("Unterminated string"):
                     raise self._wrong(error.msg, error.pos) from None
                 stopped = moved
-                self._check_length()
+                self._check_length(len(self._text))
                 if not self._read_on():
                     raise self._wrong(error.msg, error.pos) from None
             except (ValueError, RecursionError) as error:  # an integer too long, or nested too deeply
@@ -204,6 +204,7 @@ class _Text:
                     f"{self._name} holds JSON that cannot be read, in line {line} or after it: {error}."
                 ) from None
             else:
+                self._check_length(end)
                 if end < len(self._text) or not self._read_on():  # what ends the text may be half a number
                     self._start, self._at = self._at, end
                     return value
@@ -224,12 +225,12 @@ class _Text:
             raise DataError(f"{self._name} is not UTF-8 in line {line}: write it as UTF-8.") from None
         return True
 
-    def _check_length(self) -> None:
-        if len(self._text) - self._at > _LONGEST:
+    def _check_length(self, end: int) -> None:
+        if end - self._at > _LONGEST:
             line, _ = self._place(self._at)
             raise DataError(
-                f"{self._name} has a record of over {_LONGEST >> 20} MiB, in line {line}: this is no export of an "
-                "annotation tool, or its texts must be left out of it."
+                f"{self._name} has a record of over {_LONGEST // 10**6} million characters, in line {line}: this is no "
+                "export of an annotation tool, or its texts must be left out of it."
             )
 
     def _wrong(self, what: str, at: int) -> DataError:
