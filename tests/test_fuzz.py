@@ -124,6 +124,11 @@ FOUND = [
     ),
     ("small float counts", call("fleiss_kappa", counts=np.array([[np.float16(2)]], object)), ""),
     ("huge negative counts", call("tally", counts=[[-(10**400)]]), "counts must be whole numbers"),
+    (
+        "huge number as a chart",
+        Input("audit", {"data": VOTES, "suggested": LABELS}, then=("chart", {"name": 10**5000})),
+        "chart a value of type int that cannot be shown",
+    ),
     ("drafts that are none", export(drafts=True), "task 1 has True as its drafts, which is no list"),
     ("result that is none", export(predictions=[{"result": 1}]), "has 1 as its result"),
     (

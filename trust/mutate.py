@@ -204,7 +204,10 @@ def copy(name: str, folder: Path) -> list[str]:
     (folder / "tests" / "test_room_examples.json").write_text(json.dumps(examples(folder)))
     (folder / "pyproject.toml").write_text(SETTINGS)
     slow = " or ".join(SLOW)
-    chosen = [f"tests/test_{test}.py" for test in [*TESTS[name].split(), "mutants", "mutants_words", "room_examples"]]
+    chosen = [
+        f"tests/test_{test}.py"
+        for test in [*TESTS[name].split(), "mutants", "mutants_words", "mutants_more", "room_examples"]
+    ]
     return [*(test for test in chosen if (folder / test).exists()), "-k", f"not ({slow})"]
 
 

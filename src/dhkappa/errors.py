@@ -28,7 +28,7 @@ def _repr(value: Any) -> str:
     try:
         text = repr(value)
     except Exception:  # whatever a stranger's class does, the message must come through
-        return f"a {type(value).__name__} that cannot be shown"
+        return f"a value of type {type(value).__name__} that cannot be shown"
     return " ".join(text.split()) if "\n" in text else text  # an array or a table; the message stays one line
 
 
@@ -38,8 +38,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
+def did_you_mean(given: object, known: Iterable[str]) -> str:
     """Ask for the name that is most like the one given, or holds it; nothing where there is none."""
+    if not isinstance(given, str):
+        return ""
     by_case = {name.casefold(): name for name in known if isinstance(name, str)}
     close = difflib.get_close_matches(given.casefold(), by_case, 1)
     close = close or [name for name in by_case if given and given.casefold() in name][:1]

@@ -244,7 +244,7 @@ class Audit:
         from dhkappa.present.charts import CHARTS, OF_ONE, chart_of
 
         if not isinstance(name, str) or name not in CHARTS:
-            raise DataError(f"chart {shown([name])} is none of {shown(CHARTS, 10)}.{did_you_mean(str(name), CHARTS)}")
+            raise DataError(f"chart {shown([name])} is none of {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}")
         who = self._named(labeler) if name in OF_ONE else None
         return chart_of(self.story(1), name, who)
 
@@ -315,7 +315,7 @@ class Audit:
             return next(iter(self.kappas))
         if not isinstance(labeler, str) or labeler not in self.kappas:
             asked = "say which labeler" if labeler is None else f"labeler {shown([labeler])} is not in the audit"
-            hint = did_you_mean(labeler, self.kappas) if isinstance(labeler, str) else ""
+            hint = did_you_mean(labeler, self.kappas)
             raise DataError(f"{asked}. Labelers: {shown(self.kappas, 10)}.{hint}")
         return labeler
 

@@ -77,7 +77,7 @@ class Table:
     def column(self, name: str) -> list[Any]:
         """Return the values of a column, from the first row to the last."""
         if name not in self._columns:
-            hint = did_you_mean(str(name), self._columns)
+            hint = did_you_mean(name, self._columns)
             raise DataError(f"column {shown([name])} is not in the table. Columns: {', '.join(self._columns)}.{hint}")
         return list(self._columns[name])
 

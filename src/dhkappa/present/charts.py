@@ -68,7 +68,7 @@ def spec_of(story: Story, name: str, labeler: str | None = None, palette: Palett
     ``labeler`` says whose; it may be left out where there is one, and for the charts of all labelers.
     """
     if name not in CHARTS:
-        raise DataError(f"chart {shown([name])} is none of {shown(CHARTS, 10)}.{did_you_mean(str(name), CHARTS)}")
+        raise DataError(f"chart {shown([name])} is none of {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}")
     if name == "scale":
         return _scale(story, palette)
     if name == "differences":

@@ -133,7 +133,7 @@ def _chosen(records: Iterable[Mapping[str, Any]], question: str | None) -> str:
     if question is not None and question not in names:
         raise DataError(
             f"question={shown([question])} is not in the Argilla export. Questions: {shown(names, 20)}."
-            + did_you_mean(str(question), names)
+            + did_you_mean(question, names)
         )
     return names[0] if question is None else question
 
