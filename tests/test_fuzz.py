@@ -129,6 +129,12 @@ FOUND = [
         Input("audit", {"data": VOTES, "suggested": LABELS}, then=("chart", {"name": 10**5000})),
         "chart a value of type int that cannot be shown",
     ),
+    (
+        "missing column of counts",
+        call("tally", counts=[[0, 2], [3, 0]], missing=[1]),
+        "missing names 1, which a column",
+    ),
+    ("boolean among numbers", call("tally", data=[[2], [0]], suggested=[2, 2], categories=["a", True, 2, 0]), ""),
     ("drafts that are none", export(drafts=True), "task 1 has True as its drafts, which is no list"),
     ("result that is none", export(predictions=[{"result": 1}]), "has 1 as its result"),
     (

@@ -274,7 +274,8 @@ def declare(categories: Iterable[Any]) -> tuple[Label, ...]:
             raise DataError(f"categories holds {label!r} twice: each category is declared once.")
         declared[label] = None
     no_lookalikes(declared)
-    return tuple(declared)
+    mixed = {bool, int} <= set(map(type, declared))
+    return tuple(_booleans_as_integers(declared) if mixed else declared)
 
 
 def unite(*groups: Collection[Label]) -> tuple[Label, ...]:

@@ -19,6 +19,7 @@ from dhkappa.data.arrays import column_names, matrix_of, refuse_other_rows, rows
 from dhkappa.data.labels import Encoded, Integers, Label, check_declared, encode, unite
 from dhkappa.data.patterns import BLOCK, EMPTY, Patterns, from_counts, from_votes, merge, stack
 from dhkappa.data.sides import Beside, Sides, read_beside
+from dhkappa.errors import DataError, shown
 
 Columns: TypeAlias = Callable[[slice], Sequence[Integers]]
 
@@ -93,6 +94,9 @@ def read_matrix(
         refuse_other_rows(counts, beside, "counts", what)
     matrix = matrix_of(counts)
     names = column_names(counts, matrix.shape, categories)
+    both = [name for name in names if name in missing] if missing else []
+    if both:
+        raise DataError(f"missing names {shown(both)}, which a column of counts is: it can be only one of them.")
     found = read_beside(suggested, weights, strata, matrix.shape, "counts", missing, names)
     return Read(Encoded(matrix, 0, names), found, matrix=matrix)
 
