@@ -177,7 +177,9 @@ def _ending(code: int, err: str, sign: int) -> str:
     if code == -sign and "dhkappa/" not in err:
         return "ended by the signal, without a word" if not err else _PYTHON
     if sign == signal.SIGINT and code == 130:
-        return {"": "exit 130, while it loads", "dhkappa: stopped.\n": "exit 130, 'stopped.'"}.get(err, "")
+        return {"": "exit 130, while it loads", "dhkappa: stopped.\n": "exit 130, 'stopped.'"}.get(
+            err.lstrip(), ""
+        )  # after a line break by click
     if sign == signal.SIGINT and "dhkappa/" not in err.replace("bin/dhkappa", "").replace("dhkappa/__init__", ""):
         return _PYTHON
     return ""
