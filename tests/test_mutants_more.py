@@ -32,6 +32,10 @@ def example(**given: Any) -> Kappa:
     return dh_kappa(EXAMPLE.votes, EXAMPLE.suggested, **given)
 
 
+def test_one_replicate_is_enough_to_ask_for() -> None:
+    assert example().bootstrap(n=1, rng=1).values.shape == (1,)
+
+
 class TestChance:
     def test_one_label_scores_the_same_in_whatever_order(self) -> None:
         """Also where rounding leaves something of a variance that is 0, as on some of these."""

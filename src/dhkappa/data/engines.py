@@ -164,15 +164,21 @@ class Frame:
         elif self.kind == "PYARROW":
             native = _without_dictionaries(native, set(parts.values()))
         chosen = [nw.nth(self.columns.index(name)).alias(part) for part, name in parts.items()]
-        return nw.from_native(native).lazy().select(*chosen).to_native()
+        frame = nw.from_native(native).lazy().select(*chosen)
+        if self.kind == "PYARROW":  # which would take 0 and -0 for two
+            frame = frame.with_columns(nw.selectors.by_dtype(nw.Float32, nw.Float64) + 0.0)
+        return frame.to_native()
 
 
 def frame_of(data: Any) -> Frame | None:
     """Return the table that data are, or None where they are no table of an engine that is known."""
     if not any(hasattr(type(data), name) for name in ("columns", "column_names")):
         return None
-    if type(data).__module__.startswith("pandas."):  # whose columns may have any names, also twice
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas":  # whose columns may have any names, also twice
         return Frame(data, "pandas", "PANDAS", True, tuple(data.columns)) if data.ndim == 2 else None
+    if library == "pyarrow" and type(data).__name__ == "Table":  # also twice
+        return Frame(data, _NAMES["PYARROW"], "PYARROW", True, tuple(data.column_names))
     import narwhals.stable.v2 as nw
 
     try:

@@ -265,8 +265,6 @@ def _keys(laid: Laid, each: nw.LazyFrame[Any], keys: Sequence[str]) -> dict[str,
     """Group items by some columns and count them."""
     import narwhals.stable.v2 as nw
 
-    if not keys:
-        return laid.asked(each.select(nw.len().alias("items")))
     return laid.asked(grouped(each, keys, nw.len().alias("items")))
 
 

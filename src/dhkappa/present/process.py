@@ -73,8 +73,6 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
         with fitting("what was asked for"):
             code = commands.main(args, prog_name="dhkappa", standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.Exit as exit:
-        code = exit.exit_code
     except (_StoppedError, click.Abort, KeyboardInterrupt):
         code = say("stopped.", 130)
     except click.UsageError as error:
