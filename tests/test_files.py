@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dhkappa
 from dhkappa.data.duck import connect, numbered, reading, relation_of
 from dhkappa.data.files import open_files
 from dhkappa.errors import DataError
@@ -302,7 +303,7 @@ class TestJSON:
         assert "bad.jsonl" in refused.split("\n")[0]
 
     def test_array_cut_short(self, write: Write) -> None:
-        assert "cannot be read" in refusal(write("a.json", '[{"a": 1}, {"a": '))
+        assert "it is cut short" in refusal(write("a.json", '[{"a": 1}, {"a": '))
 
 
 class TestParquet:
@@ -641,3 +642,18 @@ class TestEngine:
         )
         assert done.stdout.split("\n")[0] == "False []"
         assert list(spill.iterdir()) == []
+
+
+@pytest.mark.parametrize("end", [",", ", ", ",\n", ""])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_json_array_that_is_cut_short_is_refused(tmp_path: Path, end: str, packed: bool) -> None:
+    path = tmp_path / ("votes.json.gz" if packed else "votes.json")
+    row = '{"item": 1, "suggested": "x", "ann_1": "x", "ann_2": "y"}'
+    write = gzip.open if packed else open
+    with write(path, "wt") as file:
+        file.write(f" [{row}{end}")
+    with pytest.raises(DataError, match="is a JSON array without its closing bracket: it is cut short"):
+        dhkappa.dh_kappa(path)
+    with write(path, "wt") as file:
+        file.write(f" [{row}] \n" + " " * (2 << 20))
+    assert dhkappa.dh_kappa(path).n_items == 1

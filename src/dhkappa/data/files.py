@@ -272,6 +272,8 @@ def _open_json(connection: DuckDBPyConnection, files: list[str], form: Any) -> D
         with open(file, "rb") as opened:
             if opened.read(3) == codecs.BOM_UTF8:
                 raise DataError(f"{file!r} begins with a byte order mark, which JSON must not: save it without.")
+        if form == "auto":
+            _check_closed(file)
         with reading(repr(file)):
             keys[file] = [key for (key,) in connection.sql(_KEYS, params=[_literal([file]), form]).fetchall()]
         if not keys[file] or None in keys[file]:
@@ -289,6 +291,20 @@ def _open_json(connection: DuckDBPyConnection, files: list[str], form: Any) -> D
     look = ", ".join(_VALUE.format(quoted(name)) for name in names)
     [seen] = read(dict.fromkeys(names, "JSON")).aggregate(look).fetchall()
     return read({name: _json_type({kind for kind in kinds if kind}) for name, kinds in zip(names, seen, strict=True)})
+
+
+def _check_closed(file: str) -> None:
+    """Refuse an array that is cut short: one that ends after a comma, DuckDB takes for whole."""
+    first = last = b""
+    try:
+        with gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb") as opened:
+            for block in iter(lambda: opened.read(1 << 20), b""):
+                text = block.strip(b" \t\r\n")
+                first, last = first or text[:1], text[-1:] or last
+    except _UNPACKING as error:
+        raise DataError(f"{file!r} cannot be unpacked: it may be damaged or cut short.\n{error}") from None
+    if first == b"[" and last != b"]":
+        raise DataError(f"{file!r} is a JSON array without its closing bracket: it is cut short, so fetch it again.")
 
 
 def _json_type(kinds: set[str]) -> str:
