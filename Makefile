@@ -90,7 +90,7 @@ clean:
 	$(PIP) install --no-deps "irrCAC>=0.4"
 	touch $@
 
-.venv-core/.ready: pyproject.toml
+.venv-core/.ready: pyproject.toml trust/floors.py
 	$(PYTHON) -m venv --clear .venv-core
 	$(PYTHON) trust/floors.py > .venv-core/floors.txt
 	.venv-core/bin/python -m pip --disable-pip-version-check -q install -e . -c .venv-core/floors.txt "hypothesis>=6.100" "pytest>=8,<9.2" "pytest-xdist>=3.6"
