@@ -3,11 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test core check lint advisories docs pictures format validate bench clean
+.PHONY: demo help test core check lint advisories docs pictures format validate bench clean
 .PHONY: trust fuzz mutate memory faults numbers threads coverage lowest
 
 demo: .venv/.package  ## simulate a small data set, audit two labelers on it, and write the report
 	$(BIN)/dhkappa demo
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 test: .venv/.dev  ## run the tests
 	$(BIN)/python -m pytest

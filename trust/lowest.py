@@ -12,7 +12,7 @@ from page import ROOT, table, write
 
 EXTRAS = ["report", "pandas", "polars", "dask", "postgres", "spark"]
 FOLDER = ROOT / ".venv-lowest"
-BESIDE = ["pyarrow==17.0", "ibis-framework[duckdb,sqlite]", "hypothesis>=6.100", "pytest>=8,<9.2", "pytest-xdist>=3.6"]
+BESIDE = ["pyarrow==20.0", "ibis-framework[duckdb,sqlite]", "hypothesis>=6.100", "pytest>=8,<9.2", "pytest-xdist>=3.6"]
 
 
 def main() -> int:
@@ -27,7 +27,8 @@ def main() -> int:
     subprocess.run(install, check=True)
     run = [python, "-m", "pytest", "--hypothesis-profile=brief", "-p", "no:cacheprovider"]
     done = subprocess.run(run, cwd=ROOT, check=False, capture_output=True, text=True)
-    print(done.stdout[-5000:])
+    (FOLDER / "tests.log").write_text(done.stdout)
+    print(*(line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))), sep="\n")
     counted = re.findall(r"(\d+) (passed|failed|skipped|errors?)", (done.stdout.splitlines() or [""])[-1])
     [site] = (FOLDER / "lib").glob("python*/site-packages")
     versions = {found.name.lower(): found.version for found in distributions(path=[str(site)])}

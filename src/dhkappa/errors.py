@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
 
 class DataError(ValueError):
-    """Data or an argument that cannot be used: the message says which, the rule, what came, and what to do."""
+    """Data or an argument that cannot be used: the message says which, the rule, what came, and what to do.
+
+    No password of an address stands in it, whatever the address was taken for.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(masked(message))
 
 
 class OutOfMemoryError(DataError, MemoryError):
     """Data that do not fit into the memory there is: the message says what, the limit, and what to do."""
+
+
+def masked(text: str) -> str:
+    """Cover the passwords of what may be the address of a database, however it is written."""
+    if ":/" in text:
+        text = re.sub(r"""(:/+[^:/@\s'"]*):(?:\S*|[^'"\n]*)@""", r"\1:***@", text)
+    if "pass" in text.lower() or "pwd" in text.lower():
+        text = re.sub(
+            r"""((?:pass(?:word|wd)?|pwd)\s*=\s*)(?:'[^']*'|"[^"]*"|[^\s'"&;,)]+)""", r"\1***", text, flags=re.I
+        )
+    return text
 
 
 def shown(values: Iterable[Any], limit: int = 5) -> str:

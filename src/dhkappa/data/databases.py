@@ -194,14 +194,6 @@ def _without_password(scheme: str, rest: str) -> str:
     return f"{scheme}://{shown_front}{rest[len(front) :].partition('?')[0]}"
 
 
-def masked(text: str) -> str:
-    """Cover the passwords of what may be the address of a database, however it is written."""
-    if "://" not in text:
-        return text
-    covered = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", text, flags=re.DOTALL)
-    return re.sub(r"([?&][^=&]*password=)[^&]*", r"\1***", covered, flags=re.IGNORECASE)
-
-
 def _scrubbed(message: str, rest: str) -> str:
     """Cover passwords in what a driver says."""
     found = re.findall("^[^:@]*:([^@]*)@", rest) + re.findall(r"[?&]\w*password=([^&]*)", rest)

@@ -201,11 +201,14 @@ def in_words(message: str, what: str) -> str:
         )
     elif "maximum_object_size" in message:
         return f"{file} has a JSON object of over 16 MiB, more than a row can be: it may be damaged."
+    elif "Maximum line size" in message:
+        return f"{file}: {line} has over 2,000,000 characters: it may be damaged."
     elif named and named[1]:
         sentence = f"{file} is not a well-formed file at {line}: look for quotes left open and for mixed line ends."
     else:
         sentence = f"{file} cannot be read: a file may be damaged, cut short, or not what its name says."
-    return f"{sentence}\n{re.split(r'(?m)^Possible ', message)[0].strip()}"
+    own = re.split(r"(?m)^Possible ", message)[0].strip()
+    return "\n".join([sentence, *(text if len(text) <= 300 else f"{text[:297]}..." for text in own.splitlines())])
 
 
 def not_utf8(file: str, line: str) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 from dhkappa.data.duck import in_words, quoted, raise_if_full, raise_if_stopped
 from dhkappa.data.labels import RULE, Label, NotALabelError, plain
 from dhkappa.data.layouts import OWN
+from dhkappa.data.spelling import misfits, spelled
 from dhkappa.errors import DataError, shown
 from dhkappa.memory import own_words
 
@@ -140,7 +141,9 @@ class Frame:
                 native = self._renamed(wanted)
             if numbered and "order" not in wanted:
                 native = _numbered(native, self.kind)
-            frame, schema = _normal(nw.from_native(native).lazy())
+            frame = nw.from_native(native).lazy()
+            _check_fit(frame, wanted)
+            frame, schema = _normal(frame)
         codings = {part: Coding(parts[part], _kind(schema[part]), values.get(part)) for part in labels}
         for part, coding in codings.items():
             if not coding.kind:
@@ -276,6 +279,8 @@ def asking(engine: str) -> Iterator[None]:
                 "the DuckDB connection of the table is busy in another thread, and answers one at a time: give each "
                 "thread a table of its own, by connection.cursor() or from a path."
             ) from error
+        if "out of range for the destination type INT64" in words:
+            raise DataError("a column holds whole numbers of more than 64 bits: write them as text.") from error
         if engine == "DuckDB" and _FILE_TROUBLE.search(str(error)):
             raise DataError(in_words(str(error), "a file of the data")) from error
         raise DataError(f"{engine} could not answer; what it says is below.\n{_message(error)}") from error
@@ -313,11 +318,19 @@ def _normal(frame: nw.LazyFrame[Any]) -> tuple[nw.LazyFrame[Any], dict[str, Any]
             new.append(nw.col(part).cast(nw.Int64))
         elif dtype.is_float() and not sqlite:
             new.append(nw.col(part).fill_nan(None))
-        elif dtype == nw.String and sqlite:  # a column may compare without case, but what is made of it does not
-            new.append(nw.concat_str(nw.col(part), nw.lit("")))
-    if new:
-        frame = frame.with_columns(*new)
+    frame = spelled(frame.with_columns(*new) if new else frame)
     return frame, dict(frame.collect_schema())
+
+
+def _check_fit(frame: nw.LazyFrame[Any], parts: Mapping[str, str]) -> None:
+    """Refuse columns of SQLite that hold values of other types than they are declared as."""
+    query = misfits(frame)
+    for part, [misfit] in fetch(query, "SQLite").items() if query is not None else ():
+        if misfit:
+            raise DataError(
+                f"column {parts[part]!r} of SQLite holds values of other types than {frame.collect_schema()[part]}, "
+                "as which it is declared: mend them, or declare it as TEXT."
+            )
 
 
 def _is_sqlite(frame: nw.LazyFrame[Any]) -> bool:

@@ -275,9 +275,7 @@ def _labels_in_columns(
     import narwhals.stable.v2 as nw
 
     schema = frame.collect_schema()
-    # To Ibis, enumerations of Postgres are text alike, but Postgres takes them for different types.
-    alike = len({schema[part] for part in parts}) == 1 and frame.implementation.name != "IBIS"
-    if alike and codings[0].values is None:
+    if len({schema[part] for part in parts}) == 1 and codings[0].values is None:
         both = nw.concat([frame.select(nw.col(part).alias("label")) for part in parts]).unique()
         found = codings[0].labels(laid.asked(both)["label"])
     else:

@@ -71,7 +71,7 @@ def long_votes(laid: Laid, missing: Collection[Label]) -> LongVotes:
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
     blank = [part for part in laid.side_labels if part in codings and codings[part].kind == "text"]
     if blank:  # empty text and null are one
-        frame = frame.with_columns(*(_or_null(frame, part).alias(part) for part in blank))
+        frame = frame.with_columns(*(_or_null(part).alias(part) for part in blank))
     number = nw.col("count").sum() if layout.count is not None else nw.len()
     blank_item = nw.col("item").is_null()
     if kind_of(frame, "item") == "text":
@@ -112,14 +112,11 @@ def long_votes(laid: Laid, missing: Collection[Label]) -> LongVotes:
     return picked
 
 
-def _or_null(frame: nw.LazyFrame[Any], part: str) -> nw.Expr:
+def _or_null(part: str) -> nw.Expr:
     """Return a column of text with null for empty text."""
     import narwhals.stable.v2 as nw
 
-    text = nw.col(part)
-    if frame.implementation.name == "IBIS":  # an enumeration of Postgres is no text until something is added to it
-        text = nw.concat_str([text, nw.lit("")])
-    return nw.when(text != "").then(text)
+    return nw.when(nw.col(part) != "").then(nw.col(part))
 
 
 def _recount(laid: Laid, votes: LongVotes) -> dict[Label, int]:
@@ -205,7 +202,9 @@ def _named(laid: Laid, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     """Write the names of items so that both tables write them alike."""
     import narwhals.stable.v2 as nw
 
-    return frame.with_columns(item=nw.col("item").cast(nw.String)) if laid.names_as_text else frame
+    if not laid.names_as_text or kind_of(frame, "item") == "text":
+        return frame
+    return frame.with_columns(item=nw.col("item").cast(nw.String))
 
 
 def check_listed(laid: Laid) -> None:

@@ -23,6 +23,14 @@ KINDS = {
 }
 """What a file holds, by the end of its name."""
 
+_MARKS: dict[bytes, tuple[tuple[str, ...], str]] = {
+    b"\x1f\x8b": ((".gz",), "is gzipped, which its name does not say: add .gz to it"),
+    b"PK\x03\x04": ((), "is a zip: unpack it, and pass the files in it"),
+    b"PAR1": ((".parquet", ".pq"), "is Parquet, which its name does not say: add .parquet to it"),
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ((), "is UTF-16 text: save it as UTF-8")),
+}
+"""How files begin that are not what their names say: how the names of such files end, and what to say of others."""
+
 
 def found(path: Path | Iterable[Path]) -> list[str]:
     """Return the files that a path, a glob or a list of them names, in order; what a glob matches, by name."""
@@ -55,6 +63,12 @@ def kind_of(files: Iterable[str]) -> str:
     return next(iter(kinds))
 
 
+def check_regular(file: Path) -> None:
+    """Refuse a pipe or a device, which may have no end; whether there is such a file is seen when it is opened."""
+    if os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file)):
+        raise DataError(f"{os.fspath(file)!r} is no regular file: save what comes out of it to a file first.")
+
+
 def is_unicode(text: str) -> bool:
     """Tell whether text can be written as UTF-8: half of a surrogate pair cannot."""
     try:
@@ -76,6 +90,8 @@ def _matches(path: str) -> list[str]:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         pattern = path.replace("\0", "")  # which no name can hold, and glob cannot bear
         matching = sorted(file for file in glob.iglob(pattern, recursive=True) if not os.path.isdir(file))
+        if matching == [path]:  # there, and yet nothing there
+            raise DataError(f"path {path!r} is a link to {os.readlink(path)!r}, where there is no file.") from None
         if not matching or pattern != path:
             raise DataError(f"path {path!r} {_missing(path)}") from None
         return matching
@@ -116,13 +132,16 @@ def _kind(file: str) -> str:
         )
     if not is_unicode(file):
         raise DataError(f"{file!r} has a name that is not UTF-8: rename it.")
-    if not os.path.isfile(file):
-        raise DataError(f"{file!r} is no regular file: save what comes out of it to a file first.")
+    check_regular(file)
     try:
         with open(file, "rb") as opened:
-            empty = not opened.read(1)
+            first = opened.read(4)
     except OSError as error:
         raise DataError(f"{file!r} cannot be opened: see who may read it.\n{error}") from None
-    if empty:
+    if not first:
         raise DataError(f"{file!r} is empty, without as much as the names of columns.")
+    ends = file.lower().endswith
+    for mark, (ending, advice) in _MARKS.items():
+        if first.startswith(mark) and not ends(ending):
+            raise DataError(f"{file!r} {advice}.")
     return kind

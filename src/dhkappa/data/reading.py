@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from zipfile import is_zipfile
 
 from dhkappa.data.databases import is_url, open_table
 from dhkappa.data.duck import connect, fit, relation_of
@@ -120,12 +121,15 @@ def _tool(path: Any, format: str | None) -> Any:
     single = isinstance(path, (str, os.PathLike)) and os.path.isfile(path)
     if not single or not os.fspath(path).lower().endswith(_RECORDS):
         return None
+    packed = os.fspath(path).lower().endswith(".zip")
+    if packed and not is_zipfile(path):
+        raise DataError(f"{shown([path])} is not a whole zip: it is damaged or cut short, so fetch it again.")
     record = _records().first_record(path)
     for name in _TOOLS if record is not None else ():
         tool = import_module(f"dhkappa.data.exports.{name}")
         if tool.recognise(record):
             return tool
-    if os.fspath(path).lower().endswith(".zip"):
+    if packed:
         raise DataError(f"{shown([path])} is a zip of no export that is known: unpack it, and pass the files in it.")
     return None
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dhkappa.data.labels import Label, check_declared, declare, natural, unite
+from dhkappa.data.paths import check_regular
 from dhkappa.data.patterns import MOST_ITEMS, MOST_VOTES, Patterns
 from dhkappa.data.sides import Sides, unite_sides
 from dhkappa.data.steady import Steady
@@ -107,13 +108,14 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
     import json
 
     name = repr(name_of(path, "tally"))
+    check_regular(path)
     try:
         with Steady.of([path]).held(), open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeError) as error:
         raise DataError(f"cannot read the tally {name}: {told(error)}.") from error
     try:
-        held = json.loads(text)
+        held = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{name} is not a whole tally file, damaged or cut short: {error}.") from None
     if not isinstance(held, dict) or held.get("format") != _FORMAT:
@@ -137,6 +139,14 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
             f"but it says {shown(claimed)}."
         )
     return saved
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return what a JSON object holds, each name once: of two values, neither is the right one."""
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        raise ValueError(f"{shown([name for name, _ in pairs])} names something twice")
+    return held
 
 
 def _checked(held: dict[str, Any]) -> Saved:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from dhkappa.data.engines import frame_of
 from dhkappa.data.layouts import Words
 from dhkappa.data.steady import Steady
-from dhkappa.errors import shown
+from dhkappa.errors import DataError, shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,6 +54,11 @@ class Source:
             return self.cautions
         none = ", ".join(f"{what} ({number:,})" for what, number in self.skipped.items())
         return (f"The {self.tool} export holds what is no vote: {none}.", *self.cautions)
+
+    def __reduce__(self) -> NoReturn:
+        raise DataError(
+            "a Source is a table that is open here, and cannot be sent or stored: send what read() was given."
+        )
 
     def __repr__(self) -> str:
         parts = [f"columns {shown(self.columns, 10)}"]

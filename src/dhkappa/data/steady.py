@@ -35,6 +35,7 @@ class Steady:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Let files be read, and refuse what came of it if one has changed; also where that is what went wrong."""
+        self._check(None)  # what took the place of a file may have no end
         try:
             yield
         except DataError as error:
@@ -52,10 +53,10 @@ class Steady:
 
 
 def _mark(path: str) -> _Mark | None:
-    """Return which file it is, its size and when it was last written to."""
+    """Return which file it is, its size and when it was last written to, also by the clock that nobody sets back."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
         return None
     regular = stat.S_ISREG(found.st_mode)
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns) if regular else None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if regular else None

@@ -250,13 +250,17 @@ def whole_counts(values: Sequence[Any], name: str) -> list[int]:
     found = []
     for value in values:
         try:
-            number = int(value) if isinstance(value, str) and value.isdecimal() else value
-            if isinstance(number, bool) or number != int(number) or not 0 <= number <= MOST_VOTES:
+            number = int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
+            if isinstance(number, bool) or number != int(number) or number < 0:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
             what = (
                 "a missing count: write 0 where there are no votes" if value is None or value == "" else shown([value])
             )
             raise DataError(f"column {name!r} must hold numbers of votes, whole and 0 or more: got {what}.") from None
+        if number > MOST_VOTES:
+            raise DataError(
+                f"column {name!r} must hold numbers of votes, {MOST_VOTES:,} at most: got {shown([value])}."
+            )
         found.append(int(number))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dhkappa.errors import DataError
+from dhkappa.errors import DataError, masked
 from dhkappa.present.options import Asked, check_target, in_flags, is_tally, matches, options, sum_of
-from dhkappa.present.process import CODE, Commands, run, say
+from dhkappa.present.process import BELOW, Commands, run
 from dhkappa.progress import Waiting
 from dhkappa.version import __version__
 
@@ -83,7 +84,7 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
             progress=False,
         )
         judged = found.ordinal or found.kappas
-        code, gate = _gate(judged, said)
+        gate = _gate(judged, said)
         story = _in_flags(found.story(title=title, command=_command()))
         if output is not None:
             from dhkappa.present.report import write_report
@@ -96,7 +97,7 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
         _screen().audit(story)
         if output is not None:
             click.echo(f"\nReport: {_shown(output)}")
-    return _told(code, judged, said)
+    return 0
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")
@@ -112,13 +113,13 @@ def score(files: tuple[str, ...], **said: Any) -> int:
     asked = Asked(files, said)
     with Waiting("counting votes"):
         kappas = _scores(dhkappa, asked, said)
-    code, gate = _gate(kappas, said)
+    gate = _gate(kappas, said)
     if said["as_json"]:
         labelers = {name: kappa.to_dict(said["level"]) for name, kappa in kappas.items()}
         _print_json("score", {"level": said["level"], "labelers": labelers}, gate)
     else:
         _screen().scores(kappas, said["level"])
-    return _told(code, kappas, said)
+    return 0
 
 
 def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Kappa]:
@@ -158,12 +159,12 @@ def compare(files: tuple[str, ...], **said: Any) -> int:
         found = asked.call(
             dhkappa.compare, pool=asked.pool(), panel=said["panel"], level=said["level"], rng=said["seed"]
         )
-    code, gate = _gate(found.kappas, said)
+    gate = _gate(found.kappas, said)
     if said["as_json"]:
         _print_json("compare", found.to_dict(), gate)
     else:
         _screen().comparison(found)
-    return _told(code, found.kappas, said)
+    return 0
 
 
 @commands.command(epilog="Example: dhkappa items votes.csv --suggested llm --most 200 -o review.csv")
@@ -201,6 +202,8 @@ def items(files: tuple[str, ...], output: str | None, most: int | None, rejected
     if output in (None, "-"):
         if sys.stdout.isatty():  # which might obey what is written
             text = "".join(f"{_shown(line)}\n" for line in text.splitlines())
+        elif hasattr(sys.stdout, "reconfigure"):  # a file or a pipe gets UTF-8, whatever the terminal's language is
+            sys.stdout.reconfigure(encoding="utf-8")
         sys.stdout.write(text)  # where click would take escape sequences out
     else:
         write_whole(str(output), text, "review queue")
@@ -342,6 +345,8 @@ def demo(items: int, seed: int, output: str, as_json: bool) -> int:
     from dhkappa.present.demo import CARELESS, FILES, check_folder, write_demo
     from dhkappa.writing import told
 
+    if "://" in output or masked(output) != output:
+        raise DataError(f"{output!r} is an address, and the demo is written into a folder: name one with --output.")
     try:
         os.makedirs(output, exist_ok=True)
     except OSError as error:
@@ -414,16 +419,17 @@ def _shown(path: str) -> str:
 
 def _command() -> str:
     """Return the command as it was typed, without a password in it."""
-    from dhkappa.data.databases import masked
+    return shlex.join(["dhkappa", *map(_covered, sys.argv[1:])])
 
-    return shlex.join(["dhkappa", *map(masked, sys.argv[1:])])
+
+def _covered(word: str) -> str:
+    """Cover the password of an address that is all of a word, whatever signs it has."""
+    return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", word, flags=re.DOTALL))
 
 
 def _name(path: str) -> str:
     """Return what a file is called in a title: nothing of an address but its end."""
-    from dhkappa.data.databases import masked
-
-    return os.path.basename(masked(path).partition("?")[0]) if "://" in path else os.path.basename(path)
+    return os.path.basename(_covered(path).partition("?")[0]) if "://" in path else os.path.basename(path)
 
 
 def _in_flags(story: Story) -> Story:
@@ -431,34 +437,32 @@ def _in_flags(story: Story) -> Story:
     return replace(story, verdict=in_flags(story.verdict), notes=tuple(map(in_flags, story.notes)))
 
 
-def _gate(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> tuple[int, dict[str, Any] | None]:
-    """Return the exit code, and what was asked of the labelers; an undefined kappa does not pass."""
+def _gate(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what was asked of the labelers, and have the command end by it; an undefined kappa does not pass."""
     if not any(kappa.n_items or kappa.dropped.total for kappa in kappas.values()):
         raise DataError("the data hold no items.")
     bar = said.get("fail_under")
     if bar is None:
-        return 0, None
+        return None
     passed = {name: _reached(kappa, said) >= bar for name, kappa in kappas.items()}  # never of NaN
-    code = int(not all(passed.values()))
-    click.get_current_context().meta[CODE] = code
-    return code, {"fail_under": bar, "on": said["on"], "passed": passed}
+    if not all(passed.values()):
+        click.get_current_context().meta[BELOW] = _below(kappas, said)
+    return {"fail_under": bar, "on": said["on"], "passed": passed}
 
 
 def _reached(kappa: Kappa, said: Mapping[str, Any]) -> float:
     return kappa.value if said["on"] == "value" else kappa.interval(said["level"]).low
 
 
-def _told(code: int, kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> int:
+def _below(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> str:
     """Say which labelers are below the bar."""
-    if code:
-        what = "kappa" if said["on"] == "value" else "lower bound"
-        low = [
-            f"{name} ({what} {reached:.4f})" if reached == reached else f"{name} ({what} undefined)"
-            for name, kappa in kappas.items()
-            if not (reached := _reached(kappa, said)) >= said["fail_under"]
-        ]
-        say(f"below --fail-under {said['fail_under']:g}: {', '.join(low)}.", code)
-    return code
+    what = "kappa" if said["on"] == "value" else "lower bound"
+    low = [
+        f"{name} ({what} {reached:.4f})" if reached == reached else f"{name} ({what} undefined)"
+        for name, kappa in kappas.items()
+        if not (reached := _reached(kappa, said)) >= said["fail_under"]
+    ]
+    return f"below --fail-under {said['fail_under']:g}: {', '.join(low)}."
 
 
 def _json(command: str, result: Mapping[str, Any], gate: Mapping[str, Any] | None) -> str:

@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 import click
 
-from dhkappa.errors import DataError, visible
+from dhkappa.errors import DataError, masked, visible
 from dhkappa.memory import MIB, fitting, need
 from dhkappa.present.options import in_flags
 
-CODE = "dhkappa.code"
-"""Where a command keeps the exit code that it will have, should its output not be wanted."""
+BELOW = "dhkappa.below"
+"""Where a command keeps the sentence on labelers below the bar."""
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -45,15 +45,16 @@ class Commands(click.Group):
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; where whoever reads has had enough, its exit code is what it would have been."""
+        """Run a command, and return its exit code, the same where whoever reads has had enough of its output."""
         try:
             need(128 * MIB, "dhkappa")  # with less, numpy ends the process
-            return super().invoke(ctx)
+            super().invoke(ctx)
         except BrokenPipeError:
             _leave_output()
-            return ctx.meta.get(CODE, 0)
         except KeyboardInterrupt:  # before click writes an empty line
             raise _StoppedError from None
+        below = ctx.meta.get(BELOW) if ctx.parent is None else None
+        return 0 if below is None else say(below, 1)
 
 
 class _StoppedError(Exception):
@@ -62,6 +63,11 @@ class _StoppedError(Exception):
 
 def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
     """Run a command, and end the process with its exit code."""
+    for number in range(3):  # or a file that is opened later would be taken for one of them
+        with contextlib.suppress(OSError):
+            os.fstat(number)
+            continue
+        os.open(os.devnull, os.O_RDWR)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by whoever started us
@@ -110,5 +116,5 @@ def _leave_output() -> None:
 def say(sentence: str, code: int) -> int:
     """Write a sentence to standard error, and return an exit code."""
     with contextlib.suppress(OSError):
-        click.echo(f"dhkappa: {visible(' '.join(sentence.split()))}", err=True)
+        click.echo(f"dhkappa: {visible(masked(' '.join(sentence.split())))}", err=True)
     return code

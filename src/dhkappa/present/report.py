@@ -136,7 +136,13 @@ def svg_of(spec: Spec) -> str:
     release()
     convert = library("vl_convert", "a report")
     drawn = {name: value for name, value in spec.items() if name != "title"}
-    svg = convert.vegalite_to_svg({**drawn, "background": None, "config": _LOOKS}, allowed_base_urls=[])
+    try:
+        svg = convert.vegalite_to_svg({**drawn, "background": None, "config": _LOOKS}, allowed_base_urls=[])
+    except ValueError as error:
+        raise DataError(
+            "the charts of the report cannot be drawn: vl-convert gave up, as it does where too few files may be open "
+            f"(ulimit -n).\n{error}"
+        ) from error
     cleaned = _cleaned(ElementTree.fromstring(svg))  # nosec B314
     cleaned.set("role", "img")
     cleaned.set("aria-label", spec["description"])

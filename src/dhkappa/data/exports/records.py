@@ -19,6 +19,7 @@ from pathlib import PurePath
 from typing import Any, TypeAlias, cast
 
 from dhkappa.data.export import Records
+from dhkappa.data.paths import check_regular
 from dhkappa.errors import DataError, shown
 
 Record = dict[str, Any]
@@ -39,7 +40,7 @@ def read_records(path: str | os.PathLike[str]) -> Records:
 
     Parameters
     ----------
-    path : the file; UTF-8, with or without a byte order mark. What is packed may hold 256 MiB, or 50 times its size.
+    path : the file; UTF-8, with or without a byte order mark. What is packed may hold 256 MiB, or 200 times its size.
 
     Returns
     -------
@@ -77,6 +78,7 @@ def first_record(path: str | os.PathLike[str]) -> Record | None:
 
 def _streams(name: str) -> Generator[tuple[str | None, _Stream]]:
     """Open what a file holds: itself, or each JSON file of a zip with its name there, unpacked as it is read."""
+    check_regular(name)
     with open(name, "rb") as file:
         ration = _Ration(name, os.fstat(file.fileno()).st_size)
         if not file.peek(4).startswith((b"PK\x03\x04", b"PK\x05\x06")):
