@@ -42,7 +42,7 @@ def in_pandas(of: str) -> Made:
 def _arrow(of: str) -> Any:
     import pyarrow as pa
 
-    known = {"decimal": pa.decimal128(20), "dictionary": pa.dictionary(pa.int8(), pa.large_string())}
+    known = {"decimal": pa.decimal128(20), "dictionary": pa.dictionary(pa.int8(), pa.string())}
     return known[of] if of in known else getattr(pa, of)()
 
 

@@ -232,7 +232,7 @@ def _weights(values: Sequence[Any], items: Sequence[int], name: str) -> npt.NDAr
     found = np.empty(len(values))
     for place, value in enumerate(values):
         try:
-            odd = isinstance(value, bool) or value is None or "_" in str(value)
+            odd = isinstance(value, (bool, np.ndarray)) or value is None or "_" in str(value)
             found[place] = np.nan if odd else float(value)
         except (TypeError, ValueError):
             found[place] = np.nan
