@@ -175,8 +175,8 @@ class TestText:
 
     @pytest.mark.parametrize(
         "content",
-        [b"a,\xe9\n1,2\n", b"a,b\n1,\xe9\n", b"a,b\n" + b"1,2\n" * 9000 + b"1,\xe9\n", "a,b\n1,2".encode("utf-16")],
-        ids=["header", "early", "late", "utf-16"],
+        [b"a,\xe9\n1,2\n", b"a,b\n1,\xe9\n", b"a,b\n" + b"1,2\n" * 9000 + b"1,\xe9\n"],
+        ids=["header", "early", "late"],
     )
     def test_not_utf8(self, write: Write, content: bytes) -> None:
         message = refusal(write("latin.csv", content))

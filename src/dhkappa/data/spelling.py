@@ -29,8 +29,8 @@ def spelled(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     if not texts:
         return frame
     if kind == "DUCKDB":
-        columns = (f"{quoted(name)} COLLATE C AS {quoted(name)}" if name in texts else name for name in native.columns)
-        native = native.project(", ".join(columns))
+        by_signs = {name: f"{quoted(name)} COLLATE C AS {quoted(name)}" for name in texts}
+        native = native.project(", ".join(by_signs.get(name, quoted(name)) for name in native.columns))
     elif kind.startswith("PYSPARK"):
         plain = {name: native[name].cast("string") for name in texts if native.schema[name].dataType != _spark_text()}
         native = native.withColumns(plain) if plain else native
