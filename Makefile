@@ -10,7 +10,7 @@ demo: .venv/.package  ## simulate a small data set, audit two labelers on it, an
 	$(BIN)/dhkappa demo
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: .venv/.dev  ## run the tests
 	$(BIN)/python -m pytest

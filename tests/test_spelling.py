@@ -166,6 +166,7 @@ def loose(tmp_path: Path, kind: str, votes: list[Any]) -> str:
         ("BOOLEAN", 2, "Boolean"),
         ("BOOLEAN", 0.5, "Boolean"),
         ("REAL", "one", "Float64"),
+        ("TEXT", b"one", "String"),
     ],
 )
 def test_values_of_sqlite_that_are_not_what_the_column_says(tmp_path: Path, kind: str, vote: Any, said: str) -> None:
@@ -181,6 +182,15 @@ def test_values_of_sqlite_that_are(tmp_path: Path, kind: str, votes: list[Any]) 
     one = True if kind == "BOOLEAN" else 1
     same = [vote if vote is None else type(one)(vote) for vote in votes]
     assert found.exact == dhkappa.dh_kappa([[one, vote] for vote in same], [one] * 4).exact
+
+
+@pytest.mark.parametrize("kind", ["TINYINT", "INT8", "SMALLINT", "MEDIUMINT", "INT", "BIGINT"])
+def test_numbers_of_sqlite_that_are_wider_than_their_type(tmp_path: Path, kind: str) -> None:
+    votes = [1, 257, 300, 44, 70_000, 4464, 5 * 10**9, 705_032_704]
+    source = dhkappa.read(loose(tmp_path, kind, votes), table="votes")
+    found = dhkappa.dh_kappa(source, suggested="llm", annotators=["v1", "v2"])
+    assert found.exact == dhkappa.dh_kappa([[1, vote] for vote in votes], [1] * len(votes)).exact
+    assert set(found.categories) == {1, *votes}
 
 
 def test_text_is_left_alone_where_there_is_none() -> None:

@@ -38,7 +38,7 @@ HELD: dict[str, tuple[bytes, str]] = {
     "packed.csv": (gzip.compress(VOTES.encode()), "is gzipped, which its name does not say: add .gz to it."),
     "packed.jsonl": (gzip.compress(b'{"a": 1}'), "is gzipped, which its name does not say: add .gz to it."),
     "zip.csv": (b"PK\x03\x04....", "is a zip: unpack it, and pass the files in it."),
-    "parquet.csv": (b"PAR1....", "is Parquet, which its name does not say: add .parquet to it."),
+    "parquet.csv": (b"PAR1....PAR1", "is Parquet, which its name does not say: add .parquet to it."),
     "long.csv": (
         VOTES.encode() + b"4,a," + b"x" * 3_000_000 + b",a\n5,a,a,a\n",
         "has over 2,000,000 characters: it may",
@@ -70,6 +70,20 @@ def test_long_lines_are_not_shown_whole(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has 3 fields where the header has 4") as caught:
         dhkappa.dh_kappa(path)
     assert len(str(caught.value)) < 1000
+
+
+def test_a_column_may_be_called_as_parquet_begins(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("PAR1,PAR2,suggested\na,a,a\na,b,b\nb,b,b\n")
+    assert dhkappa.dh_kappa(path, annotators=["PAR1", "PAR2"]).n_items == 3
+
+
+def test_many_lines_are_not_shown_all(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES + '4,a,"' + "x\n" * 1000 + '",a,a,a\n5,a,a,a\n')
+    with pytest.raises(DataError, match="has 5 fields where the header has 4") as caught:
+        dhkappa.dh_kappa(path)
+    assert len(str(caught.value).splitlines()) < 20
 
 
 def test_a_link_that_leads_nowhere(tmp_path: Path) -> None:
@@ -119,7 +133,7 @@ def test_a_tally_that_says_something_twice(tmp_path: Path) -> None:
     path = tmp_path / "tally.json"
     dhkappa.tally([["a", "a"]], ["a"]).save(path)
     path.write_text(path.read_text().replace('"version": 1', '"version": 1, "items": 1', 1))
-    with pytest.raises(DataError, match="names something twice"):
+    with pytest.raises(DataError, match="it says 'items' twice"):
         dhkappa.Tally.load(path)
 
 

@@ -39,9 +39,8 @@ FAULTS: dict[str, tuple[str, Callable[[int, random.Random], Iterator[Trial]], st
     "files": (
         "Files that change",
         lambda times, rng: files(max(1, times // 20), rng),
-        "A file has changed where its size, its time of change or which file it is differs from what it was when it "
-        "was opened; this is looked at after every question. Who writes to a file in place and sets its time back is "
-        "not noticed.",
+        "A file has changed where its size, a time of change (of what it holds, its rights or its links) or which "
+        "file it is differs from what it was when it was opened; this is looked at before and after every question.",
     ),
 }
 

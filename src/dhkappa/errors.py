@@ -23,15 +23,25 @@ class OutOfMemoryError(DataError, MemoryError):
     """Data that do not fit into the memory there is: the message says what, the limit, and what to do."""
 
 
+_LONGEST = 10_000  # signs of a value that are looked at
+_USER = r"""[^:/@\s'"]{0,100}"""
+_SECRETS = (  # each bounded, so that no message takes long
+    re.compile(rf"""((?:[:;]?[/\\]+|(?:postgres|jdbc|mysql)[^\s'"@/]{{0,50}}:){_USER}):\S{{0,300}}@"""),
+    re.compile(rf"""(['"][^'"]{{0,50}}[:;]?[/\\]+{_USER}):[^'"\n]{{0,300}}@"""),  # a blank or more in it
+    re.compile(
+        r"""([a-z]{0,20}(?:password|passwd|pwd)\s{0,9}=\s{0,9})"""
+        r"""(?:'[^']{0,300}'|"[^"]{0,300}"|\{[^}]{0,300}\}|(?:\\.|[^\s'"&]){1,300})""",
+        re.IGNORECASE,
+    ),
+)
+
+
 def masked(text: str) -> str:
-    """Cover the passwords of what may be the address of a database, however it is written."""
-    if ":/" in text:
-        text = re.sub(r"""(:/+[^:/@\s'"]*):(?:\S*|[^'"\n]*)@""", r"\1:***@", text)
-    if "pass" in text.lower() or "pwd" in text.lower():
-        text = re.sub(
-            r"""((?:pass(?:word|wd)?|pwd)\s*=\s*)(?:'[^']*'|"[^"]*"|[^\s'"&;,)]+)""", r"\1***", text, flags=re.I
-        )
-    return text
+    """Cover the passwords of what may be the address of a database, also of one that is mistyped."""
+    address, quoted, word = _SECRETS
+    if "@" in text:
+        text = quoted.sub(r"\1:***@", address.sub(r"\1:***@", text))
+    return word.sub(r"\1***", text) if "=" in text else text
 
 
 def shown(values: Iterable[Any], limit: int = 5) -> str:
@@ -44,7 +54,7 @@ def shown(values: Iterable[Any], limit: int = 5) -> str:
 
 def _repr(value: Any) -> str:
     try:
-        text = repr(value)
+        text = masked(repr(value)[:_LONGEST])
     except Exception:  # whatever a stranger's class does, the message must come through
         return f"a value of type {type(value).__name__} that cannot be shown"
     return " ".join(text.split()) if "\n" in text else text  # an array or a table; the message stays one line

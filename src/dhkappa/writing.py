@@ -25,7 +25,7 @@ def write_whole(path: str | os.PathLike[str], text: str, what: str) -> None:
             return
         _replace(target, data)
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot write the {what} {target!r}: {told(error)}.") from error
+        raise DataError(f"cannot write the {what} {target!r}: {told(error)}.") from None
 
 
 def _replace(target: str, data: bytes) -> None:

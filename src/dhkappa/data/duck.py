@@ -207,8 +207,9 @@ def in_words(message: str, what: str) -> str:
         sentence = f"{file} is not a well-formed file at {line}: look for quotes left open and for mixed line ends."
     else:
         sentence = f"{file} cannot be read: a file may be damaged, cut short, or not what its name says."
-    own = re.split(r"(?m)^Possible ", message)[0].strip()
-    return "\n".join([sentence, *(text if len(text) <= 300 else f"{text[:297]}..." for text in own.splitlines())])
+    own = re.split(r"(?m)^Possible ", message)[0].strip().splitlines()
+    own = own if len(own) <= 10 else [*own[:5], "...", *own[-4:]]
+    return "\n".join([sentence, *(text if len(text) <= 300 else f"{text[:297]}..." for text in own)])
 
 
 def not_utf8(file: str, line: str) -> str:

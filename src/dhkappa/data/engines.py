@@ -312,7 +312,9 @@ def _normal(frame: nw.LazyFrame[Any]) -> tuple[nw.LazyFrame[Any], dict[str, Any]
 
     new, sqlite = [], _is_sqlite(frame)
     for part, dtype in frame.collect_schema().items():
-        if dtype in (nw.Categorical, nw.Enum) or (dtype == nw.Unknown and _untyped(frame, part)):
+        if dtype.is_integer() and sqlite:  # whatever width it is declared with, SQLite holds 64 bits
+            new.append(nw.col(part).cast(nw.Int64))
+        elif dtype in (nw.Categorical, nw.Enum) or (dtype == nw.Unknown and _untyped(frame, part)):
             new.append(nw.col(part).cast(nw.String))
         elif dtype in (nw.Int128, nw.UInt128):  # which some ways back from an engine make floats of
             new.append(nw.col(part).cast(nw.Int64))
@@ -324,12 +326,14 @@ def _normal(frame: nw.LazyFrame[Any]) -> tuple[nw.LazyFrame[Any], dict[str, Any]
 
 def _check_fit(frame: nw.LazyFrame[Any], parts: Mapping[str, str]) -> None:
     """Refuse columns of SQLite that hold values of other types than they are declared as."""
-    query = misfits(frame)
-    for part, [misfit] in fetch(query, "SQLite").items() if query is not None else ():
+    query = misfits(frame) if _is_sqlite(frame) else None
+    if query is None:
+        return
+    for part, [misfit] in fetch(query, "SQLite").items():
         if misfit:
             raise DataError(
                 f"column {parts[part]!r} of SQLite holds values of other types than {frame.collect_schema()[part]}, "
-                "as which it is declared: mend them, or declare it as TEXT."
+                "as which it is read: mend them, or make it a column of TEXT."
             )
 
 

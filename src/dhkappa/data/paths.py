@@ -23,10 +23,11 @@ KINDS = {
 }
 """What a file holds, by the end of its name."""
 
+_PARQUET = b"PAR1"
 _MARKS: dict[bytes, tuple[tuple[str, ...], str]] = {
     b"\x1f\x8b": ((".gz",), "is gzipped, which its name does not say: add .gz to it"),
     b"PK\x03\x04": ((), "is a zip: unpack it, and pass the files in it"),
-    b"PAR1": ((".parquet", ".pq"), "is Parquet, which its name does not say: add .parquet to it"),
+    _PARQUET: ((".parquet", ".pq"), "is Parquet, which its name does not say: add .parquet to it"),
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ((), "is UTF-16 text: save it as UTF-8")),
 }
 """How files begin that are not what their names say: how the names of such files end, and what to say of others."""
@@ -65,7 +66,11 @@ def kind_of(files: Iterable[str]) -> str:
 
 def check_regular(file: Path) -> None:
     """Refuse a pipe or a device, which may have no end; whether there is such a file is seen when it is opened."""
-    if os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file)):
+    try:
+        mode = os.stat(file).st_mode
+    except (OSError, ValueError):
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise DataError(f"{os.fspath(file)!r} is no regular file: save what comes out of it to a file first.")
 
 
@@ -136,12 +141,14 @@ def _kind(file: str) -> str:
     try:
         with open(file, "rb") as opened:
             first = opened.read(4)
+            opened.seek(max(0, os.fstat(opened.fileno()).st_size - 4))
+            last = opened.read(4)
     except OSError as error:
         raise DataError(f"{file!r} cannot be opened: see who may read it.\n{error}") from None
     if not first:
         raise DataError(f"{file!r} is empty, without as much as the names of columns.")
     ends = file.lower().endswith
     for mark, (ending, advice) in _MARKS.items():
-        if first.startswith(mark) and not ends(ending):
+        if first.startswith(mark) and not ends(ending) and (mark != _PARQUET or last == _PARQUET):
             raise DataError(f"{file!r} {advice}.")
     return kind

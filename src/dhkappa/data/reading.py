@@ -122,7 +122,7 @@ def _tool(path: Any, format: str | None) -> Any:
     if not single or not os.fspath(path).lower().endswith(_RECORDS):
         return None
     packed = os.fspath(path).lower().endswith(".zip")
-    if packed and not is_zipfile(path):
+    if packed and os.access(path, os.R_OK) and not is_zipfile(path):
         raise DataError(f"{shown([path])} is not a whole zip: it is damaged or cut short, so fetch it again.")
     record = _records().first_record(path)
     for name in _TOOLS if record is not None else ():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,7 +114,7 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
         with Steady.of([path]).held(), open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeError) as error:
-        raise DataError(f"cannot read the tally {name}: {told(error)}.") from error
+        raise DataError(f"cannot read the tally {name}: {told(error)}.") from None
     try:
         held = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
@@ -145,7 +146,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return what a JSON object holds, each name once: of two values, neither is the right one."""
     held = dict(pairs)
     if len(held) < len(pairs):
-        raise ValueError(f"{shown([name for name, _ in pairs])} names something twice")
+        twice = next(name for name, number in Counter(name for name, _ in pairs).items() if number > 1)
+        raise ValueError(f"it says {shown([twice])} twice")
     return held
 
 

@@ -55,6 +55,12 @@ class Source:
         none = ", ".join(f"{what} ({number:,})" for what, number in self.skipped.items())
         return (f"The {self.tool} export holds what is no vote: {none}.", *self.cautions)
 
+    def __copy__(self) -> Source:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Source:
+        return self
+
     def __reduce__(self) -> NoReturn:
         raise DataError(
             "a Source is a table that is open here, and cannot be sent or stored: send what read() was given."

@@ -13,9 +13,16 @@ from dhkappa.data.duck import quoted
 from dhkappa.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import narwhals.stable.v2 as nw
 
-_FITTING = {"boolean": ("integer",), "integer": ("integer",), "floating": ("integer", "real")}
+_FITTING = {
+    "boolean": ("integer",),
+    "integer": ("integer",),
+    "floating": ("integer", "real"),
+    "string": ("integer", "real", "text"),
+}
 _BY_SIGNS = ("", "binary", "c", "posix")  # collations of DuckDB
 
 
@@ -26,7 +33,7 @@ def spelled(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     texts = [part for part, dtype in frame.collect_schema().items() if dtype == nw.String]
     native: Any = frame.to_native()
     kind = frame.implementation.name
-    if not texts:
+    if not texts or kind not in ("DUCKDB", "PYSPARK", "PYSPARK_CONNECT", "IBIS"):
         return frame
     if kind == "DUCKDB":
         by_signs = {name: f"{quoted(name)} COLLATE C AS {quoted(name)}" for name in texts}
@@ -35,7 +42,8 @@ def spelled(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         plain = {name: native[name].cast("string") for name in texts if native.schema[name].dataType != _spark_text()}
         native = native.withColumns(plain) if plain else native
     elif kind == "IBIS":
-        native = native.mutate(**{name: _ibis_text(native, name) for name in texts})
+        freed = _ibis_text(native.get_backend())
+        native = native.mutate(**{name: freed(native[name]) for name in texts})
     same: nw.LazyFrame[Any] = nw.from_native(native).lazy()
     return same
 
@@ -46,14 +54,15 @@ def _spark_text() -> Any:
     return StringType()
 
 
-def _ibis_text(native: Any, name: str) -> Any:
-    """Return a column of text without what it, or its database, says of case."""
-    backend, column = native.get_backend(), native[name]
-    if backend.name == "sqlite":
-        return column + ""  # of which nothing is said
+def _ibis_text(backend: Any) -> Callable[[Any], Any]:
+    """Return what frees a column of text from what it, or its database, says of case."""
     functions = _functions()
+    if backend.name == "sqlite":
+        return lambda column: column + ""  # of which nothing is said
     if backend.name == "postgres":  # where an enumeration is no text yet
-        return functions["convert_from"](functions["convert_to"](functions["text"](column), "UTF8"), "UTF8")
+        return lambda column: functions["convert_from"](
+            functions["convert_to"](functions["text"](column), "UTF8"), "UTF8"
+        )
     if backend.name == "duckdb":
         [(said,)] = backend.con.execute("SELECT current_setting('default_collation')").fetchall()
         if said.lower() not in _BY_SIGNS:
@@ -61,17 +70,15 @@ def _ibis_text(native: Any, name: str) -> Any:
                 f"the DuckDB connection has default_collation {said!r}, which may take different labels for one: "
                 "SET default_collation = '' on it first."
             )
-        return functions["decode"](functions["encode"](column))
-    return column
+        return lambda column: functions["decode"](functions["encode"](column))
+    return lambda column: column
 
 
 def misfits(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any] | None:
-    """Return a query that tells which columns of SQLite hold values of other types than theirs; None elsewhere."""
+    """Return a query that tells which columns of SQLite hold values of other types than theirs; None for no columns."""
     import narwhals.stable.v2 as nw
 
     native: Any = frame.to_native()
-    if frame.implementation.name != "IBIS" or native.get_backend().name != "sqlite":
-        return None
     found = {}
     for part, dtype in native.schema().items():
         fitting = [kinds for kind, kinds in _FITTING.items() if getattr(dtype, f"is_{kind}")()]

@@ -47,8 +47,8 @@ class Steady:
         for path, mark in self.marks.items():
             if _mark(path) != mark:
                 raise DataError(
-                    f"{path!r} has changed since it was opened, and a number would be of neither state: open it again "
-                    "when nothing writes to it any more."
+                    f"{path!r} has changed since it was opened, in what it holds or in its rights or links, and a "
+                    "number might be of neither state: open it again when nothing changes it any more."
                 ) from error
 
 

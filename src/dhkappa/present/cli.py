@@ -60,7 +60,7 @@ def commands() -> None:
 @click.option("--title", metavar="TEXT", help="Title of the report; by default the name of the file.")
 @options("json", "gate", "layout", "sample", "pool", "level", "ordinal")
 @_SEED
-def audit(files: tuple[str, ...], output: str | None, title: str | None, **said: Any) -> int:
+def audit(files: tuple[str, ...], output: str | None, title: str | None, **said: Any) -> None:
     """Answer every question, and write the report.
 
     Can the labels be trusted, which labeler is better, which categories and items are wrong, and are people better?
@@ -97,13 +97,12 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
         _screen().audit(story)
         if output is not None:
             click.echo(f"\nReport: {_shown(output)}")
-    return 0
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")
 @_FILES
 @options("json", "gate", "layout", "sample", "pool", "level", "ordinal")
-def score(files: tuple[str, ...], **said: Any) -> int:
+def score(files: tuple[str, ...], **said: Any) -> None:
     """Compute kappa of each labeler.
 
     With its interval, what random labels would score (floor) and what the panel's own labels would (ceiling).
@@ -119,7 +118,6 @@ def score(files: tuple[str, ...], **said: Any) -> int:
         _print_json("score", {"level": said["level"], "labelers": labelers}, gate)
     else:
         _screen().scores(kappas, said["level"])
-    return 0
 
 
 def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Kappa]:
@@ -150,7 +148,7 @@ def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Ka
 @_FILES
 @options("json", "gate", "layout", "sample", "pool", "level")
 @_SEED
-def compare(files: tuple[str, ...], **said: Any) -> int:
+def compare(files: tuple[str, ...], **said: Any) -> None:
     """Compare labelers on the same items, in pairs."""
     import dhkappa
 
@@ -164,7 +162,6 @@ def compare(files: tuple[str, ...], **said: Any) -> int:
         _print_json("compare", found.to_dict(), gate)
     else:
         _screen().comparison(found)
-    return 0
 
 
 @commands.command(epilog="Example: dhkappa items votes.csv --suggested llm --most 200 -o review.csv")
@@ -174,7 +171,7 @@ def compare(files: tuple[str, ...], **said: Any) -> int:
 @click.option("--rejected", is_flag=True, help="Only items where annotators agree on another label more than on this.")
 @click.option("--raw", is_flag=True, help="Leave texts as they are, also those a spreadsheet takes for formulas.")
 @options("json", "layout", "sample", "pool")
-def items(files: tuple[str, ...], output: str | None, most: int | None, rejected: bool, raw: bool, **said: Any) -> int:
+def items(files: tuple[str, ...], output: str | None, most: int | None, rejected: bool, raw: bool, **said: Any) -> None:
     """Write the items to review as CSV.
 
     The review queue: items whose label the panel most clearly rejects come first.
@@ -203,12 +200,11 @@ def items(files: tuple[str, ...], output: str | None, most: int | None, rejected
         if sys.stdout.isatty():  # which might obey what is written
             text = "".join(f"{_shown(line)}\n" for line in text.splitlines())
         elif hasattr(sys.stdout, "reconfigure"):  # a file or a pipe gets UTF-8, whatever the terminal's language is
-            sys.stdout.reconfigure(encoding="utf-8")
+            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
         sys.stdout.write(text)  # where click would take escape sequences out
     else:
         write_whole(str(output), text, "review queue")
         click.echo(f"{len(queue):,} items written to {_shown(str(output))}.", err=True)
-    return 0
 
 
 @commands.command(
@@ -224,7 +220,7 @@ def items(files: tuple[str, ...], output: str | None, most: int | None, rejected
 @click.option("--pool", type=int, help="Items in the whole data set.")
 @click.option("--assurance", type=float, default=0.9, show_default=True, help="How surely the half-width is reached.")
 @options("json", "level", "layout")
-def plan(half_width: float, files: tuple[str, ...], **said: Any) -> int:
+def plan(half_width: float, files: tuple[str, ...], **said: Any) -> None:
     """Find how many items and votes are needed.
 
     For an interval of HALF_WIDTH, such as 0.05: from a pilot, or from how often votes and labels are right.
@@ -252,7 +248,6 @@ def plan(half_width: float, files: tuple[str, ...], **said: Any) -> int:
         _print_json("plan", found.to_dict(), None)
     else:
         _screen().plan(found, pilot.n_items if pilot else None)
-    return 0
 
 
 def _numbers(text: str) -> list[float]:
@@ -274,7 +269,7 @@ def tally() -> None:
 @_FILES
 @click.option("--output", "-o", required=True, metavar="FILE", help="Tally file to write.")
 @options("json", "layout", "sample")
-def tally_make(files: tuple[str, ...], output: str, **said: Any) -> int:
+def tally_make(files: tuple[str, ...], output: str, **said: Any) -> None:
     """Count votes and suggested labels into a tally file."""
     import dhkappa
 
@@ -284,14 +279,14 @@ def tally_make(files: tuple[str, ...], output: str, **said: Any) -> int:
     with Waiting("counting votes"):
         whole = Asked(files, said).call(dhkappa.tally)
         whole.save(output)
-    return _show_tally("tally make", whole, output, said["as_json"])
+    _show_tally("tally make", whole, output, said["as_json"])
 
 
 @tally.command("add", epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
 @_FILES
 @click.option("--output", "-o", required=True, metavar="FILE", help="Tally file to write.")
 @options("json")
-def tally_add(files: tuple[str, ...], output: str, as_json: bool) -> int:
+def tally_add(files: tuple[str, ...], output: str, as_json: bool) -> None:
     """Add tallies up: the sum is the tally of all their items."""
     check_target(output, files, (".json",))
     paths = list(chain.from_iterable(map(matches, files)))
@@ -301,20 +296,20 @@ def tally_add(files: tuple[str, ...], output: str, as_json: bool) -> int:
     with Waiting("adding"):
         whole = sum_of(paths)
         whole.save(output)
-    return _show_tally("tally add", whole, output, as_json)
+    _show_tally("tally add", whole, output, as_json)
 
 
 @tally.command("show", epilog="Example: dhkappa tally show week.json")
 @click.argument("file")
 @options("json")
-def tally_show(file: str, as_json: bool) -> int:
+def tally_show(file: str, as_json: bool) -> None:
     """Show what a tally file holds."""
     from dhkappa.data.tally import Tally
 
-    return _show_tally("tally show", Tally.load(file), file, as_json)
+    _show_tally("tally show", Tally.load(file), file, as_json)
 
 
-def _show_tally(command: str, whole: Any, path: str, as_json: bool) -> int:
+def _show_tally(command: str, whole: Any, path: str, as_json: bool) -> None:
     if as_json:
         result = {
             "path": path,
@@ -327,7 +322,6 @@ def _show_tally(command: str, whole: Any, path: str, as_json: bool) -> int:
         _print_json(command, result, None)
     else:
         click.echo(f"{_shown(path)}: {whole!r}")
-    return 0
 
 
 @commands.command(epilog="Example: dhkappa demo --items 1000 --seed 7 -o demo")
@@ -335,7 +329,7 @@ def _show_tally(command: str, whole: Any, path: str, as_json: bool) -> int:
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Seed: the same data again.")
 @click.option("--output", "-o", default="dhkappa-demo", show_default=True, metavar="FOLDER", help="Where to write.")
 @options("json")
-def demo(items: int, seed: int, output: str, as_json: bool) -> int:
+def demo(items: int, seed: int, output: str, as_json: bool) -> None:
     """Simulate data, audit them, write the report.
 
     Support tickets in five categories: five annotators, one of them careless, vote on each ticket and skip one vote in
@@ -368,7 +362,7 @@ def demo(items: int, seed: int, output: str, as_json: bool) -> int:
             found.report(report, title=f"{items:,} simulated support tickets", command=command)
     if as_json:
         _print_json("demo", {"files": [votes, tickets], "report": report, "audit": found.to_dict()}, None)
-        return 0
+        return
     screen = _screen()
     screen.audit(found.story(title=f"{items:,} simulated support tickets, up to 5 votes each, 2 labelers"))
     screen.say(
@@ -378,19 +372,17 @@ def demo(items: int, seed: int, output: str, as_json: bool) -> int:
     screen.say(f"The data are in {votes} and {tickets}; the same audit again:")
     click.echo(f"  {command}")
     screen.say(f"The report to open: {report}" if report else f"No report was written: {missing}")
-    return 0
 
 
 @commands.command(epilog='Example: eval "$(dhkappa completion bash)" in ~/.bashrc')
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> int:
+def completion(shell: str) -> None:
     """Print a script for shell completion."""
     from click.shell_completion import get_completion_class
 
     script: Any = get_completion_class(shell)
     made = script(commands, {}, "dhkappa", "_DHKAPPA_COMPLETE")
     click.echo(made.source_template % made.source_vars())  # its source() would run the shell first
-    return 0
 
 
 def _check_report() -> None:

@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """Refuse what no kappa can be."""
     if value is not None and not -1.1 <= value <= 1:
-        raise click.BadParameter(f"{value} is no kappa, which is from -1 to 1.")
+        raise click.BadParameter(f"{value} is no kappa, which is from -1.1 to 1.")
     return value
 
 

@@ -75,6 +75,7 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     output = sys.stdout
+    code: Any = 0
     try:
         with fitting("what was asked for"):
             code = commands.main(args, prog_name="dhkappa", standalone_mode=False)
@@ -88,7 +89,6 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
     except DataError as error:
         code = say(in_flags(str(error)), 2)
     except BrokenPipeError:
-        code = 0
         _leave_output()
     except OSError as error:
         what = f"{error.filename!r}" if error.filename else "the output cannot be written"

@@ -139,6 +139,8 @@ def svg_of(spec: Spec) -> str:
     try:
         svg = convert.vegalite_to_svg({**drawn, "background": None, "config": _LOOKS}, allowed_base_urls=[])
     except ValueError as error:
+        if "oneshot canceled" not in str(error):  # which it says when it has given up
+            raise
         raise DataError(
             "the charts of the report cannot be drawn: vl-convert gave up, as it does where too few files may be open "
             f"(ulimit -n).\n{error}"

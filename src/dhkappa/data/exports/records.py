@@ -57,7 +57,7 @@ def read_records(path: str | os.PathLike[str]) -> Records:
                     raise DataError(f"{name} holds two files called {stem!r}: give each a name of its own.")
                 found[stem] = list(_records(stream, label))
     except _UNREADABLE as error:
-        raise DataError(f"cannot read {name}: {_told(error)}.") from error
+        raise DataError(f"cannot read {name}: {_told(error)}.") from None
     if not any(found.values()):
         raise DataError(f"{name} holds no records: it is empty, or nothing in it was exported.")
     return found
