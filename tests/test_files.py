@@ -652,7 +652,7 @@ def test_a_json_array_that_is_cut_short_is_refused(tmp_path: Path, end: str, pac
     write = gzip.open if packed else open
     with write(path, "wt") as file:
         file.write(f" [{row}{end}")
-    with pytest.raises(DataError, match="is a JSON array without its closing bracket: it is cut short"):
+    with pytest.raises(DataError, match="is a JSON array that does not end in its bracket: it is cut short"):
         dhkappa.dh_kappa(path)
     with write(path, "wt") as file:
         file.write(f" [{row}] \n" + " " * (2 << 20))

@@ -34,6 +34,12 @@ ADDRESSES = [
     f"postgresql:\\\\me:{SECRET}@127.0.0.1:1/db",
     f"postgresql:/labels_reader:{'long-' * 12}{SECRET}@127.0.0.1:1/db",
     f"host=h password=a,{SECRET}",
+    f"duckdb://me:{SECRET}@x",
+    f"postgresql://me@corp:{SECRET}@127.0.0.1:1/db",
+    f"me:{SECRET}@127.0.0.1/db",
+    f"jdbc:mysql://127.0.0.1/db?user=me&password%3D{SECRET}",
+    f"{{'password': '{SECRET}'}}",
+    f"md:x?motherduck_token={SECRET}",
 ]
 
 
@@ -88,6 +94,8 @@ def test_nor_does_a_command(tmp_path: Path, command: tuple[str, ...]) -> None:
 def test_what_is_no_password_stays() -> None:
     for text in (
         "http://a/b@c",
+        "'C:/x:y@z.csv'",
+        "'s3://bucket/x:y@z'",
         "a:b@c",
         "see https://example.org/x",
         "passengers=3",

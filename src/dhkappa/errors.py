@@ -24,12 +24,15 @@ class OutOfMemoryError(DataError, MemoryError):
 
 
 _LONGEST = 10_000  # signs of a value that are looked at
-_USER = r"""[^:/@\s'"]{0,100}"""
+_USER = r"""[^:/\s'"]{0,100}"""
+_SLASHES = r"(?:[:;][/\\]+|[/\\]{2,})"
 _SECRETS = (  # each bounded, so that no message takes long
-    re.compile(rf"""((?:[:;]?[/\\]+|(?:postgres|jdbc|mysql)[^\s'"@/]{{0,50}}:){_USER}):\S{{0,300}}@"""),
-    re.compile(rf"""(['"][^'"]{{0,50}}[:;]?[/\\]+{_USER}):[^'"\n]{{0,300}}@"""),  # a blank or more in it
+    re.compile(rf"""((?:(?<=\w\w){_SLASHES}|(?:postgres|postgresql|jdbc|mysql)[:;/\\]+){_USER}):\S{{0,300}}@"""),
     re.compile(
-        r"""([a-z]{0,20}(?:password|passwd|pwd)\s{0,9}=\s{0,9})"""
+        rf"""(['"](?:[^'"]{{0,50}}\w\w{_SLASHES})?[^:/\\\s'"]{{1,100}}):(?![/\\])[^'"\n]{{0,300}}@"""
+    ),  # also with a blank in it
+    re.compile(
+        r"""([a-z]{0,20}(?:password|passwd|pwd|token)(?:\s{0,9}(?:=|%3D)\s{0,9}|'\s{0,9}:\s{0,9}(?=')))"""
         r"""(?:'[^']{0,300}'|"[^"]{0,300}"|\{[^}]{0,300}\}|(?:\\.|[^\s'"&]){1,300})""",
         re.IGNORECASE,
     ),
@@ -41,7 +44,7 @@ def masked(text: str) -> str:
     address, quoted, word = _SECRETS
     if "@" in text:
         text = quoted.sub(r"\1:***@", address.sub(r"\1:***@", text))
-    return word.sub(r"\1***", text) if "=" in text else text
+    return word.sub(r"\1***", text)
 
 
 def shown(values: Iterable[Any], limit: int = 5) -> str:

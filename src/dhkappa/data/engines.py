@@ -316,6 +316,8 @@ def _normal(frame: nw.LazyFrame[Any]) -> tuple[nw.LazyFrame[Any], dict[str, Any]
             new.append(nw.col(part).cast(nw.Int64))
         elif dtype in (nw.Categorical, nw.Enum) or (dtype == nw.Unknown and _untyped(frame, part)):
             new.append(nw.col(part).cast(nw.String))
+        elif dtype == nw.Decimal and sqlite:  # which rounds nothing to the digits that are declared
+            new.append(nw.col(part).cast(nw.Float64))
         elif dtype in (nw.Int128, nw.UInt128):  # which some ways back from an engine make floats of
             new.append(nw.col(part).cast(nw.Int64))
         elif dtype.is_float() and not sqlite:
@@ -331,9 +333,10 @@ def _check_fit(frame: nw.LazyFrame[Any], parts: Mapping[str, str]) -> None:
         return
     for part, [misfit] in fetch(query, "SQLite").items():
         if misfit:
+            said = str(frame.collect_schema()[part]).replace("Unknown", "String")
             raise DataError(
-                f"column {parts[part]!r} of SQLite holds values of other types than {frame.collect_schema()[part]}, "
-                "as which it is read: mend them, or make it a column of TEXT."
+                f"column {parts[part]!r} of SQLite holds values of other types than {said}, as which it is read: mend "
+                "them, or make it a column of TEXT."
             )
 
 

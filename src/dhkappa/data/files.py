@@ -304,7 +304,9 @@ def _check_closed(file: str) -> None:
     except _UNPACKING as error:
         raise DataError(f"{file!r} cannot be unpacked: it may be damaged or cut short.\n{error}") from None
     if first == b"[" and last != b"]":
-        raise DataError(f"{file!r} is a JSON array without its closing bracket: it is cut short, so fetch it again.")
+        raise DataError(
+            f"{file!r} is a JSON array that does not end in its bracket: it is cut short, or has more behind it."
+        )
 
 
 def _json_type(kinds: set[str]) -> str:

@@ -275,7 +275,12 @@ def _labels_in_columns(
     import narwhals.stable.v2 as nw
 
     schema = frame.collect_schema()
-    if len({schema[part] for part in parts}) == 1 and codings[0].values is None:
+    # To narwhals, two kinds of text of PyArrow are one type.
+    if (
+        len({schema[part] for part in parts}) == 1
+        and frame.implementation.name != "PYARROW"
+        and codings[0].values is None
+    ):
         both = nw.concat([frame.select(nw.col(part).alias("label")) for part in parts]).unique()
         found = codings[0].labels(laid.asked(both)["label"])
     else:

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.ballots import Ballots, ballots_of
+from dhkappa.data.engines import grouped, kind_of
 from dhkappa.data.frames import categories_of_columns, pick_rows
 from dhkappa.data.labels import Encoded, Label, encode, in_order
 from dhkappa.data.long import long_votes, pick_items
 from dhkappa.data.sides import read_beside
 from dhkappa.data.tables import Laid, read_sides, whole_counts
 from dhkappa.data.votes import Read, read_matrix, read_votes
-from dhkappa.errors import counted
+from dhkappa.errors import DataError, counted
 from dhkappa.memory import need
 
 if TYPE_CHECKING:
@@ -84,14 +85,33 @@ def _fetched(laid: Laid, frame: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
     return laid.asked(frame)
 
 
+def _check_apart(laid: Laid, frame: nw.LazyFrame[Any], part: str, values: Sequence[Any]) -> None:
+    """Refuse names that differ in the engine, and not in Python: times by nanoseconds, decimals made floats."""
+    import narwhals.stable.v2 as nw
+
+    if kind_of(frame, part) in ("integer", "text", "boolean"):
+        return
+    [n] = laid.asked(grouped(frame, [part], nw.len().alias("n")).select(nw.len().alias("n")))["n"]
+    if int(n) != len(set(values)):
+        name = laid.layout.item if part == "item" else laid.layout.annotator
+        raise DataError(
+            f"column {name!r} holds {counted(int(n), 'name')} of type {frame.collect_schema()[part]}, of which some "
+            "are the same once they are fetched: write them as text."
+        )
+
+
 def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
     """Fetch votes, and items where they have a table of their own."""
     votes = long_votes(laid, missing)
     rows = _fetched(laid, votes.frame)
+    for part in ("item", "annotator"):
+        if part in rows:
+            _check_apart(laid, votes.frame, part, rows[part])
     listed, codings = rows, votes.codings
     if laid.items is not None:
         frame, codings = pick_items(laid)
         listed = _fetched(laid, frame)
+        _check_apart(laid, frame, "item", listed["item"])
     first: dict[Any, int] = {}
     for place, item in enumerate(listed["item"]):
         first.setdefault(item, place)

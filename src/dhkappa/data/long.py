@@ -70,6 +70,7 @@ def long_votes(laid: Laid, missing: Collection[Label]) -> LongVotes:
         whole_counts(different, layout.count)
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
     blank = [part for part in laid.side_labels if part in codings and codings[part].kind == "text"]
+    blank += ["annotator"] if layout.annotator is not None and kind_of(frame, "annotator") == "text" else []
     if blank:  # empty text and null are one
         frame = frame.with_columns(*(_or_null(part).alias(part) for part in blank))
     number = nw.col("count").sum() if layout.count is not None else nw.len()

@@ -21,7 +21,9 @@ _FITTING = {
     "boolean": ("integer",),
     "integer": ("integer",),
     "floating": ("integer", "real"),
-    "string": ("integer", "real", "text"),
+    "decimal": ("integer", "real"),
+    "string": ("text",),
+    "unknown": ("text",),
 }
 _BY_SIGNS = ("", "binary", "c", "posix")  # collations of DuckDB
 
@@ -33,6 +35,8 @@ def spelled(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     texts = [part for part, dtype in frame.collect_schema().items() if dtype == nw.String]
     native: Any = frame.to_native()
     kind = frame.implementation.name
+    if kind == "IBIS" and native.get_backend().name == "postgres":
+        texts += [name for name, dtype in native.schema().items() if _is_odd(dtype, name)]
     if not texts or kind not in ("DUCKDB", "PYSPARK", "PYSPARK_CONNECT", "IBIS"):
         return frame
     if kind == "DUCKDB":
@@ -46,6 +50,12 @@ def spelled(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         native = native.mutate(**{name: freed(native[name]) for name in texts})
     same: nw.LazyFrame[Any] = nw.from_native(native).lazy()
     return same
+
+
+def _is_odd(dtype: Any, part: str) -> bool:
+    """Tell whether names of a type of Postgres cannot be fetched as they are."""
+    free = dtype.is_decimal() and dtype.scale is None and part in ("item", "annotator")
+    return bool(free or dtype.is_uuid() or dtype.is_inet() or dtype.is_macaddr())
 
 
 def _spark_text() -> Any:
@@ -98,7 +108,7 @@ def _functions() -> dict[str, Any]:
 
     of = ibis.udf.scalar.builtin
     return {
-        "text": of(lambda value: None, name="text", signature=((str,), str)),
+        "text": of(lambda value: None, name="text", signature=((None,), str)),
         "convert_to": of(lambda value, encoding: None, name="convert_to", signature=((str, str), bytes)),
         "convert_from": of(lambda value, encoding: None, name="convert_from", signature=((bytes, str), str)),
         "encode": of(lambda value: None, name="encode", signature=((str,), bytes)),

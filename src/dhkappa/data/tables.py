@@ -68,7 +68,22 @@ class Laid:
             raise DataError(
                 f"column {self.layout.item!r} is text in one of data and items, and not in the other: write it alike."
             )
+        if {*kinds} == {"integer", "float"}:
+            self._check_small((self.votes, self.items)[kinds.index("integer")])
         return len({*kinds}) > 1 and "text" in kinds
+
+    def _check_small(self, frame: Frame) -> None:
+        """Refuse items that are named by numbers which floats, by which the other table names them, do not hold."""
+        import narwhals.stable.v2 as nw
+
+        item = str(self.layout.item)
+        names, _ = frame.pick({"item": item})
+        found = self.asked(names.select(nw.col("item").min().alias("least"), nw.col("item").max().alias("most")))
+        if any(end is not None and abs(int(end)) > 2**53 for end in (*found["least"], *found["most"])):
+            raise DataError(
+                f"column {item!r} has whole numbers beyond 2^53 in one of data and items, and floats in the other, "
+                "which do not hold them: write it alike."
+            )
 
     @property
     def spare(self) -> set[str]:
