@@ -134,7 +134,7 @@ def fill(connection: Any, kind: str, sign: str = "?") -> None:
 
 
 @only([engine for engine in ENGINES if engine.name == "pyspark"])
-@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI", "UTF8_BINARY_RTRIM"])
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI"])
 def test_a_spark_that_compares_without_case(engine: Engine, collation: str) -> None:
     from pyspark.sql import functions
 
