@@ -402,6 +402,20 @@ class TestAgainstFractions:
         assert found.differences.column("se") == [pytest.approx(math.sqrt(variance), rel=1e-12)]
         assert variance > pair.variance
 
+    @pytest.mark.parametrize(
+        ("votes", "n_pool"),
+        [
+            ([[0, 1, 0], [1, 1, 1]], 2),
+            ([[0, 0, 0], [1, 1, 0], [1, 0, 0], [0, 1, 1]], 5),
+            ([[0, 1, 1], [1, 1, 1], [1, 0, 1], [0, 1, 1]], 5),
+        ],
+    )
+    def test_no_variance_over_votes_is_no_rounding(self, votes: list[list[int]], n_pool: int) -> None:
+        """Of two categories, all of one label and all of the other have the same kappa, whatever the votes."""
+        labels = {"a": [0] * len(votes), "b": [1] * len(votes)}
+        [row] = compare(votes, labels, pool=n_pool, panel="drawn", rng=1).differences
+        assert (row["difference"], row["se"]) == (0, 0)
+
     @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
     @pytest.mark.parametrize("accuracy", [0.8, 0.95])
     def test_limits_are_those_of_a_sample_with_half_an_item_more(self, level: float, accuracy: float) -> None:

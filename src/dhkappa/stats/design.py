@@ -61,7 +61,8 @@ def variance(terms: Terms, phi: Numbers, over_votes: Numbers | None = None) -> V
     if terms.sample.other_votes:
         v = vote_variance(terms, leave_one_vote(terms)) if over_votes is None else over_votes
         for part, square in zip(strata, _by_stratum(terms, each**2 * items * v), strict=True):
-            drawn = drawn + (1 - _free(part.fraction, terms)) * square
+            if not is_rounding(square, part.n):
+                drawn = drawn + (1 - _free(part.fraction, terms)) * square
     return Variance(drawn / n**2, endless / n**2)
 
 
