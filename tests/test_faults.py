@@ -386,7 +386,7 @@ def test_a_connection_cut_in_the_middle_of_a_question(postgres: Server) -> None:
             time.sleep(0.02)
         asking.join(60)
         assert isinstance(said[0], DataError)
-        assert str(said[0]).startswith("Ibis could not answer; what it says is below.\n")
+        assert str(said[0]).startswith("Postgres could not answer; what it says is below.\n")
         assert PASSWORD not in str(said[0])
         ask()
         assert said[1] == dhkappa.tally([["x", "y"]], {"llm": ["x"]})

@@ -40,6 +40,7 @@ _NAMES = {
     "IBIS": "Ibis",
     "SQLFRAME": "SQLFrame",
 }
+_DATABASES = {"postgres": "Postgres", "sqlite": "SQLite"}  # which Ibis asks
 _IN_MEMORY = ("PANDAS", "MODIN", "CUDF", "POLARS", "PYARROW")
 _PLAIN_TYPES = {"string_view": "string", "halffloat": "float"}
 _CASELESS = ("mysql", "mssql")  # databases that compare text without case unless they are told otherwise
@@ -191,9 +192,11 @@ def frame_of(data: Any) -> Frame | None:
     kind = frame.implementation.name
     engine = _NAMES.get(kind, kind.title())
     with asking(engine):
-        if kind == "IBIS" and data.get_backend().name in _CASELESS:
+        database = data.get_backend().name if kind == "IBIS" else ""
+        engine = _DATABASES.get(database, engine)
+        if database in _CASELESS:
             raise DataError(
-                f"tables of {data.get_backend().name} are not counted where they are, as it takes 'A' and 'a' for one "
+                f"tables of {database} are not counted where they are, as it takes 'A' and 'a' for one "
                 "label: fetch the rows, and pass table.to_pyarrow()."
             )
         columns = tuple(frame.collect_schema().names())
