@@ -4,13 +4,14 @@ import sqlite3
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
 
 import dhkappa
-from dhkappa.data.spelling import spelled
+from dhkappa.data.spelling import _ibis_text, spelled
 from dhkappa.errors import DataError
 from engines import ENGINES, Engine, only
 from postgres import PASSWORD, Server
@@ -191,6 +192,22 @@ def test_numbers_of_sqlite_that_are_wider_than_their_type(tmp_path: Path, kind: 
     found = dhkappa.dh_kappa(source, suggested="llm", annotators=["v1", "v2"])
     assert found.exact == dhkappa.dh_kappa([[1, vote] for vote in votes], [1] * len(votes)).exact
     assert set(found.categories) == {1, *votes}
+
+
+def test_other_databases_are_asked_as_they_are() -> None:
+    assert _ibis_text(SimpleNamespace(name="other"))("column") == "column"
+
+
+def test_days_of_sqlite_are_items(tmp_path: Path) -> None:
+    path = tmp_path / "days.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE votes (item DATE, llm TEXT, v1 TEXT, v2 TEXT)")
+        for day, vote in enumerate("abba", 1):
+            connection.execute("INSERT INTO votes VALUES (?, 'a', ?, 'a')", (f"2026-11-0{day}", vote))
+    connection.close()
+    source = dhkappa.read(f"sqlite:///{path}", table="votes")
+    found = dhkappa.dh_kappa(source, suggested="llm", annotators="v*", item="item")
+    assert found.exact == dhkappa.dh_kappa([[vote, "a"] for vote in "abba"], list("aaaa")).exact
 
 
 def test_text_is_left_alone_where_there_is_none() -> None:

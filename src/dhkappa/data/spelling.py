@@ -45,7 +45,7 @@ def spelled(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     elif kind.startswith("PYSPARK"):
         plain = {name: native[name].cast("string") for name in texts if native.schema[name].dataType != _spark_text()}
         native = native.withColumns(plain) if plain else native
-    elif kind == "IBIS":
+    else:
         freed = _ibis_text(native.get_backend())
         native = native.mutate(**{name: freed(native[name]) for name in texts})
     same: nw.LazyFrame[Any] = nw.from_native(native).lazy()
