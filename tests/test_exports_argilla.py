@@ -211,3 +211,30 @@ def test_an_agent_with_two_labels_for_an_item() -> None:
     twice = [nested({"value": label, "agent": "gpt"}, []) for label in ("a", "b")]
     with pytest.raises(DataError, match="agent 'gpt' of the Argilla export suggests 'a', 'b' at item '1'"):
         read_export({"x": twice})
+
+
+@pytest.mark.parametrize("absent", [None, {}])
+@pytest.mark.parametrize("part", ["suggestions", "fields", "responses"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_part_that_is_null_or_absent_takes_no_votes_with_it(part: str, place: int, absent: Any) -> None:
+    held = [
+        {**nested({"value": "a", "agent": "gpt"}, [{"value": "a", "user_id": "u"}]), "id": str(n)} for n in range(3)
+    ]
+    if absent is None:
+        held[place][part] = None
+    else:
+        del held[place][part]
+    export = read_export({"x": held})
+    given = [str(n) for n in range(3) if (part, n) != ("responses", place)]
+    assert votes_of(export) == [(item, "u", "a") for item in given]
+    assert export.items["gpt"] == [None if (part, n) == ("suggestions", place) else "a" for n in range(3)]
+    if part != "fields":
+        assert recognise(held[place])
+
+
+def test_records_of_two_forms_are_refused() -> None:
+    held = [nested({}, [{"value": "a", "user_id": "u"}]), {"id": "2", "responses": [{"values": {"q": {"value": "a"}}}]}]
+    with pytest.raises(
+        DataError, match=r"^record 2 of the Argilla export has .* as its responses, where others have an"
+    ):
+        read_export({"x": held})

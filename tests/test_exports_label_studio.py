@@ -200,12 +200,10 @@ def test_regions_beside_choices_are_counted() -> None:
 
 
 def test_rejected_and_skipped_annotations_are_no_votes() -> None:
-    tasks = [
-        task([choice("a")], last_action="rejected"),
-        task([choice("a")], skipped=True),
-        task([choice("b")], last_action="accepted", ground_truth=True),
-    ]
-    export = read_export({"x": tasks})
+    whole = task([choice("a")], last_action="rejected")
+    for other in (task([choice("a")], skipped=True), task([choice("b")], last_action="accepted", ground_truth=True)):
+        whole["annotations"] += other["annotations"]
+    export = read_export({"x": [whole]})
     assert rows(export) == Counter({(1, 7, "b"): 1})
     assert export.skipped == {"annotations rejected in review": 1, "cancelled annotations": 1}
     assert export.items == {"item": [1]}
@@ -264,3 +262,15 @@ def test_json_min_with_data_named_like_its_own_fields() -> None:
     with pytest.raises(DataError, match=r"2 controls with labels, 'text', 'topic'"):
         read_export({"x": [ambiguous]})
     assert rows(read_export({"x": [ambiguous]}, question="topic")) == Counter({(4, 5, "a"): 1})
+
+
+def test_a_task_that_comes_twice_is_refused() -> None:
+    once = task([choice("spam")])
+    with pytest.raises(DataError, match=r"^b, record 1 is task 1 again, which a JSON export holds once"):
+        read_export({"a": [once], "b": [once]})
+
+
+def test_annotations_of_old_versions_are_refused() -> None:
+    old = {"id": 1, "data": {}, "predictions": [], "completions": [{"result": [choice("spam")]}]}
+    with pytest.raises(DataError, match=r"^votes, record 1 has completions, as Label Studio called annotations"):
+        read_export({"votes": [old]})

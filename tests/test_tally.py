@@ -147,3 +147,21 @@ def test_every_label_type_survives_a_file(tmp_path: Path) -> None:
         counts.save(path)
         assert repr(Tally.load(path).categories) == repr(counts.categories)
         assert Tally.load(path) == counts
+
+
+def test_empty_tallies_add_up() -> None:
+    assert Tally() + Tally() == Tally()
+    assert sum([Tally(), Tally(), Tally()]) == Tally()
+    assert (Tally() + Tally(["a"])).categories == ("a",)
+    assert Tally() + tally(VOTES, LABELS) == tally(VOTES, LABELS) + Tally()
+
+
+def test_strata_that_cannot_stand_together_leave_the_tally_as_it_was(tmp_path: Path) -> None:
+    counts = tally([["a", "a"], ["a", "b"]], ["a", "b"], strata=["1", "1"])
+    other = tally([["a", "a"]], ["a"], strata=[1])
+    with pytest.raises(DataError, match=r"^strata hold both 1 and '1'"):
+        counts.update([["a", "a"]], ["a"], strata=[1])
+    with pytest.raises(DataError, match=r"^strata hold both 1 and '1'"):
+        counts + other
+    counts.save(tmp_path / "tally.json")
+    assert Tally.load(tmp_path / "tally.json") == tally([["a", "a"], ["a", "b"]], ["a", "b"], strata=["1", "1"])

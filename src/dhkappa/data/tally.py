@@ -280,10 +280,11 @@ class Tally:
                 "items that are counted together must all have the same labelers, and strata and weights or not: "
                 f"{unlike}. Pass None as the labels of a labeler who was absent."
             )
+        _check_strata([*self._tables, *tables])
         self._tables = [*self._tables, *tables]
         self._categories = categories
         fresh = sum(len(table.patterns) for table in self._tables[1:])
-        if fresh > max(len(self._tables[0].patterns), BLOCK) or len(self._tables) > _MOST_TABLES:
+        if self._tables and (fresh > max(len(self._tables[0].patterns), BLOCK) or len(self._tables) > _MOST_TABLES):
             self._tables = [_joined(self._tables, categories)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -318,6 +319,14 @@ def _joined(tables: Sequence[Counted], categories: tuple[Label, ...]) -> Counted
         for table, new, new_labels in zip(tables, codes, labels, strict=True)
     ]
     return Counted(categories, stack(patterns).merged(), whole)
+
+
+def _check_strata(tables: Sequence[Counted]) -> None:
+    """Refuse strata that cannot stand beside each other, as 1 and "1", before any of them is taken in."""
+    try:
+        unite(*(table.sides.strata for table in tables if table.sides is not None))
+    except DataError as error:
+        raise DataError(str(error).replace("labels", "strata", 1)) from None
 
 
 def _unlike(left: Sequence[Counted], right: Sequence[Counted]) -> str:

@@ -103,8 +103,8 @@ def review(ballots: Ballots, labeler: str, *, most: int | None = None, pool: Poo
         have as many, and ``tie`` is then True), ``votes`` as text, ``n_votes``, ``suggested_share`` and
         ``panel_share`` of the votes, ``differential`` (pairs of votes that agree on the suggested label less
         those that agree on another, as shares), ``contribution`` (the mean is kappa), ``influence`` (how
-        kappa moves as the item gains weight) and ``kappa_without`` the item. The last three are NaN where
-        kappa is undefined.
+        kappa moves as the item gains weight) and ``kappa_without`` the item, where the others keep their
+        weights, also those by the size of their stratum. The last three are NaN where kappa is undefined.
 
     Examples
     --------

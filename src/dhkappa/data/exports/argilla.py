@@ -23,6 +23,7 @@ _SILENT = (
     "records by status as you export, or export flat columns."
 )
 
+_PARTS = ("fields", "suggestions", "responses")  # of a nested record
 _UNNAMED = "suggestion"
 _LONGEST = 200  # characters of a label: the server takes no longer ones, so a longer answer is free text
 _RESPONSES, _SUGGESTION = ".responses", ".suggestion"
@@ -44,8 +45,8 @@ class _Answers:
 def recognise(record: Mapping[str, Any]) -> bool:
     """Tell whether a first record is one of Argilla's.
 
-    Nested: ``fields``, ``suggestions`` and ``responses`` hold objects. Flat: some column ends in ``.responses.users``
-    or ``.suggestion.agent``.
+    Nested: ``fields`` holds an object, and ``suggestions`` or ``responses``, where the other may be null.
+    Flat: some column ends in ``.responses.users`` or ``.suggestion.agent``.
     """
     return _is_nested(record) or any(name.endswith((".responses.users", ".suggestion.agent")) for name in record)
 
@@ -63,7 +64,7 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
     -------
     the export; drafts, discarded responses and responses without a value are no votes, and counted
     """
-    held = list(chain.from_iterable(records.values()))
+    held = _alike(list(chain.from_iterable(records.values())))
     name = _chosen(held, question)
     votes: dict[str, list[Label | None]] = {"item": [], "annotator": [], "label": []}
     known: dict[Label, None] = {}
@@ -105,8 +106,27 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
     return Export(TOOL, votes, items, labelers, dict(skipped), cautions=(_SILENT,) if silent else ())
 
 
+def _alike(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return records that are all nested or all flat: one without responses or suggestions may have null for them."""
+    if not any(map(_is_nested, records)):
+        return records
+    whole = []
+    for place, record in enumerate(records, 1):
+        held = {name: record.get(name) or {} for name in _PARTS}
+        wrong = [name for name, value in held.items() if not isinstance(value, Mapping)]
+        if wrong:
+            raise DataError(
+                f"record {place} of the Argilla export has {shown([record[wrong[0]]])} as its {wrong[0]}, where others "
+                "have an object: export all records with one version of Argilla."
+            )
+        whole.append(record | held)
+    return whole
+
+
 def _is_nested(record: Mapping[str, Any]) -> bool:
-    return all(isinstance(record.get(name), Mapping) for name in ("fields", "suggestions", "responses"))
+    fields, *held = (record.get(name) for name in _PARTS)
+    known = [isinstance(part, Mapping) for part in held if part is not None]
+    return isinstance(fields, Mapping) and bool(known) and all(known)
 
 
 def _questions(record: Mapping[str, Any]) -> Iterator[str]:

@@ -82,6 +82,16 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
             item = _plain(record.get("id"), f"the id of {where}")
             if item is None:
                 raise DataError(f"{where} has no id: export the project, rather than read the file it was made from.")
+            if _is_task(record) and item in held.items:
+                raise DataError(
+                    f"{where} is task {shown([item])} again, which a JSON export holds once: its votes would be added "
+                    "to those of another task, or counted twice. Pass one export."
+                )
+            if record.get("completions"):
+                raise DataError(
+                    f"{where} has completions, as Label Studio called annotations before version 1: import it into a "
+                    "newer one, and export it there."
+                )
             held.items.setdefault(item)
             if _is_task(record):
                 _add_task(held, item, record)
