@@ -165,3 +165,32 @@ def test_strata_that_cannot_stand_together_leave_the_tally_as_it_was(tmp_path: P
         counts + other
     counts.save(tmp_path / "tally.json")
     assert Tally.load(tmp_path / "tally.json") == tally([["a", "a"], ["a", "b"]], ["a", "b"], strata=["1", "1"])
+
+
+@pytest.mark.parametrize("strata", [None, [0]])
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("[[1, 2]]", "[[true, 2]]", "True is not among its categories"),
+        ("[[1, 2]]", "[[1.0, 2]]", "1.0 is not among its categories"),
+        ('"items": 1}', '"items": 1, "weight": 3}', "has 'weight', which the file says nothing of"),
+        ('"items": 1}', '"items": 1, "note": 3}', "has 'note', which the file says nothing of"),
+    ],
+)
+def test_a_file_that_says_what_would_be_passed_over(
+    tmp_path: Path, strata: list[int] | None, old: str, new: str, sentence: str
+) -> None:
+    path = tmp_path / "tally.json"
+    tally([[1, 1]], [2], strata=strata).save(path)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(DataError, match=sentence):
+        Tally.load(path)
+
+
+def test_a_stratum_that_is_written_in_another_way(tmp_path: Path) -> None:
+    path = tmp_path / "tally.json"
+    tally([[1, 1]], [2], strata=[0]).save(path)
+    path.write_text(path.read_text().replace('"stratum": 0', '"stratum": false'))
+    with pytest.raises(DataError, match="False is not among its strata"):
+        Tally.load(path)

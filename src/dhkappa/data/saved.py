@@ -17,6 +17,9 @@ from dhkappa.data.steady import Steady
 from dhkappa.errors import DataError, shown
 from dhkappa.writing import name_of, told, write_whole
 
+_Places = dict[tuple[type, Label | None], int]
+"""Codes of labels by their type too: to Python, True and 1.0 are 1."""
+
 _FORMAT = "dhkappa-tally"
 _VERSION = 1
 
@@ -165,8 +168,8 @@ def _checked(held: dict[str, Any]) -> Saved:
         check_declared(order, categories, "declared")
     if missing.intersection(categories):
         raise ValueError(f"{shown(missing.intersection(categories))} is a category and missing.")
-    place: dict[Label | None, int] = {label: code for code, label in enumerate(categories)}
-    place[None] = -1
+    place: _Places = {(type(label), label): code for code, label in enumerate(categories)}
+    place[type(None), None] = -1
     beside = _Beside(held, place) if "labelers" in held else None
     suggested: list[int] = []
     length: list[int] = []
@@ -179,6 +182,7 @@ def _checked(held: dict[str, Any]) -> Saved:
         _check_numbers(votes, MOST_VOTES)
         if sum(votes) > MOST_VOTES or len({category for category, _ in pairs}) < len(pairs):
             raise ValueError(f"{shown([row])} has too many votes, or a category twice.")
+        _check_keys(row, beside)
         suggested.append(beside.add(row) if beside else _place(row["suggested"], place, vote=False))
         length.append(len(pairs))
         counts += pairs
@@ -198,7 +202,7 @@ def _checked(held: dict[str, Any]) -> Saved:
 class _Beside:
     """What stands beside the votes of a file's patterns, a row for each."""
 
-    def __init__(self, held: dict[str, Any], place: dict[Label | None, int]) -> None:
+    def __init__(self, held: dict[str, Any], place: _Places) -> None:
         names = held["labelers"]
         if type(names) is not list or not names or not all(type(name) is str for name in names):
             raise ValueError("'labelers' is not a list of names.")
@@ -210,11 +214,16 @@ class _Beside:
         if type(held["weights"]) is not bool:
             raise ValueError("'weights' is neither true nor false.")
         self._strata = None if held["strata"] is None else unite(declare(held["strata"]))
-        self._places = {name: place for place, name in enumerate(self._strata or ())}
+        self._places = {(type(name), name): place for place, name in enumerate(self._strata or ())}
         self._weighted = held["weights"]
         self._labels: list[list[int]] = []
         self._stratum: list[int] = []
         self._weight: list[float] = []
+
+    @property
+    def keys(self) -> list[str]:
+        """What a row has beside its label, votes and items."""
+        return ["stratum"] * (self._strata is not None) + ["weight"] * self._weighted
 
     def add(self, row: dict[str, Any]) -> int:
         """Check and keep a row, and return its place."""
@@ -222,9 +231,10 @@ class _Beside:
             raise ValueError(f"{shown([row])} has not one label for each labeler.")
         self._labels.append([_place(label, self._codes, vote=False) for label in row["suggested"]])
         if self._strata is not None:
-            if row["stratum"] not in self._places:
+            stratum = type(row["stratum"]), row["stratum"]
+            if stratum not in self._places:
                 raise ValueError(f"{shown([row['stratum']])} is not among its strata.")
-            self._stratum.append(self._places[row["stratum"]])
+            self._stratum.append(self._places[stratum])
         if self._weighted:
             weight = row["weight"]
             if type(weight) not in (int, float) or not 0 <= weight < float("inf"):
@@ -242,10 +252,17 @@ class _Beside:
         )
 
 
-def _place(label: Any, place: dict[Label | None, int], vote: bool) -> int:
-    if label not in place or (vote and label is None):
+def _place(label: Any, place: _Places, vote: bool) -> int:
+    if (type(label), label) not in place or (vote and label is None):
         raise ValueError(f"{shown([label])} is not among its categories.")
-    return place[label]
+    return place[type(label), label]
+
+
+def _check_keys(row: dict[str, Any], beside: _Beside | None) -> None:
+    """Refuse what would be passed over: a weight or a stratum where the file says that there are none."""
+    known = {"suggested", "votes", "items", *(beside.keys if beside else ())}
+    if not row.keys() <= known:
+        raise ValueError(f"{shown([row])} has {shown(sorted(row.keys() - known))}, which the file says nothing of.")
 
 
 def _check_numbers(values: list[Any], most: int) -> None:
