@@ -35,6 +35,17 @@ def test_pages_with_examples_are_found() -> None:
     assert {"README.md", "docs/data.md"} <= {*WITH_EXAMPLES}
 
 
+def test_every_section_of_what_was_thrown_at_it_is_written() -> None:
+    [targets] = re.findall(r"^trust: (.*?)  ##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    page = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    written = dict(re.findall(r"<!-- (\w+): written by make \1 -->(.*?)<!-- end of \1 -->", page, re.DOTALL))
+    assert set(written) == set(targets.split())
+    for name, text in written.items():
+        assert "Made on 20" in text, name
+        wrong = "FAULT|WRONG|[Nn]ot as it should be|without an explanation|[0-9] failed|tests failed|A part of the run"
+        assert not re.search(wrong, text), name
+
+
 def anchors(path: Path) -> set[str]:
     """Return the anchors of a page's headings, as the site makes them."""
     text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
