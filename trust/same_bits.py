@@ -345,7 +345,7 @@ class Found:
 def plans(way: str, name: str, quick: bool) -> list[tuple[int, int]]:
     """Return the splits and seeds to count a set with by a way."""
     if way in SLOW:
-        return [(1, 1), (7, 2)] + ([(100, 3)] if name in SLOW_IN_PARTS and not quick else [])
+        return [(1, 1), (7, 2), *([] if quick else [(100, 3)])]
     if quick and way not in IN_MEMORY:
         return [(1, 1), (7, 2)] + ([(100, 3)] if name in SLOW_IN_PARTS else [])
     seeds = {1: (1, 2), 7: (3, 4), 100: (5,)}

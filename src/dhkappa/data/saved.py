@@ -182,8 +182,8 @@ def _checked(held: dict[str, Any]) -> Saved:
         _check_numbers(votes, MOST_VOTES)
         if sum(votes) > MOST_VOTES or len({category for category, _ in pairs}) < len(pairs):
             raise ValueError(f"{shown([row])} has too many votes, or a category twice.")
-        _check_keys(row, beside)
         suggested.append(beside.add(row) if beside else _place(row["suggested"], place, vote=False))
+        _check_keys(row, beside)
         length.append(len(pairs))
         counts += pairs
         items.append(row["items"])
