@@ -274,3 +274,8 @@ def test_annotations_of_old_versions_are_refused() -> None:
     old = {"id": 1, "data": {}, "predictions": [], "completions": [{"result": [choice("spam")]}]}
     with pytest.raises(DataError, match=r"^votes, record 1 has completions, as Label Studio called annotations"):
         read_export({"votes": [old]})
+
+
+def test_a_field_of_the_data_may_be_called_completions() -> None:
+    held = {"completions": ["text"], "id": 1, "topic": "spam", "annotator": 7, "annotation_id": 3, "lead_time": 1.5}
+    assert rows(read_export({"votes": [held]})) == Counter({(1, 7, "spam"): 1})

@@ -12,7 +12,7 @@ from typing import Any
 class DataError(ValueError):
     """Data or an argument that cannot be used: the message says which, the rule, what came, and what to do.
 
-    No password of an address stands in it, whatever the address was taken for.
+    Passwords are covered in it, as far as they can be told: see ``masked``.
     """
 
     def __init__(self, message: str = "") -> None:

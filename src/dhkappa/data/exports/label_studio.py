@@ -87,7 +87,7 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
                     f"{where} is task {shown([item])} again, which a JSON export holds once: its votes would be added "
                     "to those of another task, or counted twice. Pass one export."
                 )
-            if record.get("completions"):
+            if _is_task(record) and record.get("completions"):  # in JSON-MIN, a field of the data
                 raise DataError(
                     f"{where} has completions, as Label Studio called annotations before version 1: import it into a "
                     "newer one, and export it there."
