@@ -154,7 +154,8 @@ class TestSample:
         with pytest.raises(DataError) as error:
             dh_kappa([[1, 1, 1], [1, 2], [1, 2]], [1, 1, 1], pool=9, panel="drawn")
         assert str(error.value) == (
-            "panel='drawn' needs three votes on every item: 2 items with two, which you can leave out, or else panel."
+            "panel='drawn' needs three votes on every item, and 2 items have two: leave such items out, "
+            "or pass panel='fixed'."
         )
         empty = "stratum 'y' has no eligible item, so the sample cannot speak for it: join it with another stratum, "
         for pool in (None, {"x": 3, "y": 3}):

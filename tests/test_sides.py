@@ -335,7 +335,7 @@ def test_bad_strata_and_pools(given: dict[str, Any], words: str) -> None:
 
 def test_a_drawn_panel_needs_three_votes_and_says_so_at_once() -> None:
     votes = [*VOTES[:4], ["a", "b"], ["b", "b"]]
-    with pytest.raises(DataError, match="panel='drawn' needs three votes on every item: 2 items with two"):
+    with pytest.raises(DataError, match="panel='drawn' needs three votes on every item, and 2 items have two"):
         dh_kappa(votes, GPT, pool=20, panel="drawn")
     assert dh_kappa(votes, GPT, panel="drawn").se == dh_kappa(votes, GPT).se
 

@@ -92,7 +92,7 @@ def test_votes_on_an_item_that_is_not_listed(engine: Engine) -> None:
     items = engine.table({"id": ["x-1", "x-2"], "llm": ["a", "b"]})
     said = refused(votes, item="id", label="choice", items=items)
     assert "2 votes are on items that the items table lacks, such as 'x-9'" in said
-    assert "unlisted='unlabeled'" in said
+    assert ("unlisted='unlabeled'" in said) == (engine.name != "dask")  # which cannot take them so
 
 
 def test_items_named_by_numbers_and_by_text(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +33,24 @@ def test_update_by_chunks_equals_all_at_once(monkeypatch: pytest.MonkeyPatch) ->
         chunked.update(grid[first : first + 7], labels[first : first + 7])
     assert chunked == tally(grid, labels)
     assert dh_kappa(chunked).exact == dh_kappa(grid, labels).exact
+
+
+@pytest.mark.parametrize("here", [[["a", "b"]], [[1, 2]], [[0, 2]]], ids=repr)
+def test_columns_without_names_are_no_categories_of_another_name(here: list[list[Any]]) -> None:
+    counts = tally(here, None)
+    before = counts.copy()
+    with pytest.raises(DataError, match="counts has no names for its columns, and this tally counts"):
+        counts.update(counts=[[2, 0], [1, 1]])
+    assert counts == before
+    counts.update(counts=np.zeros((0, 0), int))
+    assert counts == before
+
+
+@pytest.mark.parametrize("here", [[[0, 1]], [[1, 1]], [[0, 1, 2]], [[False, True]]], ids=repr)
+def test_columns_without_names_are_numbers_from_0(here: list[list[Any]]) -> None:
+    counts = tally(here, None)
+    counts.update(counts=[[2, 0], [1, 1]])
+    assert counts == tally([*here, [0, 0], [0, 1]], None)
 
 
 def test_adding_unites_categories_and_changes_neither() -> None:

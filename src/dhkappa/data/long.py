@@ -184,10 +184,10 @@ def check_unlisted(laid: Laid, votes: LongVotes) -> None:
     few = laid.asked(strange.select("item").unique().sort("item").head(_EXAMPLES))["item"]
     if few:
         n = int(laid.asked(strange.select(nw.col("n").sum()))["n"][0])
+        other = ", or pass unlisted='unlabeled' to take them as items without a suggested label"
         raise DataError(
             f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks, such as "
-            f"{shown(few)}: add them there, or pass unlisted='unlabeled' to take them as items without a suggested "
-            "label."
+            f"{shown(few)}: add them there{'' if laid.votes.kind == 'DASK' else other}."
         )
 
 

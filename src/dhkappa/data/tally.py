@@ -236,7 +236,18 @@ class Tally:
             read = read_votes(votes, suggested, self._missing, weights, strata)
         else:
             read = read_matrix(counts, suggested, declared, self._missing, weights, strata)
+            self._check_columns(read.votes.labels)
         self.include(read)
+
+    def _check_columns(self, names: Sequence[Label | None]) -> None:
+        """Refuse columns known by their places alone where categories here are others."""
+        places = range(max(len(names), len(self._categories)))
+        unnamed = bool(names) and isinstance(names, range)
+        if unnamed and not all(category in places for category in self._categories):
+            raise DataError(
+                f"counts has no names for its columns, and this tally counts {shown(self._categories)}: name the "
+                "columns, in a dataframe, or make the tally with categories= in their order."
+            )
 
     def include(self, read: Read, remarks: Sequence[str] = ()) -> None:
         """Count more items in that another room has read, and keep its remarks; after an error all is as it was."""

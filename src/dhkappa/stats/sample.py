@@ -167,8 +167,8 @@ def drawn(
         few = int(patterns.items[patterns.vote_totals() < 3].sum())
         if few:
             raise DataError(
-                f"panel='drawn' needs three votes on every item: {counted(few, 'item')} with two, "
-                "which you can leave out, or else panel."
+                f"panel='drawn' needs three votes on every item, and {counted(few, 'item')} "
+                f"{'has' if few == 1 else 'have'} two: leave such items out, or pass panel='fixed'."
             )
     place = np.zeros(len(patterns), np.int8) if stratum is None else stratum
     mass = _mass(patterns.items, place, weight, strata if isinstance(pool, Mapping) else None)
