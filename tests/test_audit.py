@@ -65,7 +65,7 @@ def test_a_tally_answers_all_but_items_and_annotators(audit: Audit) -> None:
     assert found.comparison is not None
     assert audit.comparison is not None
     assert same(found.comparison.to_dict(), audit.comparison.to_dict())
-    with pytest.raises(DataError, match="a Tally does not keep"):
+    with pytest.raises(DataError, match="a tally does not keep"):
         found.items("llm")
     for ask in (found.annotators, found.people):
         with pytest.raises(DataError, match=r"who cast which vote.*column for each annotator"):

@@ -518,8 +518,9 @@ class TestLabelSwap:
             assert row["p"] == p
         else:  # (1 + share) / 10,000: five standard errors, and one draw more
             assert row["p"] == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / 9_999) + 1e-4)
-        assert [note.code for note in found.notes] == ["no-standard-error"]
-        assert "No item sets 'A' and 'B' further apart" in found.notes[0].text
+        assert [note.code for note in found.notes] == ["at-ceiling", "no-standard-error"]  # of A, by its labels
+        assert "The labels of 'A' score exactly what the panel's own most frequent" in found.notes[0].text
+        assert "No item sets 'A' and 'B' further apart" in found.notes[1].text
 
 
 class TestHolm:
@@ -798,8 +799,8 @@ class TestPresentation:
             "Differences between labelers, 0.95 intervals",
             "labeler  other  difference     se     low   high      p  p_holm  method  discordant",
             "A        B          -0.298  0.275  -1.556  0.671  0.500   0.500  swap             2",
-            "- Labels hardly differ between 'A' and 'B': their p comes from swapping labels",
-            "  at random, item by item.",
+            "- Labels differ on fewer than 10 items between 'A' and 'B': their p comes from",
+            "  swapping labels at random, item by item.",
         ]
 
     def test_columns(self, found: Comparison) -> None:
@@ -814,7 +815,7 @@ class TestPresentation:
         assert "&lt;script&gt;" in text
         assert "&amp;" in text
         assert text.count("<table>") == 2
-        assert "<ul><li>Labels hardly differ" in text
+        assert "<ul><li>Labels differ on fewer" in text
         assert "<ul>" not in compare(self.drawn.votes, self.drawn.suggested)._repr_html_()
 
     def test_json(self, found: Comparison) -> None:
@@ -833,8 +834,8 @@ class TestPresentation:
         (note,) = compare(EXAMPLE.votes, many).notes
         assert (note.code, note.text) == (
             "few-discordant",
-            "Labels hardly differ between 'a' and 'b', 'a' and 'c', 'a' and 'd', ...: their p comes from swapping "
-            "labels at random, item by item.",
+            "Labels differ on fewer than 10 items between 'a' and 'b', 'a' and 'c', 'a' and 'd', ...: their p comes "
+            "from swapping labels at random, item by item.",
         )
 
 

@@ -464,7 +464,8 @@ class TestPaths:
         assert refusal(folder).endswith("is a folder with no file that we read: it holds 'read.me'.")
 
     def test_unknown_kind(self, write: Write) -> None:
-        message = refusal(write("votes.xlsx", "x"))
+        assert "is a spreadsheet: save the sheet as CSV" in refusal(write("votes.XLSX", "x"))
+        message = refusal(write("votes.dat", "x"))
         assert "does not tell what it holds" in message
         assert ".csv, .csv.gz, .tsv," in message
 

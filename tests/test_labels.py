@@ -1,16 +1,18 @@
 """Labels of every type mean the same thing, and categories stand in natural order."""
 
+from collections.abc import Callable
 from enum import Enum, IntEnum, StrEnum
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dhkappa import DataError, dh_kappa, tally
+from dhkappa import DataError, audit, dh_kappa, tally
 from dhkappa.data.labels import natural, unite
 
 
@@ -127,6 +129,29 @@ def test_pandas_objects_are_arrays() -> None:
     assert dh_kappa(frame, suggested).exact == dh_kappa([["a", "a"], ["b", "a"], ["b"]], ["a", "b", "b"]).exact
     nullable = pd.DataFrame({"ann_1": [1, 2, None], "ann_2": [1, 1, 2]}, dtype="Int64")
     assert dh_kappa(nullable, [1, 2, 2]).exact == dh_kappa([[1, 1], [2, 1], [2]], [1, 2, 2]).exact
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_suggested_labels_are_no_votes(make: Callable[[Any], Any]) -> None:
+    table = make({"x": ["a", "b"], "y": ["a", "b"], "llm": ["a", "a"]})
+    for call, suggested in ((dh_kappa, table["llm"]), (tally, {"llm": table["llm"]})):
+        with pytest.raises(DataError, match="votes holds the column 'llm' of suggested too: pass the columns of votes"):
+            call(table, suggested)
+    assert dh_kappa(table[["x", "y"]], table["llm"]).n_votes == 4
+    other = make({"x": ["b", "a"]})["x"]  # of the same name by chance
+    assert dh_kappa(table[["x", "y"]], other).n_votes == 4
+
+
+def test_a_label_without_a_column_of_counts() -> None:
+    with pytest.raises(DataError, match=r"'b', not among the columns of counts 'B', 'a'\. Add a column, or name it"):
+        dh_kappa(counts=pd.DataFrame({"a": [2], "B": [1]}), suggested=["b"])
+
+
+def test_a_table_without_suggested_labels_tells_its_columns() -> None:
+    table = pd.DataFrame({"x": ["a", "b"], "llm": ["a", "b"]})
+    for call in (dh_kappa, audit):
+        with pytest.raises(DataError, match=r"suggested is absent: pass one .* Columns: x, llm\."):
+            call(table)
 
 
 def test_pandas_rows_in_another_order_are_refused() -> None:

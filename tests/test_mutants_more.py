@@ -231,7 +231,7 @@ class TestCompare:
         drawn = simulate(60, labelers={"x": 0.9}, rng=1)
         right = drawn.suggested["x"].tolist()
         wrong = [{"a": "b", "b": "c", "c": "a"}[label] for label in right]
-        said = "Labels hardly differ between 'a' and 'b', 'a' and 'd', 'b' and 'c'"
+        said = "Labels differ on fewer than 10 items between 'a' and 'b', 'a' and 'd', 'b' and 'c'"
         labels = {
             "a": right,
             "b": wrong[:6] + right[6:],
@@ -241,7 +241,9 @@ class TestCompare:
         (note,) = compare(drawn.votes, labels).notes
         assert note.text.startswith(f"{said}, ...: their p comes")
         (note,) = compare(drawn.votes, {"a": right, "b": right, "c": right}).notes
-        assert note.text.startswith("Labels hardly differ between 'a' and 'b', 'a' and 'c', 'b' and 'c': their p comes")
+        assert note.text.startswith(
+            "Labels differ on fewer than 10 items between 'a' and 'b', 'a' and 'c', 'b' and 'c': their p comes"
+        )
 
 
 class TestOrdinal:

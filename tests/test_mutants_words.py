@@ -106,6 +106,17 @@ class TestNotes:
         assert noted(dh_kappa([["a", "A"], ["a", "A"]], ["a", "a"]))["labels-alike"] == f"{alike}."
         two = noted(dh_kappa([["a", "A"], ["b", "B"]], ["a", "b"]))["labels-alike"]
         assert two == f"{alike}, and 1 more pair like them."
+        numbers = noted(dh_kappa([["3", " 3. "], ["-2.00", "-2"], ["3.05", "3a.0"]], ["3", "-2", "1"]))["labels-alike"]
+        spelled = "'3', ' 3. ' are one number in two spellings, and count as different categories"
+        assert numbers == f"{spelled}, and 1 more pair like them."
+        mixed = noted(dh_kappa([["a", 2], [3, "b"]], ["a", "b"]))
+        assert mixed["labels-mixed"] == (
+            "Some labels are numbers and some are text, such as 2 and 'a': if a number stands for a text, they count "
+            "as different categories."
+        )
+        assert "labels-alike" not in mixed
+        for plain in ([["a", "3.5"], ["b", "3"]], [[1, 2], [2, 1]]):
+            assert noted(dh_kappa(plain, plain[0])).keys().isdisjoint({"labels-alike", "labels-mixed"})
         several = noted(dh_kappa([["na", "none"], ["null", "nil"]], ["na", "nil"]))["looks-missing"]
         assert several == ("'na', 'nil', 'none', ... counts as a category: if it means missing, name it in missing=.")
 
@@ -471,10 +482,7 @@ class TestPlan:
         assert sentence(plan_of, 0.1, pilot=panel).startswith("pilot must be a kappa from dh_kappa, without")
 
     def test_notes(self) -> None:
-        small = (
-            "{} items show only roughly how far kappa varies: the number to be sure of it (items_assured) allows "
-            "for that."
-        )
+        small = "{} items show only roughly how far kappa varies: the number to be sure of it allows for that."
         cut = "The comparison stops at {} votes on an item: only a pilot with four can tell for any number."
         planned = plan_of(0.2, pilot=example())
         assert [note.to_dict() for note in planned.notes] == [
@@ -490,6 +498,11 @@ class TestPlan:
             },
             {"code": "trade-cut", "text": cut.format(2)},
         ]
+        part = plan_of(0.2, pilot=dh_kappa([[1, 1, 1], [1, 2, 1], [2, 2], [2, 2, 2]], [1, 1, 2, 1])).notes[-1]
+        assert part.to_dict() == {
+            "code": "trade-part",
+            "text": "The comparison is from the 3 of 4 items with 3 votes or more.",
+        }
 
     def test_in_words_and_plain_values(self) -> None:
         planned = plan_of(0.2, pilot=example())
@@ -1026,13 +1039,16 @@ class TestCompare:
 
     def test_in_words(self) -> None:
         found = compare(EXAMPLE.votes, self.LABELS)
-        few = "Labels hardly differ between 'x' and 'y': their p comes from swapping labels at random, item by item."
+        few = (
+            "Labels differ on fewer than 10 items between 'x' and 'y': their p comes from swapping labels at random, "
+            "item by item."
+        )
         assert [note.to_dict() for note in found.notes] == [{"code": "few-discordant", "text": few}]
         assert found.differences.title == "Differences between labelers, 0.95 intervals"
         assert found.table().title == "Kappa by labeler, 0.95 intervals"
         quiet = replace(found, notes=())
         assert repr(quiet) == f"{found.table()!r}\n\n{found.differences!r}"
-        assert repr(found).startswith(f"{quiet!r}\n- Labels hardly differ")
+        assert repr(found).startswith(f"{quiet!r}\n- Labels differ on fewer")
         assert found._repr_html_() == f"{quiet._repr_html_()}<ul><li>{html.escape(few)}</li></ul>"
         assert sentence(compare, EXAMPLE.votes, {"x": EXAMPLE.suggested}) == (
             "suggested must name two labelers at least, to compare them: got 'x'."

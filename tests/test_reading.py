@@ -252,7 +252,7 @@ def test_items_are_asked_for_where_votes_are_many(
                 found.annotators()
     if many:
         nameless = audit(wide, "suggested_rule", annotators="ann_*")
-        with pytest.raises(DataError, match="of a large table the names of items, as item="):
+        with pytest.raises(DataError, match="with a large table the names of items too, as item="):
             nameless.items()
         assert nameless.to_dict()["labelers"]["suggested_rule"]["items"] is None
 
@@ -276,6 +276,8 @@ def test_engines_that_are_not_asked_are_not_imported(wide: Path) -> None:
 
 
 def test_words_that_are_not_known() -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'sugested'\. Did you mean 'suggested'"):
+        dh_kappa([["a", "a"]], sugested=["a"])  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'annotater'"):
         dh_kappa([["a"]], ["a"], annotater="x")  # type: ignore[call-arg]
     with pytest.raises(DataError, match="item and label name columns of a table, but the data are a list"):

@@ -79,6 +79,13 @@ MANY = simulate(400, categories=["a", "b", "c"], accuracy=0.95, labelers={"x": 0
         ),
         ("looks-missing", [["a", "N/A"], B], ["a", "b"], "'N/A' counts as a category"),
         ("labels-alike", [["Yes", "yes "], ["no", "No"]], ["Yes", "no"], "'No', 'no' differ only in case or spaces"),
+        ("labels-alike", [["3", "3.0"], ["2", "2"]], ["3", "2"], "'3', '3.0' are one number in two spellings"),
+        (
+            "labels-mixed",
+            [["a", 1], ["b", "b"]],
+            ["a", "b"],
+            "Some labels are numbers and some are text, such as 1 and 'a'",
+        ),
         ("floor-not-zero", [A, B, C], ["a", "b", "c"], "would score -0.20 here"),
         ("low-agreement", [["a", "b"], ["b", "c"], ["a", "c"]], ["a", "b", "c"], "hardly agree among themselves"),
         (

@@ -257,6 +257,12 @@ def test_deep_tally(tmp_path: Path) -> None:
     assert "is no tally" in refused("tally", "add", path, "-o", tmp_path / "sum.json")
 
 
+def test_what_is_no_json_is_no_damaged_tally(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("item,llm,ann_1,ann_2\n1,a,a,a\n")
+    assert "is not a tally, which is JSON. Make one with dhkappa tally make" in refused("tally", "show", path)
+
+
 SECRETS = ("s3cret", "s3cret@p/w%", "%40p%2Fw", "@p/w")
 
 ALL = """

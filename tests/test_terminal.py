@@ -379,7 +379,7 @@ def test_paths_are_spelled_out(folder: Path) -> None:
         (number(0.1234, 3), "0.123"),
         (signed(0.5), "+0.50"),
         (signed(-0.5), "-0.50"),
-        (signed(-0.001), "+0.00"),
+        (signed(-0.001), "-0.00"),
         (signed(float("nan")), "-"),
         (limits(-0.1, 0.25), "-0.10 to 0.25"),
         (limits(float("nan"), float("nan")), "-"),

@@ -38,7 +38,7 @@ HELD: dict[str, tuple[bytes, str]] = {
     "big-endian.jsonl": (b"\xfe\xff\0{", "is UTF-16 text: save it as UTF-8."),
     "packed.csv": (gzip.compress(VOTES.encode()), "is gzipped, which its name does not say: add .gz to it."),
     "packed.jsonl": (gzip.compress(b'{"a": 1}'), "is gzipped, which its name does not say: add .gz to it."),
-    "zip.csv": (b"PK\x03\x04....", "is a zip: unpack it, and pass the files in it."),
+    "zip.csv": (b"PK\x03\x04....", "is a zip: unpack it, and pass the files in it; a spreadsheet, save as CSV."),
     "parquet.csv": (b"PAR1....PAR1", "is Parquet, which its name does not say: add .parquet to it."),
     "long.csv": (
         VOTES.encode() + b"4,a," + b"x" * 3_000_000 + b",a\n5,a,a,a\n",

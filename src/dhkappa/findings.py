@@ -117,8 +117,8 @@ class Audit:
         """
         if self._ballots is None:
             raise DataError(
-                "items need the votes on each item, which a Tally does not keep: pass votes or counts to audit; and "
-                "of a large table the names of items, as item=."
+                "items need the votes on each item, which a tally does not keep: pass votes or counts, and with a "
+                "large table the names of items too, as item=."
             )
         key = self._named(labeler), check_most(most)
         if key not in self._queues:
@@ -263,9 +263,9 @@ class Audit:
             found.append(Note("too-large", f"{self._unsigned}: annotators are left out."))
         if self.comparison is None:
             return tuple(found)
-        # Where the labelers share all their items, what was dropped has been said.
+        # What is so of one labeler has been said; what was dropped too, where they share all their items.
         sizes = {kappa.n_items for kappa in (*self.kappas.values(), *self.comparison.kappas.values())}
-        said = {"source", *(["items-dropped"] if len(sizes) == 1 else [])}
+        said = {"source", "at-ceiling", *(["items-dropped"] if len(sizes) == 1 else [])}
         return (*found, *(note for note in self.comparison.notes if note.code not in said))
 
     def __repr__(self) -> str:

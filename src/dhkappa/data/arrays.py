@@ -63,11 +63,17 @@ def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
 
 
 def refuse_other_rows(votes: Any, beside: Any, name: str, what: str = "suggested") -> None:
-    """Refuse two pandas objects whose rows are named differently: they would be matched by position."""
+    """Refuse a column that is among the votes too, and rows that pandas names differently and we match by position."""
     if isinstance(beside, Mapping):
         for labels in beside.values():
             refuse_other_rows(votes, labels, name, what)
         return
+    column, known = getattr(beside, "name", None), getattr(votes, "columns", ())
+    if isinstance(column, str) and hasattr(beside, "equals") and column in known and beside.equals(votes[column]):
+        raise DataError(
+            f"{name} holds the column {column!r} of {what} too: pass the columns of votes alone, or the table "
+            f"with {what}={column!r}."
+        )
     left, right = getattr(votes, "index", None), getattr(beside, "index", None)
     named = hasattr(left, "equals") and hasattr(right, "equals")
     if named and len(votes) == len(beside) and not left.equals(right):  # type: ignore[union-attr]
@@ -211,7 +217,8 @@ def as_columns(labels: Encoded, names: Sequence[Label]) -> Encoded:
     given = labels.occurring(labels.digits(slice(None)))
     if any(isinstance(label, str) for label in given) and isinstance(names, range):
         raise DataError(
-            f"suggested holds {shown(given)} but counts has no names for its columns: pass them as categories=."
+            f"suggested holds {shown(given)} but counts has no names for its columns: name them, in a dataframe or in "
+            "the categories= with which the counting begins."
         )
     if not given or not all(isinstance(label, int) for label in given):
         return labels

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dhkappa.data.labels import Label
-from dhkappa.data.layouts import Words
+from dhkappa.data.layouts import Words, listed
 from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError, OutOfMemoryError, shown
 from dhkappa.memory import counting
@@ -64,6 +64,14 @@ class Given:
     def _declared(self) -> tuple[Label, ...] | None:
         return self._known.categories if self._known.declared else None
 
+    @property
+    def _columns(self) -> str:
+        """What a table that was taken for a grid of votes might have meant."""
+        columns = getattr(self.data, "columns", None)
+        if columns is None:
+            return ""
+        return f" Of a table name the column, as suggested=. Columns: {listed([str(column) for column in columns])}."
+
     def laid(self, labelers: str) -> Laid | None:
         """Return the table that was passed, or that a path leads to; None for arrays.
 
@@ -90,7 +98,9 @@ class Given:
         if laid is not None:
             return self._tally_of(laid)[0]
         if labelers in ("one", "all") and self.suggested is None and (self.data is not None or self.counts is not None):
-            raise DataError("suggested is absent: pass one suggested label for each item, or use fleiss_kappa.")
+            raise DataError(
+                f"suggested is absent: pass one suggested label for each item, or use fleiss_kappa.{self._columns}"
+            )
         return self._tally_of_arrays(self.suggested)
 
     def _tally_of_arrays(self, suggested: Any) -> Tally:
@@ -156,7 +166,10 @@ class Given:
                     found = gather(laid, self._declared, whole.missing)
             return whole, found.ballots(self._declared)
         if self.suggested is None and (self.data is not None or self.counts is not None):
-            raise DataError("suggested is absent: pass one label for each item, or a mapping from labelers to labels.")
+            raise DataError(
+                "suggested is absent: pass one label for each item, or a mapping from labelers to labels."
+                f"{self._columns}"
+            )
         by_name = self.suggested if isinstance(self.suggested, Mapping) else {LABELER: self.suggested}
         whole = self._tally_of_arrays(by_name)
         ballots = read_ballots(

@@ -302,13 +302,16 @@ def no_lookalikes(labels: Collection[Label]) -> None:
             )
 
 
-def check_declared(labels: Iterable[Label], categories: Collection[Label], name: str) -> None:
-    """Refuse labels outside the declared categories, naming them."""
+def check_declared(labels: Iterable[Label], categories: Collection[Label], name: str, columns: bool = False) -> None:
+    """Refuse labels outside the categories that are declared, or that ``columns`` of counts are, naming them."""
     known = set(categories)
     outside = sorted((label for label in labels if label not in known), key=natural)
     if outside:
         no_lookalikes([*categories, *outside])
+        where, then = (
+            ("columns of counts", "Add a column") if columns else ("declared categories", "Add it to categories=")
+        )
         raise DataError(
-            f"{name} holds {shown(outside)}, not among the declared categories {shown(categories, 10)}. "
-            "Add it to categories=, or name it in missing= if it is no label."
+            f"{name} holds {shown(outside)}, not among the {where} {shown(categories, 10)}. "
+            f"{then}, or name it in missing= if it is no label."
         )

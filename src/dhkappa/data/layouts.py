@@ -43,6 +43,7 @@ class Words(TypedDict, total=False):
     unlisted: str
 
 
+_OTHERS = ["suggested", "counts", "categories", "missing", "ordinal", "weights", "strata", "pool", "panel", "level"]
 _CHOICES = {"duplicates": ("error", "first", "last"), "unlisted": ("error", "unlabeled")}
 
 
@@ -74,7 +75,7 @@ def check_words(words: Mapping[str, Any]) -> None:
     known = list(Words.__annotations__)
     for word, value in words.items():
         if word not in known:
-            raise TypeError(f"got an unexpected keyword argument {word!r}.{did_you_mean(word, known)}")
+            raise TypeError(f"got an unexpected keyword argument {word!r}.{did_you_mean(word, known + _OTHERS)}")
         if word in _CHOICES and not (isinstance(value, str) and value in _CHOICES[word]):
             raise DataError(f"{word} must be {' or '.join(map(repr, _CHOICES[word]))}: got {shown([value])}.")
 

@@ -23,10 +23,11 @@ KINDS = {
 }
 """What a file holds, by the end of its name."""
 
+_SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _PARQUET = b"PAR1"
 _MARKS: dict[bytes, tuple[tuple[str, ...], str]] = {
     b"\x1f\x8b": ((".gz",), "is gzipped, which its name does not say: add .gz to it"),
-    b"PK\x03\x04": ((), "is a zip: unpack it, and pass the files in it"),
+    b"PK\x03\x04": ((), "is a zip: unpack it, and pass the files in it; a spreadsheet, save as CSV"),
     _PARQUET: ((".parquet", ".pq"), "is Parquet, which its name does not say: add .parquet to it"),
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ((), "is UTF-16 text: save it as UTF-8")),
 }
@@ -130,6 +131,8 @@ def _inside(folder: str) -> str:
 def _kind(file: str) -> str:
     """Tell what a file holds by the end of its name, and that it can be opened."""
     kind = next((kind for ending, kind in KINDS.items() if file.lower().endswith(ending)), None)
+    if file.lower().endswith(_SHEETS):
+        raise DataError(f"{file!r} is a spreadsheet: save the sheet as CSV, and pass that.")
     if kind is None:
         raise DataError(
             f"{file!r} has a name that does not tell what it holds: it should end in one of {', '.join(KINDS)}. "

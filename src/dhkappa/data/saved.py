@@ -22,6 +22,7 @@ _Places = dict[tuple[type, Label | None], int]
 
 _FORMAT = "dhkappa-tally"
 _VERSION = 1
+_MAKE_ONE = "Make one with dhkappa tally make, or with Tally.save."
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +119,14 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
             text = file.read()
     except (OSError, UnicodeError) as error:
         raise DataError(f"cannot read the tally {name}: {told(error)}.") from None
+    if not text.lstrip().startswith("{"):
+        raise DataError(f"{name} is not a tally, which is JSON. {_MAKE_ONE}")
     try:
         held = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{name} is not a whole tally file, damaged or cut short: {error}.") from None
     if not isinstance(held, dict) or held.get("format") != _FORMAT:
-        raise DataError(f"{name} is not a tally: it has no {_FORMAT!r} mark. Write one with Tally.save.")
+        raise DataError(f"{name} is not a tally: it has no {_FORMAT!r} mark. {_MAKE_ONE}")
     if type(held.get("version")) is not int or held["version"] != _VERSION:
         raise DataError(
             f"{name} is a tally of version {shown([held.get('version')])}; this dhkappa reads version {_VERSION}. "

@@ -148,7 +148,7 @@ class Tally:
             return Rows(self.patterns, None, None)
         if labeler is None and labeled and len(sides.labelers) > 1:
             raise DataError(
-                f"the tally has labels of {len(sides.labelers)} labelers ({shown(sides.labelers)}): "
+                f"there are labels of {len(sides.labelers)} labelers ({shown(sides.labelers)}): "
                 f"choose one, such as suggested={sides.labelers[0]!r}, or use compare."
             )
         if labeler is not None and labeler not in sides.labelers:

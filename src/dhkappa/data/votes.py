@@ -133,7 +133,7 @@ def settle(
     names = [label for label in read.votes.labels if label is not None]
     categories = unite(names) if declared is None else declared
     check_declared(voted, categories, "votes")
-    check_declared(suggested, categories, "suggested")
+    check_declared(suggested, categories, "suggested", columns=declared is None)
     return categories
 
 

@@ -126,7 +126,8 @@ class Asked:
             extra = [f"--{word}" for word in _NOT_OF_TALLIES if self.said.get(word) not in (None, ())]
             if extra:
                 raise DataError(
-                    f"a tally holds votes and labels already, so {' and '.join(extra)} would change nothing: leave out."
+                    f"a tally holds votes and labels already, so {' and '.join(extra)} would change nothing: leave "
+                    f"{'it' if len(extra) == 1 else 'them'} out."
                 )
             return sum_of(tallies)
         path: Any = self.files[0] if len(self.files) == 1 else list(self.files)

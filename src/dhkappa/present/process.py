@@ -85,7 +85,8 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "dhkappa"
         sentence = " ".join(error.format_message().split()).rstrip(".")
-        code = say(f"{sentence[:1].lower()}{sentence[1:]}; see {where} --help.", 2)
+        see = f" See {where} --help." if sentence.endswith(("?", "?)")) else f"; see {where} --help."
+        code = say(f"{sentence[:1].lower()}{sentence[1:]}{see}", 2)
     except DataError as error:
         code = say(in_flags(str(error)), 2)
     except BrokenPipeError:

@@ -96,7 +96,9 @@ def number(value: float | None, digits: int = 2) -> str:
 def signed(value: float | None, digits: int = 2) -> str:
     """Write a difference with its sign."""
     written = number(value, digits)
-    return written if written == "-" or written.startswith("-") else f"+{written}"
+    if value is None or written.startswith("-"):
+        return written
+    return f"{'-' if value < 0 else '+'}{written}"
 
 
 def limits(low: float | None, high: float | None, digits: int = 2) -> str:

@@ -162,7 +162,7 @@ def compare_of(
     ordered = _with_limits([pairs[pair] for pair in combinations(names, 2)], level)
     kappas = {name: found[name].kappa for name in names}
     remarks = [Note("source", remark) for remark in cells.remarks]
-    return Comparison(kappas, _table(ordered, level), (*remarks, *_notes(ordered, dropped)), level)
+    return Comparison(kappas, _table(ordered, level), (*remarks, *_notes(kappas, ordered, dropped)), level)
 
 
 def _eligible(cells: Cells) -> tuple[Cells, Dropped]:
@@ -347,19 +347,27 @@ def _table(rows: Sequence[_Difference], level: float) -> Table:
     )
 
 
-def _notes(rows: Sequence[_Difference], dropped: Dropped) -> Iterator[Note]:
+def _notes(kappas: Mapping[str, Kappa], rows: Sequence[_Difference], dropped: Dropped) -> Iterator[Note]:
     if dropped.total:
         yield Note(
             "items-dropped",
             f"{counted(dropped.total, 'item')} did not count: {dropped.why()}. Labelers are compared on items that "
             "all of them labeled.",
         )
+    own = [name for name, kappa in kappas.items() if any(note.code == "at-ceiling" for note in kappa.notes)]
+    if own:
+        yield Note(
+            "at-ceiling",
+            f"The labels of {shown(own)} score exactly what the panel's own most frequent labels would: if they were "
+            "made from these votes, that says nothing about them.",
+        )
     swapped = [row for row in rows if row.method == "swap"]
     few = [row for row in swapped if row.discordant < FEW_DISCORDANT]
     if few:
         yield Note(
             "few-discordant",
-            f"Labels hardly differ between {_pairs(few)}: their p comes from swapping labels at random, item by item.",
+            f"Labels differ on fewer than {FEW_DISCORDANT} items between {_pairs(few)}: their p comes from swapping "
+            "labels at random, item by item.",
         )
     steady = [row for row in swapped if row.discordant >= FEW_DISCORDANT]
     if steady:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -210,12 +211,25 @@ def _on_spelling(categories: tuple[Label, ...]) -> Iterator[Note]:
             "looks-missing", f"{shown(missing, 3)} counts as a category: if it means missing, name it in missing=."
         )
     first: dict[str, str] = {}
-    alike = [
-        (first[key], label) for label in texts if first.setdefault(key := label.strip().casefold(), label) != label
-    ]
+    alike = [(first[key], label) for label in texts if first.setdefault(key := _spelled(label), label) != label]
     if alike:
+        one, other = alike[0]
+        folded = one.strip().casefold() == other.strip().casefold()
+        how = "differ only in case or spaces" if folded else "are one number in two spellings"
         yield Note(
             "labels-alike",
-            f"{shown(alike[0])} differ only in case or spaces, and count as different categories"
+            f"{shown(alike[0])} {how}, and count as different categories"
             + (f", and {counted(len(alike) - 1, 'more pair')} like them." if len(alike) > 1 else "."),
         )
+    numbers = [label for label in categories if not isinstance(label, str)]
+    if numbers and texts:
+        yield Note(
+            "labels-mixed",
+            f"Some labels are numbers and some are text, such as {numbers[0]!r} and {texts[0]!r}: if a number stands "
+            "for a text, they count as different categories.",
+        )
+
+
+def _spelled(label: str) -> str:
+    """Spell a label without what a person may overlook, as "3" for the "3.0" that a table of floats writes."""
+    return re.sub(r"^([+-]?[0-9]+)\.0*$", r"\1", label.strip().casefold())

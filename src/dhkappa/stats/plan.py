@@ -379,15 +379,16 @@ def _from_pilot(pilot: Kappa, votes: int | None, goal: Goal) -> Plan:
     mean = Fraction(pilot.n_votes, n)
     panel = float(mean) if mean.denominator > 1 else int(mean)
     chosen = next(row for row in rows if row["votes"] == votes) if votes else outlook.row(panel, own, goal)
-    return outlook.plan(chosen, rows, goal, f"pilot of {counted(n, 'item')}", *_notes(pilot, known))
+    enough = int(seen.items[totals >= known].sum())
+    return outlook.plan(chosen, rows, goal, f"pilot of {counted(n, 'item')}", *_notes(pilot, known, enough))
 
 
-def _notes(pilot: Kappa, known: int) -> Iterator[Note]:
+def _notes(pilot: Kappa, known: int, enough: int) -> Iterator[Note]:
     """Find what to know about a plan from a pilot."""
     if pilot.n_items < _SMALL_PILOT:
         text = (
             f"{counted(pilot.n_items, 'item')} show only roughly how far kappa varies: the number to be sure of it "
-            "(items_assured) allows for that."
+            "allows for that."
         )
         yield Note("small-pilot", text)
     if pilot.exact == 1:
@@ -395,6 +396,9 @@ def _notes(pilot: Kappa, known: int) -> Iterator[Note]:
     if known < 4:
         text = f"The comparison stops at {known} votes on an item: only a pilot with four can tell for any number."
         yield Note("trade-cut", text)
+    if enough < pilot.n_items:
+        text = f"The comparison is from the {enough:,} of {counted(pilot.n_items, 'item')} with {known} votes or more."
+        yield Note("trade-part", text)
 
 
 def _shares(categories: Any, prevalence: Any) -> npt.NDArray[np.float64]:
