@@ -245,6 +245,7 @@ def spark() -> Any:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     options = {
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",  # it lives for minutes
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",

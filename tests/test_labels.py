@@ -143,7 +143,7 @@ def test_suggested_labels_are_no_votes(make: Callable[[Any], Any]) -> None:
 
 
 def test_a_label_without_a_column_of_counts() -> None:
-    with pytest.raises(DataError, match=r"'b', not among the columns of counts 'B', 'a'\. Add a column, or name it"):
+    with pytest.raises(DataError, match=r"'b', not among the columns of counts 'a', 'B'\. Add a column, or name it"):
         dh_kappa(counts=pd.DataFrame({"a": [2], "B": [1]}), suggested=["b"])
 
 
