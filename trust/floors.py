@@ -11,11 +11,15 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 
-def floors(extras: list[str]) -> list[str]:
-    """Return what the package needs, and what its extras need, each at the oldest version."""
+def needed(extras: list[str]) -> list[str]:
+    """Return what the package needs, and what its extras need."""
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
-    needed = project["dependencies"] + [need for extra in extras for need in project["optional-dependencies"][extra]]
-    return [re.sub(r"(\[.*\])?>=([^,]*).*", r"==\2", need) for need in needed]
+    return [*project["dependencies"], *(need for extra in extras for need in project["optional-dependencies"][extra])]
+
+
+def floors(extras: list[str]) -> list[str]:
+    """Return the same, each at the oldest version."""
+    return [re.sub(r"(\[.*\])?>=([^,]*).*", r"==\2", need) for need in needed(extras)]
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from floors import needed
 from page import ROOT, table, write
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -33,15 +34,7 @@ import test_threads as short
 THREADS = short.THREADS
 ROUNDS = 5
 NAMES = ("python3.13t", "python3.14t", "python3.15t")
-NEEDED = (
-    "numpy>=2.0",
-    "scipy>=1.14",
-    "narwhals>=2.15",
-    "click>=8.1",
-    "rich>=13.7",
-    "pytest>=8,<9.2",
-    "hypothesis>=6.100",
-)
+BESIDE = ("pytest>=8,<9.2", "hypothesis>=6.100")
 
 
 @dataclass
@@ -228,8 +221,9 @@ def _run_free(python: str, folder: Path) -> Free:
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     own = str(folder / "bin" / "python")
     install = [own, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--only-binary", ":all:"]
-    subprocess.run([*install, *NEEDED], check=True)
-    has_duckdb = not subprocess.run([*install, "duckdb>=2.0"], check=False, capture_output=True).returncode
+    duckdb = [need for need in needed([]) if need.startswith("duckdb")]
+    subprocess.run([*install, *(need for need in needed([]) if need not in duckdb), *BESIDE], check=True)
+    has_duckdb = not subprocess.run([*install, *duckdb], check=False, capture_output=True).returncode
     environment = os.environ | {"PYTHON_GIL": "0", "PYTHONPATH": str(ROOT / "src")}
     environment.pop("DHKAPPA_REQUIRE_ALL", None)
     code = "import dhkappa, platform, sys; dhkappa.dh_kappa; print(platform.python_version(), sys._is_gil_enabled())"
