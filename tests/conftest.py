@@ -4,14 +4,15 @@ import ast
 import os
 import socket
 import sys
+from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
 
-from engines import engine, near_engine, quick_engine  # noqa: F401  # fixtures
+from engines import ON_NO_MACHINE, engine, near_engine, quick_engine  # noqa: F401  # fixtures
 from postgres import postgres  # noqa: F401
 
 # Time limits per example would fail on a busy machine and say nothing about the numbers.
@@ -20,6 +21,9 @@ IN_CI = os.environ.get("CI") == "true"
 settings.register_profile("dhkappa", deadline=None, derandomize=IN_CI, max_examples=40 if IN_CI else 100)
 settings.register_profile("brief", settings.get_profile("dhkappa"), max_examples=10)
 settings.load_profile("dhkappa")
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "trust"), str(ROOT / "validation")]  # whose scripts have tests too
 
 os.environ["COLUMNS"] = "100"  # tables are as wide as the terminal
 
@@ -39,6 +43,7 @@ def _no_network(event: str, args: tuple[Any, ...]) -> None:
 
 sys.addaudithook(_no_network)
 
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 REQUIRE_ALL = os.environ.get("DHKAPPA_REQUIRE_ALL") == "1"
 LEFT_OUT: dict[str, list[str]] = {}
 
@@ -59,14 +64,37 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return bool(absent) or None
 
 
-def pytest_report_header() -> list[str]:
-    """Say what is left out; files are looked at anew, as this comes before they are collected."""
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which files were left out."""
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):  # other processes may have collected
         pytest_ignore_collect(path)
-    return [f"left out: {name} needs {', '.join(absent)}" for name, absent in LEFT_OUT.items()]
+    for name, absent in LEFT_OUT.items():
+        terminalreporter.write_line(f"left out: {name} needs {', '.join(absent)}")
 
 
-SHARED_DATA = Path(__file__).parents[1].parent / "shared" / "data"
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let no test be skipped where all are asked for."""
+    return _required((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let no file be skipped where all are asked for."""
+    return _required((yield))
+
+
+def _required(report: Report) -> Report:
+    """Make a failure of a skip, unless nothing that could be installed would help."""
+    if REQUIRE_ALL and report.skipped and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2]
+        if ON_NO_MACHINE not in reason:
+            report.outcome = "failed"
+            report.longrepr = f"{reason}, and DHKAPPA_REQUIRE_ALL=1 asks for all tests"
+    return report
+
+
+SHARED_DATA = ROOT.parent / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +102,5 @@ def shared_data() -> Path:
     """Folder of real annotation data that are not copied into the project."""
     if not SHARED_DATA.is_dir():
         reason = f"the shared annotation data are not at {SHARED_DATA}"
-        if REQUIRE_ALL:
-            pytest.fail(f"{reason}, and DHKAPPA_REQUIRE_ALL=1 asks for all tests")
         pytest.skip(reason)
     return SHARED_DATA

@@ -10,18 +10,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dhkappa
+import faults_kill as kill
 from clusters import need
 from dhkappa import __main__ as program
 from dhkappa.data import engines, given, saved, tables
 from dhkappa.errors import DataError
 from dhkappa.writing import write_whole
+from faults_trial import Written
 from postgres import PASSWORD, Server
 from test_cli import COMMAND, WIDE, environment
 
@@ -33,32 +35,24 @@ CHANGED = "has changed since it was opened"
 
 
 @pytest.fixture(scope="module")
-def kill() -> Iterator[Any]:
-    """The room of the longer run that kills."""
-    sys.path.insert(0, str(ROOT / "trust"))
-    yield importlib.import_module("faults_kill")
-    sys.path.remove(str(ROOT / "trust"))
-
-
-@pytest.fixture(scope="module")
-def adding(kill: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def adding(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A command that writes a tally, and how long it takes."""
     folder = tmp_path_factory.mktemp("faults")
     (folder / "made").mkdir()
     dhkappa.tally([["x", "y"], ["x", None]], ["x", "y"]).save(folder / "monday.json")
     target = folder / "made" / "sum.json"
-    return kill.Written("tally add", ["tally", "add", str(folder / "monday.json"), "-o", str(target)], target).learned()
+    return Written("tally add", ["tally", "add", str(folder / "monday.json"), "-o", str(target)], target).learned()
 
 
 @pytest.mark.parametrize("aimed", [False, True], ids=["at any moment", "while it writes"])
-def test_killed(kill: Any, adding: Any, aimed: bool) -> None:
+def test_killed(adding: Any, aimed: bool) -> None:
     trial = kill._killed(adding, 4, aimed, random.Random(1))
     assert not trial.wrong
     assert trial.happened.total() == 4
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_stopped(kill: Any, adding: Any, sign: int) -> None:
+def test_stopped(adding: Any, sign: int) -> None:
     trial = kill._stopped([adding], 4, sign, "a signal", False, random.Random(2))
     assert not trial.wrong
     assert trial.happened.total() == 4

@@ -21,17 +21,16 @@ import pyarrow as pa
 import pytest
 
 import dhkappa
+import fuzz
+import fuzz_trial
+from fuzz_dice import Dice, Input
 
 SCRIPT = Path(__file__).parents[1] / "trust" / "fuzz.py"
-sys.path.insert(0, str(SCRIPT.parent))
-
-import fuzz  # noqa: E402
-import fuzz_trial  # noqa: E402
-from fuzz_dice import Dice, Input  # noqa: E402
 from fuzz_files import MADE_BY  # noqa: E402
 from fuzz_trial import FindingError, Trial  # noqa: E402
 
 GRID = np.zeros((2, 2), [("x", int)])
+SPAN = np.timedelta64(1, "s")
 PAIR = np.array([[1, 2], [3, 4]])
 VOTES = [["a", "a"], ["a", "b"], ["b", "b"]]
 LABELS = ["a", "b", "a"]
@@ -88,6 +87,12 @@ def export(**changes: Any) -> Input:
     return Input("tally", {"read": {"path": "export.json", "format": "label_studio"}}, {"export.json": held})
 
 
+def prodigy(**changes: Any) -> Input:
+    task = {"_input_hash": 1, "accept": ["a"], "answer": "accept", "_session_id": "x"} | changes
+    held = "\n".join(json.dumps(one) for one in (task, task | {"_session_id": "y"})).encode()
+    return Input("tally", {"read": {"path": "export.jsonl", "format": "prodigy"}}, {"export.jsonl": held})
+
+
 def tally_file(**changes: Any) -> Input:
     held = {"format": "dhkappa-tally", "version": 1, "categories": [], "declared": [], "missing": []}
     held |= {"items": 0, "votes": 0, "patterns": []} | changes
@@ -105,6 +110,11 @@ FOUND = [
     ("array as method", then("interval", method=PAIR), "method must be one of beta"),
     ("array as method of a test", then("test", method=PAIR), "method must be one of 'z'"),
     ("array as alternative", then("test", alternative=PAIR), "alternative must be one of"),
+    ("span of time as level", then("interval", level=SPAN), "level must be between 0 and 1"),
+    ("span of time as draws", then("test", n=SPAN), "n must be a whole number of draws"),
+    ("span of time as accuracy", call("simulate", n_items=2, accuracy=SPAN), "accuracy must be between 0 and 1"),
+    ("span of time as half_width", call("plan", half_width=SPAN), "half_width must be"),
+    ("options that are none", prodigy(options=True), ""),
     ("array of replicates", then("bootstrap", n=PAIR), "n, the number of replicates, must be a whole number"),
     ("fraction as level", then("by_category", level=Fraction(1, 2)), ""),
     ("fraction as level of a bootstrap", then("interval", level=Fraction(1, 2), method="bootstrap", n=9), ""),

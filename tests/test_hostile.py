@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dhkappa
-from engines import ENGINES, Engine, each, only
+from engines import ENGINES, ON_NO_MACHINE, Engine, each, only
 from shapes import Votes
 
 HOSTILE = {
@@ -91,7 +91,7 @@ def test_declared_and_missing_labels(engine: Engine, layout: str) -> None:
 def test_each_label_alone(engine: Engine, text: str) -> None:
     """Says which text it is, where one of all fails."""
     if (engine.name, text) in CANNOT:
-        pytest.skip(CANNOT[engine.name, text])
+        pytest.skip(f"{ON_NO_MACHINE}: {CANNOT[engine.name, text]}")
     label = HOSTILE[text]
     long = {
         "id": ["x", "x", "y", "y"],
@@ -107,7 +107,7 @@ def test_each_label_alone(engine: Engine, text: str) -> None:
 @each("text", list(HOSTILE), slow=["quotes", "backslashes", "nul", "dots", "backticks", "braces", "percent", "sql"])
 def test_names_of_columns(engine: Engine, text: str) -> None:
     if (engine.name, text) in CANNOT_NAME:
-        pytest.skip(CANNOT_NAME[engine.name, text])
+        pytest.skip(f"{ON_NO_MACHINE}: {CANNOT_NAME[engine.name, text]}")
     name = HOSTILE[text]
     expected = dhkappa.tally([["a", "a"], ["b", "a"]], ["a", "b"])
     wide = {name: ["a", "b"], "other": ["a", "a"], "llm": ["a", "b"]}
@@ -171,7 +171,7 @@ def test_annotators_that_look_alike_stay_apart(engine: Engine) -> None:
 @each("text", ["quotes", "sql", "nul", "newlines", "braces", "percent", "long"], slow=["sql"])
 def test_errors_show_it_and_stay_short(engine: Engine, text: str) -> None:
     if (engine.name, text) in CANNOT:
-        pytest.skip(CANNOT[engine.name, text])
+        pytest.skip(f"{ON_NO_MACHINE}: {CANNOT[engine.name, text]}")
     label = HOSTILE[text]
     data = engine.table({"id": ["x", "x"], "choice": [label, "a"], "llm": ["a", "a"]})
     with pytest.raises(dhkappa.DataError) as caught:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dhkappa
+import memory as trial
 import oracle
 from dhkappa import DataError
 from dhkappa.data import duck
@@ -21,9 +22,6 @@ from dhkappa.errors import OutOfMemoryError
 from dhkappa.memory import MIB, Room, fitting, folder_on_disk, is_out_of_memory, need, room, share
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "trust"))
-
-import memory as trial  # noqa: E402
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells and limits")
 GROUP = pytest.mark.skipif(

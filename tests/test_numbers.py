@@ -1,6 +1,5 @@
 """One set of bits by any engine, order and split; very many items; Fleiss' kappa beside its peers: in short."""
 
-import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from dhkappa.stats.quantiles import beta_quantile
 pytest.importorskip("pandas")
 pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
-sys.path.insert(0, str(Path(__file__).parents[1] / "trust"))
 
 import fleiss_peers
 import many_items

@@ -15,12 +15,15 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import dhkappa
+from dhkappa.data import duck
 from dhkappa.data.exports import records
 from postgres import Server
 
+ROOT = Path(__file__).parents[1]
 SOURCE = Path(dhkappa.__file__).parent
 MIB = 1 << 20
 MODULES = {
@@ -110,7 +113,7 @@ def packed(path: Path, parts: Iterable[bytes]) -> Path:
 BLOCK = b"a" * MIB
 TOO_LONG = {
     "header.csv": ([BLOCK] * 40, "a line has over 2,000,000 characters"),
-    "row.csv": ([b"item,llm,v1\n1,a,a\n", *[BLOCK] * 40], "has a line of over 2,000,000 characters"),
+    "row.csv": ([b"item,llm,v1\n1,a,a\n", *[BLOCK] * 40], "has a line of over 2,000,000 bytes"),
     "quoted.csv": ([b'item,llm,v1\n1,a,"', *[b"a\n" * (MIB // 2)] * 40], "quotes left open"),
     "line.jsonl": ([b'{"item": "', *[BLOCK] * 40], "has a JSON object of over 16 MiB"),
     "array.json": ([b'[{"item": "', *[BLOCK] * 40, b'"}]'], "has a JSON object of over 16 MiB"),
@@ -130,12 +133,45 @@ def test_a_line_without_an_end(tmp_path: Path, name: str, kind: str) -> None:
     assert told in refused("score", path, "--suggested", "llm", "--annotators", "v1")
 
 
+@pytest.mark.parametrize(("size", "told"), [(15, None), (33, "has a JSON object of over 16 MiB")])
+def test_a_long_object(tmp_path: Path, size: int, told: str | None) -> None:
+    path = tmp_path / "long.jsonl"
+    with path.open("wb") as file:
+        file.write(b'{"llm": "a", "v1": "a", "v2": "a", "text": "')
+        file.writelines([BLOCK] * size)
+        file.write(b'"}\n{"llm": "b", "v1": "b", "v2": "b", "text": ""}\n')
+    if told:
+        assert told in refused("score", path, "-s", "llm", "-a", "v1,v2")
+    else:
+        assert dhkappa.dh_kappa(path, "llm", annotators=["v1", "v2"]).value == 1
+
+
+def test_bounds_are_told_as_they_are() -> None:
+    told = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
+    assert f"may unpack to {records._UNPACKED // MIB} MiB, or to {records._TIMES} times its size" in told
+    assert f"a record may hold {records._LONGEST // 10**6} million characters" in told
+    assert f"a line of CSV {duck.MOST_OF_LINE // 10**6} MB" in told
+
+
+def test_a_view_of_a_duckdb_file_reads_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("llm,v1,v2\na,a,a\nb,b,b\n")
+    with duckdb.connect(str(tmp_path / "votes.duckdb")) as connection:
+        connection.execute("CREATE TABLE votes AS SELECT 'a' AS llm, 'a' AS v1, 'b' AS v2")
+        connection.execute("CREATE VIEW same AS FROM votes")
+        connection.execute(f"CREATE VIEW others AS FROM read_csv('{tmp_path}/secret.csv')")
+    url = f"duckdb://{tmp_path}/votes.duckdb"
+    assert dhkappa.tally(dhkappa.read(url, table="same"), "llm", annotators=["v1", "v2"]).n_items == 1
+    told = refused("score", url, "--table", "others", "-s", "llm", "-a", "v1,v2")
+    assert "table 'others'" in told
+    assert "is a view that reads other files" in told
+
+
 def test_zeros_where_the_end_of_a_file_was_lost(tmp_path: Path) -> None:
     path = tmp_path / "cut.csv"
     with path.open("wb") as file:
         file.write(b"item,llm,v1,v2\n" + b"1,a,a,b\n" * 1000)
         file.truncate(MIB << 10)  # a gigabyte that takes no place on the disk
-    assert "has a line of over 2,000,000 characters" in refused("score", path, "-s", "llm", "-a", "v1,v2")
+    assert "has a line of over 2,000,000 bytes" in refused("score", path, "-s", "llm", "-a", "v1,v2")
 
 
 def export(*records: object) -> bytes:
@@ -252,15 +288,15 @@ def test_deep_json(tmp_path: Path, name: str) -> None:
 
 def test_deep_tally(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
-    path.write_bytes(b'{"format": "dhkappa tally", "patterns": ' + b"[" * 3_000_000)
+    path.write_bytes(b'{"format": "dhkappa-tally", "patterns": ' + b"[" * 3_000_000)
     assert "is not a whole tally file" in refused("tally", "show", path)
-    assert "is no tally" in refused("tally", "add", path, "-o", tmp_path / "sum.json")
+    assert "is not a whole tally file" in refused("tally", "add", path, "-o", tmp_path / "sum.json")
 
 
 def test_what_is_no_json_is_no_damaged_tally(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("item,llm,ann_1,ann_2\n1,a,a,a\n")
-    assert "is not a tally, which is JSON. Make one with dhkappa tally make" in refused("tally", "show", path)
+    assert "is not a tally, which is a JSON object. Make one with dhkappa tally make" in refused("tally", "show", path)
 
 
 SECRETS = ("s3cret", "s3cret@p/w%", "%40p%2Fw", "@p/w")

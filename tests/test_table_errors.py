@@ -8,7 +8,7 @@ import pytest
 
 import dhkappa
 from dhkappa import DataError
-from engines import ENGINES, Columns, Engine, each, only
+from engines import ENGINES, ON_NO_MACHINE, Columns, Engine, each, only
 
 BY_VOTE = {"item": "id", "label": "choice"}
 LONG = {"item": "id", "label": "choice", "annotator": "who"}
@@ -143,7 +143,7 @@ def test_a_suggested_label_without_a_column_of_counts(engine: Engine) -> None:
 
 def test_columns_that_differ_only_by_case(quick_engine: Engine) -> None:
     if quick_engine.name in ("duckdb", "ibis-duckdb", "ibis-sqlite"):
-        pytest.skip("the engine itself takes no two columns that differ only by case")
+        pytest.skip(f"{ON_NO_MACHINE}: the engine takes no two columns that differ only by case")
     data = quick_engine.table({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "Ann_2": ["b", "b"], "llm": ["a", "b"]})
     said = refused(data, annotators=["ann_1", "ann_2"])
     assert "columns 'ann_2', 'Ann_2' differ only by case" in said

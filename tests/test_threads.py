@@ -260,7 +260,7 @@ def test_the_longest_field_of_the_csv_module_is_as_it_was(tmp_path: Path, monkey
 
     together(3, read)
     assert csv.field_size_limit() == before
-    assert seen == [files._LONGEST] * 3
+    assert seen == [files.MOST_OF_LINE] * 3
 
 
 FIRST = """

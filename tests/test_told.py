@@ -42,7 +42,7 @@ HELD: dict[str, tuple[bytes, str]] = {
     "parquet.csv": (b"PAR1....PAR1", "is Parquet, which its name does not say: add .parquet to it."),
     "long.csv": (
         VOTES.encode() + b"4,a," + b"x" * 3_000_000 + b",a\n5,a,a,a\n",
-        "has over 2,000,000 characters: it may",
+        "has over 2,000,000 bytes: it may",
     ),
     "export.zip": (b"PK\x03\x04 cut", "is not a whole zip: it is damaged or cut short, so fetch it again."),
     "count.csv": (b"item,suggested,label,count\n1,a,a,4000000000\n", "2,147,483,647 at most: got '4000000000'."),

@@ -12,14 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import interval_coverage as coverage
 from dhkappa import dh_kappa, simulate
 from test_published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
 
 SCRIPT = Path(__file__).parents[1] / "validation" / "interval_coverage.py"
 PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
-sys.path.insert(0, str(SCRIPT.parent))
-
-import interval_coverage as coverage  # noqa: E402
 
 
 def test_true_kappa_of_a_model_against_a_large_sample() -> None:

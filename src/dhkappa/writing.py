@@ -41,6 +41,8 @@ def _replace(target: str, data: bytes) -> None:
             os.fsync(file.fileno())  # or a machine that stops might keep the new name, and nothing in it
             now = os.fstat(file.fileno()).st_mtime
         os.replace(draft, target)
+    except FileExistsError:  # which is not ours to remove
+        raise
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(draft)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import Encoded, Integers, Label, declare, encode, no_lookalikes
+from dhkappa.data.labels import Encoded, Integers, Label, declare, encode, is_real, no_lookalikes
 from dhkappa.data.patterns import MOST_VOTES
 from dhkappa.errors import DataError, counted, shown
 
@@ -134,7 +134,7 @@ def _whole(matrix: npt.NDArray[Any], name: str) -> Integers:
     """Return integers, refusing what is not a count."""
     if matrix.dtype.kind == "b":
         return matrix.astype(np.uint8)
-    if matrix.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in matrix.flat):
+    if matrix.dtype.kind == "O" and all(is_real(value) for value in matrix.flat):
         matrix = np.array([_bounded(value) for value in matrix.flat], np.float64).reshape(matrix.shape)
     if matrix.dtype.kind not in "iuf":
         raise DataError(f"{name} must hold numbers of votes: got values of type {matrix.dtype}.")

@@ -67,6 +67,11 @@ def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
             database.close()
         if isinstance(error, DataError):
             raise
+        if "disabled by configuration" in str(error):
+            raise DataError(
+                f"table {table!r} of {place} is a view that reads other files, as a stranger's might read yours: if "
+                "you know it, open it with duckdb.connect, and pass what its table() returns."
+            ) from None
         advice = "see whether it is such a file" if scheme in _FILES else "see the address, the user and the password"
         raise DataError(f"{place} cannot be opened: {advice}.\n{_scrubbed(str(error), rest)}") from None
 

@@ -24,6 +24,9 @@ from dhkappa.memory import MIB, folder_on_disk, is_out_of_memory, need, own_word
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
+MOST_OF_LINE = 2_000_000
+"""Bytes of a row of CSV that DuckDB reads."""
+
 _BLOCK = 1 << 16  # rows that go into a table at a time
 _LEAST = 192 * MIB  # memory to start with: less, and threads may not start
 _EACH = 64 * MIB  # memory for each thread
@@ -47,7 +50,7 @@ def load() -> Any:
 
 
 def connect(path: str | None = None) -> DuckDBPyConnection:
-    """Start a DuckDB of our own, in memory or on a file that is only read.
+    """Start a DuckDB of our own, in memory or on a file that is only read, and reads no other.
 
     It spills to a private folder, and fetches nothing from the network.
     """
@@ -63,6 +66,8 @@ def connect(path: str | None = None) -> DuckDBPyConnection:
     if path is not None:
         connection: DuckDBPyConnection = duckdb.connect(path, read_only=True, config=own)
         fit(connection)
+        # Or a view in a stranger's file might read other files of this machine.
+        connection.execute("SET enable_external_access = false")
     else:
         with reading("the start of DuckDB"):
             connection = duckdb.connect(":memory:", config=own | _modest())
@@ -200,9 +205,10 @@ def in_words(message: str, what: str) -> str:
             "quote fields that hold a separator."
         )
     elif "maximum_object_size" in message:
+        # Which DuckDB says of objects of over twice that, and of smaller ones that have no end.
         return f"{file} has a JSON object of over 16 MiB, more than a row can be: it may be damaged."
     elif "Maximum line size" in message:
-        return f"{file}: {line} has over 2,000,000 characters: it may be damaged."
+        return f"{file}: {line} has over {MOST_OF_LINE:,} bytes: it may be damaged."
     elif named and named[1]:
         sentence = f"{file} is not a well-formed file at {line}: look for quotes left open and for mixed line ends."
     else:

@@ -20,7 +20,7 @@ from functools import reduce
 from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING, Any
 
-from dhkappa.data.duck import check_names, connect, not_utf8, numbered, quoted, reading, relation_of
+from dhkappa.data.duck import MOST_OF_LINE, check_names, connect, not_utf8, numbered, quoted, reading, relation_of
 from dhkappa.data.paths import Path, found, kind_of
 from dhkappa.errors import DataError, did_you_mean, shown
 
@@ -32,7 +32,6 @@ __all__ = ["connect", "numbered", "open_files", "reading", "relation_of"]
 
 _SEPARATORS = {"CSV": ",;\t", "TSV": "\t"}
 _UNPACKING = (OSError, EOFError, zlib.error)
-_LONGEST = 2_000_000  # bytes of a row, to DuckDB
 _LIMIT = threading.Lock()  # on the length of a field, which the csv module has one of for all threads
 _LONG = 1 << 20  # bytes of a file that threads do not share, and less than what each takes
 
@@ -131,7 +130,7 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
         _read_text(connection, [file], names, separator, True).aggregate("count(*)").fetchall()
     except duckdb.Error as error:
         with _LIMIT:
-            limit = csv.field_size_limit(_LONGEST)
+            limit = csv.field_size_limit(MOST_OF_LINE)
             try:
                 with _unpacked(file) as text:
                     for _ in csv.reader(_lines(text), delimiter=separator, strict=True):
@@ -162,12 +161,12 @@ def _check_last_line(file: str) -> None:
     try:
         with gzip.open(file) if packed else open(file, "rb") as opened:
             if not packed:
-                opened.seek(max(0, os.fstat(opened.fileno()).st_size - _LONGEST - 1))
+                opened.seek(max(0, os.fstat(opened.fileno()).st_size - MOST_OF_LINE - 1))
             for block in iter(lambda: opened.read(1 << 20), b""):
                 ended = max(block.rfind(b"\n"), block.rfind(b"\r"))
                 since = len(block) - ended - 1 + (since if ended < 0 else 0)
-                if since > _LONGEST:
-                    raise DataError(f"{file!r} has a line of over {_LONGEST:,} characters: it may be damaged.")
+                if since > MOST_OF_LINE:
+                    raise DataError(f"{file!r} has a line of over {MOST_OF_LINE:,} bytes: it may be damaged.")
     except _UNPACKING as error:
         raise DataError(f"{file!r} cannot be unpacked: it may be damaged or cut short.\n{error}") from None
 
@@ -181,9 +180,9 @@ def _unpacked(file: str) -> IO[str]:
 
 def _lines(text: IO[str]) -> Iterator[str]:
     """Read lines, none longer than DuckDB takes: a file that is one line would fill the memory."""
-    while line := text.readline(_LONGEST + 1):
-        if len(line) > _LONGEST:
-            raise csv.Error(f"a line has over {_LONGEST:,} characters")
+    while line := text.readline(MOST_OF_LINE + 1):
+        if len(line) > MOST_OF_LINE:
+            raise csv.Error(f"a line has over {MOST_OF_LINE:,} characters")
         yield line
 
 

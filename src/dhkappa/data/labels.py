@@ -7,6 +7,7 @@ nothing stands. "NA", "nan" and "None" as text are labels.
 from __future__ import annotations
 
 import math
+import numbers
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -200,6 +201,11 @@ _PLAIN = {str, int, bool, float, type(None)}
 
 def _is_number(kind: type) -> bool:
     return issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool
+
+
+def is_real(value: Any) -> bool:
+    """Tell whether a value is a real number: to numpy a span of time is one too."""
+    return isinstance(value, numbers.Real) and not isinstance(value, np.timedelta64)
 
 
 def plain(value: Any) -> Label | None:

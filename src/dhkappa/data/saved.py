@@ -119,8 +119,8 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
             text = file.read()
     except (OSError, UnicodeError) as error:
         raise DataError(f"cannot read the tally {name}: {told(error)}.") from None
-    if not text.lstrip().startswith("{"):
-        raise DataError(f"{name} is not a tally, which is JSON. {_MAKE_ONE}")
+    if text.strip() and not text.lstrip().startswith("{"):
+        raise DataError(f"{name} is not a tally, which is a JSON object. {_MAKE_ONE}")
     try:
         held = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.arrays import as_columns, encode_suggested, is_matrix, one_hot_codes
-from dhkappa.data.labels import Encoded, Integers, Label, no_lookalikes, unite
+from dhkappa.data.labels import Encoded, Integers, Label, is_real, no_lookalikes, unite
 from dhkappa.errors import DataError, counted, shown
 
 _WORD = 2**62
@@ -226,7 +225,7 @@ def read_weights(weights: Any, n: int, votes: str) -> npt.NDArray[np.float64]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (numbers.Real, np.bool_))
+    return is_real(value) or isinstance(value, np.bool_)
 
 
 def _encode_strata(strata: Any, shape: tuple[int, ...], votes: str) -> Encoded:

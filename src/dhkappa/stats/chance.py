@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.data.labels import is_real
 from dhkappa.data.patterns import Patterns
 from dhkappa.errors import DataError, shown
 from dhkappa.stats.design import signs, variance, vote_variance, without_a_vote
@@ -219,7 +220,7 @@ def random_label_test(
         )
     if not isinstance(alternative, str) or alternative not in ALTERNATIVES:
         raise DataError(f"alternative must be one of {shown(ALTERNATIVES)}: got {shown([alternative])}.")
-    if not isinstance(n, (int, np.integer)) or n < 1:
+    if not (isinstance(n, (int, np.integer)) and is_real(n)) or n < 1:
         raise DataError(f"n must be a whole number of draws, 1 or more: got {shown([n])}.")
     source = generator(rng)
     if method == "wald":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.data.labels import is_real
 from dhkappa.errors import DataError, shown
 from dhkappa.stats.quantiles import beta_quantile
 
@@ -81,7 +81,7 @@ def plain_basis(kappa: float, E: float, n: int, squares: float, least: float, gr
 
 def check_level(level: float) -> float:
     """Refuse a level that is no probability."""
-    if not isinstance(level, numbers.Real) or not _SLIGHT < level < 1 - _SLIGHT:
+    if not is_real(level) or not _SLIGHT < level < 1 - _SLIGHT:
         raise DataError(f"level must be between 0 and 1, such as 0.95: got {shown([level])}.")
     return float(level)
 

@@ -221,7 +221,7 @@ def _on_spelling(categories: tuple[Label, ...]) -> Iterator[Note]:
             f"{shown(alike[0])} {how}, and count as different categories"
             + (f", and {counted(len(alike) - 1, 'more pair')} like them." if len(alike) > 1 else "."),
         )
-    numbers = [label for label in categories if not isinstance(label, str)]
+    numbers = [label for label in categories if not isinstance(label, (str, bool))]
     if numbers and texts:
         yield Note(
             "labels-mixed",

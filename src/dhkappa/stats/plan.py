@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.data.labels import is_real
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.design import variance as drawn_variance
 from dhkappa.stats.influence import extremes, influence
@@ -420,7 +420,7 @@ def _shares(categories: Any, prevalence: Any) -> npt.NDArray[np.float64]:
 
 def _number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
     try:
-        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+        number = float(value) if is_real(value) and not isinstance(value, bool) else math.nan
     except OverflowError:
         number = math.inf
     if not holds(number):

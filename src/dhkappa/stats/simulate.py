@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import Label, declare
+from dhkappa.data.labels import Label, declare, is_real
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.draws import generator
 
@@ -153,5 +152,5 @@ def _whole_number(name: str, value: Any) -> int:
 def _check_rates(name: str, rates: Iterable[float]) -> None:
     """Refuse what is not a probability."""
     for rate in rates:
-        if not isinstance(rate, numbers.Real) or not 0 <= rate <= 1:
+        if not is_real(rate) or not 0 <= rate <= 1:
             raise DataError(f"{name} must be between 0 and 1: got {shown([rate])}.")

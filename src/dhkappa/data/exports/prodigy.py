@@ -93,7 +93,8 @@ def _task(record: Mapping[str, Any], name: str, where: str) -> _Task:
     accepted, options = record.get("accept"), record.get("options")
     if isinstance(accepted, list) or isinstance(options, list):
         chosen = _plains(accepted if isinstance(accepted, list) else [accepted], where)
-        offered = _plains((option.get("id") for option in options or () if isinstance(option, dict)), where)
+        listed = options if isinstance(options, list) else ()
+        offered = _plains((option.get("id") for option in listed if isinstance(option, dict)), where)
         return _Task(item, _plain(annotator, where), str(record.get("answer")), None, chosen, offered)
     label = _plain(record.get("label"), where)
     return _Task(item, _plain(annotator, where), str(record.get("answer")), label, None, ())
