@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -242,3 +243,43 @@ def test_a_narrower_interval_asks_for_no_more_items_than_the_pool_has() -> None:
     assert len(table) > 0
     assert max(table.column("items")) <= sum(pool.values())
     assert max(table.column("items_assured")) <= sum(pool.values())
+
+
+def test_a_labeler_without_a_name_is_refused() -> None:
+    given = {"": ["a", "b"], "x": ["a", "a"]}
+    votes = [["a", "a"], ["b", "b"]]
+    table = pd.DataFrame({"v1": ["a", "b"], "v2": ["a", "b"], "s": ["a", "b"]})
+    for call in (
+        lambda: dhkappa.audit(votes, given, progress=False),
+        lambda: dhkappa.audit(votes, {"": ["a", "b"]}, progress=False),
+        lambda: dhkappa.compare(votes, given),
+        lambda: dhkappa.tally(votes, given),
+        lambda: dhkappa.tally(table, {"": "s"}, annotators=["v1", "v2"]),
+    ):
+        with pytest.raises(DataError, match="every labeler needs a name"):
+            call()
+
+
+@pytest.mark.parametrize("kind", ["small integers", "floats", "series", "own"])
+def test_sizes_of_pools_are_our_own(kind: str) -> None:
+    drawn = dhkappa.simulate(400, labelers={"a": 0.8}, annotators=3, rng=3)
+    strata = ["x", "y"] * 200
+    sizes = {"x": 40_000, "y": 30_000}
+    right = dhkappa.audit(drawn.votes, drawn.suggested, strata=strata, pool=sizes, progress=False)
+    pool: Any = {
+        "small integers": {name: np.uint16(size) for name, size in sizes.items()},
+        "floats": {name: float(size) for name, size in sizes.items()},
+        "series": pd.Series(sizes),
+        "own": dict(sizes),
+    }[kind]
+    found = dhkappa.audit(drawn.votes, drawn.suggested, strata=strata, pool=pool, progress=False)
+    pool["x"] = 401  # which is nobody's business any more
+    assert found.tighter().to_dicts() == right.tighter().to_dicts()
+    assert found.items().to_dicts() == right.items().to_dicts()
+    assert found.to_dict() == right.to_dict()
+
+
+def test_a_pool_of_any_size() -> None:
+    drawn = dhkappa.simulate(400, labelers={"a": 0.8}, annotators=3, rng=3)
+    endless, huge = (dhkappa.audit(drawn.votes, drawn.suggested, pool=pool, progress=False) for pool in (None, 10**15))
+    assert huge.tighter().to_dicts() == endless.tighter().to_dicts()

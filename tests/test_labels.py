@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dhkappa import DataError, audit, dh_kappa, tally
+from dhkappa import DataError, audit, compare, dh_kappa, tally
 from dhkappa.data.labels import natural, unite
 
 
@@ -73,7 +73,7 @@ def test_types_of_labels(names: list[Any]) -> None:
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, np.int32, np.uint64, np.int64, np.float16])
 def test_integer_types_at_their_limits(dtype: type[Any]) -> None:
     limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
-    low, high = (0, 2048) if np.dtype(dtype).kind == "f" else (limits.min, limits.max)
+    low, high = (0, 2047) if np.dtype(dtype).kind == "f" else (limits.min, limits.max)
     votes = np.where(np.array(CODES) == 0, np.array(low, dtype), np.array(high, dtype))
     kappa = dh_kappa(votes, votes[[0, 1, 2, 3, 4], [0, 0, 0, 0, 0]])
     assert kappa.exact == dh_kappa(CODES, [0, 0, 1, 0, 1]).exact
@@ -232,3 +232,48 @@ def test_counts_with_labels_codes_and_one_hot() -> None:
     assert dh_kappa(counts=counts, suggested=[2 - code for code in codes], categories=[2, 1, 0]).exact == expected
     assert dh_kappa(counts=counts.astype(float), suggested=pd.Series(codes)).exact == expected
     assert dh_kappa(counts=counts.astype(object), suggested=[*codes[:-1], None]).dropped.no_label == 1
+
+
+@pytest.mark.parametrize("byte", [2, 128, 255])
+def test_true_is_any_byte_but_zero(byte: int) -> None:
+    votes = np.array([[1, 0], [0, 1], [1, 1], [0, 0], [0, 0]], np.uint8)
+    labels = np.array([1, 0, 1, 0, 1], np.uint8)
+    right = dh_kappa(votes.astype(bool), labels.astype(bool))
+    odd = (votes * byte).view(bool), (labels * byte).view(bool)
+    assert dh_kappa(*odd).exact == right.exact
+    assert dh_kappa(np.asfortranarray(odd[0]), odd[1]).exact == right.exact
+    strata = dh_kappa(votes, labels, strata=(np.array([0, 0, 1, 1, 1], np.uint8) * byte).view(bool))
+    assert strata.value == pytest.approx(float(right.exact or 0))
+
+
+@pytest.mark.parametrize(("dtype", "least"), [(np.float16, 2**11), (np.float32, 2**24), (np.float64, 2**53)])
+def test_floats_that_cannot_tell_integers_apart(dtype: type[Any], least: int) -> None:
+    assert dh_kappa(np.array([[least - 1, 1]], dtype), [1]).categories == (1, least - 1)
+    with pytest.raises(DataError, match="cannot tell such integers apart"):
+        dh_kappa(np.array([[least, 1]], dtype), [1])
+
+
+@pytest.mark.parametrize(
+    ("votes", "missing", "told"),
+    [
+        ([[1, 1], [9, 2]], ["9"], "missing names '9', but labels hold 9"),
+        ([["1", "1"], ["9", "2"]], [9], "missing names 9, but labels hold '9'"),
+        ([[True, True], [False, True]], ["False"], "missing names 'False', but labels hold False"),
+    ],
+)
+def test_missing_labels_that_look_like_others(votes: Any, missing: Any, told: str) -> None:
+    suggested = [votes[0][0], votes[1][1]]
+    for call in (
+        lambda: dh_kappa(votes, suggested, missing=missing),
+        lambda: compare(votes, {"a": suggested, "b": suggested}, missing=missing),
+        lambda: tally(
+            pd.DataFrame({"a": [row[0] for row in votes], "b": [row[1] for row in votes], "s": suggested}),
+            "s",
+            annotators=["a", "b"],
+            missing=missing,
+        ),
+    ):
+        with pytest.raises(DataError, match=told):
+            call()
+    both = [*missing, *(label for row in votes for label in row if str(label) == str(missing[0]))]
+    assert dh_kappa(votes, suggested, missing=both).n_items == 1

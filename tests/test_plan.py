@@ -13,6 +13,7 @@ from hypothesis import given
 
 import oracle
 from dhkappa import DataError, Kappa, dh_kappa, fleiss_kappa, simulate
+from dhkappa.stats.design import Unseen
 from dhkappa.stats.intervals import beta_interval, plain_basis
 from dhkappa.stats.plan import Outlook, model, observed, plan_of, variance
 from dhkappa.stats.terms import terms
@@ -134,7 +135,7 @@ def test_published_values() -> None:
 def test_items_are_the_fewest_whose_interval_is_narrow_enough(a: float, q: float, h: float) -> None:
     planned = plan_of(h, categories=3, accuracy=a, labeler=q, votes=3)
     whole, _, (least, greatest) = model(np.full(3, 1 / 3), a, q)
-    outlook = Outlook(whole.kappa, whole.E, least, greatest)
+    outlook = Outlook(whole.kappa, whole.E, Unseen(least, 1), Unseen(greatest, 1), 1, max(least**2, greatest**2))
     widths = [outlook.half_width(n, planned.sigma**2, 0.95) for n in range(2, planned.items + 50)]
     assert widths == sorted(widths, reverse=True)
     assert planned.items == next(n for n, width in enumerate(widths, start=2) if width <= h)
@@ -311,3 +312,26 @@ def test_bad_pilot(pilot: Any, said: str) -> None:
 def test_pilot_or_assumptions_not_both() -> None:
     with pytest.raises(DataError, match="pilot is given, which shows what to expect: leave out accuracy and labeler"):
         plan_of(0.05, pilot=drawn_kappa(50, seed=1), accuracy=0.9, labeler=0.8)
+
+
+@pytest.mark.parametrize(("heavy", "rate"), [(1.0, 0.5), (3.0, 0.5), (10.0, 0.2), (30.0, 0.1)])
+def test_a_weighted_pilot_plans_for_its_own_interval(heavy: float, rate: float) -> None:
+    def drawn(n: int, seed: int) -> Kappa:
+        made = simulate(n, labelers={"a": 0.85}, annotators=3, accuracy=0.9, rng=seed)
+        weights = np.where(np.random.default_rng(seed).random(n) < rate, heavy, 1.0)
+        return dh_kappa(made.votes, made.suggested["a"], weights=weights)
+
+    def half_widths(n: int) -> list[float]:
+        intervals = [drawn(n, 1000 + seed).interval() for seed in range(40)]
+        return [(interval.high - interval.low) / 2 for interval in intervals]
+
+    planned = plan_of(0.1, pilot=drawn(2000, 1))
+    # The items are those of a middling sample: half of the samples are narrower, but for 40 draws and the pilot's own.
+    assert np.median(half_widths(planned.items)) == pytest.approx(0.1, rel=0.08)
+    assert np.mean(np.array(half_widths(planned.items_assured)) <= 0.1) >= 0.8
+
+
+def test_weights_that_are_all_alike_change_no_plan() -> None:
+    made = simulate(300, labelers={"a": 0.85}, annotators=3, rng=1)
+    plain, weighted = (dh_kappa(made.votes, made.suggested["a"], weights=given) for given in (None, [2.0] * 300))
+    assert plan_of(0.1, pilot=weighted).to_dict() == plan_of(0.1, pilot=plain).to_dict()

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import dhkappa
-from dhkappa.data import files
+from dhkappa.data import duck, files
 
 Answer = TypeVar("Answer")
 
@@ -260,7 +260,7 @@ def test_the_longest_field_of_the_csv_module_is_as_it_was(tmp_path: Path, monkey
 
     together(3, read)
     assert csv.field_size_limit() == before
-    assert seen == [files.MOST_OF_LINE] * 3
+    assert seen == [duck.MOST_OF_LINE] * 3
 
 
 FIRST = """

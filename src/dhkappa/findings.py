@@ -29,7 +29,7 @@ from dhkappa.stats.notes import Note, html_list, text_list
 from dhkappa.stats.people import People, people
 from dhkappa.stats.plan import plan_of
 from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import Pool, sample_of
+from dhkappa.stats.sample import Pool, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, overall, verdict_of
 from dhkappa.table import Table, visible
 from dhkappa.version import __version__
@@ -342,7 +342,7 @@ def audit_of(
 
     The rest is given as to ``dhkappa.audit``.
     """
-    level, source = check_level(level), generator(rng)
+    level, source, pool = check_level(level), generator(rng), own_pool(pool)
     kappas: dict[str, Kappa] = {}
     weighted: dict[str, Kappa] = {}
     tests: dict[str, RandomLabelTest | None] = {}

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import Encoded, Integers, Label
+from dhkappa.data.labels import Encoded, Integers, Label, check_missing
 from dhkappa.data.patterns import BLOCK, Patterns
+from dhkappa.data.sides import check_labelers
 from dhkappa.data.tally import Tally
 from dhkappa.data.votes import distinct_votes, read_matrix, read_votes, settle
 from dhkappa.errors import DataError, shown
@@ -157,12 +158,14 @@ def read_cells(
     strata: Any = None,
 ) -> Cells:
     """Read votes or counts and the labels of several labelers, given as to ``compare``; a cell for each item."""
+    check_labelers(suggested)
     if counts is None:
         read = read_votes(votes, suggested, missing, weights, strata)
     else:
         read = read_matrix(counts, suggested, categories, missing, weights, strata)
     patterns, vote = distinct_votes(read)
     found = settle(read, read.votes.occurring(patterns.code), read.beside.suggested(), categories)
+    check_missing(found, missing)
     m = len(found)
     place: dict[Label | None, int] = {label: code for code, label in enumerate(found)}
     small = np.min_scalar_type(m)

@@ -83,7 +83,7 @@ def encode(
     if values.size == 0:
         encoded = Encoded(np.zeros(values.shape, np.uint8), 0, ())
     elif kind == "b":
-        encoded = Encoded(values.view(np.uint8), 0, (False, True))
+        encoded = Encoded(np.minimum(values.view(np.uint8), 1), 0, (False, True))  # true may be any byte but 0
     elif kind in "iu":
         encoded = _encode_integers(values)
     elif kind == "f":
@@ -134,7 +134,7 @@ def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
     wrong = present[~(np.isfinite(present) & (present == np.rint(present)))]
     if wrong.size:
         raise DataError(f"{name} holds {wrong[0]}: {RULE}, not a fractional number; write such labels as text.")
-    if float(np.abs(present).max()) >= _EXACT_FLOAT:
+    if float(np.abs(present).max()) >= min(2 ** (np.finfo(present.dtype).nmant + 1), _EXACT_FLOAT):
         raise DataError(
             f"{name} holds {np.abs(present).max()} as a floating-point number, which cannot tell such integers apart: "
             "pass integers or text."
@@ -305,6 +305,18 @@ def no_lookalikes(labels: Collection[Label]) -> None:
             raise DataError(
                 f"labels hold both {label!r} and {str(label)!r}: they look the same but are different labels. "
                 "Write all of them as text, or all as numbers."
+            )
+
+
+def check_missing(labels: Iterable[Label], missing: Collection[Label]) -> None:
+    """Refuse labels that look like some that are said to mean missing, but are not: ``9`` where ``"9"`` was said."""
+    spelled = {str(label): label for label in missing}
+    for label in labels:
+        other = spelled.get(str(label), label)
+        if isinstance(other, str) != isinstance(label, str) and label not in missing:
+            raise DataError(
+                f"missing names {other!r}, but labels hold {label!r}, which looks the same and is another: name it as "
+                "the labels write it, or both."
             )
 
 

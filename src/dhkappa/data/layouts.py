@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from dhkappa.data.sides import check_labelers
 from dhkappa.errors import DataError, did_you_mean, shown
 
 _ASK = (
@@ -225,6 +226,7 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
         return {"": _column(suggested, columns)}
     if isinstance(suggested, Mapping):
         named = dict(suggested)
+        check_labelers(named)
     else:
         names = _listed(suggested)
         texts = [name for name in names if isinstance(name, str)]

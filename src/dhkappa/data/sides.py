@@ -161,6 +161,12 @@ def unite_sides(tables: Sequence[Sides]) -> tuple[Sides, list[npt.NDArray[np.int
     return whole.take(order[fresh]), np.split(place, np.cumsum([table.size for table in tables])[:-1])
 
 
+def check_labelers(suggested: Any) -> None:
+    """Refuse a labeler whose name is empty, as that of a labeler is who was passed without one."""
+    if isinstance(suggested, Mapping) and "" in suggested:
+        raise DataError("suggested has a labeler called '': every labeler needs a name.")
+
+
 def read_beside(
     suggested: Any,
     weights: Any,

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import Label, NotALabelError, declare, plain, unite
+from dhkappa.data.labels import Label, NotALabelError, check_missing, declare, plain, unite
 from dhkappa.data.patterns import BLOCK, EMPTY, MOST_ITEMS, Patterns, stack
 from dhkappa.data.saved import Saved, read_tally, write_tally
-from dhkappa.data.sides import PLAIN, Sides, unite_sides
+from dhkappa.data.sides import PLAIN, Sides, check_labelers, unite_sides
 from dhkappa.data.votes import Counted, Read, count, read_matrix, read_votes
 from dhkappa.errors import DataError, counted, shown
 
@@ -231,6 +231,7 @@ class Tally:
         """
         if (votes is None) == (counts is None):
             raise DataError("pass either votes or counts=, one of the two.")
+        check_labelers(suggested)
         declared = self._categories if self.declared else None
         if votes is not None:
             read = read_votes(votes, suggested, self._missing, weights, strata)
@@ -253,6 +254,8 @@ class Tally:
         """Count more items in that another room has read, and keep its remarks; after an error all is as it was."""
         declared = self._categories if self.declared else None
         table = count(read, declared)
+        if self._missing:
+            check_missing(table.categories, self._missing)
         categories = unite(self._categories, table.categories) if self._categories else table.categories
         self._add([table], categories if declared is None else declared)
         self._remarks = tuple(dict.fromkeys([*self._remarks, *remarks]))

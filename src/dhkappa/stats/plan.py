@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from dhkappa.data.labels import is_real
 from dhkappa.errors import DataError, counted, shown
+from dhkappa.stats.design import Unseen, unseen_items
 from dhkappa.stats.design import variance as drawn_variance
 from dhkappa.stats.influence import extremes, influence
-from dhkappa.stats.intervals import beta_interval, check_level, plain_basis
+from dhkappa.stats.intervals import Basis, beta_interval, check_level
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.terms import Numbers, Terms, terms
@@ -24,6 +25,7 @@ from dhkappa.table import Table
 
 _TRADE = range(2, 8)  # votes on an item that the trade compares
 _MOST = 10**12
+_MOST_OF_POOL = 2**62
 _MOST_CATEGORIES = _MOST_VOTES = 1_000
 _SMALL_PILOT = 100
 _NOTHING = 1e-24  # a variance below this is rounding
@@ -160,7 +162,7 @@ def plan_of(
         half_width=_number("half_width", half_width, "above 0 and at most 1, such as 0.05", lambda h: 0 < h <= 1),
         level=check_level(level),
         assurance=_number("assurance", assurance, "between 0 and 1, such as 0.9", lambda p: 0 < p < 1),
-        pool=None if pool is None else _whole("pool", pool, _MOST),
+        pool=None if pool is None else _whole("pool", pool, _MOST_OF_POOL),
     )
     votes = None if votes is None else _whole("votes", votes, _MOST_VOTES)
     assumed = {"accuracy": accuracy, "labeler": labeler, "categories": categories, "prevalence": prevalence}
@@ -187,30 +189,44 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What to expect: kappa, E, the influence an item can have, and on how many items that was seen."""
+    """What to expect.
+
+    Attributes
+    ----------
+    kappa, E : the estimate, and the differential expected by chance
+    least, greatest : items that would move kappa down and up the most; of n items, each has 1/n of its share
+    unseen : likewise, the largest share that one more item might have
+    most : the largest squared influence that an item can have, with its weight
+    seen : on how many items this was seen
+    """
 
     kappa: float
     E: float
-    least: float
-    greatest: float
+    least: Unseen
+    greatest: Unseen
+    unseen: float
+    most: float
     seen: float = math.inf
 
     def half_width(self, n: int, variance: float, level: float) -> float:
         """Return half the length of the beta interval of n items; their mean influence is 0, so n - 1 are free."""
         from scipy.special import betaincinv  # quicker, and asked often here
 
-        basis = plain_basis(self.kappa, self.E, n, (n - 1) * variance, self.least, self.greatest)
-        low, high = beta_interval(basis, 1 - level, betaincinv)
+        low, high = beta_interval(self._basis(n, variance), 1 - level, betaincinv)
         return (high - low) / 2
+
+    def _basis(self, n: int, variance: float) -> Basis:
+        ends = self.least.phi, self.greatest.phi, self.least.share / n, self.greatest.share / n
+        return Basis(self.kappa, self.E, n, (n - 1) * variance, *ends, self.unseen / n, n - 1)
 
     def row(self, votes: float, variance: float, goal: Goal) -> dict[str, Any]:
         """Return the items and votes that a variance asks for."""
         from scipy.special import ndtri
 
-        z, most = float(ndtri(goal.assurance)), max(self.least**2, self.greatest**2)
+        z = float(ndtri(goal.assurance))
 
         def assured(n: int) -> float:
-            doubt = math.sqrt(variance * max(most - variance, 0.0) * (1 / n + 1 / self.seen))
+            doubt = math.sqrt(variance * max(self.most - variance, 0.0) * (1 / n + 1 / self.seen))
             return self.half_width(n, max(variance + z * doubt, 0.0), goal.level)
 
         items = _least(lambda n: self.half_width(n, variance, goal.level), goal)
@@ -338,7 +354,8 @@ def observed(seen: Terms, known: int) -> list[Any]:
 def _from_model(shares: npt.NDArray[np.float64], a: float, q: float, votes: int | None, goal: Goal) -> Plan:
     """Plan from assumptions."""
     whole, products, (least, greatest) = model(shares, a, q)
-    outlook = Outlook(float(whole.kappa), float(whole.E), float(least), float(greatest))
+    ends = Unseen(float(least), 1.0), Unseen(float(greatest), 1.0)
+    outlook = Outlook(float(whole.kappa), float(whole.E), *ends, 1.0, max(float(least) ** 2, float(greatest) ** 2))
     variances = {N: float(variance(products, N)) for N in sorted({*_TRADE, votes or 2})}
     if outlook.kappa < 1 and min(variances.values()) <= _NOTHING:
         raise DataError("accuracy and labeler leave nothing to chance, so no sample could show how far kappa varies.")
@@ -365,9 +382,7 @@ def _from_pilot(pilot: Kappa, votes: int | None, goal: Goal) -> Plan:
             f"votes must be at most {known} with this pilot, as more than half of its items have no more: got {votes}; "
             "a pilot with four votes on an item can tell for any number."
         )
-    far = extremes(seen)
-    least, greatest = far.low.min(), far.high.max()
-    outlook = Outlook(pilot.value, float(pilot.parts.E), float(least), float(greatest), n)
+    outlook = _outlook(pilot, seen)
     own = n * float(drawn_variance(seen, influence(seen)).endless)  # of items drawn from a pool without end
     scale = own / float(seen.mean(influence(seen) ** 2)) if own > _NOTHING else 0.0
     products = observed(seen, known)
@@ -381,6 +396,17 @@ def _from_pilot(pilot: Kappa, votes: int | None, goal: Goal) -> Plan:
     chosen = next(row for row in rows if row["votes"] == votes) if votes else outlook.row(panel, own, goal)
     enough = int(seen.items[totals >= known].sum())
     return outlook.plan(chosen, rows, goal, f"pilot of {counted(n, 'item')}", *_notes(pilot, known, enough))
+
+
+def _outlook(pilot: Kappa, seen: Terms) -> Outlook:
+    """Return what a pilot shows; it was drawn from some pool, and the plan is for one without end."""
+    n, far = pilot.n_items, extremes(seen)
+    endless = replace(seen.sample, strata=tuple(replace(part, size=None) for part in seen.sample.strata))
+    unseen = unseen_items(replace(seen, sample=endless), influence(seen))
+    least, greatest = (replace(end, share=n * end.share) for end in unseen.ends(far))
+    heaviest = float((seen.weight / seen.items).max()) if seen.sample.weighted else 1.0
+    most = (heaviest * max(abs(float(far.low.min())), abs(float(far.high.max())))) ** 2
+    return Outlook(pilot.value, float(seen.E), least, greatest, n * unseen.most, most, n)
 
 
 def _notes(pilot: Kappa, known: int, enough: int) -> Iterator[Note]:

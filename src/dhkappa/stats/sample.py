@@ -160,8 +160,7 @@ def drawn(
     """Return a sample of eligible patterns; (K,) ``stratum`` is a place in ``names``."""
     if not isinstance(panel, str) or panel not in PANELS:
         raise DataError(f"panel must be one of {shown(PANELS)}: got {shown([panel])}.")
-    to_dict = getattr(pool, "to_dict", None)  # of a pandas Series, such as value_counts() of the whole data
-    pool = to_dict() if to_dict else pool
+    pool = own_pool(pool)
     strata = _strata(patterns.items, stratum, names, pool, weight is not None)
     if panel == "drawn" and pool is not None:
         few = int(patterns.items[patterns.vote_totals() < 3].sum())
@@ -248,6 +247,25 @@ def _name(stratum: Any) -> Any:
         return stratum
 
 
+def own_pool(pool: Any) -> Pool:
+    """Return sizes as Python's own numbers, where they are whole, that nobody else can change."""
+    to_dict = getattr(pool, "to_dict", None)  # of a pandas Series, such as value_counts() of the whole data
+    pool = to_dict() if to_dict else pool
+    if isinstance(pool, Mapping):
+        return {name: _own_size(size) for name, size in pool.items()}
+    found: Pool = _own_size(pool)
+    return found
+
+
+def _own_size(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    try:
+        return value if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        return value
+
+
 def _of_stratum(pool: Mapping[Any, int], name: Label) -> Any:
     if name not in pool:
         raise DataError(f"pool has no size for stratum {name!r}: it names {shown(pool) or 'none'}.")
@@ -256,10 +274,7 @@ def _of_stratum(pool: Mapping[Any, int], name: Label) -> Any:
 
 def _size(value: Any, n: int, whose: str) -> int:
     """Check the size of a pool that n items were drawn from."""
-    try:
-        size = -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        size = int(value) if isinstance(value, float) and value.is_integer() else -1
+    size = value if type(value) is int else -1
     if size < 0:
         raise DataError(f"pool{whose} must be a whole number of items: got {shown([value])}.")
     if size < n:
