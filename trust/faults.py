@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
+from dhkappa.data.duck import _spill_folder
 from faults_disk import disk
 from faults_files import files
 from faults_kill import kill, stop
 from faults_servers import servers
 from faults_trial import Trial
-from page import PAGE, table, write
+from page import PAGE, source, table, write
 
 FAULTS: dict[str, tuple[str, Callable[[int, random.Random], Iterator[Trial]], str]] = {
     "kill": (
@@ -72,14 +73,21 @@ def _run(fault: Callable[[], Iterator[Trial]]) -> tuple[list[Trial], str]:
         for trial in fault():
             print(f"{time.monotonic() - begun:.0f} s: {' | '.join(trial.row)}", file=sys.stderr, flush=True)
             trials.append(trial)
-        left = list(Path(folder).glob("dhkappa-*"))
+        own = _spill_folder() if _spill_folder.cache_info().currsize else ""  # of this process, which lives
+        left = [path for path in Path(folder).glob("dhkappa-*") if str(path) != own]
         held = sum(path.stat().st_size for one in left for path in one.rglob("*") if path.is_file())
         tempfile.tempdir = None
-    if not left:
-        return trials, ""
-    return trials, (
+    return trials, _left(len(left), held)
+
+
+def _left(folders: int, held: int) -> str:
+    """Say how many folders were left in that for temporary files."""
+    if not folders:
+        return ""
+    were, them = ("was", "it") if folders == 1 else ("were", "them")
+    return (
         "A process that is killed, or ended by SIGTERM, cannot remove its folder for what does not fit into memory: "
-        f"{len(left):,} were left in TMPDIR here, with {held:,} bytes in them."
+        f"{folders:,} {were} left in TMPDIR here, with {held:,} bytes in {them}."
     )
 
 
@@ -89,7 +97,7 @@ def _told(trials: list[Trial], remark: str) -> str:
     done = sum(trial.happened.total() for trial in trials)
     held = "each ended as it should" if not wrong else f"{wrong:,} of them ended as they should not"
     rows = table(("what was done", "times", "what happened"), [trial.row for trial in trials])
-    return f"{done:,} faults, done for real on {date.today()}; {held}.\n\n{rows}\n\n{remark}".strip()
+    return f"{done:,} faults, done for real on {date.today()}{source()}; {held}.\n\n{rows}\n\n{remark}".strip()
 
 
 def _section(parts: dict[str, str]) -> str:

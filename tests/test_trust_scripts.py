@@ -1,0 +1,84 @@
+"""What the longer runs of trust/ say and count: one that shows nothing, or something wrong, must not pass as right."""
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder() -> Iterator[None]:
+    """The folder of the scripts, which import each other by their names."""
+    sys.path.insert(0, str(ROOT / "trust"))
+    yield
+    sys.path.remove(str(ROOT / "trust"))
+
+
+def script(name: str, *libraries: str) -> Any:
+    """Return a script of trust/, where the libraries that it needs can be had."""
+    for library in libraries:
+        pytest.importorskip(library)
+    return importlib.import_module(name)
+
+
+# The page
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The room of the page, with a project of its own that has one section."""
+    room = script("page")
+    (tmp_path / "src" / "dhkappa").mkdir(parents=True)
+    (tmp_path / "src" / "dhkappa" / "kappa.py").write_text("one = 1\n")
+    (tmp_path / "trust.md").write_text("<!-- fuzz: written by make fuzz -->\n<!-- end of fuzz -->\n")
+    monkeypatch.setattr(room, "ROOT", tmp_path)
+    monkeypatch.setattr(room, "PAGE", tmp_path / "trust.md")
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):  # of whatever runs the tests
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    return room
+
+
+def _git(folder: Path, *words: str) -> str:
+    own = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]
+    done = subprocess.run(["git", *own, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_section_names_the_source_that_it_was_made_with(page: Any) -> None:
+    _git(page.ROOT, "init", "-q")
+    _git(page.ROOT, "add", ".")
+    _git(page.ROOT, "commit", "-q", "-m", "one")
+    tree = _git(page.ROOT, "rev-parse", "--short", "HEAD:src/dhkappa")
+    page.write("fuzz", "nothing")
+    assert f"dhkappa {page.__version__} (src/dhkappa at tree {tree}), Python " in page.PAGE.read_text()
+    (page.ROOT / "src" / "dhkappa" / "more.py").write_text("two = 2\n")
+    page.write("fuzz", "nothing")
+    assert f"(src/dhkappa at tree {tree}, changed since), Python " in page.PAGE.read_text()
+
+
+def test_a_section_names_no_source_where_git_does_not_know(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(page.ROOT.parent))
+    page.write("fuzz", "nothing")
+    assert f"with dhkappa {page.__version__}, Python " in page.PAGE.read_text()
+    monkeypatch.setenv("PATH", "")
+    assert page.source() == ""
+
+
+# Faults
+
+
+def test_folders_left_behind_are_counted_in_words() -> None:
+    faults = script("faults", "pyarrow")
+    assert faults._left(0, 0) == ""
+    assert "1 was left in TMPDIR here, with 20 bytes in it." in faults._left(1, 20)
+    assert "1,200 were left in TMPDIR here, with 0 bytes in them." in faults._left(1200, 0)
