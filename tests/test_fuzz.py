@@ -6,6 +6,7 @@ import json
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ import dhkappa
 import fuzz
 import fuzz_trial
 from fuzz_dice import Dice, Input
+from dhkappa.data import duck
 
 SCRIPT = Path(__file__).parents[1] / "trust" / "fuzz.py"
 from fuzz_files import MADE_BY  # noqa: E402
@@ -62,7 +64,7 @@ def test_atheris_finds_nothing() -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     [row] = [line.split(" | ") for line in ended.stdout.splitlines() if line.startswith("| lists and arrays")]
     assert row[1:3] == ["atheris", "150"]
-    assert int(row[6].strip(" |").replace(",", "")) > 500  # branches, so that atheris does see dhkappa
+    assert int(row[5].strip(" |").replace(",", "")) > 500  # branches, so that atheris does see dhkappa
 
 
 def test_every_entrance_has_its_share() -> None:
@@ -233,6 +235,22 @@ class TestTheFuzzerCanFail:
         monkeypatch.setattr(dhkappa, "tally", lambda **_: Path("draft").write_text("x"))
         with pytest.raises(FindingError, match="left behind: \\['draft'\\]"):
             trial.run(Input("tally", {}))
+
+    @pytest.mark.parametrize("name", ["dhkappa-draft", "draft"])
+    def test_temporary_folder_left_behind(self, name: str, trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(dhkappa, "tally", lambda **_: Path(tempfile.gettempdir(), name).mkdir())
+        with pytest.raises(FindingError, match=f"left behind: \\['{name}'\\]"):
+            trial.run(Input("tally", {}))
+
+    def test_folder_of_the_living_process_may_stay(self, trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+        def spilling(**_: Any) -> None:
+            duck._spill_folder.cache_clear()
+            monkeypatch.setattr(duck, "folder_on_disk", lambda: None)
+            assert Path(duck._spill_folder()).parent == Path(tempfile.gettempdir())
+
+        monkeypatch.setattr(dhkappa, "tally", spilling)
+        assert trial.run(Input("tally", {})) == ""
+        duck._spill_folder.cache_clear()  # or what comes after would spill into this test's folder
 
     def test_too_slow(self, trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(fuzz_trial, "LIMIT", 0.2)

@@ -191,22 +191,22 @@ def section(found: Mapping[tuple[str, str], Mapping[str, int]], seconds: float, 
             ENTRANCES[entrance],
             driver,
             *(f"{counts.get(column, 0):,}" for column in columns),
-            counts["inputs"] - counts.get("answered", 0) - counts.get("refused", 0),
             f"{counts['reached']:,}" if counts["reached"] else "not counted",
         ]
         for (entrance, driver), counts in found.items()
     ]
     total = sum(counts["inputs"] for counts in found.values())
-    head = ["entrance", "driver", "inputs", "answered", "refused with a sentence", "other", "branches reached"]
+    head = ["entrance", "driver", "inputs", "answered", "refused with a sentence", "branches reached"]
     without = "" if any(driver == "atheris" for _, driver in found) else " atheris cannot be imported here."
     return f"""{total:,} inputs in {seconds / 60:.0f} minutes, seed {seed}.{without}
 
 Hypothesis draws inputs at random, and atheris so that they reach new branches of dhkappa; both read them off bytes,
 choice by choice, from sound data to anything at all. An input must be answered, or refused with one sentence of
-dhkappa's own: any other error, a warning, a file left behind, over {LIMIT} seconds, or a fault of a command ends the
-run, with the input. Sound input must be answered. Answers are compared: of votes that are known with the definitions in
-fractions, of exports with the votes read from them, of tally files with the numbers in them; and every tally is saved,
-loaded and added up.
+dhkappa's own. Anything else would have ended the run, with the input, and this would not have been written: any other
+error, a warning, a file left behind, over {LIMIT} seconds, or a fault of a command. The folder that a process has for
+what does not fit into memory stays until the process ends, and may. Sound input must be answered. Answers are compared:
+of votes that are known with the definitions in fractions, of exports with the votes read from them, of tally files with
+the numbers in them; and every tally is saved, loaded and added up.
 
 {table(head, rows)}
 
