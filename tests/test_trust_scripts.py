@@ -2,11 +2,13 @@
 
 import importlib
 import os
+import random
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,3 +84,36 @@ def test_folders_left_behind_are_counted_in_words() -> None:
     assert faults._left(0, 0) == ""
     assert "1 was left in TMPDIR here, with 20 bytes in it." in faults._left(1, 20)
     assert "1,200 were left in TMPDIR here, with 0 bytes in them." in faults._left(1200, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seen", "words"),
+    [
+        (".csv", 6, "which shows that the trial can fail: 6 of 10 a number of no state"),
+        (".parquet", 1, "which shows that the trial can fail: 1 of 10 a number of no state"),
+        (".parquet", 0, "no number of no state came either (10 tries): here it is not the guard that protects"),
+        (".csv", 0, ""),
+    ],
+)
+def test_a_control_that_shows_nothing_is_wrong_where_it_must_show(kind: str, seen: int, words: str) -> None:
+    files = script("faults_files", "pyarrow")
+    trial = files.Trial("a file that changes")
+    files._control(trial, kind, seen, 10)
+    assert bool(trial.wrong) == (not words)
+    assert (words in trial.row[2]) if words else ("WRONG (1)" in trial.row[2])
+
+
+@pytest.mark.parametrize("after", [0, 2, 20, 200])
+def test_tries_without_the_guard_go_on_until_one_shows(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = script("faults_files", "pyarrow")
+    rounds = iter([*[("", "one")] * after, *[("", "of no state")] * 9])
+    looks = files.steady.Steady._check
+
+    def raced(*_: Any) -> tuple[str, str]:
+        assert files.steady.Steady._check is not looks
+        return next(rounds)
+
+    monkeypatch.setattr(files, "_raced", raced)
+    found = files._without_guard(SimpleNamespace(tallies=["one", "other"]), 4, 1000, random.Random(1))
+    assert found == {0: (4, 4), 2: (2, 4), 20: (1, 21), 200: (0, 100)}[after]
+    assert files.steady.Steady._check is looks
