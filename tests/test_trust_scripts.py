@@ -4,14 +4,18 @@ import importlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+import dhkappa
 
 ROOT = Path(__file__).parents[1]
 
@@ -117,3 +121,69 @@ def test_tries_without_the_guard_go_on_until_one_shows(after: int, monkeypatch: 
     found = files._without_guard(SimpleNamespace(tallies=["one", "other"]), 4, 1000, random.Random(1))
     assert found == {0: (4, 4), 2: (2, 4), 20: (1, 21), 200: (0, 100)}[after]
     assert files.steady.Steady._check is looks
+
+
+@pytest.mark.parametrize(("ended", "wrong"), [(0, True), (5, True), (6, False), (120, False), (121, True)])
+def test_kills_that_do_not_cover_a_run_are_wrong(ended: int, wrong: bool) -> None:
+    kill = script("faults_kill")
+    trial = kill.Trial("kill -9", Counter({"the new file, whole": ended, "no file, as before": 200 - ended}))
+    kill._reach(trial)
+    assert bool(trial.wrong) == wrong
+
+
+def test_a_few_kills_may_miss_the_end_of_a_run() -> None:
+    kill = script("faults_kill")
+    trial = kill.Trial("kill -9", Counter({"no file, as before": 40}))
+    kill._reach(trial)
+    assert not trial.wrong
+
+
+HEAD, LAST = "Traceback (most recent call last):\n", "KeyboardInterrupt\n"
+OUTSIDE = '  File "/usr/lib/python3.11/site.py", line 1, in <module>\n    import os\n'
+WORDS = "1,060 items written to made/queue.csv.\n"
+
+
+def _frame(file: str, where: str, line: str) -> str:
+    return f'  File "{Path(dhkappa.__file__).parent / file}", line 6, in {where}\n    {line}\n'
+
+
+LOADS = _frame("__init__.py", "<module>", "from dhkappa.version import __version__ as __version__")
+DOOR = _frame("__main__.py", "main", "def main() -> None:")
+INSIDE = _frame("__main__.py", "main", "from dhkappa.present.cli import main as run")
+DEEP = _frame("present/cli.py", "<module>", "import click")
+
+
+@pytest.mark.parametrize(
+    ("code", "err", "sign", "outcome"),
+    [
+        (0, "", signal.SIGINT, "had ended before, exit 0"),
+        (0, WORDS, signal.SIGTERM, "had ended before, exit 0"),
+        (0, HEAD + OUTSIDE + LAST, signal.SIGINT, ""),
+        (-2, "", signal.SIGINT, "ended by the signal, without a word"),
+        (-15, "", signal.SIGTERM, "ended by the signal, without a word"),
+        (-15, WORDS, signal.SIGTERM, "ended by the signal, with its last words said"),
+        (-15, "something\n", signal.SIGTERM, ""),
+        (-15, HEAD + OUTSIDE + LAST, signal.SIGTERM, ""),
+        (-2, "", signal.SIGTERM, ""),
+        (130, "", signal.SIGINT, "exit 130, while it loads"),
+        (130, "\ndhkappa: stopped.\n", signal.SIGINT, "exit 130, 'stopped.'"),
+        (130, f"{WORDS}dhkappa: stopped.\n", signal.SIGINT, "exit 130, 'stopped.'"),
+        (130, WORDS, signal.SIGINT, "exit 130, with its last words said"),
+        (130, "", signal.SIGTERM, ""),
+        (130, "dhkappa: something else.\n", signal.SIGINT, ""),
+        (1, HEAD + OUTSIDE + LAST, signal.SIGINT, "Python's own traceback, before dhkappa runs"),
+        (-2, HEAD + OUTSIDE + LOADS + LAST, signal.SIGINT, "Python's own traceback, before dhkappa runs"),
+        (-2, HEAD + OUTSIDE + DOOR + LAST, signal.SIGINT, "Python's own traceback, before dhkappa runs"),
+        (-2, HEAD + OUTSIDE + INSIDE + LAST, signal.SIGINT, ""),
+        (-2, HEAD + LOADS + DEEP + LAST, signal.SIGINT, ""),
+        (1, HEAD + OUTSIDE + "ImportError: KeyboardInterrupt\n", signal.SIGINT, ""),
+        (1, "", signal.SIGINT, ""),
+        (2, HEAD + OUTSIDE + LAST, signal.SIGINT, ""),
+        (-6, HEAD + OUTSIDE + LAST, signal.SIGINT, ""),
+        (-6, "terminate called after throwing an instance\n", signal.SIGINT, ""),
+        (-11, "", signal.SIGINT, ""),
+        (-11, "", signal.SIGTERM, ""),
+    ],
+)
+def test_how_a_command_that_is_stopped_may_end(code: int, err: str, sign: int, outcome: str) -> None:
+    assert script("faults_kill")._ending(code, err, sign) == outcome

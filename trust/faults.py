@@ -33,7 +33,8 @@ FAULTS: dict[str, tuple[str, Callable[[int, random.Random], Iterator[Trial]], st
     "stop": (
         "Stopped",
         lambda times, rng: stop(times // 2, rng),
-        "Ctrl-C in the very first moments meets Python itself, before a line of dhkappa runs.",
+        "Ctrl-C in the very first moments meets Python itself, which starts, or loads the three small files of dhkappa "
+        "that come before what answers it. `items` says on standard error what it has written: its last words.",
     ),
     "servers": ("Engines that die", lambda times, rng: servers(max(1, times // 66)), ""),
     "disk": ("Places that take no more", lambda times, rng: disk(), ""),

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,12 +14,18 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import dhkappa
 from faults_trial import Trial, Written, end, finish, sentence, start, writing_commands
 
 _LANES = 2  # commands at a time, one a core
 _ENOUGH = threading.Event()
 _PYTHON = "Python's own traceback, before dhkappa runs"
 _LONG_AGO = 7200  # seconds, after which a draft is nobody's
+_AGAIN = 40  # kills, after which it is learned anew how long a command takes beside the other lane
+_FEW = 50  # kills, below which chance alone may miss the end of a run
+_ENDED = (0.03, 0.6)  # the least and the largest share of kills that find a run at its end: a sixth would be usual
+_LOADED = ("__init__.py", "version.py", "__main__.py")  # of dhkappa, before a stop can be answered
+_WORDS = re.compile(r"[0-9,]+ items written to .*\.\n")  # of `items`, when its file is whole
 
 
 def kill(times: int, rng: random.Random) -> Iterator[Trial]:
@@ -50,6 +57,8 @@ def _killed(command: Written, times: int, aimed: bool, rng: random.Random) -> Tr
     for turn in range(times):
         if _ENOUGH.is_set():
             break
+        if not aimed and turn % _AGAIN == 0:
+            command = command.learned()
         old = turn % 2 == 0
         command.before(old)
         known = set(command.drafts())
@@ -67,7 +76,16 @@ def _killed(command: Written, times: int, aimed: bool, rng: random.Random) -> Tr
         else:
             trial.failed(f"{command.target.name} is {state or 'neither the old file nor the new one'}")
     trial.beside.append(f"drafts left behind: {len(command.drafts())}")
+    if not aimed:
+        _reach(trial)
     return trial
+
+
+def _reach(trial: Trial) -> None:
+    """Count it as wrong where kills came too early, or too late, to cover the run."""
+    kills, ended = trial.happened.total(), trial.happened["the new file, whole"]
+    if kills >= _FEW and not _ENDED[0] <= ended / kills <= _ENDED[1]:
+        trial.failed(f"{ended} of {kills} kills found the new file: their moments did not cover the run")
 
 
 def _after(commands: list[Written]) -> Trial:
@@ -140,7 +158,7 @@ def stop(times: int, rng: random.Random) -> Iterator[Trial]:
         commands = writing_commands(Path(folder))
         for sign, name in ((signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")):
             for early in (False, True):
-                yield _stopped(commands, times, sign, name, early, rng)
+                yield _stopped([command.learned() for command in commands], times, sign, name, early, rng)
 
 
 def _stopped(commands: list[Written], times: int, sign: int, name: str, early: bool, rng: random.Random) -> Trial:
@@ -174,12 +192,27 @@ def _ending(code: int, err: str, sign: int) -> str:
     """Say how a command ended; nothing where it should not have ended so."""
     if code == 0:
         return "had ended before, exit 0" if "Traceback" not in err else ""
-    if code == -sign and "dhkappa/" not in err:
-        return "ended by the signal, without a word" if not err else _PYTHON
-    if sign == signal.SIGINT and code == 130:
-        return {"": "exit 130, while it loads", "dhkappa: stopped.\n": "exit 130, 'stopped.'"}.get(
-            err.lstrip(), ""
-        )  # after a line break by click
-    if sign == signal.SIGINT and "dhkappa/" not in err.replace("bin/dhkappa", "").replace("dhkappa/__init__", ""):
-        return _PYTHON
-    return ""
+    rest = _WORDS.sub("", err, count=1)
+    if code == -sign and not rest:
+        return f"ended by the signal, {'with its last words said' if err else 'without a word'}"
+    if sign != signal.SIGINT:
+        return ""
+    if code == 130 and rest.lstrip() == "dhkappa: stopped.\n":  # after a line break by click
+        return "exit 130, 'stopped.'"
+    if code == 130 and not rest.strip():
+        return f"exit 130, {'with its last words said' if err.strip() else 'while it loads'}"
+    return _PYTHON if code in (1, 130, -sign) and _before_dhkappa(err) else ""
+
+
+def _before_dhkappa(err: str) -> bool:
+    """Tell whether a traceback is of Ctrl-C, and of no more of dhkappa than what is loaded before it can be answered.
+
+    Where the function that answers it is called, Ctrl-C may still come first: that is at its ``def``.
+    """
+    package = re.escape(str(Path(dhkappa.__file__).parent))
+    frames = re.findall(rf'File "{package}/(.*)", line \d+, in (.*)\n *(def )?', err)
+    before = all(
+        (file in _LOADED and where == "<module>") or (file, where, at) == ("__main__.py", "main", "def ")
+        for file, where, at in frames
+    )
+    return before and re.search("^KeyboardInterrupt$", err, re.MULTILINE) is not None
