@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -187,3 +188,34 @@ DEEP = _frame("present/cli.py", "<module>", "import click")
 )
 def test_how_a_command_that_is_stopped_may_end(code: int, err: str, sign: int, outcome: str) -> None:
     assert script("faults_kill")._ending(code, err, sign) == outcome
+
+
+# Threads
+
+
+def test_threads_audit_arrays_that_they_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, audit = script("threads"), dhkappa.audit
+    seen: list[Any] = []
+
+    def looked_at(votes: Any, *labels: Any, **words: Any) -> Any:
+        seen.append(votes)
+        return audit(votes, *labels, **words)
+
+    monkeypatch.setattr(threads, "THREADS", (1, 3))
+    monkeypatch.setattr(threads, "ROUNDS", 1)
+    monkeypatch.setattr(dhkappa, "audit", looked_at)
+    [_, _, trial] = islice(threads.trials(tmp_path), 3)
+    assert (trial.what, trial.answers, trial.different) == ("audit of shared arrays", 4, 0)
+    assert len(seen) > trial.answers
+    assert all(votes is seen[0] for votes in seen)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_first_imports_are_held_against_what_one_thread_gives(same: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that are all wrong in one way are found."""
+    threads = script("threads")
+    monkeypatch.setattr(threads, "ROUNDS", 1)
+    if not same:
+        monkeypatch.setattr(threads.short, "FIRST", "print(('0x1.0p+0', 25))")
+    trial = threads._first_imports()
+    assert (trial.answers, trial.different) == (3, 0 if same else 3)

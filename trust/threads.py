@@ -85,7 +85,10 @@ def trials(folder: Path) -> Iterator[Trial]:
         "kappa of shared arrays", lambda _: short.bits(dhkappa.dh_kappa(made.votes, made.suggested["llm"]))
     )
     yield in_threads("kappa of arrays of their own", lambda place: short.bits(short.score(place)))
-    yield in_threads("audit of shared arrays", lambda _: short.whole(short.audit(2)))
+    yield in_threads(
+        "audit of shared arrays",
+        lambda _: short.whole(dhkappa.audit(made.votes, made.suggested, rng=2, progress=False)),
+    )
     yield in_threads_on_fresh("one tally, not joined yet", short.scattered, _of_tally)
     yield in_threads_on_fresh("one result, nothing computed yet", lambda: short.score(3), short.bits)
     yield in_threads_on_fresh("one audit, and its review queues", lambda: short.audit(2), short.whole)
@@ -193,7 +196,8 @@ def _first_imports() -> Trial:
     for _ in range(3 * ROUNDS):
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         answers.append((run.stdout, run.stderr, run.returncode))
-    trial.note(answers, [(answers[0][0], "", 0)] * len(answers))
+    alone = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"]).interval().low.hex()
+    trial.note(answers, [(f"{(alone, len(dhkappa.__all__))}\n", "", 0)] * len(answers))
     return trial
 
 
