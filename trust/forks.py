@@ -23,8 +23,8 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-_LOOSE = 10.0  # times as long as without a mutant, and a second: what takes longer has no end
-_PATIENCE = 4.0  # seconds of tests on a mutant: those made for mutants, then the quickest
+LOOSE = 10.0  # times as long as without a mutant, and a second: what takes longer has no end
+PATIENCE = 4.0  # seconds of tests on a mutant: those made for mutants, then the quickest
 _MEMORY = 2 << 30  # a mutant may take so much more
 _KILLED, _UNCLEAR = 1, 2
 _FATES = {None: "no tests", 0: "survived", _UNCLEAR: "unclear", -signal.SIGPROF: "timeout"}
@@ -50,7 +50,7 @@ class Forks:
                 names = known["tests"].get(mutant.rpartition("__mutmut_")[0], [])
                 names = sorted(names, key=lambda name: ("test_mutants" not in name, known["seconds"][name]))
                 spent = accumulate(known["seconds"][name] for name in names)
-                tests = [items[name] for name, after in zip(names, spent, strict=True) if after < _PATIENCE]
+                tests = [items[name] for name, after in zip(names, spent, strict=True) if after < PATIENCE]
                 code = _forked(partial(_run, mutant, tests, known["seconds"])) if tests else None
                 fates.write(f"{mutant}\t{_FATES.get(code, 'killed')}\n")  # also where the process crashed
         return True
@@ -93,7 +93,7 @@ def _run(mutant: str, tests: Sequence[pytest.Item], seconds: dict[str, float]) -
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, used + _MEMORY))
     for test in tests:
-        signal.setitimer(signal.ITIMER_PROF, 1 + _LOOSE * seconds[test.nodeid])
+        signal.setitimer(signal.ITIMER_PROF, 1 + LOOSE * seconds[test.nodeid])
         if _fails(test):
             return _KILLED
     return 0

@@ -29,11 +29,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from forks import LOOSE, PATIENCE
 from page import ROOT, table, write
 
 STATS = Path("src") / "dhkappa" / "stats"
 PLACE = "https://github.com/boxed/mutmut"
 NOTICED = ("killed", "timeout")
+ENOUGH = 0.9  # of the mutants of a room
 CORE = ("sample", "sums", "kappa", "terms", "influence", "quantiles", "intervals", "design", "estimators")
 TESTS = {  # the quick tests that bear on a room; so are test_mutants*.py and the examples of docstrings
     "sample": "against_oracle design sides bad_input items",
@@ -134,8 +136,8 @@ class Room:
         return self.count(*NOTICED) / len(self.fate)
 
 
-def main() -> None:
-    """Run the rooms one after the other; write the section where all were run."""
+def main() -> int:
+    """Run the rooms one after the other; write the section where all were run; 1 where too little was noticed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rooms", default=",".join(TESTS), help="only these, and write no section")
     parser.add_argument("--sample", type=int, default=120, help="mutants of a room that is not core; 0 for all")
@@ -159,6 +161,13 @@ def main() -> None:
         write("mutate", text)
     else:
         print(text)
+    return int(not enough(rooms))
+
+
+def enough(rooms: list[Room]) -> bool:
+    """Tell whether nine tenths were noticed in every room, and so in all, and each mutant that lived is explained."""
+    alive = [mutant for room in rooms for mutant, fate in room.fate.items() if fate not in NOTICED]
+    return all(room.noticed >= ENOUGH for room in rooms) and not explained(alive)[1]
 
 
 def run(name: str, folder: Path, size: int, seed: int, again: bool) -> Room:
@@ -295,17 +304,22 @@ def report(rooms: list[Room], seed: int) -> str:
     sampled = [room for room in rooms if len(room.fate) < room.total]
     said = [
         f"[mutmut]({PLACE}) {version('mutmut')} changes one thing at a time in the functions of the statistics rooms, "
-        f"such as `<` to `<=`, `+` to `-`, an argument to `None`: {whole:,} mutants. On {len(fate):,} of them the tests"
-        " of the room that reach the function ran until one failed, with the examples of docstrings and without the"
-        " simulations that take seconds. Hypothesis drew ten examples a test, the same for every mutant. "
-        + (f"Of rooms that are not core, a random sample was drawn (seed {seed}).\n" if sampled else "\n"),
+        f"such as `<` to `<=`, `+` to `-`, an argument to `None`: {whole:,} mutants. {len(fate):,} of them were drawn"
+        + (f", of rooms that are not core a random sample (seed {seed})" if sampled else "")
+        + ". On each of these, but for those that are explained below, tests of the room that reach the function ran "
+        "until one failed, with the examples of docstrings and without the simulations that take seconds: those made "
+        f"for mutants first, then the quickest, and no more than take {PATIENCE:g} seconds of CPU together where "
+        f"nothing is changed. A test that takes {LOOSE:g} times as long as it does then, and a second more, is without "
+        "end. Hypothesis drew ten examples a test, the same for every mutant. This does not run at every change; "
+        "`tests/test_mutants*.py`, which came of it, do.\n",
         table(["room", "mutants", "drawn", "killed", "without end", "lived", "no test", "noticed"], map(row, rooms)),
         f"\n**{killed:,} of {len(fate):,} were noticed, {killed / len(fate):.1%}**: a test failed, or ran without end. "
         f"For all {whole:,} mutants that makes {share:.1%}"
         + (f" (95% interval {share - 1.96 * error:.1%} to {share + 1.96 * error:.1%}). " if error else ". ")
         + f"{len(texts):,} changed only words in a string: {sum(texts):,} of these were noticed. "
         "Constants outside of functions are not changed.\n",
-        "Why mutants lived (such a mutant counts as lived, and is not tried again):\n",
+        "Why mutants lived, of those that were drawn: others were not tried. Such a mutant counts as lived without a "
+        "try.\n",
         table(
             ["mutants", "why", "where"],
             [
@@ -351,4 +365,4 @@ def fits(mutant: Mutant, case: dict[str, Any]) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
