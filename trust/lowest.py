@@ -8,12 +8,12 @@ from importlib.metadata import distributions
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 
-from floors import floors
+from floors import floor, floors
 from page import ROOT, table, write
 
 EXTRAS = ["report", "pandas", "polars", "dask", "postgres", "spark"]
 FOLDER = ROOT / ".venv-lowest"
-BESIDE = ["pyarrow==21.0", "ibis-framework[duckdb,sqlite]", "hypothesis>=6.100", "pytest>=8,<9.2", "pytest-xdist>=3.6"]
+BESIDE = [floor("pyarrow"), "ibis-framework[duckdb,sqlite]", "hypothesis>=6.100", "pytest>=8,<9.2", "pytest-xdist>=3.6"]
 
 LEFT_OPEN = ["-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning"]
 
@@ -42,7 +42,9 @@ def main() -> int:
         "lowest",
         "The tests ran with the oldest version of each package that `pyproject.toml` allows. Test files whose "
         "libraries are not among them were left out. Warnings of what is left open do not count: PySpark 4.0 leaves "
-        f"sockets to the garbage collector.\n\n{table(['package', 'version'], rows)}\n\nTests: {result}.",
+        "sockets to the garbage collector. At every change only the tests that need no more than what the package "
+        "itself installs run with the oldest versions (`make core`).\n\n"
+        f"{table(['package', 'version'], rows)}\n\nTests: {result}.",
     )
     return done.returncode
 
