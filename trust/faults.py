@@ -45,6 +45,10 @@ FAULTS: dict[str, tuple[str, Callable[[int, random.Random], Iterator[Trial]], st
         "file it is differs from what it was when it was opened; this is looked at before and after every question.",
     ),
 }
+_SHORT = (
+    "Something of each part runs at every change, in `tests/test_faults.py` and `tests/test_clusters.py`: a few kills, "
+    "stops and files that change, engines that die, and a limit to the size of files."
+)
 
 
 def main() -> int:
@@ -109,7 +113,8 @@ def _section(parts: dict[str, str]) -> str:
     )
     every = dict(found) | parts
     titles = [title for title, _, _ in FAULTS.values() if title in every]
-    return "\n\n".join(f"### {title}\n\n{every[title]}" for title in titles)
+    told = [f"### {title}\n\n{every[title]}" for title in titles]
+    return "\n\n".join([_SHORT, *told])
 
 
 if __name__ == "__main__":
