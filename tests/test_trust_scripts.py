@@ -219,3 +219,80 @@ def test_first_imports_are_held_against_what_one_thread_gives(same: bool, monkey
         monkeypatch.setattr(threads.short, "FIRST", "print(('0x1.0p+0', 25))")
     trial = threads._first_imports()
     assert (trial.answers, trial.different) == (3, 0 if same else 3)
+
+
+# Mutants, coverage, floors, advisories
+
+
+def _room(mutate: Any, *fates: str) -> Any:
+    """A room whose mutants met some fates; those are of ``strict=True``, which is explained."""
+    fate = {
+        mutate.Mutant(f"m{place}", "sample._strata", "zip(a, b, strict=True)", "zip(a, b, strict=False)", False): one
+        for place, one in enumerate(fates)
+    }
+    return mutate.Room("sample", len(fate), fate)
+
+
+@pytest.mark.parametrize(
+    ("lived", "right"), [(["survived"], True), (["survived", "no tests"], False), (["unclear"] * 2, False)]
+)
+def test_too_few_mutants_noticed_end_with_1(lived: list[str], right: bool) -> None:
+    mutate = script("mutate")
+    rooms = [_room(mutate, *["killed"] * 100), _room(mutate, *["killed"] * 8, "timeout", *lived)]
+    assert mutate.enough(rooms) == right
+
+
+def test_a_mutant_that_lives_without_an_explanation_ends_with_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mutate = script("mutate")
+    room = _room(mutate, "survived", *["killed"] * 99)
+    monkeypatch.setattr(sys, "argv", ["mutate.py", "--rooms", "sample"])
+    monkeypatch.setattr(mutate, "version", lambda name: "3")
+    monkeypatch.setattr(mutate, "run", lambda *_: room)
+    assert mutate.main() == 0
+    assert "take 4 seconds of CPU together" in capsys.readouterr().out
+    room.fate.popitem()
+    room.fate[mutate.Mutant("new", "sample._size", "a < b", "a <= b", False)] = "survived"
+    assert mutate.main() == 1
+    assert "1 lived without an explanation yet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("explained", [True, False])
+def test_a_line_that_no_test_runs_and_nobody_explains_ends_with_1(
+    explained: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cover = script("cover")
+    code = (ROOT / "src" / "dhkappa" / "version.py").read_text(encoding="utf-8").splitlines()[0]
+    reasons = tmp_path / "uncovered.toml"
+    reasons.write_text(f"[[left]]\nroom = 'version'\ncode = '''{code}'''\nwhy = '{'so' if explained else ''}'\n")
+    monkeypatch.setattr(cover, "REASONS", reasons)
+    totals = {"covered_lines": 99, "num_statements": 100, "covered_branches": 10, "num_branches": 10}
+    files = {"src/dhkappa/version.py": {"missing_lines": [1], "missing_branches": []}}
+    monkeypatch.setattr(cover, "measured", lambda asked: {"totals": totals, "files": files, "failed": 0})
+    written: list[str] = []
+    monkeypatch.setattr(cover, "write", lambda section, text: written.append(text))
+    assert cover.main([]) == int(not explained)
+    assert "never run" in written[0]
+
+
+def test_what_only_development_needs_has_a_floor_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    floors = script("floors")
+    project = tmp_path / "pyproject.toml"
+    project.write_text("[dependency-groups]\ndev = ['pyarrow-more>=3', 'pyarrow[x]>=22.1,<30']\n")
+    monkeypatch.setattr(floors, "PROJECT", project)
+    assert floors.floor("pyarrow") == "pyarrow==22.1"
+
+
+def test_a_refusal_for_something_else_is_wrong() -> None:
+    many = script("many_items")
+    told: list[str] = []
+    wrong: list[str] = []
+
+    def refuse(sentence: str) -> None:
+        raise dhkappa.DataError(sentence)
+
+    many._refusal(lambda: refuse("it holds 9 items at the most."), "one", "at the most", told, wrong)
+    assert (len(told), wrong) == (1, [])
+    many._refusal(lambda: refuse("no such file."), "two", "at the most", told, wrong)
+    assert (len(told), wrong) == (1, ["two was refused for something else: no such file."])

@@ -33,6 +33,7 @@ MIX: dict[Pattern, int] = {
     ("b", (("a", 1),)): 1,
 }
 LIMIT = 2**62
+MOST = f"a tally holds {LIMIT:,} items at the most."
 SIZES = (10**9, 10**12, 2**53 - 1, 2**53, 2**53 + 1, 10**18, LIMIT - 1, LIMIT)
 RIGHT = 1e-13
 """How far a standard error, relative to itself, and a limit may be off: some hundred units of a float's last place."""
@@ -296,26 +297,30 @@ def refused(folder: Path) -> tuple[list[str], list[str]]:
     wrong: list[str] = []
     for n in (LIMIT + 1, 2**63 - 1, 2**63, 2**64, 2**64 + 10**9):
         path = saved(mixed(n), folder / f"{n}.json")
-        _refusal(lambda path=path: dhkappa.Tally.load(path), f"a file of {n:,} items", told, wrong)
+        words = f"is not a whole number from 1 to {LIMIT:,}."
+        _refusal(lambda path=path: dhkappa.Tally.load(path), f"a file of {n:,} items", words, told, wrong)
     held, more = dhkappa.Tally.load(full), dhkappa.Tally.load(one)
-    _refusal(lambda: held + more, "+", told, wrong)
-    _refusal(lambda: sum([held, more]), "sum()", told, wrong)
-    _refusal(lambda: held.update([["a", "a"]], ["a"]), "update", told, wrong)
+    _refusal(lambda: held + more, "+", MOST, told, wrong)
+    _refusal(lambda: sum([held, more]), "sum()", MOST, told, wrong)
+    _refusal(lambda: held.update([["a", "a"]], ["a"]), "update", MOST, told, wrong)
     if held.n_items != LIMIT:
         wrong.append(f"a tally that refused items has {held.n_items:,} now")
     ended = _run("tally", "add", str(full), str(one), "-o", str(folder / "never.json"))
-    if ended.returncode != 2 or "items at the most" not in ended.stderr or (folder / "never.json").exists():
+    if ended.returncode != 2 or MOST not in ended.stderr or (folder / "never.json").exists():
         wrong.append(f"dhkappa tally add ended with {ended.returncode}: {ended.stderr}")
     told.append(ended.stderr.strip())
     return told, wrong
 
 
-def _refusal(ask: object, what: str, told: list[str], wrong: list[str]) -> None:
+def _refusal(ask: object, what: str, words: str, told: list[str], wrong: list[str]) -> None:
     assert callable(ask)
     try:
         wrong.append(f"{what} gave {ask()!r}")
     except dhkappa.DataError as error:
-        told.append(str(error))
+        if words in str(error):
+            told.append(str(error))
+        else:
+            wrong.append(f"{what} was refused for something else: {error}")
 
 
 def counted_by_duckdb(n: int) -> list[str]:
