@@ -1,6 +1,7 @@
 """What the longer runs of trust/ say and count: one that shows nothing, or something wrong, must not pass as right."""
 
 import importlib
+import json
 import os
 import random
 import shutil
@@ -296,3 +297,36 @@ def test_a_refusal_for_something_else_is_wrong() -> None:
     assert (len(told), wrong) == (1, [])
     many._refusal(lambda: refuse("no such file."), "two", "at the most", told, wrong)
     assert (len(told), wrong) == (1, ["two was refused for something else: no such file."])
+
+
+ASKED = {"name": "a", "version": "1", "vulns": []}
+HOLE = {"name": "b", "version": "2", "vulns": [{"id": "PYSEC-1", "fix_versions": ["3"]}]}
+UNKNOWN = {"name": "c", "skip_reason": "Dependency not found on PyPI and could not be audited: c (3)"}
+
+
+@pytest.mark.parametrize(
+    ("packages", "code", "words"),
+    [
+        ([ASKED, UNKNOWN], 0, "0 known holes in 1 packages; no answer on 1."),
+        ([ASKED, HOLE], 1, "b 2: PYSEC-1, mended in 3"),
+        (
+            [UNKNOWN, UNKNOWN],
+            0,
+            "no answer on any of 2 packages (Dependency not found on PyPI and could not be audited).",
+        ),
+        ([], 0, "no answer on any of 0 packages"),
+        (None, 0, "it ended with 1 and without a list of packages"),
+    ],
+)
+def test_it_is_said_where_nobody_can_be_asked_for_known_holes(
+    packages: Any, code: int, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    advisories = script("advisories")
+    told = "" if packages is None else json.dumps({"dependencies": packages})
+    done = SimpleNamespace(stdout=told, stderr="Traceback\nConnectionError: no way\n", returncode=1)
+    monkeypatch.setattr(advisories.subprocess, "run", lambda *_, **__: done)
+    assert advisories.main() == code
+    said = capsys.readouterr().out
+    assert words in said
+    asked = any("vulns" in package for package in packages or [])
+    assert ("NOBODY COULD BE ASKED" in said) == ("pip-audit: ConnectionError: no way" in said) == (not asked)
