@@ -21,9 +21,9 @@ _LANES = 2  # commands at a time, one a core
 _ENOUGH = threading.Event()
 _PYTHON = "Python's own traceback, before dhkappa runs"
 _LONG_AGO = 7200  # seconds, after which a draft is nobody's
-_AGAIN = 40  # kills, after which it is learned anew how long a command takes beside the other lane
+_AGAIN = 20  # kills, after which it is learned anew how long a command takes beside the other lane
 _FEW = 50  # kills, below which chance alone may miss the end of a run
-_ENDED = (0.03, 0.6)  # the least and the largest share of kills that find a run at its end: a sixth would be usual
+_ENDED = (0.03, 0.6)  # the least and the largest share of kills that find a run at its end: a quarter is usual
 _LOADED = ("__init__.py", "version.py", "__main__.py")  # of dhkappa, before a stop can be answered
 _WORDS = re.compile(r"[0-9,]+ items written to .*\.\n")  # of `items`, when its file is whole
 
