@@ -1,5 +1,6 @@
 """Memory: what is left of it, DuckDB kept within it, and one sentence where data do not fit; a short `make memory`."""
 
+import json
 import os
 import subprocess
 import sys
@@ -66,6 +67,57 @@ def test_every_command_answers_or_says_that_it_does_not_fit(files: Path, how: st
     large = [*trial.squeeze(files, [(how, 512 * MIB)], ["wide.csv"], ["score", "tally make"])]
     assert [one.outcome.code for one in large] == [0, 0]
     assert not any(one.fault for one in large)
+
+
+def _answered(told: str, code: int = 0) -> Any:
+    return trial.Outcome(code, told, "", 1.0, 1)
+
+
+def _score(kappa: str, n_items: int) -> str:
+    return json.dumps({"result": {"labelers": {"llm": {"exact": kappa, "n_items": n_items}}}})
+
+
+EXACT = str(trial.exact_kappa(trial.ANNOTATORS)[0])
+
+
+@pytest.mark.parametrize("command", trial.COMMANDS)
+@pytest.mark.parametrize("layout", ["wide.csv", "many.csv"])
+@pytest.mark.parametrize("wrong", ["", "kappa", "number", "everywhere"])
+def test_a_wrong_answer_under_a_limit_is_a_fault(
+    layout: str, command: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer under a limit that differs from that without one, or both from the known kappa."""
+
+    def run(words: list[str], limit: int = 0, how: str = "") -> Any:
+        off = wrong == "everywhere" or (wrong and limit)
+        told = _score("1/3" if off and wrong != "number" else EXACT, 41 if off and wrong == "number" else 40)
+        if words[-2] == "-o":
+            Path(words[-1]).write_text(told)
+        return _answered(Path(words[2]).read_text() if words[2].endswith("tally.json") else told)
+
+    monkeypatch.setattr(trial, "run", run)
+    [one] = trial.squeeze(tmp_path, [("group", MIB)], [layout], [command])
+    unseen = wrong == "everywhere" and (layout == "many.csv" or command == "items")
+    assert one.fault == (bool(wrong) and not unseen)
+
+
+def test_an_answer_without_its_file_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "run", lambda *_: _answered(_score(EXACT, 40)))
+    found = {one.command: one.fault for one in trial.squeeze(tmp_path, [("group", MIB)], ["many.csv"])}
+    assert found == {"score": False, "audit": True, "items": True, "tally make": True}
+
+
+def test_the_matrix_shows_every_trial() -> None:
+    limits = [("group", 160), ("group", 512), ("addresses", 512)]
+    made = [
+        trial.Trial(layout, command, how, mib * MIB, _answered("", 1 if how == "addresses" else 0), mib > 160)
+        for layout in trial.LAYOUTS
+        for command in trial.COMMANDS
+        for how, mib in limits
+    ]
+    shown = trial.matrix(made)
+    assert {cell for _, *row in shown for cell in row} == {"160 FAULT, 512 answer, 512 of addresses FAULT"}
+    assert (len(shown), {len(row) for row in shown}) == (len(trial.LAYOUTS), {1 + len(trial.COMMANDS)})
 
 
 @GROUP

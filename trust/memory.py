@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import comb
 from pathlib import Path
@@ -275,21 +276,23 @@ def _count(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A layout and a command on it, under a limit, and what came of it."""
+    """A layout and a command on it, under a limit, what came of it, and whether an answer was right."""
 
     layout: str
     command: str
     how: str
     limit: int
     outcome: Outcome
+    right: bool = True
 
     @property
     def fault(self) -> bool:
-        """Whether it was neither answered nor refused in one sentence; the answer of a score must be right."""
-        if self.outcome.code:
-            return not self.outcome.sentence
-        found = self.outcome.value() if self.command == "score" and self.layout != "many.csv" else None
-        return found is not None and found[0] != str(exact_kappa(ANNOTATORS)[0])
+        """Whether it was neither answered rightly nor refused in one sentence."""
+        return not (self.outcome.sentence if self.outcome.code else self.right)
+
+    def __str__(self) -> str:
+        came = "FAULT" if self.fault else "sentence" if self.outcome.code else "answer"
+        return f"{self.limit // MIB}{' of addresses' if self.how == 'addresses' else ''} {came}"
 
 
 LAYOUTS = {
@@ -303,7 +306,7 @@ LAYOUTS = {
 ANNOTATORS = 3
 COMMANDS = {
     "score": ["--json"],
-    "audit": ["-o", "report.html"],
+    "audit": ["--json", "-o", "report.html"],
     "items": ["-o", "items.csv"],
     "tally make": ["-o", "tally.json"],
 }
@@ -317,15 +320,60 @@ def squeeze(
 ) -> Iterator[Trial]:
     """Run commands on layouts, whose files are in a folder, under limits that are too small for some."""
     for layout, command, (how, limit) in product(layouts, commands, limits):
-        output = COMMANDS[command]
-        target = [output[0], *(str(folder / name) for name in output[1:])]
-        words = [COMMAND, *command.split(), str(folder / layout), *LAYOUTS[layout], *target]
-        trial = Trial(layout, command, how, limit, run(words, limit, how))
+        outcome, shown = _asked(folder, layout, command, limit, how)
+        right = outcome.code == 0 and shown == _unlimited(folder, layout, command) and _known(layout, command, shown)
+        trial = Trial(layout, command, how, limit, outcome, right)
         if trial.fault:
-            print(trial, file=sys.stderr)
-        for path in map(Path, target[1:]):
-            path.unlink(missing_ok=True)
+            print(layout, command, trial, outcome.code, outcome.complained[-2000:], file=sys.stderr)
         yield trial
+
+
+def _asked(folder: Path, layout: str, command: str, limit: int = 0, how: str = "") -> tuple[Outcome, object]:
+    """Run a command on a layout, and return what came of it, and what its answer shows.
+
+    That is kappa as a fraction and the number of items, of a tally by its score; of a queue, which has no kappa, all of
+    it. Nothing is shown where the file is not there.
+    """
+    *words, last = COMMANDS[command]
+    target = folder / last
+    given = [*words, str(target) if words else last]
+    outcome = run([COMMAND, *command.split(), str(folder / layout), *LAYOUTS[layout], *given], limit, how)
+    shown: object = None
+    if outcome.code == 0 and (target.exists() or not words):
+        if command == "items":
+            shown = target.read_bytes()
+        else:
+            scored = run([COMMAND, "score", str(target), "--json"]) if command == "tally make" else outcome
+            shown = scored.value()
+    target.unlink(missing_ok=True)
+    return outcome, shown
+
+
+@cache
+def _unlimited(folder: Path, layout: str, command: str) -> object:
+    """Return what the answer of a command shows without a limit."""
+    return _asked(folder, layout, command)[1]
+
+
+def _known(layout: str, command: str, shown: object) -> bool:
+    """Tell whether an answer shows the kappa that is known beforehand, where it shows one and that is known."""
+    if command == "items" or layout == "many.csv":
+        return shown is not None
+    return isinstance(shown, tuple) and shown[0] == str(exact_kappa(ANNOTATORS)[0])
+
+
+def matrix(trials: Sequence[Trial]) -> list[list[str]]:
+    """Return what came of every trial: a row a layout, a column a command."""
+    return [
+        [
+            layout,
+            *(
+                ", ".join(str(one) for one in trials if (one.layout, one.command) == (layout, command))
+                for command in COMMANDS
+            ),
+        ]
+        for layout in LAYOUTS
+    ]
 
 
 def least(words: Sequence[str], limits: Sequence[int]) -> int:
@@ -385,22 +433,8 @@ def section(folder: Path, small: bool) -> tuple[str, int]:
         "time, beside counting",
         "outcome",
     ]
-    answered, told = sum(one.outcome.code == 0 for one in trials), sum(one.outcome.sentence for one in trials)
-    faults = sum(one.fault for one in trials)
-    matrix = [
-        [
-            layout,
-            *(
-                ", ".join(
-                    f"{one.limit // MIB} {'FAULT' if one.fault else 'answer' if one.outcome.code == 0 else 'sentence'}"
-                    for one in trials
-                    if (one.layout, one.command) == (layout, command) and one.how == limits[0][0]
-                )
-                for command in COMMANDS
-            ),
-        ]
-        for layout in LAYOUTS
-    ]
+    faults, told = sum(one.fault for one in trials), sum(one.outcome.sentence for one in trials)
+    answered = len(trials) - faults - told
     example = next((one.outcome.complained.strip() for one in trials if one.outcome.sentence), "none")
     by = "a control group" if group else "a limit of addresses, as no control group could be made"
     number = 50_000 if small else 100_000
@@ -415,10 +449,12 @@ the JavaScript that draws its charts, though it uses few: so `audit -o` runs und
 
 Limits too small for some layouts: {len(trials)} runs of every command on every layout, of {number:,} items with three
 annotators, within {by}{" and, at 512 MiB, of addresses" if group and not small else ""}. {answered} gave an
-answer, {told} one sentence and exit code 2, and {faults} anything else: a kill, a traceback, a hang, a wrong kappa.
-What came at each limit in MiB (*many* has 1,500 categories):
+answer, {told} one sentence and exit code 2, and {faults} anything else: a kill, a traceback, a hang, a wrong answer.
+An answer is right where it shows the exact kappa (of `tally make`, when the tally is scored) and as many items as
+without a limit. Of *many*, with 1,500 categories, kappa is held against that without a limit, too; of `items`, all that
+is written is. What came at each limit in MiB:
 
-{table(["layout", *COMMANDS], matrix)}
+{table(["layout", *COMMANDS], matrix(trials))}
 
 A sentence, for instance: `{example}`
 
