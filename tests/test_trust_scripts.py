@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -330,3 +331,30 @@ def test_it_is_said_where_nobody_can_be_asked_for_known_holes(
     assert words in said
     asked = any("vulns" in package for package in packages or [])
     assert ("NOBODY COULD BE ASKED" in said) == ("pip-audit: ConnectionError: no way" in said) == (not asked)
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("words", [[], ["--quick"], ["--only", "one"], ["--without", "lists"]])
+def test_a_part_of_the_numbers_is_shown_and_never_written(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers = script("same_numbers", "pandas", "polars", "pyarrow")
+    bits = numbers.same_bits
+    written: list[str] = []
+    monkeypatch.setattr(sys, "argv", ["same_numbers.py", *words])
+    monkeypatch.setattr(numbers, "write", lambda section, text: written.append(text))
+    monkeypatch.setattr(numbers, "many", lambda begun: ("a billion", []))
+    monkeypatch.setattr(numbers, "bits_text", lambda sets, found: "engines")
+    monkeypatch.setattr(numbers, "folders", lambda: [tmp_path])
+    monkeypatch.setattr(numbers.fleiss_peers, "compare", lambda tables: {})
+    monkeypatch.setattr(bits, "DATA", tmp_path)
+    monkeypatch.setattr(bits, "a_server", nullcontext)
+    monkeypatch.setattr(bits, "ways", lambda: ({"lists": bits.by_lists}, {}))
+    monkeypatch.setattr(bits, "load", lambda folder: [SimpleNamespace(name="one")])
+    monkeypatch.setattr(bits, "run", lambda sets, ways, quick: bits.Found())
+    with pytest.raises(SystemExit) as ended:
+        numbers.main()
+    assert not ended.value.code
+    assert (len(written), "a billion" in capsys.readouterr().out) == ((0, True) if words else (1, False))
