@@ -93,6 +93,17 @@ def test_folders_left_behind_are_counted_in_words() -> None:
     assert "1,200 were left in TMPDIR here, with 0 bytes in them." in faults._left(1200, 0)
 
 
+def test_one_part_of_the_faults_is_written_anew_and_the_others_stay(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = script("faults", "pyarrow")
+    page.PAGE.write_text("<!-- faults: written by make faults -->\n<!-- end of faults -->\n")
+    monkeypatch.setattr(faults, "PAGE", page.PAGE)
+    page.write("faults", faults._section({"Killed": "one", "Stopped": "two"}))
+    page.write("faults", faults._section({"Killed": "three"}))
+    text = page.PAGE.read_text()
+    assert "### Killed\n\nthree\n\n### Stopped\n\ntwo\n\nMade on 20" in text
+    assert text.count("runs at every change") == text.count("Made on ") == text.count("two") == 1
+
+
 @pytest.mark.parametrize(
     ("kind", "seen", "words"),
     [
