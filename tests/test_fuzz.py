@@ -24,8 +24,8 @@ import pytest
 import dhkappa
 import fuzz
 import fuzz_trial
-from fuzz_dice import Dice, Input
 from dhkappa.data import duck
+from fuzz_dice import Dice, Input
 
 SCRIPT = Path(__file__).parents[1] / "trust" / "fuzz.py"
 from fuzz_files import MADE_BY  # noqa: E402
