@@ -26,10 +26,10 @@ import fuzz
 import fuzz_trial
 from dhkappa.data import duck
 from fuzz_dice import Dice, Input
+from fuzz_files import MADE_BY
+from fuzz_trial import FindingError, Trial
 
 SCRIPT = Path(__file__).parents[1] / "trust" / "fuzz.py"
-from fuzz_files import MADE_BY  # noqa: E402
-from fuzz_trial import FindingError, Trial  # noqa: E402
 
 GRID = np.zeros((2, 2), [("x", int)])
 SPAN = np.timedelta64(1, "s")
