@@ -241,6 +241,28 @@ def test_whole_numbers_as_categories_and_missing(tmp_path: Path, capsys: Capsys)
         assert exact(answer(done.stdout)) == EXACT
 
 
+@pytest.mark.parametrize("truth", [False, True])
+def test_strata_and_categories_of_a_typed_file(truth: bool, tmp_path: Path, capsys: Capsys) -> None:
+    """Text on the command line stands for whole numbers and truth values, as Python writes them."""
+    code: dict[str | None, Any] = {"ham": 0, "news": 1, "spam": 0, None: None}
+    kind: Callable[[Any], Any] = bool if truth else int
+    rows = [
+        {name: None if code[vote] is None else kind(code[vote]) for name, vote in row.items() if name != "item"}
+        | {"drawn": kind(place % 2)}
+        for place, row in enumerate(wide())
+    ]
+    file, no, yes = write(tmp_path / "typed.parquet", rows), kind(0), kind(1)
+    words = ["--strata", "drawn", "--pool", f"{no}=100,{yes}=50", "--categories", f"{no},{yes}", "--json"]
+    python: dict[str, Any] = {"strata": "drawn", "pool": {no: 100, yes: 50}, "categories": [no, yes]}
+    expected = dhkappa.dh_kappa(file, "suggested_llm", **python).to_dict()
+    assert answer(inside(capsys, "score", file, "-s", "llm", *words).stdout)["result"]["labelers"]["llm"] == expected
+    audited = answer(inside(capsys, "audit", file, "-s", "llm", *words, "--seed", "1").stdout)["result"]
+    told = dhkappa.audit(file, {"llm": "suggested_llm"}, rng=1, **python).to_dict()
+    assert audited == json.loads(json.dumps(told)) | {"report": None}
+    sentence = refused(inside(capsys, "score", file, "-s", "llm", *words[:2], "--pool", f"{no}=100,7=50"))
+    assert sentence == f"pool has no size for stratum {no}: it names '{no}', '7'."
+
+
 # Exports and real data
 
 

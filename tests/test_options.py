@@ -2,6 +2,7 @@
 
 # ruff: noqa: F811  # what a test takes by the name of a fixture is no new definition
 
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
+import dhkappa
 from dhkappa.errors import DataError
 from dhkappa.present.cli import commands
 from dhkappa.present.demo import write_demo
@@ -68,6 +70,24 @@ WRONG = [
     ("score votes.csv --unlisted unlabeled", ["--items"]),
     ("score votes.csv --categories spam,ham", ["'news'", "--categories", "--missing"]),
     ("score votes.csv --ordinal linear", ["categories"]),
+    *(
+        (f"{command} votes.csv -s llm {word} ''", [f"{word} is empty: give {what}, or leave it out."])
+        for command, words, what in [
+            ("score", ["--weights", "--strata", "--item", "--label", "--counts", "--annotators"], "COLUMN"),
+            ("compare", ["--categories"], "LABEL"),
+            ("items", ["--items", "--output"], "FILE"),
+            ("score", ["--pool"], "N"),
+            ("score", ["--format"], "FORMAT"),
+            ("score", ["--question", "--table"], "NAME"),
+            ("audit", ["--title"], "TEXT"),
+        ]
+        for word in words
+    ),
+    ("score votes.csv -s ''", ["--suggested is empty: give COLUMN, or leave it out."]),
+    ("score votes.csv -s llm -s ''", ["--suggested is empty"]),
+    ("score votes.csv --missing ''", ["--missing is empty, and empty text is missing anyway: leave it out."]),
+    ("tally make votes.csv -o ''", ["--output is empty: give FILE."]),
+    ("plan 0.05 --prevalence ''", ["--prevalence is empty: give SHARES"]),
     ("score votes.csv --format foo", ["format", "'label_studio'", "'foo'"]),
     ("score votes.csv --format prodigy", ["votes.csv"]),
     ("score votes.csv --question topic", ["question"]),
@@ -225,6 +245,26 @@ def test_tallies_are_told_from_other_files(folder: Path) -> None:
     Path("t.json").write_text('{"format": "dhkappa-tally",\n')
     assert is_tally("t.json")
     assert not any(map(is_tally, ["votes.csv", "absent", ".", "a\0b", ""]))
+
+
+def test_tallies_are_known_however_they_are_laid_out(folder: Path, capsys: Capsys) -> None:
+    whole = dhkappa.tally("votes.csv", "suggested_llm")
+    whole.save("whole.json")
+    held = json.loads(Path("whole.json").read_text())
+    for text in (
+        json.dumps(held, indent=4),
+        json.dumps(held, separators=(",", ":")),
+        "\n" + json.dumps(dict(reversed(held.items()))),
+        json.dumps(held | {"remarks": ["long" * 10_000]}, sort_keys=True),
+        json.dumps(dict(reversed((held | {"remarks": ["long" * 10_000]}).items()))),
+    ):
+        Path("again.json").write_text(text)
+        assert is_tally("again.json")
+        assert inside(capsys, "score", "again.json", "--json").returncode == 0
+        assert inside(capsys, "tally", "add", "again.json", "-o", "sum.json").returncode == 0
+        assert dhkappa.Tally.load("sum.json").n_votes == whole.n_votes
+    Path("rows.json").write_text('{"text": "\\"format\\": \\"dhkappa-tally\\""}\n')
+    assert not is_tally("rows.json")
 
 
 def test_an_unwritable_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

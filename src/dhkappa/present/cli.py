@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dhkappa.errors import DataError, masked
-from dhkappa.present.options import Asked, check_target, in_flags, is_tally, matches, options, sum_of
+from dhkappa.present.options import Asked, answer, check_target, in_flags, is_tally, matches, options, sum_of
 from dhkappa.present.process import BELOW, Commands, run
 from dhkappa.progress import Waiting
 from dhkappa.version import __version__
@@ -140,8 +140,8 @@ def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Ka
     if not names and len(whole) and whole.patterns.suggested.max() < 0:
         raise DataError("suggested labels are absent: name their columns with --suggested, or their file with --items.")
     if not names:
-        return {"labeler": dhkappa.dh_kappa(whole, **sample)}
-    return {name: dhkappa.dh_kappa(whole, name, **sample) for name in names}
+        return {"labeler": answer(dhkappa.dh_kappa, whole, **sample)}
+    return {name: answer(dhkappa.dh_kappa, whole, name, **sample) for name in names}
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")

@@ -7,8 +7,9 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,6 +19,7 @@ from dhkappa.errors import DataError
 if TYPE_CHECKING:
     from dhkappa.data.tally import Tally
 
+_HEAD = 1 << 14  # bytes at either end of a file that tell what it is
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -71,6 +73,7 @@ _GATE = (
     ),
     click.option("--on", type=click.Choice(["low", "value"]), default="low", help="What X is for: bound or estimate."),
 )
+_NONE = ("annotator", "count")  # which are empty for none
 PARTS = {
     "layout": _LAYOUT,
     "sample": _SAMPLE,
@@ -91,6 +94,22 @@ def options(*parts: str) -> Callable[[Command], Command]:
         return command
 
     return give
+
+
+def refuse_empty(command: click.Command, said: dict[str, Any]) -> None:
+    """Refuse options that are empty, as where a script's variable is not set: they would be passed over."""
+    for option in command.params:
+        given = said.get(option.name or "")
+        if not isinstance(option, click.Option) or option.name in _NONE or "" not in (given, *_tuple(given)):
+            continue
+        if option.name == "missing":
+            raise DataError("--missing is empty, and empty text is missing anyway: leave it out.")
+        other = "" if option.required else ", or leave it out"
+        raise DataError(f"{option.opts[0]} is empty: give {option.metavar or 'a value'}{other}.")
+
+
+def _tuple(given: Any) -> tuple[Any, ...]:
+    return given if isinstance(given, tuple) else ()
 
 
 _NOT_OF_TALLIES = (
@@ -157,22 +176,10 @@ class Asked:
         return found
 
     def call(self, ask: Callable[..., Any], data: Any = None, **more: Any) -> Any:
-        """Ask one of the library's calls, with declared categories as text, or as whole numbers where they are."""
+        """Ask one of the library's calls about the data, with all that was said of them."""
         data, words = self.data() if data is None else data, self.words() | more
         categories = several(self.said.get("categories", ()))
-        if not categories:
-            return ask(data, **words)
-        try:
-            return ask(data, **words, categories=categories)
-        except DataError:
-            numbers = _whole(categories)
-            if len(numbers) < len(categories):
-                raise
-            try:
-                return ask(data, **words, categories=numbers)
-            except DataError:
-                pass
-            raise
+        return answer(ask, data, **words | ({"categories": categories} if categories else {}))
 
     def pool(self) -> Any:
         """Return the size of the pool, or of each stratum of it."""
@@ -188,6 +195,29 @@ class Asked:
         if len({stratum for stratum, _, _ in pairs}) < len(pairs):
             raise DataError(f"--pool names a stratum twice: got {', '.join(sizes)}.")
         return {stratum: _size(size) for stratum, _, size in pairs}
+
+
+def answer(ask: Callable[..., Any], *data: Any, **words: Any) -> Any:
+    """Ask with categories and strata as text, or else as the whole numbers or truth values that a typed file holds."""
+    try:
+        return ask(*data, **words)
+    except DataError:
+        typed = {word: other for word in ("categories", "pool") if (other := _typed(words.get(word)))}
+        for number in range(len(typed)):
+            for chosen in combinations(typed, number + 1):
+                with suppress(DataError):
+                    return ask(*data, **words | {word: typed[word] for word in chosen})
+        raise
+
+
+def _typed(given: Any) -> Any:
+    """Return labels, or sizes by label, as whole numbers or truth values; None unless all are, and differ."""
+    if not isinstance(given, (list, dict)):
+        return None
+    values = [text == "True" for text in given if text in ("True", "False")] or _whole(given)
+    if len(set(values)) < len(given):
+        return None
+    return dict(zip(values, given.values(), strict=True)) if isinstance(given, dict) else values
 
 
 def several(given: Iterable[str]) -> list[str]:
@@ -220,12 +250,16 @@ def sum_of(paths: Sequence[str]) -> Tally:
 
 
 def is_tally(path: str) -> bool:
-    """Tell a tally from other files, by its first line."""
+    """Tell a tally from other files, however it is laid out, by what stands at its beginning or end."""
     try:
         if not os.path.isfile(path):
             return False
         with open(path, "rb") as file:
-            return file.read(26).startswith(b'{"format": "dhkappa-tally"')
+            head = file.read(_HEAD)
+            if not re.match(rb"\s*\{", head):
+                return False
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _HEAD))
+            return any(re.search(rb'"format"\s*:\s*"dhkappa-tally"', part) for part in (head, file.read(_HEAD)))
     except (OSError, ValueError):
         return False
 

@@ -14,7 +14,7 @@ import click
 
 from dhkappa.errors import DataError, masked, visible
 from dhkappa.memory import MIB, fitting, need
-from dhkappa.present.options import in_flags
+from dhkappa.present.options import in_flags, refuse_empty
 
 BELOW = "dhkappa.below"
 """Where a command keeps the sentence on labelers below the bar."""
@@ -25,10 +25,15 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Command(click.Command):
-    """A command, whose help is the same whether it is asked alone or within its group."""
+    """A command: its help is the same whether it is asked alone or within its group, and no option of it is empty."""
 
     def __init__(self, *args: Any, **words: Any) -> None:
         super().__init__(*args, **{"context_settings": SETTINGS} | words)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, unless an option of it is empty."""
+        refuse_empty(self, ctx.params)
+        return super().invoke(ctx)
 
 
 class Commands(click.Group):
