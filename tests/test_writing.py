@@ -57,6 +57,40 @@ def test_a_pipe_and_a_full_device(tmp_path: Path) -> None:
         write_whole("/dev/full", "x", "report")
 
 
+def test_what_is_open_is_written_to_where_it_stands(tmp_path: Path) -> None:
+    (read, write), path = os.pipe(), tmp_path / "kept.txt"
+    write_whole(f"/dev/fd/{write}", "through", "report")
+    assert os.read(read, 100) == b"through"
+    (tmp_path / "link").symlink_to(f"/proc/{os.getpid()}/fd/{write}")
+    write_whole(tmp_path / "link", "again", "report")
+    assert os.read(read, 100) == b"again"
+    os.close(read)
+    with pytest.raises(BrokenPipeError):  # as of what is printed
+        write_whole(f"/dev/fd/{write}", "x", "report")
+    os.close(write)
+    path.write_text("old\n")
+    with path.open("a") as file:
+        write_whole(f"/proc/self/fd/{file.fileno()}", "new\n", "report")
+        file.write("last\n")
+    assert path.read_text() == "old\nnew\nlast\n"
+    with pytest.raises(DataError, match=r"^cannot write the report '/dev/fd/999999': Bad file descriptor\.$"):
+        write_whole("/dev/fd/999999", "x", "report")
+
+
+def test_to_standard_output_by_name(tmp_path: Path) -> None:
+    votes, kept = tmp_path / "votes.csv", tmp_path / "kept.txt"
+    votes.write_text(WIDE)
+    words = [sys.executable, "-m", "dhkappa", "items", str(votes), "-s", "llm", "-o"]
+    plain = subprocess.run([*words, "-"], capture_output=True, check=True).stdout
+    assert subprocess.run([*words, "/dev/stdout"], capture_output=True, check=True).stdout == plain
+    kept.write_bytes(b"old\n")
+    with kept.open("ab") as file:
+        subprocess.run([*words, "/dev/stdout"], stdout=file, stderr=subprocess.DEVNULL, check=True)
+    assert kept.read_bytes() == b"old\n" + plain
+    shell = f"{' '.join(words[:-1])} -n 1 -o /dev/stdout | true; exit ${{PIPESTATUS[0]}}"
+    assert subprocess.run(["bash", "-c", shell], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 @pytest.mark.parametrize("name", ["missing/x.txt", "folder", "x" * 300, "file/x.txt"])
 def test_what_cannot_be_written_is_one_sentence_and_leaves_nothing(name: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()

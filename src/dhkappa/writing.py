@@ -7,25 +7,52 @@ import os
 import re
 import secrets
 import stat
+import sys
 from typing import Any
 
 from dhkappa.errors import DataError, shown
 
+_STANDARD = {"stdout": 1, "stderr": 2}
+_OPEN = re.compile("/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/([0-9]{1,9})")  # what a process has open, by name
 _LEFT = 3600  # seconds after which nobody writes to a draft any more
 
 
 def write_whole(path: str | os.PathLike[str], text: str, what: str) -> None:
     """Write text to a file as UTF-8; an existing file keeps who may read it. ``what`` names it in an error."""
-    target = os.path.realpath(name_of(path, what))
+    name = name_of(path, what)
+    target = os.path.realpath(name)
     try:
         data = text.encode("utf-8")
-        if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
-            with open(target, "wb") as file:  # a device or a pipe has no old content to keep
-                file.write(data)
-            return
-        _replace(target, data)
+        if is_stream(name):  # by its own name: what a link to a pipe leads to has none
+            target = name
+            _pour(name, data)
+        else:
+            _replace(target, data)
+    except BrokenPipeError:  # whoever reads has had enough
+        raise
     except (OSError, ValueError) as error:
         raise DataError(f"cannot write the {what} {target!r}: {told(error)}.") from None
+
+
+def is_stream(name: str) -> bool:
+    """Tell whether a name is of a device or a pipe, which have no old content to keep, or of what is open already."""
+    return _OPEN.fullmatch(name) is not None or (
+        os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
+    )
+
+
+def _pour(name: str, data: bytes) -> None:
+    """Write to a device or a pipe, or where what is open already stands: after what a shell's ``>>`` keeps, say."""
+    found = _OPEN.fullmatch(name)
+    if found is None:
+        with open(name, "wb") as file:
+            file.write(data)
+        return
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    with open(os.dup(_STANDARD.get(found[1]) or int(found[2])), "wb") as file:
+        file.write(data)
 
 
 def _replace(target: str, data: bytes) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from dhkappa.errors import DataError
+from dhkappa.writing import is_stream
 
 if TYPE_CHECKING:
     from dhkappa.data.tally import Tally
@@ -268,7 +269,7 @@ def check_target(path: str | None, inputs: Sequence[str | None], endings: Sequen
     """Refuse, before any work, to write where nothing can be written, or over what is read."""
     if path is None:
         return
-    if not path.lower().endswith(tuple(endings)) and (os.path.isfile(path) or not os.path.exists(path)):
+    if not path.lower().endswith(tuple(endings)) and not is_stream(path) and not os.path.isdir(path):
         raise DataError(f"{path!r} should end in {' or '.join(endings)}, as that is what is written to it.")
     for other in chain.from_iterable(matches(name) for name in inputs if name is not None):
         if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
@@ -276,8 +277,7 @@ def check_target(path: str | None, inputs: Sequence[str | None], endings: Sequen
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise DataError(f"cannot write {path!r}: there is no folder {folder!r}.")
-    device = os.path.exists(path) and not os.path.isfile(path)
-    if os.path.isdir(path) or not os.access(path if device else folder, os.W_OK):
+    if os.path.isdir(path) or not os.access(path if is_stream(path) else folder, os.W_OK):
         raise DataError(
             f"cannot write {path!r}: " + ("it is a folder." if os.path.isdir(path) else "see who may write there.")
         )
