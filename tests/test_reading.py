@@ -196,6 +196,10 @@ def test_what_goes_wrong_while_a_file_is_read(tmp_path: Path) -> None:
         dh_kappa(path)
     with pytest.raises(DataError, match="table names a table of a database"):
         read(path, table="votes")
+    path.write_bytes(b"item,suggested,ann_1,ann_2\r\n1,a,a,a\r2,a,a,a\n3,a,a,a\n")
+    with pytest.raises(DataError, match=r"ragged\.csv' is not a well-formed file .* mixed line ends") as caught:
+        dh_kappa(path)
+    assert "could not answer" not in str(caught.value)
 
 
 def test_mixed_values_of_json(tmp_path: Path) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import dhkappa
@@ -107,7 +111,51 @@ def test_items_named_by_numbers_and_by_text(engine: Engine) -> None:
 def test_items_named_by_truth_and_by_text(engine: Engine) -> None:
     votes = engine.table({"id": [True, True], "choice": ["a", "b"]})
     said = refused(votes, **BY_VOTE, items=engine.table({"id": ["True", "False"], "llm": ["a", "b"]}))
-    assert "column 'id' is text in one of data and items" in said
+    assert "column 'id' names items by booleans in data and by text in items, which cannot be matched" in said
+    said = refused(votes, **BY_VOTE, items=engine.table({"id": [1, 0], "llm": ["a", "b"]}))
+    assert "column 'id' names items by booleans in data and by whole numbers in items" in said
+
+
+@pytest.mark.parametrize("votes", [int, float])
+def test_items_named_by_whole_numbers_and_by_floats(engine: Engine, votes: type) -> None:
+    other = float if votes is int else int
+    by_vote = engine.table({"id": [votes(name) for name in (7, 7, 8, 8)], "choice": ["a", "b", "b", "b"]})
+    items = engine.table({"id": [other(name) for name in (7, 8)], "llm": ["a", "b"]})
+    assert dhkappa.tally(by_vote, "llm", **BY_VOTE, items=items) == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_items_named_by_dates_and_by_something_else(table: Any) -> None:
+    days = [datetime(2026, 1, 1), datetime(2026, 1, 2)]
+    votes = table({"id": [days[0], days[0], days[1], days[1]], "choice": ["a", "b", "b", "b"]})
+    found = dhkappa.tally(votes, "llm", **BY_VOTE, items=table({"id": days, "llm": ["a", "b"]}))
+    assert found == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    for others, words in {(1, 2): "whole numbers", (1.5, 2.5): "floats", ("1", "2"): "text"}.items():
+        said = refused(votes, **BY_VOTE, items=table({"id": list(others), "llm": ["a", "b"]}))
+        assert said == (
+            f"column 'id' names items by datetimes in data and by {words} in items, which cannot be matched: write it "
+            "alike."
+        )
+
+
+def test_large_text_and_whole_numbers_of_other_widths_in_arrow() -> None:
+    votes = {"id": ["7", "7", "8", "8", "9", "9"], "choice": ["a", "b", "b", "b", "a", "a"]}
+    items = {"id": ["7", "8"], "llm": ["a", "b"]}
+    expected = dhkappa.tally([["a", "b"], ["b", "b"], ["a", "a"]], ["a", "b", None])
+    large = pa.large_string()
+    by_vote, by_item = (
+        [pa.table({name: pa.array(column, kind) for name, column in table.items()}) for kind in (pa.string(), large)]
+        for table in (votes, items)
+    )
+    coded = by_vote[1].set_column(0, "id", by_vote[1].column(0).dictionary_encode())
+    for one in (*by_vote, coded):
+        for other in by_item:
+            assert dhkappa.tally(one, "llm", **BY_VOTE, items=other, unlisted="unlabeled") == expected
+    short, long = (
+        table.set_column(0, "id", table.column(0).cast(kind))
+        for table, kind in ((by_vote[0], pa.int16()), (by_item[0], pa.uint64()))
+    )
+    assert dhkappa.tally(short, "llm", **BY_VOTE, items=long, unlisted="unlabeled") == expected
 
 
 @each("layout", ["wide", "wide-many", "long", "long-items"], slow=["wide", "long"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -44,7 +44,7 @@ _DATABASES = {"postgres": "Postgres", "sqlite": "SQLite"}  # which Ibis asks
 _IN_MEMORY = ("PANDAS", "MODIN", "CUDF", "POLARS", "PYARROW")
 _PLAIN_TYPES = {"string_view": "string", "halffloat": "float"}
 _CASELESS = ("mysql", "mssql")  # databases that compare text without case unless they are told otherwise
-_FILE_TROUBLE = re.compile("CSV Error|JSON|[Pp]arquet|[Uu][Tt][Ff]-?8|[Gg][Zz][Ii][Pp]|IO Error")
+_FILE_TROUBLE = re.compile("CSV Error|CSV Parser|JSON|[Pp]arquet|[Uu][Tt][Ff]-?8|[Gg][Zz][Ii][Pp]|IO Error")
 ORDER = f"{OWN}order of rows"
 """A column that counts the rows of a file."""
 
@@ -364,6 +364,12 @@ def kind_of(frame: nw.LazyFrame[Any], part: str) -> str:
     return _kind(frame.collect_schema()[part])
 
 
+def kind_of_name(frame: nw.LazyFrame[Any], part: str) -> str:
+    """Say what the values of a column are that names items: as ``kind_of``, or what kind of time; nothing of others."""
+    dtype = frame.collect_schema()[part]
+    return type(dtype).__name__.lower() if dtype.is_temporal() else _kind(dtype)
+
+
 def _untyped(frame: nw.LazyFrame[Any], part: str) -> bool:
     """Tell whether a column has no type, as all of it is null."""
     native: Any = frame.to_native()
@@ -439,10 +445,19 @@ def _without_categories(native: Any, names: set[str]) -> Any:
 
 
 def _without_dictionaries(native: Any, names: set[str]) -> Any:
-    """Write dictionaries of PyArrow as what they stand for, and types that it cannot group by as those that it can."""
+    """Write dictionaries of PyArrow as what they stand for, and types that it cannot group by as those that it can.
+
+    Large text is written as text, which it does not join with, unless a piece of it is too large for that.
+    """
     for place, field in enumerate(native.schema):
+        if field.name not in names:
+            continue
         kind = str(field.type)
         plain_type = field.type.value_type if kind.startswith("dictionary") else _PLAIN_TYPES.get(kind)
-        if field.name in names and plain_type is not None:
-            native = native.set_column(place, field.name, native.column(place).cast(plain_type))
+        column = native.column(place) if plain_type is None else native.column(place).cast(plain_type)
+        if str(column.type) == "large_string":
+            with suppress(ValueError):
+                column = column.cast("string")
+        if column.type != field.type:
+            native = native.set_column(place, field.name, column)
     return native

@@ -203,9 +203,10 @@ def _named(laid: Laid, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     """Write the names of items so that both tables write them alike."""
     import narwhals.stable.v2 as nw
 
-    if not laid.names_as_text or kind_of(frame, "item") == "text":
+    other = {"text": nw.String(), "float": nw.Float64(), "integer": nw.Int64()}.get(laid.names_as)
+    if other is None or kind_of(frame, "item") == laid.names_as != "integer":
         return frame
-    return frame.with_columns(item=nw.col("item").cast(nw.String))
+    return frame.with_columns(item=nw.col("item").cast(other))
 
 
 def check_listed(laid: Laid) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.data.duck import numbered
-from dhkappa.data.engines import ORDER, Coding, Frame, fetch, frame_of, kind_of
+from dhkappa.data.engines import ORDER, Coding, Frame, fetch, frame_of, kind_of_name
 from dhkappa.data.labels import Label
 from dhkappa.data.layouts import (
     Layout,
@@ -33,6 +33,8 @@ from dhkappa.errors import DataError, counted, shown
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+
+_TIMES = ("date", "datetime", "time", "duration")
 
 
 @dataclass(frozen=True)
@@ -59,18 +61,26 @@ class Laid:
         return [part for part in self.beside if part != "weights"]
 
     @cached_property
-    def names_as_text(self) -> bool:
-        """Whether items are named by text in one table and by integers in the other, and so are matched as text."""
+    def names_as(self) -> str:
+        """As what items are matched: ``"text"``, ``"float"`` or ``"integer"``, or nothing where both tables agree."""
         if self.items is None or self.layout.item is None:
-            return False
-        kinds = [kind_of(frame.pick({"item": self.layout.item})[0], "item") for frame in (self.votes, self.items)]
-        if "text" in kinds and not {*kinds} <= {"text", "integer"}:
-            raise DataError(
-                f"column {self.layout.item!r} is text in one of data and items, and not in the other: write it alike."
-            )
+            return ""
+        names = [frame.pick({"item": self.layout.item})[0] for frame in (self.votes, self.items)]
+        kinds = [kind_of_name(frame, "item") for frame in names]
+        if {*kinds} == {"integer"} and self.votes.kind == "PYARROW":  # which joins none of two widths
+            first, second = (frame.collect_schema()["item"] for frame in names)
+            return "integer" if first != second else ""
+        if len({*kinds}) == 1:
+            return ""
         if {*kinds} == {"integer", "float"}:
             self._check_small((self.votes, self.items)[kinds.index("integer")])
-        return len({*kinds}) > 1 and "text" in kinds
+            return "float"
+        if {*kinds} != {"text", "integer"} and ("" not in kinds or {*kinds} & {"text", *_TIMES}):
+            raise DataError(
+                f"column {self.layout.item!r} names items by {_spoken(kinds[0])} in data and by {_spoken(kinds[1])} in "
+                "items, which cannot be matched: write it alike."
+            )
+        return "text" if "text" in kinds else ""
 
     def _check_small(self, frame: Frame) -> None:
         """Refuse items that are named by numbers which floats, by which the other table names them, do not hold."""
@@ -95,6 +105,12 @@ class Laid:
         """Run a query; its answer is of the files as they were when they were opened."""
         with self.files.held():
             return fetch(frame, self.votes.engine)
+
+
+def _spoken(kind: str) -> str:
+    """Return the word for values of a kind."""
+    words = {"text": "text", "integer": "whole numbers", "float": "floats", "boolean": "booleans", "": "other values"}
+    return words.get(kind, f"{kind}s")
 
 
 def lay(
