@@ -368,3 +368,26 @@ print(resource.getrlimit(resource.RLIMIT_DATA) == usual)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout == "True True\n"
+
+
+FULL = """
+import resource
+from dhkappa import memory
+memory._HELD.append(resource.getrlimit(resource.RLIMIT_DATA))
+memory._hold_at(200 << 20)
+held = []
+try:
+    with memory.fitting("all of it"):
+        while True:
+            held.append([None] * 100)
+except MemoryError as error:
+    said = type(error).__name__
+print(said, len(held) > 1000)
+"""
+
+
+@LINUX
+def test_the_sentence_has_memory_left() -> None:
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", FULL], capture_output=True, text=True, check=False)
+        assert (ended.stdout, ended.stderr) == ("OutOfMemoryError True\n", "")

@@ -131,9 +131,12 @@ def _hold_again() -> None:
     found = room() if _HELD else None
     if found is None:
         return
-    soft, hard = _HELD[0]
     data = int(_text("/proc/self/statm").split()[5]) * resource.getpagesize()
-    most = data + max(found.left - max(_SPARE, found.left // 16), 0)
+    _hold_at(data + max(found.left - max(_SPARE, found.left // 16), 0))
+
+
+def _hold_at(most: int) -> None:
+    soft, hard = _HELD[0]
     resource.setrlimit(resource.RLIMIT_DATA, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
 
 
@@ -195,7 +198,14 @@ def fitting(what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OutOfMemoryError) or not is_out_of_memory(error):
             raise
+        _let_speak()
         raise OutOfMemoryError(too_large(what)) from error
+
+
+def _let_speak() -> None:
+    """Let a process that is held take some of what is spared, for the words of an error."""
+    if _HELD:
+        _hold_at(resource.getrlimit(resource.RLIMIT_DATA)[0] + _SPARE // 4)
 
 
 @contextmanager
