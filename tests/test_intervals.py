@@ -116,6 +116,14 @@ def test_levels_that_are_none(level: Any) -> None:
         scored(EXAMPLES[0][0]).interval(level)
 
 
+@pytest.mark.parametrize("level", [1e-10, 1 - 1e-10])
+def test_levels_too_close_to_none_and_all(level: float) -> None:
+    with pytest.raises(
+        DataError, match=rf"level must be between 0 and 1, by more than 1e-09, such as 0.95: got {level}"
+    ):
+        scored(EXAMPLES[0][0]).interval(level)
+
+
 def test_methods_are_listed() -> None:
     with pytest.raises(DataError, match="one of beta, logit, wald, bootstrap, bca: got 'bayes'"):
         scored(EXAMPLES[0][0]).interval(method="bayes")
@@ -126,6 +134,7 @@ def test_methods_are_listed() -> None:
 def test_an_interval_reads_well() -> None:
     interval = scored(EXAMPLES[0][0]).interval(0.9)
     assert repr(interval) == f"[{interval.low:.4f}, {interval.high:.4f}] at 0.9 (beta)"
+    assert " at 0.99999999 (" in repr(scored(EXAMPLES[0][0]).interval(0.99999999))
     low, high = interval
     assert (low, high) == (interval.low, interval.high)
     assert "cannot" in repr(scored("011/1 " * 4).interval())

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import dhkappa
 import oracle
+from dhkappa import memory
 from dhkappa.data.tally import Tally
 from dhkappa.errors import DataError
 from dhkappa.estimate import tally
@@ -359,6 +361,22 @@ def test_own_weights_come_back_as_they_were() -> None:
         assert weight_matrix(same, 2, exact=True).tolist() == [[1, F(1, 2)], [F(1, 2), 1]]
     decimals = [[Decimal(1), Decimal("0.1")], [Decimal("0.1"), Decimal(1)]]
     assert weight_matrix(decimals, 2, exact=True)[0, 1] == F(1, 10)
+
+
+def test_own_weights_of_any_kind() -> None:
+    expected = weight_matrix([[1, 0.1], [0.1, 1]], 2, exact=True).tolist()
+    assert weight_matrix((row for row in [[1, 0.1], [0.1, 1]]), 2, exact=True).tolist() == expected
+    assert weight_matrix(np.array([[1, 0.1], [0.1, 1]], np.longdouble), 2, exact=True).tolist() == expected
+    half = np.array([[1, 0.1], [0.1, 1]], np.float16)
+    assert weight_matrix(half, 2, exact=True)[0, 1] == Fraction(float(np.float16(0.1)))
+
+
+def test_more_categories_than_memory_has_weights_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "room", lambda: memory.Room(2**30, 2**31, "a test"))
+    with pytest.raises(
+        DataError, match=r"needed for ordinal weights, one for each two of 10,000 categories, and 1,024"
+    ):
+        dhkappa.dh_kappa([[0, 1], [2, 2]], [0, 2], categories=range(10_000), ordinal="linear")
 
 
 def test_weights_without_a_small_unit() -> None:

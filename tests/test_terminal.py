@@ -386,6 +386,8 @@ def test_paths_are_spelled_out(folder: Path) -> None:
         (limits(None, None), "-"),
         (percent(0.95), "95%"),
         (percent(0.999), "99.9%"),
+        (percent(1 - 0.05 / 3), "98.33%"),
+        (percent(0.99999999), "99.999999%"),
     ],
 )
 def test_numbers(written: str, text: str) -> None:

@@ -83,7 +83,9 @@ class Story:
 
 def percent(level: float) -> str:
     """Write a level: 95%."""
-    return f"{100 * level:.4g}%"
+    from dhkappa.stats.intervals import written
+
+    return f"{written(level, 100)}%"
 
 
 def number(value: float | None, digits: int = 2) -> str:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dhkappa.data.labels import Label
 from dhkappa.stats.design import signs, unseen_parts, variance, vote_variance, without_a_vote
-from dhkappa.stats.intervals import check_level, flawless
+from dhkappa.stats.intervals import check_level, flawless, written
 from dhkappa.stats.terms import Numbers, Terms
 from dhkappa.table import Table
 
@@ -220,7 +220,7 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
             "label_share": map(float, terms.L),
             "reason": [spread.reason for spread in spreads],
         },
-        title=f"Kappa by suggested category, {level:.4g} intervals",
+        title=f"Kappa by suggested category, {written(level)} intervals",
     )
 
 

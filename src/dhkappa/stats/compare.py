@@ -18,7 +18,7 @@ from dhkappa.stats.design import Variance, leave_one_vote, unseen_parts, varianc
 from dhkappa.stats.draws import generator
 from dhkappa.stats.estimators import dh_kappa_of
 from dhkappa.stats.influence import influence, sum_of_squares
-from dhkappa.stats.intervals import Gap, check_level, skewness
+from dhkappa.stats.intervals import Gap, check_level, skewness, written
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note, html_list, text_list
 from dhkappa.stats.result import Kappa
@@ -97,7 +97,7 @@ def labelers_table(kappas: Mapping[str, Kappa], level: float) -> Table:
             "ceiling": [kappa.ceiling for kappa in ordered],
             "items": [kappa.n_items for kappa in ordered],
         },
-        title=f"Kappa by labeler, {level:.4g} intervals",
+        title=f"Kappa by labeler, {written(level)} intervals",
     )
 
 
@@ -343,7 +343,7 @@ def _table(rows: Sequence[_Difference], level: float) -> Table:
             "discordant": [row.discordant for row in rows],
             "reason": [row.reason for row in rows],
         },
-        title=f"Differences between labelers, {level:.4g} intervals",
+        title=f"Differences between labelers, {written(level)} intervals",
     )
 
 

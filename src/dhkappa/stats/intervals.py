@@ -36,7 +36,7 @@ class Interval:
         return iter((self.low, self.high))
 
     def __repr__(self) -> str:
-        text = f"[{self.low:.4f}, {self.high:.4f}] at {self.level:g} ({self.method})"
+        text = f"[{self.low:.4f}, {self.high:.4f}] at {written(self.level)} ({self.method})"
         return f"{text}: {self.reason}" if self.reason else text
 
 
@@ -82,8 +82,15 @@ def plain_basis(kappa: float, E: float, n: int, squares: float, least: float, gr
 def check_level(level: float) -> float:
     """Refuse a level that is no probability."""
     if not is_real(level) or not _SLIGHT < level < 1 - _SLIGHT:
-        raise DataError(f"level must be between 0 and 1, such as 0.95: got {shown([level])}.")
+        edge = f", by more than {_SLIGHT:g}" if is_real(level) and 0 < level < 1 else ""
+        raise DataError(f"level must be between 0 and 1{edge}, such as 0.95: got {shown([level])}.")
     return float(level)
+
+
+def written(level: float, whole: int = 1) -> str:
+    """Write a level, of 1 or of 100 for percent: four digits, or as many as tell it from the whole."""
+    texts = (f"{whole * level:.{digits}g}" for digits in range(4, 18))
+    return next((text for text in texts if text != str(whole)), str(whole))
 
 
 def flawless(share: float, E: float, alpha: float) -> float:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from dhkappa.data.patterns import BLOCK, Patterns
 from dhkappa.errors import DataError, counted, shown
+from dhkappa.memory import need
 from dhkappa.stats.influence import Extremes
 from dhkappa.stats.intervals import LEAST, Basis, flawless
 from dhkappa.stats.kappa import Parts
@@ -25,6 +26,7 @@ from dhkappa.stats.terms import Numbers, Terms, divided
 
 _POWERS = {"linear": 1, "quadratic": 2}
 _ROUNDING = 1e-12
+_CELL = 64  # bytes for a weight, as an integer, a float and a number of Python's own
 _PAIRS = 16 * BLOCK  # pairs of entries worked on at once
 
 
@@ -100,6 +102,7 @@ def weight_matrix(ordinal: Any, m: int, exact: bool = False) -> Numbers:
 
 def weights_of(ordinal: Any, m: int) -> Weights:
     """Check ordinal weights, given as to ``weight_matrix``, and return them over a common unit."""
+    need(m * m * _CELL, f"ordinal weights, one for each two of {counted(m, 'category')}")
     if not isinstance(ordinal, str):
         return _own_weights(ordinal, m)
     if ordinal not in _POWERS:
@@ -289,9 +292,10 @@ def _rows(ordinal: Any) -> list[list[Any]]:
     try:
         if hasattr(ordinal, "__array__"):
             ordinal = np.asarray(ordinal).tolist()
-        if any(isinstance(row, (str, bytes)) for row in ordinal):
+        rows = list(ordinal)  # which may be there only once
+        if any(isinstance(row, (str, bytes)) for row in rows):
             raise TypeError
-        return [list(row) for row in ordinal]
+        return [list(row) for row in rows]
     except TypeError:
         raise DataError(f"ordinal must be {_choices()} or a matrix of weights: got {shown([ordinal])}.") from None
 
@@ -301,7 +305,10 @@ def _weight(value: Any, x: int, y: int) -> Fraction:
     try:
         if isinstance(value, str):
             raise TypeError
-        weight = Fraction(value.item() if isinstance(value, np.generic) else value)
+        if isinstance(value, np.floating):  # also a long one, which no number of Python's own holds
+            weight = Fraction(*value.as_integer_ratio())
+        else:
+            weight = Fraction(value.item() if isinstance(value, np.generic) else value)
     except (TypeError, ValueError, OverflowError):
         weight = Fraction(-1)
     if not 0 <= weight <= 1:

@@ -15,7 +15,7 @@ from dhkappa.data.ballots import Ballots
 from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import Seat, refuse_unsigned, seats
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
-from dhkappa.stats.intervals import Gap, check_level, skewness
+from dhkappa.stats.intervals import Gap, check_level, skewness, written
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.notes import Note, html_list
 from dhkappa.stats.sample import Pool, Sample, item_sample
@@ -88,7 +88,7 @@ class People:
     def _interval(self) -> str:
         if math.isnan(self.low):
             return "undefined" if math.isnan(self.difference) else f"{self.difference:+.4f}"
-        return f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {self.level:g}"
+        return f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {written(self.level)}"
 
     def _repr_html_(self) -> str:
         notes = html_list(note.text for note in self.notes)
@@ -165,7 +165,7 @@ def people(ballots: Ballots, labeler: str, level: float = 0.95, pool: Pool = Non
             "high": [gap.high for gap in gaps],
             "reason": [gap.reason for gap in gaps],
         },
-        title=f"{labeler} and each annotator as a labeler, judged by the others, {level:.4g} intervals",
+        title=f"{labeler} and each annotator as a labeler, judged by the others, {written(level)} intervals",
     )
     return People(
         labeler=labeler,
