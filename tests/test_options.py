@@ -37,6 +37,8 @@ FILES = {
     "cut.json": '{"format": "dhkappa-tally",\n"version": 1,\n"categ',
     "new.json": '{"format": "dhkappa-tally",\n"version": 99}\n',
     "one.csv": "suggested,ann_1,ann_2\nx,x,y\ny,y,y\n",
+    "blanks.csv": "item, suggested, ann_1, ann_2\n1,x,x,y\n",
+    "case.csv": "Item,Suggested,Ann_1,Ann_2\n1,x,x,y\n",
     "format=2.csv": "item,x\n1,2\n",
 }
 
@@ -62,6 +64,13 @@ WRONG = [
         "score own.csv",
         ["Columns: id, machine, p1, p2", "--annotators", "--item", "--label", "--counts", "dhkappa score"],
     ),
+    (
+        "score blanks.csv",
+        ["Columns: item, ' suggested', ' ann_1', ' ann_2'. Blanks and case count: ' suggested' is not 'suggested'."],
+    ),
+    ("audit blanks.csv", ["suggested is absent", "Blanks and case count: ' suggested' is not 'suggested'."]),
+    ("score case.csv", ["Columns: Item, Suggested, Ann_1, Ann_2. Blanks and case count: 'Item' is not 'item'."]),
+    ("score blanks.csv -s suggested -a ann_1", ["Did you mean ' suggested'?"]),
     ("score long.csv", ["suggested", "--items"]),
     ("score long.csv --items items.csv", ["'2'", "--unlisted 'unlabeled'"]),
     ("score long.csv --items twice_items.csv", ["'1'"]),

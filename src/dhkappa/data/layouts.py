@@ -15,6 +15,7 @@ _ASK = (
     "vote, with count= where it is several votes, or counts=[...] where each category has a column of counts"
 )
 _PREFIX = "suggested_"
+_KNOWN = ("item", "label", "annotator", "count")
 OWN = "dhkappa: "
 """How columns begin that are ours."""
 
@@ -156,16 +157,26 @@ def _understood(
     if item is not None and not own:
         raise DataError(
             f"label is absent: name the column with the label of each vote, as label=, or {_ASK}. {_columns(columns)}"
+            f"{almost(columns)}"
         )
     votes = [name for name in columns if name not in (*labels, *suggested_columns(columns), "item", "id")][:3]
     call = f"dh_kappa(data, suggested={(labels or ['llm'])[0]!r}, annotators=[{shown(votes)}])"
-    raise DataError(f"{_ASK}. {_columns(columns)} For example: {call}.")
+    raise DataError(f"{_ASK}. {_columns(columns)}{almost(columns)} For example: {call}.")
 
 
 def understood(columns: Sequence[Any]) -> bool:
     """Tell whether columns are called so that nothing has to be said of them."""
     names = [name for name in columns if isinstance(name, str)]
     return bool(_annotators(names)) != ({"item", "label"} <= {*names})
+
+
+def almost(columns: Sequence[str]) -> str:
+    """Say which name would be understood but for blanks around it, or case; nothing where there is none."""
+    for name in columns:
+        tidy = name.strip().casefold()
+        if tidy != name and (tidy in _KNOWN or suggested_columns([tidy]) or _annotators([tidy])):
+            return f" Blanks and case count: {name!r} is not {tidy!r}."
+    return ""
 
 
 def _annotators(columns: Iterable[str]) -> list[str]:
@@ -313,8 +324,13 @@ def _find(column: Any, columns: Sequence[str], part: str, where: str, hint: str 
 def listed(columns: Sequence[str]) -> str:
     """Write the names of columns, as far as there is room."""
     given = [name for name in columns if not name.startswith(OWN)]
-    names = [name if name.isprintable() and len(name) <= 60 else shown([name]) for name in given[:20]]
+    names = [name if _is_plain(name) else shown([name]) for name in given[:20]]
     return ", ".join(names) + (f", and {len(given) - 20:,} more" if len(given) > 20 else "")
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name can be read without quotes."""
+    return name.isprintable() and len(name) <= 60 and name == name.strip()
 
 
 def _columns(columns: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from dhkappa.data.labels import Label
 from dhkappa.data.layouts import (
     Layout,
     Words,
+    almost,
     check_words,
     labelers_called,
     lay_out,
@@ -223,7 +224,7 @@ def _default(source: Source, columns: Sequence[str], labelers: str) -> Any:
     if not found:
         raise DataError(
             "suggested is absent: name the column with suggested labels; if it stands in a table of items, pass that "
-            f"as items=. Columns: {listed(columns)}."
+            f"as items=. Columns: {listed(columns)}.{almost(columns)}"
         )
     if labelers == "one" and len(found) > 1:
         choices = shown(labelers_called(found), 10)
