@@ -925,7 +925,8 @@ class TestIntervals:
         for level in (1e-9, 1 - 1e-9, 2, "0.95"):
             with pytest.raises(DataError) as error:
                 check_level(level)  # type: ignore[arg-type]
-            assert str(error.value) == f"level must be between 0 and 1, such as 0.95: got {level!r}."
+            edge = ", by more than 1e-09" if level in (1e-9, 1 - 1e-9) else ""
+            assert str(error.value) == f"level must be between 0 and 1{edge}, such as 0.95: got {level!r}."
 
     def test_an_interval_without_limits_says_why(self) -> None:
         assert repr(Interval(math.nan, math.nan, 0.9, "beta", "no.")) == "[nan, nan] at 0.9 (beta): no."

@@ -23,7 +23,7 @@ from dhkappa.stats.chance import RandomLabelTest
 from dhkappa.stats.compare import Comparison, compare_of, labelers_table
 from dhkappa.stats.draws import generator
 from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
-from dhkappa.stats.intervals import check_level
+from dhkappa.stats.intervals import check_level, written
 from dhkappa.stats.items import check_most, review
 from dhkappa.stats.notes import Note, html_list, text_list
 from dhkappa.stats.people import People, people
@@ -166,7 +166,7 @@ class Audit:
                 ],
                 "items_assured": [planned.items_assured for _, planned in rows],
             },
-            title=f"{name}: items for a narrower {self.level:.4g} interval, which has a half-width of {half:.3f} now",
+            title=f"{name}: items for a narrower {written(self.level)} interval, whose half-width is {half:.3f} now",
         )
 
     def story(self, most: int = _MOST_SHOWN, *, title: str = "Label audit", command: str | None = None) -> Story:

@@ -17,7 +17,7 @@ from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.design import Unseen, unseen_items
 from dhkappa.stats.design import variance as drawn_variance
 from dhkappa.stats.influence import extremes, influence
-from dhkappa.stats.intervals import Basis, beta_interval, check_level
+from dhkappa.stats.intervals import Basis, beta_interval, check_level, written
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.terms import Numbers, Terms, terms
@@ -76,7 +76,7 @@ class Plan:
         notes = f"; {counted(len(self.notes), 'note')}" if self.notes else ""
         return (
             f"{counted(self.items, 'item')} x {self.votes:.4g} votes for kappa {self.kappa:.3f} "
-            f"+- {self.half_width:g} at {self.level:g}, {self.items_assured:,} to be {self.assurance:.4g} sure "
+            f"+- {self.half_width:g} at {written(self.level)}, {self.items_assured:,} to be {self.assurance:.4g} sure "
             f"({self.assumes}{notes})"
         )
 
@@ -241,7 +241,7 @@ class Outlook:
 
     def plan(self, own: dict[str, Any], rows: list[dict[str, Any]], goal: Goal, assumes: str, *notes: Note) -> Plan:
         """Put a plan together."""
-        title = f"Items for a half-width of {goal.half_width:g} at {goal.level:g}, by votes on an item"
+        title = f"Items for a half-width of {goal.half_width:g} at {written(goal.level)}, by votes on an item"
         trade = Table({name: [row[name] for row in rows] for name in own}, title=title)
         asked = {name: getattr(goal, name) for name in ("half_width", "level", "assurance", "pool")}
         return Plan(**own, **asked, kappa=self.kappa, trade=trade, assumes=assumes, notes=notes)
