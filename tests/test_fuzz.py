@@ -112,6 +112,7 @@ FOUND = [
     ("array as method", then("interval", method=PAIR), "method must be one of beta"),
     ("array as method of a test", then("test", method=PAIR), "method must be one of 'z'"),
     ("array as alternative", then("test", alternative=PAIR), "alternative must be one of"),
+    ("annotators beyond memory", call("simulate", n_items=50, annotators=2**31), "50 items with 2,147,483,648 votes"),
     ("span of time as level", then("interval", level=SPAN), "level must be between 0 and 1"),
     ("span of time as draws", then("test", n=SPAN), "n must be a whole number of draws"),
     ("span of time as accuracy", call("simulate", n_items=2, accuracy=SPAN), "accuracy must be between 0 and 1"),

@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from dhkappa.data.labels import Label, declare, is_real
 from dhkappa.errors import DataError, counted, shown
+from dhkappa.memory import need
 from dhkappa.stats.draws import generator
 
 _MOST = 10**10
+_VOTE = 40  # bytes of a vote, as it is drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +97,9 @@ def simulate(
     ):
         accuracies = list(annotators)
     else:
-        accuracies = [accuracy] * _whole_number("annotators", annotators)
+        number = _whole_number("annotators", annotators)
+        need(max(n_items, 1) * number * _VOTE, f"{counted(n_items, 'item')} with {counted(number, 'vote')} each")
+        accuracies = [accuracy] * number
     labelers = {"labeler": 0.8} if labelers is None else labelers
     if not isinstance(labelers, Mapping):
         raise DataError(f"labelers must map names to accuracies, such as {{'llm': 0.9}}: got {shown([labelers])}.")
