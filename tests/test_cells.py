@@ -128,7 +128,7 @@ def test_different_cells_by_every_route(limits: tuple[int, int, int], monkeypatc
     @given(several())
     def holds(given: Several) -> None:
         for whole in (read(given), cells_of(tally(given.data.written_votes, given.suggested, **given.beside))):
-            for some in (NAMES, ["llm 🦙", "rule"], [""]):
+            for some in (NAMES, ["llm 🦙", "rule"], [" "]):
                 found = whole.distinct(some)
                 listed = list(items_of(found))
                 assert len({what for what, _ in listed}) == len(listed)
