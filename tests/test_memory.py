@@ -62,6 +62,7 @@ def test_the_tightest_limit_is_found(how: str) -> None:
 @LINUX
 @pytest.mark.parametrize("how", ["addresses", pytest.param("group", marks=GROUP)])
 def test_every_command_answers_or_says_that_it_does_not_fit(files: Path, how: str) -> None:
+    pytest.importorskip("vl_convert")  # for the audit, which writes a report
     small = [*trial.squeeze(files, [(how, 150 * MIB)], ["long.csv"])]
     assert all(one.outcome.sentence for one in small)
     large = [*trial.squeeze(files, [(how, 512 * MIB)], ["wide.csv"], ["score", "tally make"])]
@@ -122,6 +123,7 @@ def test_the_matrix_shows_every_trial() -> None:
 
 @GROUP
 def test_votes_that_python_holds_end_in_a_sentence_before_the_kernel_kills(files: Path) -> None:
+    pytest.importorskip("vl_convert")
     limits = [("group", 230 * MIB)]
     found = [*trial.squeeze(files, limits, ["many.csv"], ["score"])]
     found += trial.squeeze(files, limits, ["label_studio.json"], ["audit"])
