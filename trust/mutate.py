@@ -37,7 +37,7 @@ PLACE = "https://github.com/boxed/mutmut"
 NOTICED = ("killed", "timeout")
 ENOUGH = 0.9  # of the mutants of a room
 CORE = ("sample", "sums", "kappa", "terms", "influence", "quantiles", "intervals", "design", "estimators")
-TESTS = {  # the quick tests that bear on a room; so are test_mutants*.py and the examples of docstrings
+TESTS = {  # the quick tests that bear on a room; so are test_mutants_*.py and the examples of docstrings
     "sample": "against_oracle design sides bad_input items",
     "sums": "against_oracle worked_examples items",
     "kappa": "against_oracle worked_examples influence",
@@ -213,10 +213,8 @@ def copy(name: str, folder: Path) -> list[str]:
     (folder / "tests" / "test_room_examples.json").write_text(json.dumps(examples(folder)))
     (folder / "pyproject.toml").write_text(SETTINGS)
     slow = " or ".join(SLOW)
-    chosen = [
-        f"tests/test_{test}.py"
-        for test in [*TESTS[name].split(), "mutants", "mutants_words", "mutants_more", "room_examples"]
-    ]
+    made = sorted(path.stem.removeprefix("test_") for path in (folder / "tests").glob("test_mutants_*.py"))
+    chosen = [f"tests/test_{test}.py" for test in [*TESTS[name].split(), *made, "room_examples"]]
     return [*(test for test in chosen if (folder / test).exists()), "-k", f"not ({slow})"]
 
 
@@ -311,7 +309,7 @@ def report(rooms: list[Room], seed: int) -> str:
         f"for mutants first, then the quickest, and no more than take {PATIENCE:g} seconds of CPU together where "
         f"nothing is changed. A test that takes {LOOSE:g} times as long as it does then, and a second more, is without "
         "end. Hypothesis drew ten examples a test, the same for every mutant. This does not run at every change; "
-        "`tests/test_mutants*.py`, which came of it, do.\n",
+        "`tests/test_mutants_*.py`, which came of it, do.\n",
         table(["room", "mutants", "drawn", "killed", "without end", "lived", "no test", "noticed"], map(row, rooms)),
         f"\n**{killed:,} of {len(fate):,} were noticed, {killed / len(fate):.1%}**: a test failed, or ran without end. "
         f"For all {whole:,} mutants that makes {share:.1%}"

@@ -1,0 +1,228 @@
+"""What mutants of the statistics rooms have lived through: quantiles and intervals.
+
+Oracles are the worked examples of docs/methods.md, fractions and closed forms computed by hand, and scipy.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import betaincinv, expit, logit, stdtrit
+
+from dhkappa import DataError, Interval, compare
+from dhkappa.stats.intervals import (
+    LEAST,
+    Basis,
+    Gap,
+    beta_interval,
+    check_level,
+    logit_interval,
+    plain_basis,
+    skewness,
+    wald_interval,
+)
+from dhkappa.stats.quantiles import _near_normal, beta_quantile
+from mutants import F
+
+
+class TestQuantiles:
+    @pytest.mark.parametrize("p", [0.025, 0.3, 0.5, 0.999])
+    @pytest.mark.parametrize(("a", "b"), [(4e6, 6e6), (1e6, 9e6), (9.5e6, 0.5e6)])
+    def test_near_normal_against_scipy(self, a: float, b: float, p: float) -> None:
+        """At sizes where scipy still is right; what the expansion leaves out is of the order of their -3/2th power."""
+        deviation = math.sqrt(a * b / (a + b + 1)) / (a + b)
+        assert (_near_normal(a, b, p) - float(betaincinv(a, b, p))) / deviation == pytest.approx(0, abs=3e-9)
+
+    def test_huge_ones_are_near_normal(self) -> None:
+        a, b = 3e18, 1e18
+        z = 1.959963984540054
+        normal = 0.75 + z * math.sqrt(0.75 * 0.25 / 4e18)
+        assert beta_quantile(a, b, 0.975) == pytest.approx(normal, rel=1e-15)
+        assert beta_quantile(b, a, 0.025) == pytest.approx(1 - normal, rel=1e-15)
+
+    @pytest.mark.parametrize(("a", "b", "p"), [(2, 3, 1 - 1e-12), (2.5, 30, 1 - 1e-13), (40, 3, 1e-12), (0.5, 2, 0.9)])
+    def test_far_tails_are_scipys(self, a: float, b: float, p: float) -> None:
+        assert beta_quantile(a, b, p) == float(betaincinv(a, b, p))
+
+
+def basis(**given: Any) -> Basis:
+    """Eight items, drawn otherwise than at random, so that all parts differ."""
+    plain: dict[str, Any] = {"kappa": 0.6, "E": -0.1, "n": 8, "squares": 3.0, "least": -1.5, "greatest": 0.7}
+    shares = {"least_share": 0.2, "greatest_share": 0.1, "unseen": 0.15, "df": 6, "bottom": -1.5}
+    return Basis(**plain | shares | given)
+
+
+def beta_by_hand(of: Basis, alpha: float) -> tuple[float, float]:
+    """docs/methods.md, with w = 3/4 of an item of share s that moves kappa by a."""
+    n, w, width = of.n, 0.75, 1 - of.bottom
+    limits = []
+    for a, s, p in ((of.least, of.least_share, 1 - alpha / 2), (of.greatest, of.greatest_share, alpha / 2)):
+        u = (1 - of.kappa - w * a * s / (1 + w * s)) / width
+        v = of.squares / ((n + w) * (n + w + 1)) + w * a**2 * s**2 / ((1 + w * s) ** 2 * (1 + (w + 1) * s))
+        nu = u * (1 - u) * width**2 / v - 1
+        limits.append(1 - width * float(betaincinv(u * nu, (1 - u) * nu, p)))
+    flawless = 1 - 2 * (1 - (alpha / 2) ** of.unseen) / (1 - of.E)
+    return max(of.bottom, min(limits[0], flawless)), limits[1]
+
+
+WIDE: dict[str, Any] = {"kappa": -0.25, "squares": 88.9, "least": 0.0, "greatest": 0.0}  # nu is 1/2
+
+
+class TestIntervals:
+    @pytest.mark.parametrize("alpha", [0.05, 0.3])
+    @pytest.mark.parametrize(
+        "given", [{}, {"bottom": LEAST}, {"squares": 0.0}, {"n": 400}, {"kappa": 0.1, "df": 3}, WIDE]
+    )
+    def test_beta_by_hand(self, given: dict[str, Any], alpha: float) -> None:
+        of = basis(**given)
+        # The quantile is computed in another way, to some digits less than a float has.
+        assert beta_interval(of, alpha) == pytest.approx(beta_by_hand(of, alpha), rel=1e-12)
+
+    def test_beta_where_there_is_no_beta_distribution(self) -> None:
+        best, worst = basis(greatest=20.0), basis(least=-40.0)
+        assert beta_interval(best, 0.05)[1] == 1.0  # its mean lies above kappa's range
+        assert beta_interval(worst, 0.05)[0] == -1.5  # and below it
+        still = basis(squares=0.0, least=0.0, greatest=0.0, unseen=1e-9)
+        assert beta_interval(still, 0.05) == pytest.approx((0.6, 0.6), abs=1e-12)  # nothing varies
+        assert beta_interval(basis(squares=1e4, unseen=1e-9), 0.05) == (-1.5, 1.0)  # more than any beta varies
+        # A variance of u (1 - u) is that of the two ends alone: nu is 0.
+        ends = basis(kappa=-0.25, squares=1.25**2 * 8.75 * 9.75, least=0.0, greatest=0.0, unseen=1e-9)
+        assert beta_interval(ends, 0.05) == (-1.5, 1.0)
+
+    def test_beta_at_the_ends_of_the_range(self) -> None:
+        flawless = 1 - 2 * (1 - 0.025**0.15) / 1.1
+        assert beta_interval(basis(kappa=1.0, least=0.0, squares=1.0), 0.05)[0] == pytest.approx(flawless, rel=1e-12)
+        for kappa in (-1.5, -1.6):
+            assert beta_interval(basis(kappa=kappa, greatest=0.0, squares=1.0), 0.05)[1] == -1.5
+
+    def test_logit_far_out(self) -> None:
+        found = logit_interval(basis(kappa=1 - 1e-9, squares=50.0), 0.05)
+        assert found == pytest.approx((LEAST, 1.0), rel=1e-15)
+
+    def test_beta_with_another_quantile(self) -> None:
+        asked: list[tuple[float, float, float]] = []
+
+        def quantile(a: float, b: float, p: float) -> float:
+            asked.append((a, b, p))
+            return 0.5
+
+        middle = beta_interval(basis(), 0.2, quantile)
+        assert [p for _, _, p in asked] == [0.9, 0.1]
+        assert middle == (-0.25, -0.25)
+
+    @pytest.mark.parametrize("kappa", [0.6, -0.9, 0.999])
+    def test_logit_and_wald_by_hand(self, kappa: float) -> None:
+        of = basis(kappa=kappa)
+        se = math.sqrt(3 / 56)
+        t = 2.4469118511449692  # with 6 degrees of freedom, of 0.975
+        assert of.se == se
+        assert wald_interval(of, 0.05) == pytest.approx((max(kappa - t * se, -1.5), min(kappa + t * se, 1)), rel=1e-12)
+        place = (kappa + 14 / 13) / (27 / 13)  # logit(place) has the standard error se / (range place (1 - place))
+        half = t * se / (27 / 13 * place * (1 - place))
+        low, high = (-14 / 13 + 27 / 13 * expit(logit(place) + side) for side in (-half, half))
+        assert logit_interval(of, 0.05) == pytest.approx((low, high), rel=1e-9)
+
+    def test_flawless_samples(self) -> None:
+        low = 1 - 2 * (1 - 0.025**0.15) / 1.1
+        assert low == pytest.approx(0.2273, abs=1e-4)
+        for interval in (beta_interval, logit_interval, wald_interval):
+            found = interval(basis(kappa=1.0, squares=0.0, greatest=0.0, least=0.0), 0.05)
+            assert found == pytest.approx((low, 1.0), rel=1e-12)
+            wide = interval(
+                basis(kappa=1.0, squares=0.0, greatest=0.0, least=0.0, unseen=5.0, E=0.5, bottom=LEAST), 0.05
+            )
+            assert wide == (LEAST, 1.0)
+        assert wald_interval(basis(kappa=1.0, unseen=5.0, E=0.9), 0.05) == (-1.5, 1.0)
+
+    def test_items_drawn_at_random_weigh_the_same(self) -> None:
+        assert plain_basis(0.5, 0.1, 8, 3.0, -2.0, 1.0) == Basis(0.5, 0.1, 8, 3.0, -2.0, 1.0, 1 / 8, 1 / 8, 1 / 8, 7)
+
+    def test_levels(self) -> None:
+        assert check_level(np.float64(0.9)) == 0.9
+        assert check_level(F(9, 10)) == 0.9  # type: ignore[arg-type]
+        for level in (1e-9, 1 - 1e-9, 2, "0.95"):
+            with pytest.raises(DataError) as error:
+                check_level(level)  # type: ignore[arg-type]
+            edge = ", by more than 1e-09" if level in (1e-9, 1 - 1e-9) else ""
+            assert str(error.value) == f"level must be between 0 and 1{edge}, such as 0.95: got {level!r}."
+
+    def test_an_interval_without_limits_says_why(self) -> None:
+        assert repr(Interval(math.nan, math.nan, 0.9, "beta", "no.")) == "[nan, nan] at 0.9 (beta): no."
+
+
+def limits_by_hand(gap: Gap, level: float) -> tuple[float, float]:
+    """docs/methods.md, with w = 1/2 of an item that only one of the two gets wrong."""
+    n, w, alpha = gap.n, 0.5, 1 - level
+    if not gap.se:
+        hidden = 1 - (alpha / 2) ** (1 / n)
+        return gap.value + gap.worst * hidden, gap.value + gap.best * hidden
+    t, N = float(stdtrit(gap.df, 1 - alpha / 2)), n + w
+    squares = gap.se**2 * n * (n - 1)
+    cubes = gap.skew * squares**1.5
+    limits = []
+    for a, sign in ((gap.worst, -1), (gap.best, 1)):
+        mu = w * a / N
+        Q = squares + w * a**2 * n / N
+        M = cubes - 3 * mu * squares - n * mu**3 + w * (a - mu) ** 3
+        limits.append(
+            gap.value + mu + sign * (t * math.sqrt(Q / (N * (N - 1))) + (t**2 - 1) / 3 * max(0.0, sign * M / (Q * N)))
+        )
+    return max(limits[0], -27 / 13), min(limits[1], 27 / 13)
+
+
+GAPS = {
+    "left": Gap(0.2, 0.08, -0.3, 50, 49, -2.5, 1.5),
+    "right": Gap(-0.15, 0.08, 0.6, 50.5, 40, -1.5, 2.5),
+    "few": Gap(0.9, 0.2, 0.1, 6, 5, -4.0, 4.0),
+    "narrow": Gap(-0.03, 0.01, 0.0, 900, 899, -2.0, 2.0),
+    "wide": Gap(1.5, 2.0, 0.0, 4, 3, -9.0, 9.0),
+    "small": Gap(-0.02, 0.002, 0.5, 40, 39, -0.1, 0.1),
+    "still": Gap(0.0, 0.0, 0.0, 30, 29, -2.0, 3.0),
+}
+
+
+class TestGaps:
+    @pytest.mark.parametrize("level", [0.9, 0.99])
+    @pytest.mark.parametrize("name", GAPS)
+    def test_limits_by_hand(self, name: str, level: float) -> None:
+        found = tuple(float(limit) for limit in GAPS[name].limits(level))
+        assert found == pytest.approx(limits_by_hand(GAPS[name], level), rel=1e-12)
+
+    @pytest.mark.parametrize("name", ["left", "right", "few", "narrow"])
+    def test_p_is_where_a_limit_is_zero(self, name: str) -> None:
+        gap = GAPS[name]
+        nearest = 0 if gap.value > 0 else 1
+        level = brentq(lambda level: float(gap.limits(level)[nearest]), 0.3, 1 - 1e-13, xtol=1e-15)
+        assert float(gap.p_value()) == pytest.approx(1 - level, rel=1e-6, abs=1e-12)  # as far as the root is found
+
+    def test_p_where_nothing_moves_or_no_limit_is_zero(self) -> None:
+        assert float(GAPS["still"].p_value()) == 1
+        assert float(Gap(0.5, 0.0, 0.0, 30, 29, -2.0, 3.0).p_value()) == 1
+        assert float(Gap(0.001, 0.08, 0.0, 50, 49, -2.5, 2.5).p_value()) == 1
+
+    def test_two_items_have_one_degree_of_freedom(self) -> None:
+        labels = {"x": ["a", "a"], "y": ["b", "c"]}
+        row = next(iter(compare([["a", "a"], ["a", "b"]], labels, level=0.5).differences))
+        # C is 3/4 and 1/4. Of x, E = 9/16 - 1/16; of y it is 1/32 - 19/32. Two moves of mean 0 have no skewness.
+        reach = 1 / (1 - 8 / 16) + 1 / (1 + 18 / 32)
+        gap = Gap(row["difference"], row["se"], 0.0, 2, 1, -reach, reach)
+        assert row["se"] > 0.1
+        assert (row["low"], row["high"]) == pytest.approx(limits_by_hand(gap, 0.5), rel=1e-12)
+
+    def test_many_at_once(self) -> None:
+        several = [GAPS[name] for name in ("left", "right", "still")]
+        names = ("value", "se", "skew", "n", "df", "worst", "best")
+        gap = Gap(*(np.array([getattr(one, name) for one in several]) for name in names))
+        low, high = gap.limits(0.95)
+        expected = [tuple(map(float, one.limits(0.95))) for one in several]
+        assert list(zip(low.tolist(), high.tolist(), strict=True)) == expected
+        assert gap.p_value().tolist() == [float(one.p_value()) for one in several]
+
+    def test_skewness(self) -> None:
+        move, items = np.array([1.0, -2.0, 3.0]), np.array([3, 2, 1])
+        assert skewness(move, items) == (3 - 16 + 27) / (3 + 8 + 9) ** 1.5
+        assert skewness(move, items, 4.0) == 14 / 8
+        assert skewness(move / 16, items) == (3 - 16 + 27) / (3 + 8 + 9) ** 1.5
+        assert skewness(0 * move, items) == 0
