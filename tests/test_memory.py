@@ -15,6 +15,7 @@ import pytest
 
 import dhkappa
 import memory as trial
+import memory_votes
 import oracle
 from dhkappa import DataError
 from dhkappa.data import duck
@@ -35,17 +36,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same votes in some layouts, and more of those that Python has to hold."""
     folder: Path = tmp_path_factory.mktemp("layouts")
     for name in ("wide.csv", "long.csv", "label_studio.json"):
-        trial.write_votes(folder / name, 50_000, trial.ANNOTATORS)
-    trial.write_votes(folder / "many.csv", 150_000, trial.ANNOTATORS)
+        memory_votes.write_votes(folder / name, 50_000, trial.ANNOTATORS)
+    memory_votes.write_votes(folder / "many.csv", 150_000, trial.ANNOTATORS)
     return folder
 
 
 def test_kappa_of_the_large_files_is_known() -> None:
     """Every code once: the closed form against the paper's definitions, item by item."""
     with duckdb.connect() as connection:
-        found = connection.execute(trial.rows(trial.codes(2), 2)).fetchall()
-    expected = oracle.dh([votes for _, _, *votes in found], [label for _, label, *_ in found], trial.CATEGORIES)
-    value, counted = trial.exact_kappa(2)
+        found = connection.execute(memory_votes.rows(memory_votes.codes(2), 2)).fetchall()
+    expected = oracle.dh([votes for _, _, *votes in found], [label for _, label, *_ in found], memory_votes.CATEGORIES)
+    value, counted = memory_votes.exact_kappa(2)
     assert value == expected.kappa
     assert counted * len(found) == expected.n
 
@@ -78,7 +79,7 @@ def _score(kappa: str, n_items: int) -> str:
     return json.dumps({"result": {"labelers": {"llm": {"exact": kappa, "n_items": n_items}}}})
 
 
-EXACT = str(trial.exact_kappa(trial.ANNOTATORS)[0])
+EXACT = str(memory_votes.exact_kappa(trial.ANNOTATORS)[0])
 
 
 @pytest.mark.parametrize("command", trial.COMMANDS)

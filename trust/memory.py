@@ -1,8 +1,6 @@
 """Files larger than memory, audited by the real commands under a limit; and limits that are too small for anything.
 
-The votes are made so that every count is known: item i has code j = i * STEP mod M, and all the M codes are met equally
-often. The last digit of j, to the base of the categories, is the truth; the others say of the labeler and of each
-annotator whether it is met. So kappa is known exactly, without a look at the file.
+The votes are those of memory_votes.py, of which kappa is known exactly.
 """
 
 from __future__ import annotations
@@ -14,117 +12,28 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from itertools import product
-from math import comb
 from pathlib import Path
 from time import perf_counter
 
+import memory_votes
+from memory_votes import CATEGORIES, exact_kappa
 from page import ROOT, table, write
 
-CATEGORIES = ("billing", "shipping", "account", "returns", "other")
-STEP = 3_090_169  # neither even nor a multiple of 5: codes are met in an order that no packing can use
 GIB, MIB = 1 << 30, 1 << 20
 COMMAND = str(Path(sys.executable).with_name("dhkappa"))
 PATIENCE = 3600  # seconds, after which a command hangs
 
 
-def codes(annotators: int) -> int:
-    """Return M, the number of codes."""
-    return len(CATEGORIES) * int(10 ** (annotators + 1))
-
-
-def exact_kappa(annotators: int) -> tuple[Fraction, Fraction]:
-    """Return kappa by eq. 13, and the share of items that count, from how often each pattern is met.
-
-    A vote is the truth in 8 of 10 codes, the next category in 1, and missing in 1; a suggested label is the truth in 8,
-    and one of the next two in 1 each.
-    """
-    m, N = len(CATEGORIES), annotators
-    found = []
-    for truth, (shift, times), right in product(range(m), ((0, 8), (1, 1), (2, 1)), range(N + 1)):
-        for wrong in range(N - right + 1):
-            number = times * comb(N, right) * comb(N - right, wrong) * 8**right
-            if right + wrong > 1:
-                found.append(((truth + shift) % m, {truth: right, (truth + 1) % m: wrong}, number))
-    n = sum(number for _, _, number in found)
-    C: Counter[int] = Counter()
-    L: Counter[int] = Counter()
-    D = Fraction(0)
-    for label, counts, number in found:
-        L[label] += number
-        votes = sum(counts.values())
-        for category, count in counts.items():
-            C[category] += Fraction(number * count, votes * n)  # type: ignore[assignment]
-            agreeing = Fraction(number * count * (count - 1), votes * (votes - 1) * n)
-            D += agreeing if category == label else -agreeing
-    E = sum((share**2 * (Fraction(2 * L[category], n) - 1) for category, share in C.items()), Fraction(0))
-    return (D - E) / (1 - E), Fraction(n, codes(N))
-
-
-def rows(items: int, annotators: int) -> str:
-    """Return SQL for a row an item: ``item``, ``suggested_llm``, ``ann_1`` and so on."""
-    m = len(CATEGORIES)
-
-    def column(place: int, last: str) -> str:
-        digit = f"(j // {m * 10**place} % 10)"
-        code = f"CASE WHEN {digit} < 8 THEN j % {m} WHEN {digit} = 8 THEN (j + 1) % {m} ELSE {last} END"
-        return f"{list(CATEGORIES)}[1 + {code}]"
-
-    votes = [f"{column(place, 'NULL')} AS ann_{place}" for place in range(1, annotators + 1)]
-    chosen = ", ".join(["i AS item", f"{column(0, f'(j + 2) % {m}')} AS suggested_llm", *votes])
-    return f"SELECT {chosen} FROM (SELECT i, i * {STEP} % {codes(annotators)} AS j FROM range({items}) AS drawn(i))"
-
-
-def queries(items: int, annotators: int) -> dict[str, str]:
-    """Return SQL for the same votes in every layout, by the name of its file."""
-    wide = rows(items, annotators)
-    names = ", ".join(f"ann_{place}" for place in range(1, annotators + 1))
-    long = f"SELECT * FROM (UNPIVOT ({wide}) ON {names} INTO NAME annotator VALUE label)"
-    counts = ", ".join(
-        " + ".join(f"CASE WHEN ann_{place} = '{label}' THEN 1 ELSE 0 END" for place in range(1, annotators + 1))
-        + f" AS {label}"
-        for label in CATEGORIES
-    )
-    choice = "{'from_name': 'label', 'to_name': 'text', 'type': 'choices', 'value': {'choices': [label]}}"
-    who = "annotator[5:]::BIGINT"
-    given = f"list({{'id': 100 * item + {who}, 'completed_by': {who}, 'result': [{choice}]}})"
-    guess = "{'model_version': 'llm', 'result': [" + choice.replace("[label]", "[any_value(suggested_llm)]") + "]}"
-    task = f"item AS id, {{'text': ''}} AS data, {given} AS annotations, [{guess}] AS predictions"
-    finer = "label || item % 300 AS label, suggested_llm || item % 300 AS suggested_llm"
-    return {
-        "wide.csv": wide,
-        "wide.parquet": wide,
-        "wide.jsonl": wide,
-        "long.csv": f"SELECT item, annotator, label, suggested_llm FROM ({long})",
-        "long.parquet": f"SELECT item, annotator, label, suggested_llm FROM ({long})",
-        "counts.csv": f"SELECT item, suggested_llm, {counts} FROM ({wide})",
-        "many.csv": f"SELECT item, annotator, {finer} FROM ({long})",
-        "label_studio.json": f"SELECT {task} FROM ({long}) GROUP BY item",
-    }
-
-
 def make(path: Path, items: int, annotators: int) -> None:
     """Write a file in a process of its own: what that took would count as ours."""
     subprocess.run(
-        [sys.executable, __file__, "--make", str(path), str(items), str(annotators)], check=True, timeout=PATIENCE
+        [sys.executable, memory_votes.__file__, str(path), str(items), str(annotators)], check=True, timeout=PATIENCE
     )
-
-
-def write_votes(path: Path, items: int, annotators: int) -> None:
-    """Write the file that its name says."""
-    import duckdb
-
-    form = {".csv": "(FORMAT csv, HEADER)", ".parquet": "(FORMAT parquet)", ".jsonl": "(FORMAT json)"}
-    how = form.get(path.suffix, "(FORMAT json, ARRAY true)")
-    with duckdb.connect(config={"memory_limit": "3GiB", "temp_directory": str(path.parent / "making")}) as connection:
-        connection.execute("SET enable_progress_bar = false")
-        connection.execute(f"COPY ({queries(items, annotators)[path.name]}) TO '{path}' {how}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,13 +386,8 @@ def main() -> int:
         "--small", action="store_true", help="small files, to see that everything runs; writes no section"
     )
     parser.add_argument("--folder", help="where to make the files, of up to 6 GB, and as much again to spill")
-    parser.add_argument("--make", nargs=3, metavar=("PATH", "ITEMS", "ANNOTATORS"), help=argparse.SUPPRESS)
     parser.add_argument("--count", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.make:
-        path, items, annotators = options.make
-        write_votes(Path(path), int(items), int(annotators))
-        return 0
     if options.count:
         _count(options.count)
         return 0
