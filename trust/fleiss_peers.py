@@ -34,6 +34,15 @@ import oracle
 EXACTLY = 1e-12
 """How far a float may be from ours where chance leaves half of all pairs or more; beyond, they cancel digits."""
 
+NAMES = (
+    "oracle",
+    "irrCAC, kappa",
+    "irrCAC, standard error",
+    "irrCAC, standard error, ragged",
+    "statsmodels",
+    "krippendorff",
+    "krippendorff, ragged",
+)
 KINDS = ("even", "skewed", "very skewed", "many categories", "few items", "much agreement")
 
 
@@ -47,7 +56,11 @@ class Drawn:
     @property
     def complete(self) -> bool:
         """Whether all items have the same number of votes."""
-        return len(set(self.counts.sum(axis=1).tolist())) == 1
+        return _even(self.counts)
+
+
+def _even(counts: npt.NDArray[np.int64]) -> bool:
+    return len(set(counts.sum(axis=1).tolist())) == 1
 
 
 def draw(seed: int) -> Drawn:
@@ -113,14 +126,14 @@ class Beside:
     ----------
     compared : tables where both have a number
     largest : the largest difference, and the largest times 1 - E
-    undefined : tables where there is no kappa, by what the peer does there
+    apart : tables that were not compared, by why
     wrong : differences that rounding cannot explain
     """
 
     compared: int = 0
     largest: float = 0.0
     scaled: float = 0.0
-    undefined: Counter[str] = field(default_factory=Counter)
+    apart: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
     def note(self, what: str, ours: float, theirs: float, room: float) -> None:
@@ -134,8 +147,7 @@ class Beside:
 
 def compare(tables: int, first: int = 0) -> dict[str, Beside]:
     """Draw tables, and compare Fleiss' kappa of each with every peer that takes such a table, and with the oracle."""
-    names = ("oracle", "irrCAC, kappa", "irrCAC, standard error", "statsmodels", "krippendorff", "krippendorff, ragged")
-    found = {name: Beside() for name in names}
+    found = {name: Beside() for name in NAMES}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(first, first + tables):
@@ -153,14 +165,21 @@ def _compare(seed: int, drawn: Drawn, found: dict[str, Beside]) -> None:
     room = 1 - truth.C_E
     paired = counts[counts.sum(axis=1) > 1]  # the peers drop lone votes in ways of their own
     if not len(paired):
+        asked = ("statsmodels", "krippendorff") if drawn.complete else ("krippendorff, ragged",)
+        for name in ("irrCAC, kappa", "irrCAC, standard error", *asked):
+            found[name].apart["no item with two votes"] += 1
         return
-    if ours.n_items == 1:
-        found["irrCAC, kappa"].undefined["ZeroDivisionError for one item"] += 1  # it divides by n - 1 for the error
+    theirs = _asked(lambda: by_irrcac(paired))
+    if ours.n_items == 1 and isinstance(theirs, str):  # it divides by n - 1, for the error
+        here = "no kappa" if math.isnan(ours.value) else "a kappa"
+        found["irrCAC, kappa"].apart[f"one item, {here} here, {theirs} there"] += 1
     else:
-        theirs = _asked(lambda: by_irrcac(paired))
         _beside(found["irrCAC, kappa"], what, ours.value, theirs, 0, room)
-        if not math.isnan(ours.se) and ours.exact != 1:
-            _beside(found["irrCAC, standard error"], what, ours.se, theirs, 1, room)
+    error = found["irrCAC, standard error" if _even(paired) else "irrCAC, standard error, ragged"]
+    if math.isnan(ours.se):
+        error.apart["no standard error here"] += 1
+    else:
+        _beside(error, what, ours.se, theirs, 1, room)
     if drawn.complete:
         _beside(found["statsmodels"], what, ours.value, _asked(lambda: by_statsmodels(paired)), 0, room)
         _beside(found["krippendorff"], what, ours.value, _asked(lambda: by_krippendorff(counts)), 0, room)
@@ -174,7 +193,7 @@ def _compare(seed: int, drawn: Drawn, found: dict[str, Beside]) -> None:
 def _against_oracle(what: str, ours: dhkappa.Kappa, truth: oracle.Fleiss, beside: Beside) -> None:
     """Compare with the exact fraction, and the float with that fraction rounded once."""
     if truth.kappa is None:
-        beside.undefined["no kappa either"] += 1
+        beside.apart["no kappa either"] += 1
         if ours.exact is not None or not ours.reason:
             beside.wrong.append(f"{what}: {ours.exact}, but it is undefined")
         return
@@ -195,7 +214,7 @@ def _beside(beside: Beside, what: str, ours: float, said: tuple[float, ...] | st
     theirs = math.nan if isinstance(said, str) else said[place]
     told = said if isinstance(said, str) else "nan" if math.isnan(theirs) else "a number"
     if math.isnan(ours):
-        beside.undefined[told] += 1
+        beside.apart[f"no kappa here, {told} there"] += 1
     elif math.isnan(theirs):
         beside.wrong.append(f"{what}: {ours!r}, the peer has {told}")
     else:

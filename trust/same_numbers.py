@@ -74,11 +74,12 @@ def bits_text(sets: Sequence[same_bits.Set], found: same_bits.Found) -> str:
     rows = [[way, *(found.combinations[way, parts] or "" for parts in splits)] for way in ways if _is_way(way)]
     mixed = sum(number for (way, _), number in found.combinations.items() if not _is_way(way))
     n, labelers = sum(len(one.of_items["item"]) for one in sets), sum(len(one.labelers) for one in sets)
-    bare = sum(not one.labelers for one in sets)
+    bare = [one.name.partition(",")[0] for one in sets if not one.labelers]  # once more with a row a vote
     return wrapped(
         "### Engines, orders, splits",
-        f"{len(sets)} data sets ({n:,} items, {labelers} labelers; {bare} are tables with a published Fleiss' kappa "
-        f"and no labeler) were counted in {len(rows)} ways, each time with rows in another random order and dealt out "
+        f"{len(sets)} data sets ({n:,} items, {labelers} labelers; {len(bare)} have no labeler: {len(set(bare))} "
+        f"tables with a published Fleiss' kappa, {len(bare) - len(set(bare))} of them also with a row a vote) were "
+        f"counted in {len(rows)} ways, each time with rows in another random order and dealt out "
         "at random into 1, 7 or 100 tables. The tallies were added up in a random order: "
         f"{sum(found.combinations.values()):,} combinations, {found.tallies:,} tallies. Of each sum everything was "
         "compared with what plain lists give in the order of the files, every float by its bits: the saved file of the "
@@ -150,21 +151,26 @@ def peers_text(compared: dict[str, fleiss_peers.Beside], tables: int) -> str:
     """Say how far the peers are from Fleiss' kappa here."""
     rows = []
     for name, one in compared.items():
-        undefined = ", ".join(f"{said}: {number:,}" for said, number in one.undefined.items())
+        apart = "; ".join(f"{why}: {number:,}" for why, number in one.apart.items())
         largest = ["0", "0"] if name == "oracle" else [f"{one.largest:.1e}", f"{one.scaled:.1e}"]
-        rows.append([name, f"{one.compared:,}", *largest, undefined, len(one.wrong)])
-    head = ["beside", "tables", "largest difference", "largest times 1 - E", "no kappa here, there", "unexplained"]
+        rows.append([name, f"{one.compared:,}", *largest, apart, len(one.wrong)])
+    head = ["beside", "tables", "largest difference", "largest times 1 - E", "not compared", "unexplained"]
     return wrapped(
         "### Fleiss' kappa beside its peers",
-        f"{tables:,} random tables, a sixth of each kind ({', '.join(fleiss_peers.KINDS)}), half of them ragged, some "
-        "with items of one vote. The oracle must have the same fraction, and its float. Peers compute in floats: a "
-        f"difference is unexplained above {fleiss_peers.EXACTLY:.0e}, or above {fleiss_peers.EXACTLY / 2:.0e} / (1 - E)"
-        " where chance alone is most of agreement and floats cancel.",
+        f"{tables:,} random tables, a sixth of each kind ({', '.join(fleiss_peers.KINDS)}), half of them drawn "
+        "ragged, some with items of one vote. The oracle must have the same fraction, and its float. Peers compute in "
+        f"floats: a difference is unexplained above {fleiss_peers.EXACTLY:.0e}, or above "
+        f"{fleiss_peers.EXACTLY / 2:.0e} / (1 - E) where chance alone is most of agreement and floats cancel.",
         table(head, rows),
+        "Every table is in the row of the oracle, in that of irrCAC's kappa, in one of its two of the standard error "
+        "and in one of krippendorff's two. Where no item has two votes, there is no kappa, and no peer was asked.",
         "irrCAC keeps items with one vote in the shares of categories, and we drop them; they were dropped before it "
-        "was asked. It fails for a single item, where it divides by n - 1. Where every vote is one category it divides "
-        "by 0, or returns a number where rounding leaves something of 1 - E; here kappa is undefined, with a reason. "
-        "statsmodels takes complete tables only, and returns nan where kappa is undefined; so does krippendorff.",
+        "was asked, and its standard errors are of ragged tables where they still are so then. It fails for a single "
+        "item, where it divides by n - 1; here such a table may have a kappa, but it has no standard error. Where "
+        "every vote is one category irrCAC divides by 0, or returns a number where rounding leaves something of 1 - E; "
+        "here kappa is undefined, with a reason. Where all items have the same influence it says 0 for the standard "
+        "error, and we say that there is none. statsmodels takes complete tables only, and returns nan where kappa is "
+        "undefined; so does krippendorff.",
         "Krippendorff's alpha weighs items by their votes, and draws two votes without putting the first back. So "
         "1 - alpha = (1 - kappa) (V - 1) / V, where V is the number of votes and kappa is Fleiss' kappa; of a ragged "
         "table, Fleiss' kappa with the numbers of votes as `weights`. Both were compared.",
