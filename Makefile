@@ -48,7 +48,7 @@ validate: .venv/.dev  ## simulate how often intervals hold the truth, and write 
 
 trust: fuzz mutate memory faults numbers threads coverage lowest  ## write every section of docs/trust.md (hours)
 
-fuzz: .venv/.dev  ## 100,000 hostile inputs at every entrance
+fuzz: .venv/.dev  ## 100,000 hostile inputs, over all entrances
 	$(BIN)/python trust/fuzz.py
 
 mutate: .venv/.mutate  ## change the statistics, one thing at a time, and see whether a test fails

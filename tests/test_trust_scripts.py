@@ -107,9 +107,9 @@ def test_one_part_of_the_faults_is_written_anew_and_the_others_stay(page: Any, m
 @pytest.mark.parametrize(
     ("kind", "seen", "words"),
     [
-        (".csv", 6, "which shows that the trial can fail: 6 of 10 a number of no state"),
-        (".parquet", 1, "which shows that the trial can fail: 1 of 10 a number of no state"),
-        (".parquet", 0, "no number of no state came either (10 tries): here it is not the guard that protects"),
+        (".csv", 6, "the number was that of no state of the file in 6 of 10 tries: the guard is needed"),
+        (".parquet", 1, "in 1 of 10 tries: the guard is needed"),
+        (".parquet", 0, "in 0 of 10 tries: here the trial does not show that the guard is needed"),
         (".csv", 0, ""),
     ],
 )

@@ -42,7 +42,9 @@ FAULTS: dict[str, tuple[str, Callable[[int, random.Random], Iterator[Trial]], st
         "Files that change",
         lambda times, rng: files(max(1, times // 20), rng),
         "A file has changed where its size, a time of change (of what it holds, its rights or its links) or which "
-        "file it is differs from what it was when it was opened; this is looked at before and after every question.",
+        "file it is differs from what it was when it was opened; this is looked at before and after every question. "
+        "That look is the guard. The number of no state is one that the file gives neither as it was nor as it became: "
+        "some of it was read before the change, and some after it.",
     ),
 }
 _SHORT = (

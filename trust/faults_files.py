@@ -230,12 +230,13 @@ def _without_guard(kind: _Kind, times: int, usual: int, rng: random.Random) -> t
 
 def _control(trial: Trial, kind: str, seen: int, tried: int) -> None:
     """Say what came with the guard turned off; a trial that cannot fail is wrong where it should be able to."""
-    off = "written over in place with the guard turned off"
+    off = (
+        "written over in place with the guard turned off, the number was that of no state of the file in "
+        f"{seen} of {tried} tries"
+    )
     if seen:
-        trial.beside.append(f"{off}, which shows that the trial can fail: {seen} of {tried} a number of no state")
+        trial.beside.append(f"{off}: the guard is needed")
     elif kind == _MUST:
-        trial.failed(f"{off}, no number of no state came in {tried} tries: the trial shows nothing")
+        trial.failed(f"{off}: the trial shows nothing")
     else:
-        trial.beside.append(
-            f"{off}, no number of no state came either ({tried} tries): here it is not the guard that protects"
-        )
+        trial.beside.append(f"{off}: here the trial does not show that the guard is needed")

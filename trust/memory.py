@@ -1,4 +1,4 @@
-"""Files larger than memory, audited by the real commands under a limit; and limits that are too small for anything.
+"""Large files, audited by the real commands under a limit; and limits that are too small for anything.
 
 The votes are those of memory_votes.py, of which kappa is known exactly.
 """
@@ -348,7 +348,9 @@ def section(folder: Path, small: bool) -> tuple[str, int]:
     by = "a control group" if group else "a limit of addresses, as no control group could be made"
     number = 50_000 if small else 100_000
     text = f"""
-Files larger than memory, by the real commands. The votes are made so that kappa is known exactly beforehand,
+Large files under a limit of {limit // MIB:,} MiB, by the real commands. Only the CSV file has more bytes than that. The
+Parquet files are packed: one holds the same {items:,} rows as the CSV file, and the other, with a row a vote,
+the votes on {long_items:,} items. The votes are made so that kappa is known exactly beforehand,
 {exact_kappa(annotators)[0]}; every answer is held against it, and against the number of items that count. *Beside
 counting* is the time beside a DuckDB without any limit that merely counts what each column holds. A control group is
 all memory of a process, beyond which it is killed; *addresses* is `ulimit -v`. The report needs 64 GiB of addresses for

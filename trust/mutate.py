@@ -308,8 +308,9 @@ def report(rooms: list[Room], seed: int) -> str:
         "until one failed, with the examples of docstrings and without the simulations that take seconds: those made "
         f"for mutants first, then the quickest, and no more than take {PATIENCE:g} seconds of CPU together where "
         f"nothing is changed. A test that takes {LOOSE:g} times as long as it does then, and a second more, is without "
-        "end. Hypothesis drew ten examples a test, the same for every mutant. This does not run at every change; "
-        "`tests/test_mutants_*.py`, which came of it, do.\n",
+        "end. Hypothesis drew ten examples a test, the same for every mutant. Rooms that read data are not changed: "
+        "hostile input, and the same bits everywhere, on this page, are their trials. This does not run at every "
+        "change; `tests/test_mutants_*.py`, which came of it, do.\n",
         table(["room", "mutants", "drawn", "killed", "without end", "lived", "no test", "noticed"], map(row, rooms)),
         f"\n**{killed:,} of {len(fate):,} were noticed, {killed / len(fate):.1%}**: a test failed, or ran without end. "
         f"For all {whole:,} mutants that makes {share:.1%}"
