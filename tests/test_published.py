@@ -118,6 +118,15 @@ def test_fleiss_kappa_against_values_of_real_data(name: str, shared_data: Path) 
     assert digits(result.value, SCORED[name].fleiss) == SCORED[name].fleiss
 
 
+def test_the_ceiling_depends_on_the_order_of_categories(shared_data: Path) -> None:
+    """The figures of docs/methods.md."""
+    table = table_of(shared_data / "labelerrors_imagenet")
+    result = dh_kappa(table.votes, table.suggested("given"))
+    by_code_point = dh_kappa(table.votes, table.suggested("given"), categories=sorted(map(str, result.categories)))
+    assert by_code_point.exact == result.exact
+    assert (digits(result.ceiling, ".56684"), digits(by_code_point.ceiling, ".56700")) == ("0.56684", "0.56700")
+
+
 @pytest.mark.parametrize(("name", "labeler"), LABELERS, ids=map("-".join, LABELERS))
 def test_dh_kappa_against_values_of_real_data(name: str, labeler: str, shared_data: Path) -> None:
     table = table_of(shared_data / name)
