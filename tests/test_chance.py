@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from scipy.stats import hypergeom
 
 import oracle
 from dhkappa import Tally, dh_kappa, simulate, tally
@@ -203,6 +204,85 @@ def test_monte_carlo_against_all_dealings(data: Data, alternative: str) -> None:
 
 
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+@pytest.mark.parametrize("data", SMALL.values(), ids=SMALL)
+@pytest.mark.parametrize("exact", [False, True])
+def test_exact_against_all_dealings(data: Data, alternative: str, exact: bool) -> None:
+    result = random_label_test(terms_of(data, exact), alternative=alternative)
+    assert (result.method, result.n_draws) == ("exact", 0)
+    assert result.p_value == pytest.approx(exact_p(data, alternative), rel=1e-13)  # some dozen roundings
+    assert result == random_label_test(terms_of(data, exact), method="exact", alternative=alternative)
+    assert result.z == random_label_test(terms_of(data, exact), method="z").z
+
+
+@settings(max_examples=60)
+@given(data=ragged(max_items=6, max_votes=5))
+def test_exact_against_all_dealings_of_any_data(data: Data) -> None:
+    coded = data.coded()
+    assume(oracle.dh(coded.votes, coded.suggested, coded.categories).kappa is not None)
+    for alternative in ("greater", "two-sided"):
+        result = random_label_test(terms_of(coded), alternative=alternative)
+        assert result.method == "exact"
+        assert result.p_value == pytest.approx(exact_p(coded, alternative), rel=1e-13)
+
+
+@pytest.mark.parametrize("right", [20, 45, 73, 100])
+def test_exact_is_fishers_test_where_annotators_agree(right: int) -> None:
+    """Labels a fall on items that all call a as the marked balls of an urn do, also far out in the tail."""
+    votes = [("a", "a", "a")] * 150 + [("b", "b", "b")] * 100
+    labels = ["a"] * right + ["b"] * (150 - right) + ["a"] * (100 - right) + ["b"] * right
+    found = terms_of(tally(votes, labels))
+    urn = hypergeom(250, 150, 100)
+    assert random_label_test(found).p_value == pytest.approx(float(urn.sf(right - 1)), rel=1e-10)
+    far = [k for k in range(101) if abs(k - 60) >= abs(right - 60)]  # 60 are expected
+    two_sided = random_label_test(found, alternative="two-sided")
+    assert two_sided.method == "exact"
+    assert two_sided.p_value == pytest.approx(float(urn.pmf(far).sum()), rel=1e-10)
+
+
+def test_a_rare_label_is_not_normal() -> None:
+    """Of two labels b on 40 items one meets one of the two b: C(38, 2) of the C(40, 2) dealings meet none."""
+    votes, labels = [("a", "a")] * 38 + [("b", "b")] * 2, ["a"] * 37 + ["b", "a", "b"]
+    found = terms_of(tally(votes, labels))
+    exact, z = random_label_test(found), random_label_test(found, method="z")
+    assert exact.p_value == pytest.approx(1 - 703 / 780, rel=1e-13)
+    assert z.p_value < 0.01
+
+
+def test_votes_and_labels_of_many_kinds_in_the_middle_of_what_is_counted() -> None:
+    """As many dealings as this cannot be listed: the draws of the other method are the oracle."""
+    drawn = simulate(25, categories=list("abcd"), accuracy=0.6, labelers={"weak": 0.4}, missing=0.2, rng=11)
+    found = terms_of(tally(drawn.votes, drawn.suggested["weak"]))
+    for alternative in ("greater", "two-sided"):
+        exact = random_label_test(found, method="exact", alternative=alternative).p_value
+        dealt = random_label_test(found, method="monte-carlo", alternative=alternative, n=40_000, rng=1).p_value
+        assert 0.001 < exact < 0.9
+        assert abs(exact - dealt) <= 5 * math.sqrt(exact * (1 - exact) / 40_000) + 1 / 40_000
+
+
+def test_what_takes_too_long_to_count_is_normal() -> None:
+    """Too many items; items with so many votes that no unit serves; too many labels; too many ways to spend them."""
+    drawn = simulate(300, rng=2)
+    sizes = [[1] * a + [2] * b for a, b in ((17, 6), (11, 18), (30, 1), (20, 17), (5, 36))]
+    assert 31 * 41 * 23 * 29 * 37 > 2**24
+    cases = {
+        "300": (drawn.votes, drawn.suggested["labeler"]),
+        "10,000": ([[1, 1], [2, 2]] * 5_000, [1, 1, 2, 2] * 2_500),
+        "5": (sizes, [1, 2, 1, 1, 2]),
+        "60": ([[i, i] for i in range(30)] * 2, [*range(30), *range(1, 30), 0]),
+    }
+    for number, (votes, labels) in cases.items():
+        found = terms_of(tally(votes, labels))
+        assert random_label_test(found) == random_label_test(found, method="z")
+        if number != "10,000":  # which can be counted, in minutes
+            with pytest.raises(DataError) as error:
+                random_label_test(found, method="exact")
+            assert str(error.value) == (
+                f"method='exact' cannot count the ways to deal {number} labels in reasonable time: "
+                "use method='z' or 'monte-carlo'."
+            )
+
+
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
 def test_tables_draw_like_shuffles(alternative: str, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = simulate(60, categories=list("abcd"), accuracy=0.6, labelers={"weak": 0.3}, missing=0.1, rng=8)
     found = terms_of(tally(drawn.votes, drawn.suggested["weak"]))
@@ -255,7 +335,7 @@ def test_right_labels_are_found() -> None:
     "text",
     ["30/1 03/1 21/1", "300/1 300/2 300/3", "111/1 111/2 111/3", "20/2", "210/1 210/2 210/1 120/1 120/1"],
 )
-@pytest.mark.parametrize("method", ["z", "monte-carlo"])
+@pytest.mark.parametrize("method", ["exact", "z", "monte-carlo"])
 @pytest.mark.parametrize("exact", [False, True])
 def test_no_variance(text: str, method: str, exact: bool) -> None:
     data = from_counts(text)
@@ -352,7 +432,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"method": "exact"}, r"method must be one of 'z', 'monte-carlo', 'wald': got 'exact'\."),
+        ({"method": "all"}, r"method must be one of 'exact', 'z', 'monte-carlo', 'wald': got 'all'\."),
         ({"alternative": "less"}, r"alternative must be one of 'greater', 'two-sided': got 'less'\."),
         ({"n": 0}, r"n must be a whole number of draws, 1 or more: got 0\."),
         ({"n": 2.5}, r"n must be a whole number of draws, 1 or more: got 2\.5\."),

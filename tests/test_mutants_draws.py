@@ -119,7 +119,7 @@ class TestChance:
         kappa, weighted = example(), example(weights=[1, 2, 3, 4, 5, 6])
         for method in ("x", 3):
             assert sentence(kappa.test, method) == (
-                f"method must be one of 'z', 'monte-carlo', 'wald': got {method!r}."
+                f"method must be one of 'exact', 'z', 'monte-carlo', 'wald': got {method!r}."
             )
         assert sentence(weighted.test, "z") == (
             "method='z' deals labels out over items that are all alike: with weights or strata use 'wald'."
@@ -138,7 +138,7 @@ class TestChance:
     def test_in_words(self) -> None:
         found = example().test()
         assert repr(found) == (
-            "labels against random labels: +0.5625 from the floor (p 0.0334, z 1.83, alternative greater, method z)"
+            "labels against random labels: +0.5625 from the floor (p 0.0556, z 1.83, alternative greater, method exact)"
         )
         drawn = example().test("monte-carlo", alternative="two-sided", n=1000, rng=1)
         assert repr(drawn).endswith(", z 1.83, alternative two-sided, method monte-carlo, draws 1,000)")
@@ -146,18 +146,18 @@ class TestChance:
         why = "these labels score the same on these items in whatever order"
         assert repr(still) == (
             "labels against random labels: +0.0000 from the floor "
-            f"(p 1, z undefined, alternative greater, method z): {why}"
+            f"(p 1, z undefined, alternative greater, method exact): {why}"
         )
         rows = [("kappa less floor", "+0.0000"), ("p", "1"), ("z", "undefined"), ("alternative", "greater")]
-        table = "".join(cell(*row) for row in [*rows, ("method", "z")])
+        table = "".join(cell(*row) for row in [*rows, ("method", "exact")])
         assert still._repr_html_() == f"<table>{table}</table><p>{why}.</p>"
-        assert found._repr_html_().endswith("<td>z</td></tr></table>")
+        assert found._repr_html_().endswith("<td>exact</td></tr></table>")
         assert still.to_dict() == {
             "difference": 0.0,
             "z": None,
             "p_value": 1.0,
             "alternative": "greater",
-            "method": "z",
+            "method": "exact",
             "n_draws": 0,
             "reason": f"{why}.",
         }
@@ -180,7 +180,7 @@ class TestChance:
         assert heavy.to_dict()["z"] is None
 
     def test_tails(self) -> None:
-        found, both = example().test(), example().test(alternative="two-sided")
+        found, both = example().test("z"), example().test("z", alternative="two-sided")
         assert found.z == both.z
         assert found.p_value == pytest.approx(float(ndtr(-found.z)), rel=1e-12)
         assert both.p_value == pytest.approx(2 * found.p_value, rel=1e-12)

@@ -59,7 +59,11 @@ THEN: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "rng": SEEDS,
     },
     "bootstrap": {"n": SIZES, "rng": SEEDS},
-    "test": {"method": (None, "z", "monte-carlo", "wald", "x", []), "n": SIZES, "alternative": ("greater", "x", None)},
+    "test": {
+        "method": (None, "exact", "z", "monte-carlo", "wald", "x", []),
+        "n": SIZES,
+        "alternative": ("greater", "x", None),
+    },
     "by_category": {"level": LEVELS},
     "to_dict": {"level": LEVELS},
     "items": {"labeler": ("llm", None, "x", [], 1), "most": SIZES},

@@ -23,7 +23,7 @@ from dhkappa.stats.draws import generator
 from dhkappa.stats.influence import rest, room_for
 from dhkappa.stats.terms import Numbers, Terms
 
-METHODS = ("z", "monte-carlo", "wald")
+METHODS = ("exact", "z", "monte-carlo", "wald")
 ALTERNATIVES = ("greater", "two-sided")
 
 _TIE = 1e-12  # D of two dealings that differ by less are the same number but for rounding
@@ -33,6 +33,11 @@ _MOST_SHUFFLED = 10**7
 _MOST_WORK = 2 * 10**10  # labels shuffled in about a quarter of an hour
 _CELL = 5  # drawing one cell of a table takes as long as shuffling this many labels
 _AT_ONCE = 1 << 21  # numbers held at once while drawing
+_QUICK = 5 * 10**7  # steps of counting all dealings, about a quarter of a second
+_MOST_STEPS = 100 * _QUICK
+_STEP = 5_000  # steps that an item takes at least, whatever is held
+_MOST_HELD = 1 << 24  # numbers held at once while counting
+_MOST_DEALT = 24  # labels beside the most frequent one: each doubles what is held
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ class RandomLabelTest:
     z : the difference over its standard deviation for random labels; NaN where that is 0
     p_value : how often random labels score as much ("greater"), or as far from the floor ("two-sided")
     alternative : ``"greater"`` or ``"two-sided"``
-    method : ``"z"``, from the normal distribution, ``"monte-carlo"``, or ``"wald"``, kappa_P over its standard error
+    method : ``"exact"``, all dealings counted, ``"z"``, from the normal distribution, ``"monte-carlo"``, or ``"wald"``,
+        kappa_P over its standard error
     n_draws : how often the labels were dealt out; 0 but for ``"monte-carlo"``
     reason : why z is undefined; None where it is defined
     """
@@ -132,7 +138,7 @@ def permutation_moments(terms: Terms) -> tuple[Any, Any]:
     >>> permutation_moments(terms(kappa.sample, kappa.parts, exact=True))
     (Fraction(0, 1), Fraction(8, 27))
     """
-    return _moments(terms, _kinds(terms))
+    return _moments(terms, _kinds(terms, terms.g))
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # where E is 1 by rounding only
@@ -191,7 +197,9 @@ def random_label_test(
     terms
         The terms of a kappa that is defined.
     method
-        ``"z"``, the default: the exact mean and variance of D over all dealings, and the normal distribution.
+        ``"exact"``, the default where it is quick, as with up to about fifty items and three categories: all
+        dealings are counted.
+        ``"z"``, the default else: the exact mean and variance of D over all dealings, and the normal distribution.
         ``"monte-carlo"``: ``p = (1 + #{D* >= D})/(n + 1)`` over n dealings drawn at random.
         ``"wald"``: kappa_P over its standard error. The only one, and the default, where items have weights or
         strata: then they cannot change places.
@@ -208,10 +216,11 @@ def random_label_test(
     >>> from dhkappa.stats.terms import terms
     >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]] * 4, [1, 2, 2] * 4)
     >>> random_label_test(terms(kappa.sample, kappa.parts))
-    labels against random labels: +0.6667 from the floor (p 0.00204, z 2.87, alternative greater, method z)
+    labels against random labels: +0.6667 from the floor (p 0.00202, z 2.87, alternative greater, method exact)
     """
     bound = terms.sample.weighted or len(terms.sample.strata) > 1
-    method = ("wald" if bound else "z") if method is None else method
+    asked = method
+    method = ("wald" if bound else "exact") if method is None else method
     if not isinstance(method, str) or method not in METHODS:
         raise DataError(f"method must be one of {shown(METHODS)}: got {shown([method])}.")
     if bound and method != "wald":
@@ -226,7 +235,7 @@ def random_label_test(
     if method == "wald":
         return _wald_test(terms, alternative)
 
-    kinds = _kinds(terms)
+    kinds = _kinds(terms, terms.g)
     D0, variance = _moments(terms, kinds)
     beyond = float(terms.D - D0)
     difference = float((terms.D - D0) / (1 - terms.E))
@@ -234,6 +243,16 @@ def random_label_test(
         reason = "these labels score the same on these items in whatever order."
         return RandomLabelTest(difference, math.nan, 1.0, alternative, method, 0, reason)
     z = beyond / math.sqrt(variance)
+    if method == "exact":
+        counted = _counted(terms, alternative, _QUICK if asked is None else _MOST_STEPS)
+        if counted is not None:
+            return RandomLabelTest(difference, z, counted, alternative, method, 0)
+        if asked is not None:
+            raise DataError(
+                f"method='exact' cannot count the ways to deal {terms.n:,} labels in reasonable time: "
+                "use method='z' or 'monte-carlo'."
+            )
+        method = "z"
     if method == "z":
         return RandomLabelTest(difference, z, _tail(z, alternative), alternative, method, 0)
     two_sided = alternative == "two-sided"
@@ -271,19 +290,83 @@ def _tail(z: float, alternative: str) -> float:
     return float(2 * ndtr(-abs(z)) if alternative == "two-sided" else ndtr(-z))
 
 
-def _kinds(terms: Terms) -> _Kinds:
-    """Group items by the g_ij of the labels that occur."""
+def _kinds(terms: Terms, g: Numbers) -> _Kinds:
+    """Group items by the g_ij, in whatever unit, of the labels that occur."""
     patterns, labels = terms.patterns, np.zeros(len(terms.L), np.int64)
     np.add.at(labels, patterns.suggested, patterns.items)
-    keep = (terms.g > 0) & (labels[patterns.code] > 0)
+    keep = (g > 0) & (labels[patterns.code] > 0)
     start = np.concatenate([[0], np.cumsum(keep)])[patterns.start]
-    values, rank = np.unique(terms.g[keep], return_inverse=True)
+    values, rank = np.unique(g[keep], return_inverse=True)
     nobody = np.zeros(len(patterns), np.int32)
     # In the place of votes, the rank of g: rows that merge are of one kind.
     found = Patterns(nobody, start, patterns.code[keep], rank + 1, patterns.items).merged()
     code, column = np.unique(found.code, return_inverse=True)
     row = np.repeat(np.arange(len(found)), np.diff(found.start))
     return _Kinds(found.items, code, labels[code], row, column, values[found.votes - 1])
+
+
+def _counted(terms: Terms, alternative: str, most: int) -> float | None:
+    """Return the share of all dealings that score as much, or as far from their mean; None if that takes too long.
+
+    All items have the most frequent label, and one after the other may get one of the others instead. How far that has
+    come is how many of these are spent, and how much was won by it: whole numbers, as points are. Probabilities are
+    only multiplied and added up, so that the smallest are as exact as the largest.
+    """
+    n = terms.n
+    points = _points(terms) if 2 * _STEP * n <= most else None
+    if points is None:
+        return None
+    kinds = _kinds(terms, points)
+    numbers = np.append(kinds.labels, n - kinds.labels.sum())  # the last are labels that no pair agrees on
+    common = int(numbers.argmax())
+    dealt = [label for label in np.flatnonzero(numbers).tolist() if label != common]
+    if len(dealt) > _MOST_DEALT:
+        return None
+    table = np.zeros((kinds.items.size, numbers.size), np.int64)
+    table[kinds.row, kinds.column] = kinds.g
+    won = table[:, dealt] - table[:, [common]]
+    least, spent = min(0, int(won.min())), int(numbers[dealt].sum())
+    shape = (*(numbers[dealt] + 1).tolist(), (max(0, int(won.max())) - least) * spent + 1)
+    held = math.prod(shape)
+    if held > _MOST_HELD or (held + _STEP) * n * len(shape) > most:
+        return None
+
+    shares = np.zeros(shape)
+    shares[(*(0 for _ in dealt), -least * spent)] = 1
+    left = [
+        np.arange(number, -1, -1).reshape([-1 if axis == place else 1 for axis in range(len(shape))])
+        for place, number in enumerate(numbers[dealt].tolist())
+    ]
+    for row, without in zip(np.repeat(won, kinds.items, axis=0).tolist(), range(n, 0, -1), strict=True):
+        after = shares * ((without - sum(left)) / without)
+        for place, step in enumerate(row):
+            given = np.moveaxis(shares * (left[place] / without), place, 0)
+            np.moveaxis(after, place, 0)[1:] += np.roll(given[:-1], step, axis=-1)  # what is rolled over an end is 0
+        shares = after
+    totals = (table * kinds.items[:, None]).sum(axis=0).tolist()
+    scores = np.arange(shape[-1]) + (least * spent + totals[common])
+    length = np.diff(terms.patterns.start)
+    chosen = terms.patterns.code == np.repeat(terms.suggested, length)
+    on_label = int((points * np.repeat(terms.items, length))[chosen].sum())
+    as_far = scores >= on_label
+    if alternative == "two-sided":
+        mean = sum(number * total for number, total in zip(numbers.tolist(), totals, strict=True))  # times n
+        off = abs(n * on_label - mean)
+        as_far = (scores >= -((-mean - off) // n)) | (scores <= (mean - off) // n)
+    return min(1.0, math.fsum(shares[(-1,) * len(dealt)][as_far].tolist()))
+
+
+def _points(terms: Terms) -> npt.NDArray[np.int64] | None:
+    """Return the g_ij as whole numbers of a unit that all share; None where that is too small a unit."""
+    n_votes, votes = terms.patterns.vote_totals(), terms.patterns.votes.astype(np.int64)
+    all_pairs = n_votes * (n_votes - 1) // 2
+    unit = math.lcm(*np.unique(all_pairs).tolist())
+    if unit > _MOST_HELD:
+        return None
+    points: npt.NDArray[np.int64] = (
+        votes * (votes - 1) // 2 * np.repeat(unit // all_pairs, np.diff(terms.patterns.start))
+    )
+    return points // max(1, int(np.gcd.reduce(points)))
 
 
 def _moments(terms: Terms, kinds: _Kinds) -> tuple[Any, Any]:

@@ -201,8 +201,9 @@ class Kappa:
         Parameters
         ----------
         method
-            ``"z"``, from the exact mean and variance over all dealings, or ``"monte-carlo"``, with n draws. With
-            weights or strata ``"wald"``: kappa above its floor over its standard error.
+            ``"exact"``, the default where it is quick: all dealings counted. Else ``"z"``, from their exact mean and
+            variance, or ``"monte-carlo"``, with n draws. With weights or strata ``"wald"``: kappa above its floor over
+            its standard error.
         alternative
             ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
         n, rng
