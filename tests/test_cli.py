@@ -176,6 +176,9 @@ def test_tallies_of_two_days_add_up_to_the_week(folder: Path) -> None:
     assert week == json.loads(run("score", "votes.csv", "--json").stdout)["result"]
     assert week == json.loads(run("score", "monday.json", "tuesday.json", "--json").stdout)["result"]
     assert week["labelers"]["llm"]["exact"] == str(kappas(suggested=LLM).exact)
+    strange = run("tally", "add", "monday.json", "monday.csv", "-o", "other.json")
+    assert strange.stderr == "dhkappa: 'monday.csv' is no tally: make one of it with dhkappa tally make.\n"
+    assert strange.returncode == 2
     again = run("tally", "add", "week.json", "monday.json", "-o", "week.json")  # a day would count twice
     assert again.returncode == 2
     assert again.stderr.startswith("dhkappa: 'week.json' is one of the files to read")

@@ -77,6 +77,16 @@ def test_what_is_open_is_written_to_where_it_stands(tmp_path: Path) -> None:
         write_whole("/dev/fd/999999", "x", "report")
 
 
+def test_what_is_open_is_written_to_without_a_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a program has no terminal and closed it."""
+    read, write = os.pipe()
+    monkeypatch.setattr(sys, "stdout", None)
+    write_whole(f"/dev/fd/{write}", "through", "report")
+    assert os.read(read, 100) == b"through"
+    os.close(read)
+    os.close(write)
+
+
 def test_to_standard_output_by_name(tmp_path: Path) -> None:
     votes, kept = tmp_path / "votes.csv", tmp_path / "kept.txt"
     votes.write_text(WIDE)
