@@ -108,6 +108,20 @@ def test_a_fault_of_ours_is_one_sentence(folder: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_plan_says_which_items_of_the_pilot_tell_of_other_numbers_of_votes(folder: Path) -> None:
+    shown = run("plan", "0.05", "votes.csv", "-s", "llm").stdout
+    assert "all 8 items of the pilot, with the votes that they have." in " ".join(shown.split())
+    assert (
+        "Other numbers of votes on an item\n"
+        "The comparison is from the 5 of 8 items of the pilot with 3 votes or more, and\n"
+        "the plan for votes as in the pilot from all of them: the two need not line up.\n"
+        "votes each"
+    ) in shown
+    assert shown.count("The comparison is from") == 1
+    whole = run("plan", "0.05", "--categories", "5", "--accuracy", "0.9", "--labeler", "0.85").stdout
+    assert "Other numbers of votes on an item\nvotes each" in whole
+
+
 def test_a_plan_says_how_many_more_than_the_pilot_has(folder: Path) -> None:
     assert "The pilot has 8: " in run("plan", "0.05", "votes.csv", "-s", "llm").stdout
     assert "The pilot has 8: that is enough." in run("plan", "1", "votes.csv", "-s", "llm").stdout

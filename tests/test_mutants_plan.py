@@ -113,14 +113,17 @@ class TestPlan:
         )
         assert sentence(plan_of, 0.1, pilot=example(), votes=4) == (
             "votes must be at most 3 with this pilot, as more than half of its items have no more: got 4; "
-            "a pilot with four votes on an item can tell for any number."
+            "a pilot with four votes on at least half of its items can tell for any number."
         )
         panel = fleiss_kappa(EXAMPLE.votes)
         assert sentence(plan_of, 0.1, pilot=panel).startswith("pilot must be a kappa from dh_kappa, without")
 
     def test_notes(self) -> None:
         small = "{} items show only roughly how far kappa varies: the number to be sure of it allows for that."
-        cut = "The comparison stops at {} votes on an item: only a pilot with four can tell for any number."
+        cut = (
+            "The comparison stops at {} votes on an item: only a pilot with four votes on at least half of its items can "
+            "tell for any number."
+        )
         planned = plan_of(0.2, pilot=example())
         assert [note.to_dict() for note in planned.notes] == [
             {"code": "small-pilot", "text": small.format(6)},
@@ -135,11 +138,24 @@ class TestPlan:
             },
             {"code": "trade-cut", "text": cut.format(2)},
         ]
-        part = plan_of(0.2, pilot=dh_kappa([[1, 1, 1], [1, 2, 1], [2, 2], [2, 2, 2]], [1, 1, 2, 1])).notes[-1]
-        assert part.to_dict() == {
-            "code": "trade-part",
-            "text": "The comparison is from the 3 of 4 items with 3 votes or more.",
-        }
+
+    def test_a_ragged_pilot_says_which_items_tell_what(self) -> None:
+        pilot = dh_kappa([[1, 1, 1], [1, 2, 1], [2, 2], [2, 2, 2]], [1, 1, 2, 1])
+        planned, chosen = plan_of(0.2, pilot=pilot), plan_of(0.2, pilot=pilot, votes=3)
+        part = "the 3 of 4 items of the pilot with 3 votes or more"
+        mixed = "and the plan for votes as in the pilot from all of them: the two need not line up"
+        assert planned.assumes == "all 4 items of the pilot, with the votes that they have"
+        assert chosen.assumes == part
+        assert planned.notes[-1].to_dict() == {"code": "trade-part", "text": f"The comparison is from {part}, {mixed}."}
+        assert chosen.notes[-1].to_dict() == {"code": "trade-part", "text": f"The comparison is from {part}."}
+        for found in (planned, chosen):
+            assert found.trade.title == f"Items for a half-width of 0.2 at 0.95, by votes on an item, from {part}"
+            assert f"<caption>{found.trade.title}</caption>" in found._repr_html_()
+            assert repr(found).endswith(f"({found.assumes}; 3 notes)")
+        # items of different numbers of votes, all of which tell
+        assert plan_of(0.2, pilot=dh_kappa([[1, 1], [1, 2, 1], [2, 2], [2, 2]], [1, 1, 2, 1])).trade.title == (
+            "Items for a half-width of 0.2 at 0.95, by votes on an item"
+        )
 
     def test_in_words_and_plain_values(self) -> None:
         planned = plan_of(0.2, pilot=example())

@@ -110,12 +110,15 @@ class Screen:
             more = plan.items - n_pilot
             self._line(f"The pilot has {n_pilot:,}: " + (f"{more:,} more." if more > 0 else "that is enough."))
         self._heading("Other numbers of votes on an item")
+        for note in plan.notes:
+            if note.code == "trade-part":  # where it is read with the numbers
+                self._line(note.text)
         rows = [
             [str(row["votes"]), f"{row['items']:,}", f"{row['items_assured']:,}", f"{row['total_votes']:,}"]
             for row in plan.trade
         ]
         self._table(["votes each", "items", f"{percent(plan.assurance)} sure", "votes in all"], rows, left=0)
-        self.notes([note.text for note in plan.notes])
+        self.notes([note.text for note in plan.notes if note.code != "trade-part"])
 
     def say(self, text: str) -> None:
         """Show a paragraph after an empty line."""

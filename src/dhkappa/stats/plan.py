@@ -28,6 +28,7 @@ _MOST = 10**12
 _MOST_OF_POOL = 2**62
 _MOST_CATEGORIES = _MOST_VOTES = 1_000
 _SMALL_PILOT = 100
+_ANY_NUMBER = "a pilot with four votes on at least half of its items can tell for any number"
 _NOTHING = 1e-24  # a variance below this is rounding
 _NEEDS = (
     "plan needs to know what to expect: pass pilot=, the kappa of some items, or accuracy=, labeler= and categories="
@@ -130,7 +131,8 @@ def plan_of(
     .. math:: \sigma^2(N) = \left(z_2 + 2 (N - 2) z_1 + \tbinom{N - 2}{2} z_0\right) / \tbinom N 2
 
     exactly, where :math:`z_k` is the mean product of the influence of two pairs that share k votes. Assumptions
-    give all three, and so does a pilot with four votes on an item. One with three shows N = 2 and 3 only.
+    give all three, and so does a pilot with four votes on at least half of its items, from these; ``trade`` of one
+    with three shows N = 2 and 3 only. Without ``votes``, the plan itself is for votes as in the pilot, from all items.
 
     Parameters
     ----------
@@ -239,9 +241,11 @@ class Outlook:
             "total_votes": math.ceil(items * votes),
         }
 
-    def plan(self, own: dict[str, Any], rows: list[dict[str, Any]], goal: Goal, assumes: str, *notes: Note) -> Plan:
-        """Put a plan together."""
-        title = f"Items for a half-width of {goal.half_width:g} at {written(goal.level)}, by votes on an item"
+    def plan(
+        self, own: dict[str, Any], rows: list[dict[str, Any]], goal: Goal, assumes: str, *notes: Note, part: str = ""
+    ) -> Plan:
+        """Put a plan together; ``part`` says which items of a pilot the trade is from, where it is not all."""
+        title = f"Items for a half-width of {goal.half_width:g} at {written(goal.level)}, by votes on an item{part}"
         trade = Table({name: [row[name] for row in rows] for name in own}, title=title)
         asked = {name: getattr(goal, name) for name in ("half_width", "level", "assurance", "pool")}
         return Plan(**own, **asked, kappa=self.kappa, trade=trade, assumes=assumes, notes=notes)
@@ -381,7 +385,7 @@ def _from_pilot(pilot: Kappa, votes: int | None, goal: Goal) -> Plan:
     if votes and known < 4 and votes > known:
         raise DataError(
             f"votes must be at most {known} with this pilot, as more than half of its items have no more: got {votes}; "
-            "a pilot with four votes on an item can tell for any number."
+            f"{_ANY_NUMBER}."
         )
     outlook = _outlook(pilot, seen)
     own = n * float(drawn_variance(seen, influence(seen)).endless)  # of items drawn from a pool without end
@@ -396,7 +400,12 @@ def _from_pilot(pilot: Kappa, votes: int | None, goal: Goal) -> Plan:
     panel = float(mean) if mean.denominator > 1 else int(mean)
     chosen = next(row for row in rows if row["votes"] == votes) if votes else outlook.row(panel, own, goal)
     enough = int(seen.items[totals >= known].sum())
-    return outlook.plan(chosen, rows, goal, f"pilot of {counted(n, 'item')}", *_notes(pilot, known, enough))
+    assumes, part = f"pilot of {counted(n, 'item')}", ""
+    if enough < n:
+        part = f"the {enough:,} of {counted(n, 'item')} of the pilot with {known} votes or more"
+        assumes = part if votes else f"all {n:,} items of the pilot, with the votes that they have"
+    notes = _notes(pilot, known, part, mixed=not votes)
+    return outlook.plan(chosen, rows, goal, assumes, *notes, part=part and f", from {part}")
 
 
 def _outlook(pilot: Kappa, seen: Terms) -> Outlook:
@@ -410,8 +419,8 @@ def _outlook(pilot: Kappa, seen: Terms) -> Outlook:
     return Outlook(pilot.value, float(seen.E), least, greatest, n * unseen.most, most, n)
 
 
-def _notes(pilot: Kappa, known: int, enough: int) -> Iterator[Note]:
-    """Find what to know about a plan from a pilot."""
+def _notes(pilot: Kappa, known: int, part: str, mixed: bool) -> Iterator[Note]:
+    """Find what to know about a plan from a pilot; ``mixed`` is one for the votes of the pilot as they are."""
     if pilot.n_items < _SMALL_PILOT:
         text = (
             f"{counted(pilot.n_items, 'item')} show only roughly how far kappa varies: the number to be sure of it "
@@ -421,11 +430,10 @@ def _notes(pilot: Kappa, known: int, enough: int) -> Iterator[Note]:
     if pilot.exact == 1:
         yield Note("flawless-pilot", "Every vote of the pilot is the suggested label: the plan holds if that goes on.")
     if known < 4:
-        text = f"The comparison stops at {known} votes on an item: only a pilot with four can tell for any number."
-        yield Note("trade-cut", text)
-    if enough < pilot.n_items:
-        text = f"The comparison is from the {enough:,} of {counted(pilot.n_items, 'item')} with {known} votes or more."
-        yield Note("trade-part", text)
+        yield Note("trade-cut", f"The comparison stops at {known} votes on an item: only {_ANY_NUMBER}.")
+    if part:
+        text = ", and the plan for votes as in the pilot from all of them: the two need not line up" if mixed else ""
+        yield Note("trade-part", f"The comparison is from {part}{text}.")
 
 
 def _shares(categories: Any, prevalence: Any) -> npt.NDArray[np.float64]:
