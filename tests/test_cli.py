@@ -275,6 +275,36 @@ def test_gate(
     assert all(gate["passed"].values()) == (code == 0)
 
 
+@pytest.mark.parametrize("command", ["score", "audit"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [([], "lower bound of ordinal kappa {0.low:.4f}"), (["--on", "value"], "ordinal kappa {1.value:.4f}")],
+)
+def test_gate_with_ordinal_weights(
+    command: str, words: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = ["ham", "spam", "news"]
+    weighted = dhkappa.dh_kappa(VOTES, LLM, categories=order, ordinal="linear")
+    plain = dhkappa.dh_kappa(VOTES, LLM)
+    reached = told.format(weighted.interval(), weighted)
+    asked = [command, "votes.csv", "-s", "llm", "--categories", ",".join(order), "--ordinal", "linear", *words]
+    between = (weighted.value + plain.value) / 2 if words else (weighted.interval().low + plain.interval().low) / 2
+    bar = f"{between:.4f}"  # which one of the two kappas is below
+    above = weighted.value > plain.value if words else weighted.interval().low > plain.interval().low
+    done = inside(capsys, *asked, "--fail-under", bar)
+    assert done.returncode == (0 if above else 1)
+    passed = inside(capsys, *asked, "--fail-under", "-1")
+    sentence = f"Not below --fail-under -1: llm ({reached})."
+    assert passed.stdout.endswith(f"\n\n{sentence}\n") == (command == "audit")
+    assert "weighted Fleiss" in passed.stdout
+    failed = inside(capsys, *asked, "--fail-under", "1")
+    assert failed.stderr == f"dhkappa: below --fail-under 1: llm ({reached}).\n"
+    assert "Not below" not in failed.stdout
+    gate = json.loads(inside(capsys, *asked, "--fail-under", "-1", "--json").stdout)["gate"]
+    assert gate == {"fail_under": -1.0, "on": words[-1] if words else "low", "metric": "ordinal", "passed": {"llm": True}}
+    assert "ordinal" not in inside(capsys, command, "votes.csv", "-s", "llm", "--fail-under", "-1").stdout.lower()
+
+
 @pytest.mark.parametrize("on", ["low", "value"])
 def test_an_undefined_kappa_does_not_pass(on: str, folder: Path) -> None:
     Path("same.csv").write_text("suggested,ann_1,ann_2\nx,x,x\nx,x,x\n")

@@ -191,7 +191,7 @@ class TestResult:
         assert (f"{example():.2f}", f"{example()}", float(example())) == ("0.45", found[0], 247 / 544)
         ordinal = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], ordinal="linear", categories=[1, 2, 3])
         assert repr(ordinal).startswith("ordinal kappa_DH 0.1272 [")
-        assert repr(ordinal).endswith("] (3 items, 9 votes; Fleiss 0.2895; 1 note)")
+        assert repr(ordinal).endswith("] (3 items, 9 votes; weighted Fleiss 0.2895; 1 note)")
 
     def test_in_a_notebook(self) -> None:
         rows = [("kappa_DH", "<b>0.4540</b>"), ("95% interval", "-0.2502 to 0.8709"), ("floor", "-0.1085")]

@@ -408,7 +408,7 @@ def test_part_credit_on_the_screen(votes: Path, capsys: Capsys) -> None:
     code, out, _ = run(capsys, "audit", votes, "--categories", "a,b,c", "--ordinal", "linear")
     assert code == 0
     near = dh_kappa(VOTES, LABELS, categories=[*"abc"], ordinal="linear").value
-    _, _, shown = out.partition("With part credit for near votes")
+    _, _, shown = out.partition("with part credit for near votes")
     assert f"suggested   {near:.2f} " in shown.split("\n\n")[0]
 
 

@@ -95,6 +95,8 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
         _print_json("audit", found.to_dict() | {"report": output}, gate)
     else:
         _screen().audit(story)
+        if gate and found.ordinal and all(gate["passed"].values()):  # the verdict has the plain kappa
+            click.echo(f"\nNot {_shown(_told(judged, said))}")
         if output is not None:
             click.echo(f"\nReport: {_shown(output)}")
 
@@ -438,22 +440,23 @@ def _gate(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> dict[str, Any
         return None
     passed = {name: _reached(kappa, said) >= bar for name, kappa in kappas.items()}  # never of NaN
     if not all(passed.values()):
-        click.get_current_context().meta[BELOW] = _below(kappas, said)
-    return {"fail_under": bar, "on": said["on"], "passed": passed}
+        low = {name: kappa for name, kappa in kappas.items() if not passed[name]}
+        click.get_current_context().meta[BELOW] = _told(low, said)
+    metric = next(kappa.metric for kappa in kappas.values())
+    return {"fail_under": bar, "on": said["on"], "metric": metric, "passed": passed}
 
 
 def _reached(kappa: Kappa, said: Mapping[str, Any]) -> float:
     return kappa.value if said["on"] == "value" else kappa.interval(said["level"]).low
 
 
-def _below(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> str:
-    """Say which labelers are below the bar."""
-    what = "kappa" if said["on"] == "value" else "lower bound"
-    low = [
-        f"{name} ({what} {reached:.4f})" if reached == reached else f"{name} ({what} undefined)"
-        for name, kappa in kappas.items()
-        if not (reached := _reached(kappa, said)) >= said["fail_under"]
-    ]
+def _told(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> str:
+    """Say what labelers that are below the bar have reached."""
+    low = []
+    for name, kappa in kappas.items():
+        which, reached = "ordinal kappa" if kappa.metric == "ordinal" else "", _reached(kappa, said)
+        what = which or "kappa" if said["on"] == "value" else f"lower bound of {which}" if which else "lower bound"
+        low.append(f"{name} ({what} {reached:.4f})" if reached == reached else f"{name} ({what} undefined)")
     return f"below --fail-under {said['fail_under']:g}: {', '.join(low)}."
 
 

@@ -69,7 +69,7 @@ class Screen:
         self._labelers(story)
         weighted = {chapter.name: chapter.ordinal for chapter in story.chapters if chapter.ordinal is not None}
         if weighted:
-            self._scores("With part credit for near votes", weighted, story.level)
+            self._scores("Ordinal kappa, with part credit for near votes", weighted, story.level)
         if story.comparison is not None:
             self._differences(story.comparison)
         self._categories(best)
@@ -214,7 +214,8 @@ class Screen:
             ]
             for name, kappa in _ranked(kappas)
         ]
-        self._table(["labeler", "kappa", f"{percent(level)} interval", "floor", "ceiling", "Fleiss", "items"], rows)
+        fleiss = "weighted Fleiss" if any(kappa.metric == "ordinal" for kappa in kappas.values()) else "Fleiss"
+        self._table(["labeler", "kappa", f"{percent(level)} interval", "floor", "ceiling", fleiss, "items"], rows)
 
     def _differences(self, comparison: Comparison) -> None:
         n_items = next(iter(comparison.kappas.values())).n_items

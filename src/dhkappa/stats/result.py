@@ -298,7 +298,8 @@ class Kappa:
     def _beside(self) -> list[tuple[str, float]]:
         if self.metric == "fleiss":
             return []
-        return [("floor", self.floor), ("ceiling", self.ceiling), ("Fleiss", self.fleiss)]
+        fleiss = "weighted Fleiss" if self.metric == "ordinal" else "Fleiss"
+        return [("floor", self.floor), ("ceiling", self.ceiling), (fleiss, self.fleiss)]
 
     def _repr_html_(self) -> str:
         import html
