@@ -77,6 +77,42 @@ def test_random_labels_cannot_be_trusted(named: bool) -> None:
     assert numbers(verdict.text)[-1] == round(kappa.floor, 2)
 
 
+SPELLINGS: dict[str, tuple[list[Any], list[Any], str]] = {
+    "floats as text": (["1", "2", "3"], ["1.0", "2.0", "3.0"], "'1.0' beside '1'"),
+    "case": (["cat", "dog", "eel"], ["Cat", "Dog", "Eel"], "'Cat' beside 'cat'"),
+    "floats as text beside numbers": ([1, 2, 3], ["1.0", "2.0", "3.0"], "'1.0' beside 1"),
+    "numbers beside floats as text": (["1.0", "2.0", "3.0"], [1, 2, 3], "1 beside '1.0'"),
+    "most": (["1", "2", "4"], ["1.0", "2.0", "3.0"], "'1.0' beside '1'"),
+    "half": (["1", "4", "5", "6"], ["1.0", "2.0"], ""),
+    "one that is voted for": (["1", "2", "3"], ["1.0", "2.0", "3"], ""),
+    "others": (["a", "b", "c"], ["x", "y", "z"], ""),
+}
+
+
+@pytest.mark.parametrize("case", SPELLINGS)
+def test_labels_in_another_spelling_than_the_votes_are_not_judged(case: str) -> None:
+    """As where pandas wrote whole numbers as floats: the cause comes first, not a kappa."""
+    voted, labels, pair = SPELLINGS[case]
+    votes = [[voted[(place + (place % 7 == turn)) % len(voted)] for turn in range(3)] for place in range(60)]
+    named = [labels[place % len(labels)] for place in range(60)]
+    audit = dhkappa.audit(votes, {"llm": named}, progress=False)
+    verdict = audit.verdicts["llm"]
+    if not pair:
+        assert verdict.code == ("between" if "3" in labels else "random")
+        return
+    assert (verdict.code, verdict.judged, verdict.short) == ("spelling", False, "not as it is spelled")
+    assert verdict.text == audit.verdict == (
+        "llm cannot be judged: none of its labels was ever voted for, as if they were spelled otherwise than the votes "
+        f"({pair}): spell both alike."
+    )
+    right = [votes[place][0] for place in range(60)]
+    both = dhkappa.audit(votes, {"llm": named, "rule": right}, progress=False)
+    assert both.verdict == (
+        f"Of 2 labelers, rule scores best and is the only one that can be judged. {verdict.text} "
+        f"{both.verdicts['rule'].text}"
+    )
+
+
 def majority(audit_items: int = 150) -> tuple[list[list[str]], list[str]]:
     """Votes of three without a tie, different on two items of three, and their most frequent labels."""
     votes = [["x", "x", "y"] if place % 3 else ["y", "y", "y"] for place in range(audit_items)]
@@ -157,7 +193,7 @@ def test_unknown_says_why(votes: list[list[str]], labels: list[str]) -> None:
 
 
 def test_every_code_has_words_and_one_sentence_ends_in_a_stop() -> None:
-    assert set(WORDS) == {"above", "level", "short", "between", "random", "panel", "unknown"}
+    assert set(WORDS) == {"above", "level", "short", "between", "random", "spelling", "panel", "unknown"}
     assert Verdict("above", "text").to_dict() == {"code": "above", "text": "text"}
     for rate in (0.3, 0.6, 0.85, 0.99):
         text = audited({"llm": rate}, items=100).verdict

@@ -22,6 +22,7 @@ _COLOURS = {
     "short": "yellow",
     "between": "cyan",
     "random": "red",
+    "spelling": "red",
     "panel": "magenta",
     "unknown": "magenta",
 }

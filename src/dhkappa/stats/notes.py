@@ -211,7 +211,7 @@ def _on_spelling(categories: tuple[Label, ...]) -> Iterator[Note]:
             "looks-missing", f"{shown(missing, 3)} counts as a category: if it means missing, name it in missing=."
         )
     first: dict[str, str] = {}
-    alike = [(first[key], label) for label in texts if first.setdefault(key := _spelled(label), label) != label]
+    alike = [(first[key], label) for label in texts if first.setdefault(key := spelled(label), label) != label]
     if alike:
         one, other = alike[0]
         folded = one.strip().casefold() == other.strip().casefold()
@@ -230,6 +230,6 @@ def _on_spelling(categories: tuple[Label, ...]) -> Iterator[Note]:
         )
 
 
-def _spelled(label: str) -> str:
+def spelled(label: str) -> str:
     """Spell a label without what a person may overlook, as "3" for the "3.0" that a table of floats writes."""
     return re.sub(r"^([+-]?[0-9]+)\.0*$", r"\1", label.strip().casefold())

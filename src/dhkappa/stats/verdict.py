@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dhkappa.data.labels import Label
+from dhkappa.errors import shown
 from dhkappa.stats.compare import Comparison
-from dhkappa.stats.notes import LOW_AGREEMENT
+from dhkappa.stats.notes import LOW_AGREEMENT, spelled
 from dhkappa.stats.people import People
 from dhkappa.stats.result import Kappa
 
@@ -26,6 +28,7 @@ WORDS = {
     "short": "less than a person",
     "between": "from random to panel",
     "random": "not shown above random",
+    "spelling": "not as it is spelled",
     "panel": "not by these votes",
     "unknown": "not known",
 }
@@ -39,9 +42,10 @@ class Verdict:
     Attributes
     ----------
     code : ``"above"``, ``"level"`` or ``"short"`` of a person, where people are known; else ``"between"`` the floor and
-        the ceiling; ``"random"`` where the interval reaches down to the floor; ``"panel"`` where labels are a most
-        frequent vote on every item, also on a hundred or more where votes differ, and so may be made from the votes
-        that judge them; ``"unknown"`` without an interval
+        the ceiling; ``"random"`` where the interval reaches down to the floor; ``"spelling"`` where no label was ever
+        voted for, and most of them are voted for in another spelling; ``"panel"`` where labels are a most frequent
+        vote on every item, also on a hundred or more where votes differ, and so may be made from the votes that judge
+        them; ``"unknown"`` without an interval
     text : the same in a sentence, with its numbers
     share : of a labeler between floor and ceiling, how far from the one to the other
     """
@@ -58,7 +62,7 @@ class Verdict:
     @property
     def judged(self) -> bool:
         """Whether the votes can judge the labels."""
-        return self.code not in ("panel", "unknown")
+        return self.code not in ("spelling", "panel", "unknown")
 
     def to_dict(self) -> dict[str, str]:
         """Return plain values, ready for JSON."""
@@ -73,6 +77,13 @@ def verdict_of(name: str, kappa: Kappa, people: People | None, level: float) -> 
         return Verdict("unknown", f"{name} cannot be judged: {reason}.")
     write = _digits(interval.high - interval.low)
     scored = f"kappa {write(kappa.value)}, interval {write(interval.low)} to {write(interval.high)}"
+    pair = _misspelled(kappa)
+    if pair is not None:
+        return Verdict(
+            "spelling",
+            f"{name} cannot be judged: none of its labels was ever voted for, as if they were spelled otherwise than the "
+            f"votes ({shown(pair[:1])} beside {shown(pair[1:])}): spell both alike.",
+        )
     if interval.low <= kappa.floor:
         return Verdict(
             "random",
@@ -125,6 +136,18 @@ def _beside_people(people: People) -> tuple[str, str]:
     return code, gap + hangs
 
 
+def _misspelled(kappa: Kappa) -> tuple[Label, Label] | None:
+    """Return a label, and how votes spell it, where no label was voted for and most are in another spelling."""
+    patterns, names = kappa.sample.patterns, kappa.categories
+    used, voted = np.unique(patterns.suggested), np.unique(patterns.code)
+    if len(np.intersect1d(used, voted)):
+        return None
+    votes = {spelled(str(names[code])): names[code] for code in voted.tolist()}
+    keys = [(names[code], spelled(str(names[code]))) for code in used.tolist()]
+    pairs = [(label, votes[key]) for label, key in keys if key in votes]
+    return pairs[0] if 2 * len(pairs) > len(keys) else None
+
+
 def _split_items(kappa: Kappa) -> int | None:
     """Return on how many items votes differ, where every label is a most frequent vote on its item; else None."""
     patterns = kappa.sample.patterns
@@ -165,6 +188,7 @@ def overall(verdicts: Mapping[str, Verdict], kappas: Mapping[str, Kappa], compar
         if not better
         else "scores best on its own items, but " + " and ".join(said)
     )
+    also += "".join(f" {verdict.text}" for verdict in verdicts.values() if verdict.code == "spelling")
     return f"Of {len(verdicts)} labelers{left}, {best} {told}.{also} {verdicts[best].text}"
 
 
