@@ -190,7 +190,12 @@ class TestText:
             (b"\n1,2\n", "nothing in its first line"),
             (b"a,b,a\n", "columns of one name, 'a', 'a'"),
             (b"Label,label\n", "columns whose names differ only by case, 'Label', 'label'"),
-            (b"a,,c\n", "column 2 has no name"),
+            (b"a,,c\n", "column 2 has no name: give it one. Columns: 'a', '', 'c'."),
+            (
+                b",a\n0,x\n",
+                "column 1 has no name: give it one, or write the data without their index (index=False in pandas). "
+                "Columns: '', 'a'.",
+            ),
             (b'a,"b\n1,2\n', "no well-formed header"),
         ],
     )

@@ -231,7 +231,9 @@ def quoted(name: str) -> str:
 def check_names(names: Sequence[str], what: str) -> None:
     """Refuse columns without a name, and names that an engine cannot tell apart."""
     if "" in names:
-        raise DataError(f"{what}: column {names.index('') + 1} has no name. Columns: {shown(names)}.")
+        place = names.index("") + 1
+        index = ", or write the data without their index (index=False in pandas)" if place == 1 else ""
+        raise DataError(f"{what}: column {place} has no name: give it one{index}. Columns: {shown(names)}.")
     seen: dict[str, str] = {}
     for name in names:
         if not is_unicode(name):
