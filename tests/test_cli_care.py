@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import shlex
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import dhkappa
 from dhkappa.present import cli
 from test_cli import REPORTS, environment, folder, refused, run
 
@@ -106,6 +108,37 @@ def test_a_fault_of_ours_is_one_sentence(folder: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("dhkappa: this is a fault of dhkappa (ZeroDivisionError: division by zero)")
     assert done.stderr.count("\n") == 1
+
+
+def test_several_patterns_name_the_columns_of_votes(folder: Path) -> None:
+    Path("two.csv").write_text("item,suggested,b1,a1,b2,a2,c*\nx,p,p,p,q,p,q\ny,q,q,q,q,p,p\n", encoding="utf-8")
+    for words, votes in (
+        ("a*,b*", [["p", "p", "q", "p"], ["q", "q", "q", "p"]]),
+        ("b?,[ab]*,a2", [["p", "p", "q", "p"], ["q", "q", "q", "p"]]),  # no column twice
+        ("a*,c*", [["p", "p", "q"], ["q", "p", "p"]]),  # a column that is called so
+        ("a1,c*", [["p", "q"], ["q", "p"]]),
+    ):
+        told = json.loads(run("score", "two.csv", "-a", words, "--json").stdout)["result"]["labelers"]["suggested"]
+        assert told["exact"] == str(dhkappa.dh_kappa(votes, ["p", "q"]).exact), words
+        assert told["n_votes"] == 2 * len(votes[0])
+    for words, said in (("a*,x*", "annotators 'x*' matches no column"), ("a*,b3", "annotators column 'b3' is not in")):
+        assert said in run("score", "two.csv", "-a", words).stderr
+
+
+def test_tallies_of_different_labelers_are_told_what_to_do(folder: Path) -> None:
+    Path("rule.csv").write_text("suggested_rule,ann_1,ann_2\nx,x,x\n", encoding="utf-8")
+    for name in ("votes", "rule"):
+        run("tally", "make", f"{name}.csv", "-o", f"{name}.json")
+    done = run("tally", "add", "votes.json", "rule.json", "-o", "both.json")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "dhkappa: items that are counted together must all have the same labelers, and strata and weights or not: the "
+        "labelers of some are 'rule', 'llm', of others 'rule'. Give the file where a labeler was absent an empty column "
+        "for it, and make its tally anew.\n"
+    )
+    Path("rule.csv").write_text("suggested_rule,suggested_llm,ann_1,ann_2\nx,,x,x\n", encoding="utf-8")
+    run("tally", "make", "rule.csv", "-o", "rule.json")
+    assert run("tally", "add", "votes.json", "rule.json", "-o", "both.json").returncode == 0
 
 
 def test_a_plan_says_which_items_of_the_pilot_tell_of_other_numbers_of_votes(folder: Path) -> None:

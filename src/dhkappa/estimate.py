@@ -80,7 +80,7 @@ def dh_kappa(
         With ``pool``: ``"fixed"`` takes the votes on an item as they are, ``"drawn"`` lets the standard error cover
         which votes it happened to get, if annotators are alike, and needs three votes on every item.
     annotators
-        Of a table whose rows are items: the columns of votes, one an annotator, by name or by a pattern, ``"ann_*"``.
+        Of a table whose rows are items: the columns of votes, one an annotator, by name or by patterns, ``"ann_*"``.
     item, label, annotator, count
         Of a table whose rows are votes: the columns that name the item, the label, and who voted, where known; or,
         where a row is several votes, their number. In a table whose rows are items, ``item`` may name them.

@@ -25,7 +25,7 @@ class Words(TypedDict, total=False):
 
     Attributes
     ----------
-    annotators : columns of votes, one an annotator; names, or a pattern such as ``"ann_*"``
+    annotators : columns of votes, one an annotator; names, or patterns such as ``"ann_*"``
     item : column that names the item
     label : column with the label of a vote
     annotator : column that names who voted
@@ -274,7 +274,7 @@ def _column(labeler: Any, columns: Sequence[str]) -> Any:
 
 
 def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> tuple[str, ...]:
-    """Return the columns that are listed, or that match a pattern and play no other part."""
+    """Return the columns that are listed, or that match patterns and play no other part."""
     if given is None:
         return ()
     if isinstance(given, str):
@@ -284,6 +284,10 @@ def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> 
             raise DataError(f"{part} {given!r} matches no column of the data. {_columns(columns)}")
         return tuple(found)
     names = _listed(given)
+    if any(_is_pattern(name, columns) for name in names):
+        each = [_several(name if _is_pattern(name, columns) else [name], columns, part, taken) for name in names]
+        matched = {name for some in each for name in some}
+        return tuple(name for name in columns if name in matched)
     if not names:
         raise DataError(f"{part} is empty: name a column at least. {_columns(columns)}")
     for name in names:
@@ -293,6 +297,11 @@ def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> 
     if len(set(names)) < len(names):
         raise DataError(f"{part} names a column twice: {shown(names, 10)}.")
     return tuple(names)
+
+
+def _is_pattern(name: Any, columns: Sequence[str]) -> bool:
+    """Tell a pattern from the name of a column, which may have the same signs."""
+    return isinstance(name, str) and name not in columns and any(sign in name for sign in "*?[")
 
 
 def _listed(given: Any) -> list[Any]:

@@ -35,7 +35,7 @@ _LIST = "Separate several by commas, or repeat the option."
 _LAYOUT = (
     click.option("--suggested", "-s", multiple=True, metavar="COLUMN", help=f"Columns of suggested labels. {_LIST}"),
     click.option(
-        "--annotators", "-a", multiple=True, metavar="COLUMN", help="Columns of votes, or a pattern: 'ann_*'."
+        "--annotators", "-a", multiple=True, metavar="COLUMN", help="Columns of votes, or patterns: 'ann_*'."
     ),
     click.option("--item", metavar="COLUMN", help="Column that names the item."),
     click.option("--label", metavar="COLUMN", help="Column with the label of a vote, where a row is a vote."),
@@ -289,6 +289,14 @@ _WORDS = (
 )
 
 
+_SAID = {
+    "pilot=, the kappa of some items": "the file of a pilot",
+    "Pass None as the labels of a labeler who was absent.": (
+        "Give the file where a labeler was absent an empty column for it, and make its tally anew."
+    ),
+}
+
+
 def in_flags(message: str) -> str:
     """Write a sentence of the library in the words of the command line: ``items=`` is ``--items``."""
     example = re.search(r"dh_kappa\(data, suggested=('[^']*'|\"[^\"]*\"), annotators=\[([^\]]*)\]\)", message)
@@ -298,7 +306,8 @@ def in_flags(message: str) -> str:
         unknown = "--suggested COLUMN --annotators COLUMN,COLUMN"  # where no labeler was named, all may be others
         call = f"dhkappa score FILE {unknown if example[1] == repr('llm') else known}"
         message = message.replace(example[0], call)
-    message = message.replace("pilot=, the kappa of some items", "the file of a pilot")
+    for said, meant in _SAID.items():
+        message = message.replace(said, meant)
     return re.sub(rf"(?<!\w)'[^']*'|\"[^\"]*\"|\b({_WORDS})=(\[\.\.\.\]|None)?(?=(['\"])?)", _in_flags, message)
 
 
