@@ -76,8 +76,9 @@ def test_differences_are_those_of_the_comparison(audit: dhkappa.Audit, story: St
     assert audit.comparison is not None
     (row,) = audit.comparison.differences
     (point,) = values(spec_of(story, "differences"))
-    assert (point["place"], point["low"], point["high"]) == (row["difference"], row["low"], row["high"])
-    assert point["name"] == "rule minus llm"
+    assert row["difference"] < 0  # the better one comes first, as on the terminal
+    assert (point["place"], point["low"], point["high"]) == (-row["difference"], -row["high"], -row["low"])
+    assert point["name"] == "llm minus rule"
     assert values(spec_of(story, "differences"), 0) == [{"place": 0.0}]
 
 
@@ -137,7 +138,7 @@ def test_many_labelers_are_cut_with_the_best_in_view(monkeypatch: pytest.MonkeyP
     assert many.comparison is not None
     assert many.comparison.best == "m4"
     spec = spec_of(story, "differences")
-    assert [point["name"] for point in values(spec)] == ["m0 minus m4", "m1 minus m4", "m2 minus m4", "m3 minus m4"]
+    assert [point["name"] for point in values(spec)] == ["m4 minus m0", "m4 minus m1", "m4 minus m2", "m4 minus m3"]
     assert spec["title"]["text"].endswith("(4 of 10 pairs of labelers)")
 
 

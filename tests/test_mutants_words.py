@@ -112,7 +112,10 @@ class TestNotes:
         assert noted(example(weights=[1, 1, 1, 1, 1, 9]))["unequal-weights"] == (
             "Weights differ so much that 6 items tell as much as 2 of equal weight."
         )
-        fixed = "With pool=, the standard error is for other items of the pool, with their votes as they would be cast"
+        fixed = (
+            "With pool=, the standard error is for which items of the pool were drawn, and takes the votes on each as "
+            "fixed"
+        )
         assert noted(example(pool=100))["votes-fixed"] == (
             f"{fixed}; panel='drawn' adds the chance in which votes an item got."
         )

@@ -58,6 +58,15 @@ def plain_text(page: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", body).split())
 
 
+def test_differences_are_of_the_better_labeler_as_on_the_terminal(page: str, audit: dhkappa.Audit) -> None:
+    assert audit.comparison is not None
+    (row,) = audit.comparison.differences
+    assert (row["labeler"], row["other"]) == ("rule", "llm")
+    assert row["difference"] < 0
+    interval = f"+{-row['high']:.3f} to +{-row['low']:.3f}"
+    assert f"llm rule +{-row['difference']:.3f} {interval}" in plain_text(page)
+
+
 def test_the_policy_knows_the_pages_own_style_and_script_and_nothing_else(page: str) -> None:
     (policy,) = [meta["content"] for meta in Elements(page).with_tag("meta") if "http-equiv" in meta]
     assert policy is not None

@@ -265,6 +265,40 @@ def test_the_scale_is_drawn_to_scale() -> None:
     assert bar.rstrip().endswith(f"{kappa.value:.2f}  {low:.2f} to {high:.2f}")
 
 
+def scaled(**intervals: tuple[float, float, float]) -> list[str]:
+    """Draw kappas with their intervals, without floor and ceiling, on a scale of 44 signs."""
+
+    class Known:
+        """What the scale asks of a kappa."""
+
+        floor = ceiling = float("nan")
+
+        def __init__(self, low: float, value: float, high: float) -> None:
+            self.value, self.limits = value, (low, high)
+
+        def interval(self, level: float) -> tuple[float, float]:
+            return self.limits
+
+    file = StringIO()
+    screen = Screen(console=Console(file=file, width=75, color_system=None))
+    screen.scale({name: Known(*limits) for name, limits in intervals.items()}, 0.95)  # type: ignore[misc]
+    lines = file.getvalue().splitlines()
+    assert lines[1] == "Kappa"  # neither floor nor ceiling is drawn, or named
+    assert lines[-1] == "● kappa  ├─┤ 95% interval"
+    return [line[7:51] for line in lines[2:-2]]
+
+
+def test_a_narrow_interval_has_both_its_ends() -> None:
+    dots = scaled(a=(0.999, 0.9995, 1.0), b=(0.5, 0.501, 0.502), c=(-0.002, -0.001, 0.0))
+    assert [bar.strip() for bar in dots] == ["├●┤"] * 3
+    assert [bar.index("├") for bar in dots] == [41, 21, 0]
+    # an end that is the value itself has no place of its own
+    assert [bar.strip() for bar in scaled(a=(1.0, 1.0, 1.0), b=(0.9999, 1.0, 1.0), c=(0.0, 0.0, 0.001))] == [
+        *("●", "├●", "●┤")
+    ]
+    assert scaled(a=(float("nan"), 1.0, float("nan")))[0].strip() == "●"
+
+
 def test_one_labeler_has_no_differences() -> None:
     text = screened(dhkappa.audit(DRAWN.votes, {"llm": DRAWN.suggested["llm"]}, progress=False))
     check_lines(text)

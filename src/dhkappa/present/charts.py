@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.errors import DataError, counted, did_you_mean, shown
-from dhkappa.present.story import Chapter, Story, limits, number, percent, signed
-from dhkappa.table import Table, visible
+from dhkappa.present.story import Chapter, Story, better_first, limits, number, percent, signed
+from dhkappa.table import visible
 
 CHARTS: tuple[str, ...] = ("scale", "differences", "categories", "confusion", "people")
 OF_ONE: tuple[str, ...] = ("categories", "confusion", "people")
@@ -137,7 +137,7 @@ def _differences(story: Story, palette: Palette) -> Spec:
     if story.comparison is None:
         raise DataError("differences need two labelers at least: the audit has one.")
     best = story.chapters[0].name
-    known = _known(story.comparison.differences, "difference")
+    known = _known(better_first(story.comparison), "difference")
     if not known:
         raise DataError("differences have nothing to show, as none of them is defined.")
     known.sort(key=lambda row: best not in (row["labeler"], row["other"]))
@@ -365,7 +365,7 @@ def _key(label: Any) -> tuple[type, Any]:
     return type(label), label
 
 
-def _known(table: Table | None, column: str) -> list[Spec]:
+def _known(table: Iterable[Spec] | None, column: str) -> list[Spec]:
     return [row for row in table or () if math.isfinite(row[column])]
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from dhkappa.errors import DataError, counted
 from dhkappa.memory import MIB, need, need_addresses, release
 from dhkappa.present.charts import OF_ONE, Palette, Spec, library, seen, spec_of
-from dhkappa.present.story import Chapter, Story, limits, number, percent, signed
+from dhkappa.present.story import Chapter, Story, better_first, limits, number, percent, signed
 from dhkappa.table import Table
 from dhkappa.writing import write_whole
 
@@ -305,8 +305,7 @@ def _differences(story: Story) -> Grid:
         _column("Items that differ", _count, "discordant"),
         _column("Remark", plain, "reason"),
     ]
-    rows = story.comparison.differences if story.comparison else ()
-    return _grid("Paired differences in kappa", "pairs", rows, columns)
+    return _grid("Paired differences in kappa", "pairs", better_first(story.comparison), columns)
 
 
 def _part(chapter: Chapter, level: float) -> dict[str, Any]:

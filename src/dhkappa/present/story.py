@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # so that the command line answers at once
     from dhkappa.stats.chance import RandomLabelTest
@@ -79,6 +79,16 @@ class Story:
     notes: tuple[str, ...]
     command: str | None
     version: str
+
+
+def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
+    """Return the paired differences, each as the better labeler minus the other, so that all show the same sign."""
+    rows: list[dict[str, Any]] = []
+    for row in comparison.differences if comparison else ():
+        turned = {"labeler": row["other"], "other": row["labeler"], "difference": -row["difference"]}
+        turned |= {"low": -row["high"], "high": -row["low"]}
+        rows.append({**row, **turned} if row["difference"] < 0 else {**row})
+    return rows
 
 
 def percent(level: float) -> str:

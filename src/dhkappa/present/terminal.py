@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dhkappa.present.story import Chapter, Story, limits, number, percent, signed
+from dhkappa.present.story import Chapter, Story, better_first, limits, number, percent, signed
 from dhkappa.table import visible
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ class Screen:
         ends = [end for _, kappa in drawn for end in (kappa.value, kappa.floor, kappa.ceiling, *kappa.interval(level))]
         known = [end for end in ends if not math.isnan(end)]
         low, high = float(min(0.0, *known)), float(max(known))
-        self._heading("Kappa, between floor and ceiling", first)
+        marked = any(not math.isnan(kappa.floor) for _, kappa in drawn)  # none with ordinal weights
+        self._heading("Kappa, between floor and ceiling" if marked else "Kappa", first)
         names = max(min(max(cell_len(self._clean(name)) for name, _ in drawn), 20), 5)
         room = max(self._console.width - names - 26, 20)
 
@@ -165,8 +166,8 @@ class Screen:
                 marks[at : at + len(text)] = text
         self._put(" " * names, "  ", ("".join(marks), "dim"))
         dot, lower, line, upper, mark = self._signs()
-        marked = f"{dot} kappa  {lower}{line}{upper} {percent(level)} interval"
-        self._line(f"{marked}  {mark} floor (random labels), ceiling (panel)", "dim")
+        ends_said = f"  {mark} floor (random labels), ceiling (panel)" if marked else ""
+        self._line(f"{dot} kappa  {lower}{line}{upper} {percent(level)} interval{ends_said}", "dim")
 
     def _signs(self) -> tuple[str, ...]:
         return tuple("●├─┤|" if self._drawn else "o[-]|")
@@ -179,11 +180,16 @@ class Screen:
             cells[ends[0] : ends[1]] = "·" * (ends[1] - ends[0]) if self._drawn else "." * (ends[1] - ends[0])
             cells[ends[0]] = cells[ends[1]] = mark
         low, high = kappa.interval(level)
+        at = place(kappa.value)
         if not math.isnan(low):
-            first, last = place(low), place(high)
+            below, above = low < kappa.value, high > kappa.value
+            at = min(
+                max(at, int(below)), room - 1 - int(above)
+            )  # the ends have a place beside it, however near they are
+            first, last = min(place(low), at - int(below)), max(place(high), at + int(above))
             cells[first : last + 1] = line * (last + 1 - first)
             cells[first], cells[last] = lower, upper
-        cells[place(kappa.value)] = dot
+        cells[at] = dot
         return "".join(cells)
 
     def _labelers(self, story: Story) -> None:
@@ -222,12 +228,10 @@ class Screen:
         n_items = next(iter(comparison.kappas.values())).n_items
         self._heading(f"Differences between labelers, on the {n_items:,} items that all of them labeled")
         rows = []
-        for row in comparison.differences:
-            who, other, difference, ends = row["labeler"], row["other"], row["difference"], (row["low"], row["high"])
-            if difference < 0:  # the better one first
-                who, other, difference, ends = other, who, -difference, (-ends[1], -ends[0])
-            within = "-" if math.isnan(ends[0]) else f"{signed(ends[0])} to {signed(ends[1])}"
-            rows.append([who, other, signed(difference), within, _p(row["p_holm"]), f"{row['discordant']:,}"])
+        for row in better_first(comparison):
+            within = "-" if math.isnan(row["low"]) else f"{signed(row['low'])} to {signed(row['high'])}"
+            numbers = signed(row["difference"]), within, _p(row["p_holm"]), f"{row['discordant']:,}"
+            rows.append([row["labeler"], row["other"], *numbers])
         columns = ["labeler", "minus", "difference", f"{percent(comparison.level)} interval", "p (Holm)", "differ on"]
         self._table(columns, rows, left=2)
 

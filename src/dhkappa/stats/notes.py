@@ -98,8 +98,8 @@ def notes_on_sample(sample: Sample, labeled: bool) -> Iterator[Note]:
     if sample.panel == "fixed" and drawn > POOL_MATTERS:
         yield Note(
             "votes-fixed",
-            "With pool=, the standard error is for other items of the pool, with their votes as they would be cast"
-            + ("; panel='drawn' adds the chance in which votes an item got." if labeled else "."),
+            "With pool=, the standard error is for which items of the pool were drawn, and takes the votes on each as "
+            "fixed" + ("; panel='drawn' adds the chance in which votes an item got." if labeled else "."),
         )
 
 
