@@ -301,7 +301,12 @@ def test_gate_with_ordinal_weights(
     assert failed.stderr == f"dhkappa: below --fail-under 1: llm ({reached}).\n"
     assert "Not below" not in failed.stdout
     gate = json.loads(inside(capsys, *asked, "--fail-under", "-1", "--json").stdout)["gate"]
-    assert gate == {"fail_under": -1.0, "on": words[-1] if words else "low", "metric": "ordinal", "passed": {"llm": True}}
+    assert gate == {
+        "fail_under": -1.0,
+        "on": words[-1] if words else "low",
+        "metric": "ordinal",
+        "passed": {"llm": True},
+    }
     assert "ordinal" not in inside(capsys, command, "votes.csv", "-s", "llm", "--fail-under", "-1").stdout.lower()
 
 

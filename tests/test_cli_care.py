@@ -133,8 +133,8 @@ def test_tallies_of_different_labelers_are_told_what_to_do(folder: Path) -> None
     assert done.returncode == 2
     assert done.stderr == (
         "dhkappa: items that are counted together must all have the same labelers, and strata and weights or not: the "
-        "labelers of some are 'rule', 'llm', of others 'rule'. Give the file where a labeler was absent an empty column "
-        "for it, and make its tally anew.\n"
+        "labelers of some are 'rule', 'llm', of others 'rule'. Give the file where a labeler was absent an empty "
+        "column for it, and make its tally anew.\n"
     )
     Path("rule.csv").write_text("suggested_rule,suggested_llm,ann_1,ann_2\nx,,x,x\n", encoding="utf-8")
     run("tally", "make", "rule.csv", "-o", "rule.json")

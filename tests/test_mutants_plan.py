@@ -121,8 +121,8 @@ class TestPlan:
     def test_notes(self) -> None:
         small = "{} items show only roughly how far kappa varies: the number to be sure of it allows for that."
         cut = (
-            "The comparison stops at {} votes on an item: only a pilot with four votes on at least half of its items can "
-            "tell for any number."
+            "The comparison stops at {} votes on an item: only a pilot with four votes on at least half of its items "
+            "can tell for any number."
         )
         planned = plan_of(0.2, pilot=example())
         assert [note.to_dict() for note in planned.notes] == [

@@ -101,9 +101,13 @@ def test_labels_in_another_spelling_than_the_votes_are_not_judged(case: str) -> 
         assert verdict.code == ("between" if "3" in labels else "random")
         return
     assert (verdict.code, verdict.judged, verdict.short) == ("spelling", False, "not as it is spelled")
-    assert verdict.text == audit.verdict == (
-        "llm cannot be judged: none of its labels was ever voted for, as if they were spelled otherwise than the votes "
-        f"({pair}): spell both alike."
+    assert (
+        verdict.text
+        == audit.verdict
+        == (
+            "llm cannot be judged: none of its labels was ever voted for, as if they were spelled otherwise than the "
+            f"votes ({pair}): spell both alike."
+        )
     )
     right = [votes[place][0] for place in range(60)]
     both = dhkappa.audit(votes, {"llm": named, "rule": right}, progress=False)

@@ -34,9 +34,7 @@ def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> f
 _LIST = "Separate several by commas, or repeat the option."
 _LAYOUT = (
     click.option("--suggested", "-s", multiple=True, metavar="COLUMN", help=f"Columns of suggested labels. {_LIST}"),
-    click.option(
-        "--annotators", "-a", multiple=True, metavar="COLUMN", help="Columns of votes, or patterns: 'ann_*'."
-    ),
+    click.option("--annotators", "-a", multiple=True, metavar="COLUMN", help="Columns of votes, or patterns: 'ann_*'."),
     click.option("--item", metavar="COLUMN", help="Column that names the item."),
     click.option("--label", metavar="COLUMN", help="Column with the label of a vote, where a row is a vote."),
     click.option("--annotator", metavar="COLUMN", help="Column that says who voted; '' for none."),

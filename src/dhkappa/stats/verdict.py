@@ -81,8 +81,8 @@ def verdict_of(name: str, kappa: Kappa, people: People | None, level: float) -> 
     if pair is not None:
         return Verdict(
             "spelling",
-            f"{name} cannot be judged: none of its labels was ever voted for, as if they were spelled otherwise than the "
-            f"votes ({shown(pair[:1])} beside {shown(pair[1:])}): spell both alike.",
+            f"{name} cannot be judged: none of its labels was ever voted for, as if they were spelled otherwise than "
+            f"the votes ({shown(pair[:1])} beside {shown(pair[1:])}): spell both alike.",
         )
     if interval.low <= kappa.floor:
         return Verdict(
