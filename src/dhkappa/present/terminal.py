@@ -183,9 +183,8 @@ class Screen:
         at = place(kappa.value)
         if not math.isnan(low):
             below, above = low < kappa.value, high > kappa.value
-            at = min(
-                max(at, int(below)), room - 1 - int(above)
-            )  # the ends have a place beside it, however near they are
+            # The ends have a place beside it, however near they are.
+            at = min(max(at, int(below)), room - 1 - int(above))
             first, last = min(place(low), at - int(below)), max(place(high), at + int(above))
             cells[first : last + 1] = line * (last + 1 - first)
             cells[first], cells[last] = lower, upper
