@@ -13,7 +13,7 @@ import pytest
 
 import dhkappa
 from dhkappa.present import cli
-from test_cli import REPORTS, environment, folder, refused, run
+from test_cli import REPORTS, environment, folder, inside, refused, run
 
 __all__ = ["folder"]  # a fixture
 
@@ -110,7 +110,7 @@ def test_a_fault_of_ours_is_one_sentence(folder: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_several_patterns_name_the_columns_of_votes(folder: Path) -> None:
+def test_several_patterns_name_the_columns_of_votes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("two.csv").write_text("item,suggested,b1,a1,b2,a2,c*\nx,p,p,p,q,p,q\ny,q,q,q,q,p,p\n", encoding="utf-8")
     for words, votes in (
         ("a*,b*", [["p", "p", "q", "p"], ["q", "q", "q", "p"]]),
@@ -118,11 +118,12 @@ def test_several_patterns_name_the_columns_of_votes(folder: Path) -> None:
         ("a*,c*", [["p", "p", "q"], ["q", "p", "p"]]),  # a column that is called so
         ("a1,c*", [["p", "q"], ["q", "p"]]),
     ):
-        told = json.loads(run("score", "two.csv", "-a", words, "--json").stdout)["result"]["labelers"]["suggested"]
+        done = inside(capsys, "score", "two.csv", "-a", words, "--json")
+        told = json.loads(done.stdout)["result"]["labelers"]["suggested"]
         assert told["exact"] == str(dhkappa.dh_kappa(votes, ["p", "q"]).exact), words
         assert told["n_votes"] == 2 * len(votes[0])
     for words, said in (("a*,x*", "annotators 'x*' matches no column"), ("a*,b3", "annotators column 'b3' is not in")):
-        assert said in run("score", "two.csv", "-a", words).stderr
+        assert said in inside(capsys, "score", "two.csv", "-a", words).stderr
 
 
 def test_tallies_of_different_labelers_are_told_what_to_do(folder: Path) -> None:
