@@ -17,7 +17,7 @@ from dhkappa import DataError, dh_kappa, fleiss_kappa, tally
 from dhkappa.data.ballots import read_ballots
 from dhkappa.stats.influence import extremes, influence, is_rounding, rest, room_for, standard_error, sum_of_squares
 from dhkappa.stats.kappa import estimate_fleiss
-from dhkappa.stats.sample import Dropped, Stratum, item_sample, sample_of
+from dhkappa.stats.sample import Dropped, Stratum, item_sample, own_pool, sample_of
 from dhkappa.stats.sums import Spread, _by_category, _dot, _times, sums
 from dhkappa.stats.terms import Terms, divided, item_weights, terms
 from mutants import EXAMPLE, STRATA, F, example, known, refused
@@ -123,6 +123,12 @@ class TestSample:
             "panel='drawn' needs three votes on every item, and 2 items have two: leave such items out, "
             "or pass panel='fixed'."
         )
+        with pytest.raises(DataError) as error:
+            dh_kappa([[1, 1, 1], [1, 2]], [1, 1], pool=9, panel="drawn")
+        assert str(error.value) == (
+            "panel='drawn' needs three votes on every item, and 1 item has two: leave such items out, "
+            "or pass panel='fixed'."
+        )
         empty = "stratum 'y' has no eligible item, so the sample cannot speak for it: join it with another stratum, "
         for pool in (None, {"x": 3, "y": 3}):
             with pytest.raises(DataError) as error:
@@ -141,11 +147,29 @@ class TestSample:
         assert sorted((sample.mass / sample.patterns.items).tolist()) == [3, 3, 3, 10, 10, 10]
         assert [part.fraction for part in sample.strata] == [F(1, 3), F(1, 10)]
         assert sample.n_effective == pytest.approx(39**2 / (3 * 9 + 3 * 100))
+        twice = dh_kappa([[1, 1], [1, 1], [2, 2], [1, 2]], [1, 1, 2, 2], weights=[1, 1, 3, 5])._sample
+        assert len(twice.patterns) == 3
+        assert twice.n_effective == pytest.approx(10**2 / (1 + 1 + 9 + 25))
         assert example(weights=[2, 4, 6, 8, 10, 12.0])._sample.mass.sum() == 21
         assert not example(strata=STRATA, pool={"x": 9, "y": 9})._sample.weighted
         for heavy in (2**61, 2**65):
             huge = example(weights=[1, 1, 1, 1, 1, float(heavy)])._sample
             assert sorted(huge.mass.tolist()) == [1, 1, 1, 1, 1, heavy]
+
+    def test_weights_stay_with_their_items_where_others_do_not_count(self) -> None:
+        counts = tally([[1], *EXAMPLE.votes], [1, *EXAMPLE.suggested], weights=[7, 1, 2, 3, 4, 5, 6])
+        assert sorted(sample_of(counts).mass.tolist()) == [1, 2, 3, 4, 5, 6]
+        assert dh_kappa(counts).exact == example(weights=[1, 2, 3, 4, 5, 6]).exact
+
+    def test_sizes_of_a_pool_by_what_can_be_turned_into_a_dict(self) -> None:
+        """As a Series of pandas can."""
+
+        class Sizes:
+            def to_dict(self) -> dict[str, np.int64]:
+                return {"x": np.int64(9), "y": np.int64(30)}
+
+        assert own_pool(Sizes()) == {"x": 9, "y": 30}
+        assert own_pool(np.float64(30)) == 30
 
     def test_items_of_a_labeler_keep_weights_strata_and_pool(self) -> None:
         votes = [*EXAMPLE.votes, [1, 1], [1]]

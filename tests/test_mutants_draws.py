@@ -11,6 +11,8 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dhkappa import dh_kappa, simulate
+from dhkappa.errors import OutOfMemoryError
+from dhkappa.memory import Room
 from dhkappa.progress import Progress
 from dhkappa.stats.bootstrap import Bootstrap, bca_interval, percentile_interval
 from dhkappa.stats.chance import RandomLabelTest
@@ -167,15 +169,25 @@ class TestChance:
         same = dh_kappa([[1, 1], [2, 2]] * 3, [1, 1] * 3, weights=[1, 2, 3, 4, 5, 6]).test()
         assert same.reason == "every item has the same influence on kappa above its floor, or the whole pool was drawn."
         assert (same.method, math.isnan(same.z), math.isnan(same.p_value)) == ("wald", True, True)
+        assert same.n_draws == 0
+
+    @pytest.mark.parametrize("cell", [0, 10**6])  # tables always, then shuffles always
+    @pytest.mark.parametrize("draws", [1, 2, 7])
+    def test_every_dealing_is_drawn(self, cell: int, draws: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No dealing scores less than labels that are all wrong, so all that are drawn count."""
+        monkeypatch.setattr("dhkappa.stats.chance._CELL", cell)
+        monkeypatch.setattr("dhkappa.stats.chance._AT_ONCE", 4)
+        wrong = dh_kappa([[1, 1], [2, 2]] * 2, [2, 1] * 2)
+        assert wrong.test("monte-carlo", n=draws, rng=1).p_value == 1
 
     def test_with_strata_and_weights(self) -> None:
         """kappa above its floor over its standard error; strata count as bound items, two of them already."""
         for given in ({"strata": list("xxxyyy")}, {"weights": [1, 2, 3, 4, 5, 6]}):
             found = example(**given).test(alternative="two-sided")
-            assert found.method == "wald"
+            assert (found.method, found.n_draws) == ("wald", 0)
             assert found.p_value == pytest.approx(2 * float(ndtr(-abs(found.z))), rel=1e-12)
         heavy = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2], weights=[1e300, 1, 1]).test()
-        assert heavy.reason == "one item outweighs all the others."
+        assert (heavy.reason, heavy.n_draws) == ("one item outweighs all the others.", 0)
         assert all(map(math.isnan, (heavy.difference, heavy.z, heavy.p_value)))
         assert heavy.to_dict()["z"] is None
 
@@ -198,6 +210,18 @@ class TestChance:
 
 
 class TestSimulate:
+    def test_votes_that_memory_cannot_hold(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """At 40 bytes a vote."""
+        monkeypatch.setattr("dhkappa.memory.room", lambda: Room(5 << 20, 6 << 20, "a control group"))
+        for n_items in (0, 1):
+            said = "1 item" if n_items else "0 items"
+            with pytest.raises(OutOfMemoryError) as error:
+                simulate(n_items, annotators=10**6)
+            assert str(error.value) == (
+                f"38 MiB of memory are needed for {said} with 1,000,000 votes each, and 5 are left of 6 MiB by a "
+                "control group: raise that limit, or end what else takes memory."
+            )
+
     @pytest.mark.parametrize(
         ("given", "message"),
         [

@@ -22,6 +22,7 @@ from dhkappa.stats.intervals import (
     plain_basis,
     skewness,
     wald_interval,
+    written,
 )
 from dhkappa.stats.quantiles import _near_normal, beta_quantile
 from mutants import F
@@ -142,11 +143,16 @@ class TestIntervals:
     def test_levels(self) -> None:
         assert check_level(np.float64(0.9)) == 0.9
         assert check_level(F(9, 10)) == 0.9  # type: ignore[arg-type]
-        for level in (1e-9, 1 - 1e-9, 2, "0.95"):
+        for level in (0, 1e-9, 1 - 1e-9, 1, 1.5, 2, "0.95"):
             with pytest.raises(DataError) as error:
                 check_level(level)  # type: ignore[arg-type]
             edge = ", by more than 1e-09" if level in (1e-9, 1 - 1e-9) else ""
             assert str(error.value) == f"level must be between 0 and 1{edge}, such as 0.95: got {level!r}."
+
+    def test_levels_in_digits(self) -> None:
+        """Four digits, or as many as tell a level from the whole; all of the whole is said as it is."""
+        assert [written(level) for level in (0.95, 0.99991, 0.99999, 1.0)] == ["0.95", "0.9999", "0.99999", "1"]
+        assert [written(level, 100) for level in (0.95, 0.99991, 0.9999951, 1.0)] == ["95", "99.99", "99.9995", "100"]
 
     def test_an_interval_without_limits_says_why(self) -> None:
         assert repr(Interval(math.nan, math.nan, 0.9, "beta", "no.")) == "[nan, nan] at 0.9 (beta): no."

@@ -109,6 +109,12 @@ class TestPersons:
 
 
 class TestPeople:
+    def test_labels_that_the_others_make_certain(self) -> None:
+        """All others vote a, and so does the labeler: there is no kappa of it, though there is one of ann."""
+        votes = np.array([["b" if i < 5 else "a", "a", "a"] for i in range(12)], object)
+        row = next(iter(people(read_ballots(votes, {"llm": ["a"] * 12}), "llm").table))
+        assert (row["items"], row["reason"]) == (12, "every vote and every label on these items is the same category.")
+
     def test_one_item_outweighs_the_others_for_one_of_the_two(self) -> None:
         """On the heavy item ann and the others vote a, and so does the labeler: with C and L all a, E is 1."""
         drawn = simulate(40, annotators=3, rng=1)

@@ -184,6 +184,21 @@ class TestPlan:
         assert not assumed._repr_html_().endswith("</ul>")
         assert (assumed.votes, assumed.total_votes) == (4, 4 * assumed.items)
 
+    def test_shares_of_categories(self) -> None:
+        """Up to a thousand, in whatever unit."""
+        model: dict[str, Any] = {"accuracy": 0.9, "labeler": 0.9}
+        even = plan_of(0.05, categories=2, **model).to_dict()
+        assert plan_of(0.05, prevalence=[1e308, 1e308], **model).to_dict() == even
+        assert plan_of(0.3, prevalence=[1] * 1000, **model).items > 1
+        for wrong in ([1] * 1001, 5, ["x", 1]):
+            assert sentence(plan_of, 0.05, prevalence=wrong, **model).startswith(
+                "prevalence must be 2 to 1,000 numbers, 0 or more: got "
+            )
+
+    def test_half_a_vote_on_average(self) -> None:
+        pilot = dh_kappa([[1, 1], [1, 2, 1], [2, 2], [2, 2, 2]], [1, 1, 2, 1])
+        assert plan_of(0.2, pilot=pilot).votes == 2.5
+
     def test_a_pool_needs_fewer(self) -> None:
         plain, pooled = (plan_of(0.1, categories=3, accuracy=0.9, labeler=0.8, votes=3, pool=n) for n in (None, 400))
         for name in ("items", "items_assured"):

@@ -357,6 +357,13 @@ class TestVerdict:
         narrow = beside(0.1, 0.0998, 0.1002, ("ann", 20, 0.1), ("bob", 20, 0.1))
         assert _beside_people(narrow)[1].startswith("+0.1000, interval +0.0998 to +0.1002, from")
 
+    def test_two_fifths_of_agreement_are_enough(self) -> None:
+        """Of 20 items 14 agree, and half of all votes are a: (.7 - .5)/(1 - .5) is .4, the border itself."""
+        votes = [["a", "a"]] * 7 + [["b", "b"]] * 7 + [["a", "b"]] * 6
+        kappa = dh_kappa(votes, ["a"] * 7 + ["b"] * 7 + ["a", "b"] * 3)
+        assert kappa.fleiss == 0.4
+        assert "hardly agree" not in verdict_of("llm", kappa, None, 0.95).text
+
     def test_digits(self) -> None:
         widths = (0.004, 0.009, 0.01, 1, 5, 0, 1e-9)
         found = [digits_of(width)(0.123456789) for width in widths]
