@@ -263,7 +263,12 @@ def _system() -> None:
     raise OSError(12, "Cannot allocate memory")
 
 
-@pytest.mark.parametrize("call", [_numpy, _python, _duckdb, _arrow, _system])
+def _unseen() -> None:
+    """As Python does where a method written in C returns something though there was no memory."""
+    raise SystemError("a method returned a result with an exception set") from MemoryError()
+
+
+@pytest.mark.parametrize("call", [_numpy, _python, _duckdb, _arrow, _system, _unseen])
 def test_what_libraries_raise_is_one_sentence(call: Any) -> None:
     with pytest.raises(OutOfMemoryError, match=r"^the votes did not fit into memory") as caught, fitting("the votes"):
         call()
@@ -273,7 +278,7 @@ def test_what_libraries_raise_is_one_sentence(call: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(2, "No such file"), ValueError("bad alloc"), RuntimeError("no"), KeyError(1)]
+    "error", [OSError(2, "No such file"), ValueError("bad alloc"), RuntimeError("no"), KeyError(1), SystemError("no")]
 )
 def test_other_errors_stay(error: Exception) -> None:
     assert not is_out_of_memory(error)

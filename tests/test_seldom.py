@@ -25,6 +25,7 @@ import oracle
 from dhkappa import DataError, audit, dh_kappa, fleiss_kappa, memory, plan, tally
 from dhkappa.data import given
 from dhkappa.data.duck import connect, reading
+from dhkappa.data.engines import asking
 from dhkappa.errors import OutOfMemoryError
 from dhkappa.memory import MIB, Room
 from dhkappa.present.cli import main
@@ -304,6 +305,15 @@ def test_a_connection_of_little_memory() -> None:
 def test_what_is_raised_while_a_file_is_read(raised: str, kind: type[BaseException], sentence: str) -> None:
     with pytest.raises(kind, match=sentence), reading("a file"):
         raise RuntimeError(raised)
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"), [(KeyboardInterrupt(), KeyboardInterrupt), (MemoryError(), OutOfMemoryError)]
+)
+def test_what_a_library_left_behind_unseen(cause: BaseException, kind: type[BaseException]) -> None:
+    """Python then says that something was returned with an error set, and names that as the cause."""
+    with pytest.raises(kind), asking("DuckDB"):
+        raise SystemError("returned a result with an exception set") from cause
 
 
 # Files

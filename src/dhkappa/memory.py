@@ -180,6 +180,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Tell whether an error, of whatever library, means that there was no memory."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno == errno.ENOMEM
+    if isinstance(error, SystemError) and error.__cause__ is not None:  # what a library of C left behind unseen
+        return is_out_of_memory(error.__cause__)
     other = isinstance(error, (ImportError, RuntimeError)) or type(error).__module__.startswith(("_duckdb", "duckdb"))
     return isinstance(error, MemoryError) or (other and _SIGNS.search(own_words(error)) is not None)
 

@@ -174,7 +174,8 @@ def reading(what: str = "the data") -> Iterator[None]:
 
 def raise_if_stopped(error: Exception) -> None:
     """Raise what Ctrl-C means to Python, where DuckDB has made an error of it."""
-    if type(error) is RuntimeError and str(error) == "Query interrupted":
+    interrupted = type(error) is RuntimeError and str(error) == "Query interrupted"
+    if interrupted or (isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)):
         raise KeyboardInterrupt from None
 
 
