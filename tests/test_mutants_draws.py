@@ -210,7 +210,7 @@ class TestChance:
 
 
 class TestSimulate:
-    def test_votes_that_memory_cannot_hold(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_more_votes_than_can_be_held(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """At 40 bytes a vote."""
         monkeypatch.setattr("dhkappa.memory.room", lambda: Room(5 << 20, 6 << 20, "a control group"))
         for n_items in (0, 1):
