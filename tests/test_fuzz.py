@@ -110,7 +110,7 @@ FOUND = [
     ("table as accuracy", call("simulate", n_items=2, accuracy=pa.table({"a": [1]})), "accuracy must be between 0 and"),
     ("array of no annotators", call("simulate", n_items=2, annotators=np.array(1.5)), "annotators must be a whole"),
     ("array as method", then("interval", method=PAIR), "method must be one of beta"),
-    ("array as method of a test", then("test", method=PAIR), "method must be one of 'z'"),
+    ("array as method of a test", then("test", method=PAIR), "method must be one of 'exact', 'z'"),
     ("array as alternative", then("test", alternative=PAIR), "alternative must be one of"),
     ("annotators beyond memory", call("simulate", n_items=50, annotators=2**31), "50 items with 2,147,483,648 votes"),
     ("span of time as level", then("interval", level=SPAN), "level must be between 0 and 1"),
