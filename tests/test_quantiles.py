@@ -35,6 +35,6 @@ def test_against_scipy() -> None:
         assert 0 <= found <= 1
 
 
-@pytest.mark.parametrize(("a", "b"), [(0.01, 0.02), (0.5, 3.0), (2.0, 1e-9), (1e9, 3e8), (1.0, 1e12)])
+@pytest.mark.parametrize(("a", "b"), [(0.01, 0.02), (0.5, 3.0), (2.0, 1e-9), (1e9, 3e7), (1.0, 1e12)])
 def test_unusual_ones_are_scipys(a: float, b: float) -> None:
     assert beta_quantile(a, b, 0.975) == float(betaincinv(a, b, 0.975))

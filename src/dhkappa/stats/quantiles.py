@@ -10,7 +10,7 @@ import math
 
 _LARGEST = 1e7  # of a + b: the continued fraction takes as many steps as the root of it
 _SLIGHTEST = 1e-10  # of p and 1 - p
-_HUGE = 1e9  # of a and b: the normal distribution with four cumulants is right to their -3/2th power, scipy is not
+_HUGE = 1e8  # of a and b: the normal distribution with four cumulants is right to their -3/2th power, scipy is not
 _STEPS = 100
 _NO_STEP = 4e-16
 _TINY = 1e-300
