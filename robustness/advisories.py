@@ -13,7 +13,16 @@ PATIENCE = 600  # seconds
 
 def main() -> int:
     """Run pip-audit and tell what it found."""
-    command = [sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off", "--skip-editable"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip_audit",
+        "--input-format",
+        "json",
+        "--progress-spinner",
+        "off",
+        "--skip-editable",
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     except subprocess.TimeoutExpired:

@@ -111,7 +111,11 @@ def _devices(commands: list[Written]) -> Trial:
     for command in commands:
         code, _, err = finish([*command.words[:-1], "/dev/full"])
         _check(trial, sentence(code, err, "/dev/full", "No space left"), "a sentence, exit 2", code, err)
-    shown = [commands[3].words[:-2], ["score", *commands[3].words[1:-2]], ["score", *commands[3].words[1:-2], "--json"]]
+    shown = [
+        commands[3].words[:-2],
+        ["score", *commands[3].words[1:-2]],
+        ["score", *commands[3].words[1:-2], "--format", "json"],
+    ]
     for words in shown:
         with open("/dev/full", "wb") as full:
             child = subprocess.run(

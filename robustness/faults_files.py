@@ -65,11 +65,11 @@ class _Kind:
         if ending == ".tally.json":
             # Weights make patterns many, and the file large.
             for place, (part, path) in enumerate(((one, self.one), (other, self.other))):
-                weights = 1 + np.arange(items // 20) / items
+                sample_weight = 1 + np.arange(items // 20) / items
                 self.tallies[place] = dhkappa.tally(
                     _LABELS[part.votes[: items // 20]],
                     {"suggested": _LABELS[part.suggested[: items // 20]]},
-                    weights=weights,
+                    sample_weight=sample_weight,
                 )
                 self.tallies[place].save(path)
             return

@@ -239,7 +239,7 @@ def _secret(text: str) -> bool:
 
 
 def _ask_command(trial: Trial, running: _Server, sign: int) -> None:
-    words = ["score", running.server.url(), "--table", "slow", "-s", "llm,rule", "--json"]
+    words = ["score", running.server.url(), "--table", "slow", "-s", "llm,rule", "--format", "json"]
     child = start(words)
     running.wait_for_query()
     running.restart(sign)

@@ -184,7 +184,7 @@ def _compare(seed: int, drawn: Drawn, found: dict[str, Beside]) -> None:
         _beside(found["statsmodels"], what, ours.value, _asked(lambda: by_statsmodels(paired)), 0, room)
         _beside(found["krippendorff"], what, ours.value, _asked(lambda: by_krippendorff(counts)), 0, room)
     else:
-        weighted = dhkappa.fleiss_kappa(votes, weights=[max(len(row), 1) for row in votes])
+        weighted = dhkappa.fleiss_kappa(votes, sample_weight=[max(len(row), 1) for row in votes])
         room = Fraction(1) if weighted.parts is None else 1 - weighted.parts.C_E
         theirs = _asked(lambda: by_krippendorff(counts))
         _beside(found["krippendorff, ragged"], what, weighted.value, theirs, 0, room)

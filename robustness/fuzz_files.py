@@ -90,7 +90,8 @@ def files(dice: Dice) -> Input:
             "item": ("item", None, "x"),
             "label": ("ann_0",),
         }
-        options |= {"missing": (["a"],), "weights": ("ann_0", None), "items": (name, "x.csv"), "annotator": ("llm",)}
+        options |= {"missing": (["a"],), "sample_weight": ("ann_0", None), "items": (name, "x.csv")}
+        options |= {"annotator": ("llm",)}
         options |= {
             "strata": ("item",),
             "counts": ("ann_*",),
@@ -271,7 +272,7 @@ def tallies(dice: Dice) -> Input:
     by_name = {name: dice.each([*known, None], n) for name in names}
     words: dict[str, Any] = {"suggested": by_name if len(names) > 1 else by_name[""]}
     if dice.seldom(4):
-        words |= {"weights": [0.5] * n, "strata": ["s", "t", "s", "t"][:n]}
+        words |= {"sample_weight": [0.5] * n, "strata": ["s", "t", "s", "t"][:n]}
     made = dhkappa.tally(votes, missing=["gone"], **words)
     held = written_tally(made)
     how = dice.of(("structure", "structure", "structure", "numbers", "bytes", "whole"))
@@ -308,27 +309,27 @@ OPTIONS: Mapping[str, Sequence[str]] = {
     "--duplicates": ("first", "last", "x"),
     "--unlisted": ("unlabeled", "error"),
     "--missing": ("NA", "a,b", "1", ""),
-    "--format": ("table", "prodigy", "x"),
+    "--input-format": ("table", "prodigy", "x"),
     "--question": ("x", ""),
     "--table": ("x",),
     "--categories": ("a,b,c", "a", "1,2", ",", '"a', "5"),
-    "--weights": ("ann_0", "item"),
+    "--sample-weight": ("ann_0", "item"),
     "--strata": ("item", "ann_0"),
     "--pool": ("100", "a=10,b=20", "x", "-1", "1e9", "=", "99999999999999999999", "1,000", "i0=5"),
     "--panel": ("fixed", "drawn"),
-    "--level": ("0.9", "1", "0", "nan", "-inf", "x", "1e-300"),
-    "--ordinal": ("linear", "quadratic"),
+    "--confidence-level": ("0.9", "1", "0", "nan", "-inf", "x", "1e-300"),
+    "--weights": ("linear", "quadratic"),
     "--fail-under": ("0.6", "-1", "nan", "2", "inf", "x"),
     "--on": ("value", "low"),
     "--seed": ("1", "-1", "99999999999999999999999", "x"),
     "--title": ("x", "<script>"),
-    "--most": ("1", "0", "99999999999999999999", "x"),
-    "--accuracy": ("0.9", "nan", "2"),
-    "--labeler": ("0.8", "-1"),
+    "--limit": ("1", "0", "99999999999999999999", "x"),
+    "--annotator-accuracy": ("0.9", "nan", "2"),
+    "--labeler-accuracy": ("0.8", "-1"),
     "--votes": ("3", "1", "99999999999"),
     "--prevalence": ("1,2", "x", "", "nan,1"),
     "--assurance": ("0.9", "1", "0", "nan"),
-    "--json": (),
+    "--format": ("json",),
     "--raw": (),
     "--rejected": (),
     "--help": (),
@@ -387,7 +388,8 @@ def commands(dice: Dice) -> Input:
         held["votes.csv"] = damaged(dice, held["votes.csv"])
     args = dice.of(COMMANDS).split()
     if args == ["plan"]:
-        args += [dice.of(("0.05", "0.3", "x", "nan", "0")), "--accuracy=0.9", "--labeler=0.8", "--categories=3"]
+        args += [dice.of(("0.05", "0.3", "x", "nan", "0")), "--annotator-accuracy=0.9", "--labeler-accuracy=0.8"]
+        args += ["--n-categories=3"]
     elif args[:1] == ["tally"] and args != ["tally", "make"]:
         args += ["tally.json", *(["-o", "out.json"] if args == ["tally", "add"] else [])]
         held["tally.json"] = written_tally(dhkappa.tally([["a", "b"], ["a", "a"]], {"llm": ["a", "b"]}))

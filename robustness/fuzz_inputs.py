@@ -52,8 +52,8 @@ SIZES = (0, 1, 2, 5, 50, -1, 1.5, 2**70, True, None, "x", np.int64(3), float("na
 SEEDS = (None, 0, 1, -1, 2**70, "x", 1.5, [1, 2])
 
 THEN: Mapping[str, Mapping[str, Sequence[Any]]] = {
-    "interval": {
-        "level": LEVELS,
+    "confidence_interval": {
+        "confidence_level": LEVELS,
         "method": (None, "beta", "logit", "wald", "bootstrap", "bca", "log", "x", 1, []),
         "n": SIZES,
         "rng": SEEDS,
@@ -64,13 +64,25 @@ THEN: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "n": SIZES,
         "alternative": ("greater", "x", None),
     },
-    "by_category": {"level": LEVELS},
-    "to_dict": {"level": LEVELS},
+    "by_category": {"confidence_level": LEVELS},
+    "to_dict": {"confidence_level": LEVELS},
     "items": {"labeler": ("llm", None, "x", [], 1), "most": SIZES},
-    "chart": {"name": ("scale", "categories", "confusion", "people", "differences", "x", None, []), "labeler": (None,)},
+    "chart": {
+        "name": ("scale", "categories", "confusion", "annotator_comparison", "differences", "x", None, []),
+        "labeler": (None,),
+    },
     **{
         name: {}
-        for name in ("confusion", "__repr__", "_repr_html_", "annotators", "people", "tighter", "table", "copy")
+        for name in (
+            "confusion",
+            "__repr__",
+            "_repr_html_",
+            "annotators",
+            "annotator_comparison",
+            "sample_sizes",
+            "table",
+            "copy",
+        )
     },
 }
 
@@ -158,7 +170,9 @@ def arrays(dice: Dice) -> Input:
 
 
 def _planned(dice: Dice) -> Input:
-    options: dict[str, Sequence[Any]] = dict.fromkeys(("accuracy", "labeler", "assurance"), RATES) | {"level": LEVELS}
+    options: dict[str, Sequence[Any]] = dict.fromkeys(("accuracy", "labeler", "assurance"), RATES) | {
+        "confidence_level": LEVELS
+    }
     options |= {"categories": SIZES, "votes": SIZES, "pool": (None, 100, 10**9, *SIZES)}
     options |= {"prevalence": (None, [1, 2], [0, 0], [1e300, 1], "x", [1, float("nan")], [], [1] * 30)}
     sound = {"half_width": dice.of((0.05, 0.1, 0.4, *RATES)), "categories": 3, "accuracy": 0.9, "labeler": 0.8}
@@ -178,7 +192,7 @@ def _sample_words(ask: str, known: Sequence[Any], n: int) -> dict[str, Sequence[
     options: dict[str, Sequence[Any]] = {
         "missing": ((), ["NA"], ["a", 1], "NA", [None]),
         "categories": (None, known, [*known, "never"], list(range(4))),
-        "weights": (None, [1] * n, [0.5, *[2] * (n - 1)][:n], [0] * n, [-1] * n, [1e300] * n, [float("nan")] * n),
+        "sample_weight": (None, [1] * n, [0.5, *[2] * (n - 1)][:n], [0] * n, [-1] * n, [1e300] * n, [float("nan")] * n),
         "strata": (None, ["s"] * n, [*"stststst"][:n], [1] * n, [None] * n),
         "annotators": (None, "ann_*", ["a"]),
         "item": (None, "id"),
@@ -188,11 +202,11 @@ def _sample_words(ask: str, known: Sequence[Any], n: int) -> dict[str, Sequence[
     if ask != "tally":
         options["pool"] = (None, 10, 10**9, 0, -1, 1.5, {"s": 10}, {"s": 10, "t": 20}, {}, {"s": "x"})
     if ask in ("dh_kappa", "compare", "audit"):
-        options["panel"] = ("fixed", "drawn", "x", None)
+        options["majority"] = ("fixed", "drawn", "x", None)
     if ask in ("compare", "audit"):
-        options |= {"level": LEVELS, "rng": SEEDS}
+        options |= {"confidence_level": LEVELS, "rng": SEEDS}
     if ask in ("dh_kappa", "audit"):
-        options["ordinal"] = (None, "linear", "quadratic", "x", np.eye(4), np.eye(len(known)), [[1]], 0)
+        options["weighted"] = (None, "linear", "quadratic", "x", np.eye(4), np.eye(len(known)), [[1]], 0)
     return options
 
 
@@ -236,7 +250,7 @@ def frames(dice: Dice) -> Input:
     more = {}
     if dice.seldom():
         options: dict[str, Sequence[Any]] = dict.fromkeys(("item", "label", "annotator", "count"), (None, *names, "x"))
-        options |= {"weights": (None, *names), "strata": (None, *names), "missing": (["ham"], [1], [True])}
+        options |= {"sample_weight": (None, *names), "strata": (None, *names), "missing": (["ham"], [1], [True])}
         options |= {
             "annotators": ("ann_*", "*", names, []),
             "counts": ("*", names[2:], None),

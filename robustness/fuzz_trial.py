@@ -204,9 +204,9 @@ def _check_truth(given: Input, answer: Any) -> None:
         true: Any = oracle.fleiss(votes)
     else:
         true = oracle.dh(votes, labels, categories)
-    dropped = found.dropped
-    here = (found.exact, found.n_items, found.n_votes, dropped.no_votes, dropped.one_vote, dropped.no_label)
-    there = (true.kappa, true.n, true.votes, true.dropped.no_votes, true.dropped.one_vote, true.dropped.no_label)
+    excluded = found.excluded
+    here = (found.exact, found.n_items, found.n_votes, excluded.no_votes, excluded.one_vote, excluded.no_label)
+    there = (true.kappa, true.n, true.votes, true.excluded.no_votes, true.excluded.one_vote, true.excluded.no_label)
     if here != there:
         raise FindingError(f"answered wrongly: {here}, but it is {there}")
 
@@ -282,7 +282,7 @@ def _command(given: Input) -> str:
         raise FindingError(f"ended with {code}, and said {told!r}")
     if code and not (told.startswith("dhkappa: ") and told.count("\n") == 1 and told.endswith("\n")):
         raise FindingError(f"ended with {code}, and said no sentence: {told!r}")
-    if code == 0 and "--json" in args and "--help" not in args and said.lstrip()[:1] in ("{", "["):
+    if code == 0 and "json" in args and "--help" not in args and said.lstrip()[:1] in ("{", "["):
         json.loads(said, parse_constant=_no_constant)
     return str(told) if code == 2 else ""
 

@@ -114,7 +114,7 @@ class Truth:
     n: int
     votes: int
     kappa: Fraction
-    floor: Fraction
+    random: Fraction
     fleiss: Fraction
     E: Fraction
     squares: Fraction
@@ -173,7 +173,7 @@ def truth_of(patterns: Mapping[Pattern, int]) -> Truth:
         n=n,
         votes=sum(number * sum(times for _, times in votes) for (_, votes), number in eligible.items()),
         kappa=kappa,
-        floor=(random_D - E) / (1 - E),
+        random=(random_D - E) / (1 - E),
         fleiss=(agreeing - same) / (1 - same),
         E=E,
         squares=squares,
@@ -186,7 +186,7 @@ def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
-def limit_error(truth: Truth, limit: float, upper: bool, level: float = 0.95) -> float:
+def limit_error(truth: Truth, limit: float, upper: bool, confidence_level: float = 0.95) -> float:
     """Return how far a limit of the beta interval is from where its probability is what it should be.
 
     The beta distribution has the exact mean and variance of docs/methods.md; its density is added up in decimals.
@@ -200,7 +200,7 @@ def limit_error(truth: Truth, limit: float, upper: bool, level: float = 0.95) ->
         nu = u * (1 - u) * R**2 / variance - 1
         a, b = _decimal(u * nu), _decimal((1 - u) * nu)
         x = (1 - Decimal(limit)) / _decimal(R)
-        p = (1 - Decimal(str(level))) / 2
+        p = (1 - Decimal(str(confidence_level))) / 2
         p = p if upper else 1 - p
         mode, sd = (a - 1) / (a + b - 2), (a * b / ((a + b) ** 2 * (a + b + 1))).sqrt()
 
@@ -233,12 +233,12 @@ class Size:
 def check(kappa: dhkappa.Kappa, truth: Truth, size: Size, way: str) -> None:
     """Compare a result with the truth: fractions with ==, their floats rounded once, errors in decimals."""
     size.ways.append(way)
-    found = [kappa.n_items, kappa.n_votes, kappa.exact, kappa.value, kappa.floor, kappa.fleiss]
-    wanted = [truth.n, truth.votes, truth.kappa, *map(float, (truth.kappa, truth.floor, truth.fleiss))]
+    found = [kappa.n_items, kappa.n_votes, kappa.exact, kappa.value, kappa.baselines.random, kappa.fleiss]
+    wanted = [truth.n, truth.votes, truth.kappa, *map(float, (truth.kappa, truth.random, truth.fleiss))]
     if found != wanted:
         size.wrong.append(f"{size.n:,} items, {way}: {found}, not {wanted}")
     size.se_off = max(size.se_off, abs(float(Decimal(kappa.se) / truth.se - 1)))
-    low, high = kappa.interval()
+    low, high = kappa.confidence_interval()
     if not -14 / 13 <= low < kappa.value < high <= 1:
         size.wrong.append(f"{size.n:,} items, {way}: the interval is {low!r} to {high!r} about {kappa.value!r}")
 
@@ -250,7 +250,7 @@ def run_size(n: int, folder: Path, command: bool = True) -> Size:
     whole = doubled(patterns)
     kappa = dhkappa.dh_kappa(whole)
     check(kappa, truth, size, "doubling")
-    low, high = kappa.interval()
+    low, high = kappa.confidence_interval()
     size.limit_off = max(abs(limit_error(truth, low, False)), abs(limit_error(truth, high, True)))
     if size.se_off > RIGHT or size.limit_off > RIGHT:
         size.wrong.append(f"{n:,} items: the standard error is off by {size.se_off}, a limit by {size.limit_off}")
@@ -269,7 +269,7 @@ def run_size(n: int, folder: Path, command: bool = True) -> Size:
     if command:
         made = _run("tally", "add", *map(str, files), "-o", str(folder / f"{n}-command.json"))
         check(dhkappa.dh_kappa(dhkappa.Tally.load(folder / f"{n}-command.json")), truth, size, "dhkappa tally add")
-        told = json.loads(_run("score", str(folder / f"{n}-command.json"), "--json").stdout)
+        told = json.loads(_run("score", str(folder / f"{n}-command.json"), "--format", "json").stdout)
         if made.returncode or not _holds(told, float(truth.kappa)):
             size.wrong.append(f"{n:,} items: dhkappa score says {told}")
     return size

@@ -150,17 +150,17 @@ def audit_large(folder: Path, items: int, long_items: int, annotators: int, limi
         merely = run([sys.executable, __file__, "--count", str(path)])
         calls = {
             "audit": (
-                [str(path), "--json", *(["-o", str(report)] if group else [])],
+                [str(path), "--format", "json", *(["-o", str(report)] if group else [])],
                 "group" if group else "addresses",
             ),
-            "score": ([str(path), "--json"], "addresses"),
+            "score": ([str(path), "--format", "json"], "addresses"),
             "tally make": ([str(path), "-o", str(tally)], "group" if group else "addresses"),
         }
         if name == "wide.csv":
             del calls["tally make"]  # which reads as a score does, and takes as long
         for command, (words, how) in calls.items():
             done = run([COMMAND, *command.split(), *words], limit, how)
-            answer = run([COMMAND, "score", str(tally), "--json"]) if command == "tally make" else done
+            answer = run([COMMAND, "score", str(tally), "--format", "json"]) if command == "tally make" else done
             right = answer.value() == (str(value), int(share * number))
             if command == "audit" and group and done.code == 0:
                 right &= report.stat().st_size > 10_000
@@ -214,8 +214,8 @@ LAYOUTS = {
 }
 ANNOTATORS = 3
 COMMANDS = {
-    "score": ["--json"],
-    "audit": ["--json", "-o", "report.html"],
+    "score": ["--format", "json"],
+    "audit": ["--format", "json", "-o", "report.html"],
     "items": ["-o", "items.csv"],
     "tally make": ["-o", "tally.json"],
 }
@@ -252,7 +252,7 @@ def _asked(folder: Path, layout: str, command: str, limit: int = 0, how: str = "
         if command == "items":
             shown = target.read_bytes()
         else:
-            scored = run([COMMAND, "score", str(target), "--json"]) if command == "tally make" else outcome
+            scored = run([COMMAND, "score", str(target), "--format", "json"]) if command == "tally make" else outcome
             shown = scored.value()
     target.unlink(missing_ok=True)
     return outcome, shown

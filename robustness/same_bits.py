@@ -274,9 +274,13 @@ def bits(tally: dhkappa.Tally) -> dict[str, str]:
         found["audit"] = _hex(audit.to_dict())
         for name, kappa in audit.kappas.items():
             found[f"exact {name}"] = repr((kappa.exact, kappa.parts and (kappa.parts.C, kappa.parts.L, kappa.parts.E)))
-            limits = [list(kappa.interval(level, how)) for how in ("beta", "logit", "wald") for level in (0.9, 0.99)]
+            limits = [
+                list(kappa.confidence_interval(confidence_level, how))
+                for how in ("beta", "logit", "wald")
+                for confidence_level in (0.9, 0.99)
+            ]
             drawn = kappa.bootstrap(50, rng=7, progress=False).values.tolist() if kappa.exact is not None else []
-            found[f"intervals {name}"] = _hex([kappa.se, kappa.above_floor, limits, drawn])
+            found[f"intervals {name}"] = _hex([kappa.se, kappa.above_random, limits, drawn])
     return found
 
 
@@ -298,7 +302,7 @@ def whole_audit(part: Set, make: Callable[[Columns], Any]) -> str:
     table, words = tables_of(part, make)
     named = list(part.labelers)
     audit = dhkappa.audit(table, named, categories=part.categories, rng=7, progress=False, **words)
-    found = audit.to_dict(most=None)
+    found = audit.to_dict(limit=None)
     for labeler in found["labelers"].values():
         labeler["items"].sort(key=lambda row: row["item"])  # items alike stand in the order of rows
     return _hex(found)

@@ -196,7 +196,7 @@ def _first_imports() -> Trial:
     for _ in range(3 * ROUNDS):
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         answers.append((run.stdout, run.stderr, run.returncode))
-    alone = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"]).interval().low.hex()
+    alone = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"]).confidence_interval().low.hex()
     trial.note(answers, [(f"{(alone, len(dhkappa.__all__))}\n", "", 0)] * len(answers))
     return trial
 

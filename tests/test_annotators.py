@@ -29,7 +29,7 @@ def filled(data: Data) -> Rows:
 
 def ballots_of(data: Data, weight: Sequence[int] | None = None) -> Ballots:
     given_weight = None if weight is None else np.array(weight, np.float64)
-    return read_ballots(data.object_votes, {"labels": data.written_suggested}, weights=given_weight)
+    return read_ballots(data.object_votes, {"labels": data.written_suggested}, sample_weight=given_weight)
 
 
 def drawn_weights(seed: int, n: int) -> list[int]:

@@ -25,7 +25,7 @@ class Several:
 
     data: Data
     labels: Mapping[str, Sequence[Hashable]]
-    weights: list[float] | None
+    sample_weight: list[float] | None
     strata: list[str] | None
 
     @property
@@ -34,7 +34,7 @@ class Several:
 
     @property
     def beside(self) -> dict[str, Any]:
-        return {"weights": self.weights, "strata": self.strata}
+        return {"sample_weight": self.sample_weight, "strata": self.strata}
 
 
 @st.composite
@@ -46,11 +46,11 @@ def several(draw: st.DrawFn) -> Several:
         who: [label if random.random() < 0.6 else random.choice([None, *data.categories]) for label in data.suggested]
         for who in NAMES
     }
-    weights = [random.choice([0.0, 1.0, 2.5]) for _ in range(n)] if n and draw(st.booleans()) else None
-    if weights is not None:
-        weights[0] = 1.0
+    sample_weight = [random.choice([0.0, 1.0, 2.5]) for _ in range(n)] if n and draw(st.booleans()) else None
+    if sample_weight is not None:
+        sample_weight[0] = 1.0
     strata = [random.choice(["north", "south"]) for _ in range(n)] if draw(st.booleans()) else None
-    return Several(data, labels, weights, strata)
+    return Several(data, labels, sample_weight, strata)
 
 
 def items_of(cells: Cells) -> Iterator[tuple[Any, int]]:
@@ -81,7 +81,7 @@ def expected(given: Several, names: Sequence[str] = tuple(NAMES)) -> Counter[Any
             frozenset(Counter(vote for vote in item if vote is not None).items()),
             tuple((who, given.labels[who][i]) for who in names),
             None if given.strata is None else given.strata[i],
-            None if given.weights is None else given.weights[i],
+            None if given.sample_weight is None else given.sample_weight[i],
         )
         for i, item in enumerate(given.data.votes)
     )
@@ -142,7 +142,7 @@ def test_different_cells_by_every_route(limits: tuple[int, int, int], monkeypatc
 def test_every_route_finds_the_same_cells_in_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     votes, labels = rng.integers(0, 3, (400, 3)), {who: rng.integers(0, 3, 400) for who in NAMES}
-    cells = read_cells(votes, labels, weights=rng.integers(1, 3, 400), strata=rng.integers(0, 2, 400))
+    cells = read_cells(votes, labels, sample_weight=rng.integers(1, 3, 400), strata=rng.integers(0, 2, 400))
     found = [list(items_of(cells.distinct(NAMES)))]
     for limit in (2**63, 0):
         monkeypatch.setattr(room, "_FEW", 0)
@@ -194,7 +194,7 @@ class TestNoItems:
         ]
 
     def test_none_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        cells = read_cells([[1, 1], [2, 2]], {"a": [1, 2], "b": [1, 1]}, weights=[1, 2])
+        cells = read_cells([[1, 1], [2, 2]], {"a": [1, 2], "b": [1, 1]}, sample_weight=[1, 2])
         none = cells.take(np.zeros(2, np.bool_))
         assert len(none.distinct(["a"]).items) == 0
         for name in ("_FEW", "_MANY", "_WORD"):

@@ -131,7 +131,7 @@ def test_several_controls_ask_which(name: str) -> None:
     [
         ("tone", [(13, 2, "good"), (13, 3, "good"), (14, 2, "bad"), (14, 3, "good"), (15, 2, "good"), (15, 2, "bad")]),
         ("stars", [(13, 2, 5), (13, 3, 4), (14, 2, 1), (14, 3, 3)]),
-        ("people", [(13, 2, 2), (13, 3, 2), (14, 2, 3)]),
+        ("annotator_comparison", [(13, 2, 2), (13, 3, 2), (14, 2, 3)]),
         ("place", [(13, 2, "city / north"), (13, 3, "city / north"), (14, 3, "sea")]),
         ("topics=food", [(13, 2, "food"), (13, 3, "food"), (14, 2, "food"), (15, 2, "not food"), (15, 2, "not food")]),
         ("topics=price", [(13, n, "not price") for n in (2, 3)] + [(14, 2, "price")] + 2 * [(15, 2, "not price")]),

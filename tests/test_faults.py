@@ -303,7 +303,7 @@ def test_items_asked_for_after_the_file_has_changed(tmp_path: Path, monkeypatch:
     audit = dhkappa.audit(path, item="item", progress=False)
     write(path, OTHER)
     with pytest.raises(DataError, match=CHANGED):
-        audit.items()
+        audit.review()
 
 
 def test_what_is_wrong_with_a_file_that_changes_is_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

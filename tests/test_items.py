@@ -33,7 +33,7 @@ NAMES = [
     "votes",
     "n_votes",
     "suggested_share",
-    "panel_share",
+    "majority_share",
     "differential",
     "contribution",
     "influence",
@@ -60,8 +60,8 @@ def repeated(data: Data, times: Sequence[int], without: int = -1) -> Data:
 
 def ballots_of(data: Data, weight: Sequence[float] | None = None) -> Ballots:
     categories: Any = data.categories
-    weights = None if weight is None else np.array(weight, np.float64)
-    return read_ballots(data.votes, {"rule": data.suggested}, categories=categories, weights=weights)
+    sample_weight = None if weight is None else np.array(weight, np.float64)
+    return read_ballots(data.votes, {"rule": data.suggested}, categories=categories, sample_weight=sample_weight)
 
 
 def terms_of(sample: Sample, exact: bool = True) -> Terms:
@@ -171,9 +171,9 @@ def test_floats_hold_where_nearly_all_items_are_alike(odd: str, items: int) -> N
 @pytest.mark.parametrize("weight", [1e3, 1e9, 1e100])
 def test_floats_hold_where_one_item_outweighs_the_others(heavy: int, weight: float) -> None:
     light = [1, 2, 1, 2, 3, 1]
-    weights = [weight if i == heavy else light[i] for i in range(6)]
-    found = leave_one_out(item_terms(EXAMPLE_1, weights, exact=False))
-    assert close(found, leave_one_out(item_terms(EXAMPLE_1, weights)))
+    sample_weight = [weight if i == heavy else light[i] for i in range(6)]
+    found = leave_one_out(item_terms(EXAMPLE_1, sample_weight, exact=False))
+    assert close(found, leave_one_out(item_terms(EXAMPLE_1, sample_weight)))
     assert found[heavy] == float(kappa_of(repeated(EXAMPLE_1, light, heavy)) or 0)  # recomputed, so rounded once
 
 
@@ -199,7 +199,7 @@ def test_one_item_leaves_nothing() -> None:
 
 
 def queue(text: str, weight: Sequence[float] | None = None, most: int | None = None) -> Table:
-    return review(ballots_of(from_counts(text), weight), "rule", most=most)
+    return review(ballots_of(from_counts(text), weight), "rule", limit=most)
 
 
 def test_items_come_in_the_order_of_how_clearly_the_panel_rejects_the_label() -> None:
@@ -220,9 +220,9 @@ def test_review_against_the_definitions(data: Data) -> None:
         most = max(map(cast.count, cast))
         leaders = [category for category in data.categories if cast.count(category) == most]
         assert (row["suggested"], row["n_votes"]) == (label, len(cast))
-        assert row["panel"] == (leaders[0] if len(leaders) == 1 else None)
+        assert row["majority"] == (leaders[0] if len(leaders) == 1 else None)
         assert row["tie"] is (len(leaders) > 1)
-        assert row["panel_share"] == most / len(cast)
+        assert row["majority_share"] == most / len(cast)
         assert row["suggested_share"] == cast.count(label) / len(cast)
         pairs = {j: oracle.pair_share(cast, j) for j in data.categories}
         assert row["differential"] == float(2 * pairs[label] - sum(pairs.values()))
@@ -273,7 +273,7 @@ def test_rounding_does_not_decide_the_order() -> None:
 
 @pytest.mark.parametrize("most", [1, 3, 6, 99, np.int64(2)])
 def test_most_takes_the_head_of_the_queue(most: int) -> None:
-    whole, head = review(ballots_of(EXAMPLE_1), "rule"), review(ballots_of(EXAMPLE_1), "rule", most=most)
+    whole, head = review(ballots_of(EXAMPLE_1), "rule"), review(ballots_of(EXAMPLE_1), "rule", limit=most)
     assert head.to_dicts() == whole.to_dicts()[:most]
     assert whole.title == "rule: 6 items, most clearly rejected first"
     if most == 3:
@@ -282,9 +282,9 @@ def test_most_takes_the_head_of_the_queue(most: int) -> None:
 
 def test_ties_are_shown_not_broken() -> None:
     rows = {row["item"]: row for row in queue("220/1 111/2 021/1")}
-    assert [(rows[i]["panel"], rows[i]["tie"]) for i in range(3)] == [(None, True), (None, True), (2, False)]
+    assert [(rows[i]["majority"], rows[i]["tie"]) for i in range(3)] == [(None, True), (None, True), (2, False)]
     assert [rows[i]["votes"] for i in range(3)] == ["1: 2, 2: 2", "1: 1, 2: 1, 3: 1", "2: 2, 3: 1"]
-    assert [rows[i]["panel_share"] for i in range(3)] == [1 / 2, 1 / 3, 2 / 3]
+    assert [rows[i]["majority_share"] for i in range(3)] == [1 / 2, 1 / 3, 2 / 3]
 
 
 def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
@@ -317,7 +317,7 @@ def test_items_go_by_the_names_of_a_dataframe() -> None:
 
 def test_one_item_can_be_reviewed() -> None:
     (row,) = queue("21/2")
-    assert (row["item"], row["panel"], row["differential"]) == (0, 1, -1 / 3)
+    assert (row["item"], row["majority"], row["differential"]) == (0, 1, -1 / 3)
     assert math.isnan(row["kappa_without"])
     # Kappa is 0, the difference of two numbers of order 1.
     assert row["contribution"] == pytest.approx(0, abs=1e-15)

@@ -298,12 +298,12 @@ def test_arrays_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_that_python_cannot_hold_are_not_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("item,annotator,label,suggested\n1,a,x,x\n1,b,x,x\n2,a,y,y\n")
-    assert dhkappa.audit(path).people().labeler == "suggested"
+    assert dhkappa.audit(path).annotator_comparison().labeler == "suggested"
     monkeypatch.setattr("dhkappa.inputs.fetch._CELL", 1 << 50)
     audit = dhkappa.audit(path)  # what the engine counts is known without them, and who voted is not
     assert audit.kappas["suggested"].n_items == 1
     with pytest.raises(DataError, match="nothing tells who cast which vote"):
-        audit.people()
+        audit.annotator_comparison()
     monkeypatch.setattr("dhkappa.inputs.aggregate.group", lambda *args: None)
     with pytest.raises(OutOfMemoryError, match=r"MiB of memory are needed for 3 rows that have to be fetched, and"):
         dhkappa.audit(path)

@@ -203,14 +203,14 @@ def test_bombs(tmp_path: Path) -> None:
         zipped(tmp_path / "inner.zip", {"ann.jsonl.gz": packed_twice.getvalue()}),
     ]
     for bomb in bombs:
-        assert re.search(r"unpacks to over 2[567]\d MiB", refused("score", bomb, "--format", "doccano", most=300))
+        assert re.search(r"unpacks to over 2[567]\d MiB", refused("score", bomb, "--input-format", "doccano", most=300))
     assert bombs[-1].stat().st_size < 2 * MIB
 
 
 def test_a_record_without_an_end(tmp_path: Path) -> None:
     for name, opening in (("array.json", b'[{"id": 1, "text": "'), ("line.jsonl", b'{"id": 1, "text": "')):
         path = packed(tmp_path / f"{name}.gz", [opening, *[BLOCK] * 80])
-        told = refused("score", path, "--format", "label_studio", most=600)
+        told = refused("score", path, "--input-format", "label_studio", most=600)
         assert "has a record of over 64 million characters, in line 1" in told
 
 
@@ -329,7 +329,7 @@ def test_a_password_goes_nowhere(postgres: Server, tmp_path: Path, trace: str) -
     words = f"{url} --table guarded --item item --suggested llm --annotators v1,v2,v3"
     right = [
         f"audit {words} -o report.html",
-        f"score {words} --json",
+        f"score {words} --format json",
         f"items {words} -o items.csv",
         f"tally make {words} -o tally.json",
     ]

@@ -68,8 +68,8 @@ def shares(prevalence: str, m: int) -> Floats:
     """Return how often each category is the truth."""
     if prevalence == "rare":
         return np.array([0.95, *[0.05 / (m - 1)] * (m - 1)])
-    weights = np.ones(m) if prevalence == "uniform" else np.arange(m, 0.0, -1.0)
-    found: Floats = weights / weights.sum()
+    sample_weight = np.ones(m) if prevalence == "uniform" else np.arange(m, 0.0, -1.0)
+    found: Floats = sample_weight / sample_weight.sum()
     return found
 
 

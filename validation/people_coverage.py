@@ -294,7 +294,7 @@ def _mean_and_least(values: list[float]) -> str:
 
 
 def _text(cell: Cell) -> str:
-    extras = f"{', rare' if cell.rare else ''}{', weights' if cell.weighted else ''}"
+    extras = f"{', rare' if cell.rare else ''}{', sample_weight' if cell.weighted else ''}"
     accuracy = f"right {cell.person:g} and {cell.labeler:g}"
     return f"n {cell.n}, N {cell.N}, m {cell.m}, {accuracy}, missing {cell.missing:g}{extras}"
 

@@ -14,33 +14,34 @@ if TYPE_CHECKING:
     from dhkappa.errors import DataError
     from dhkappa.inputs.reading import read
     from dhkappa.inputs.source import Source
-    from dhkappa.stats.annotator_comparison import People
+    from dhkappa.stats.annotator_comparison import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.compare import Comparison
-    from dhkappa.stats.intervals import Interval
-    from dhkappa.stats.kappa import Parts
+    from dhkappa.stats.intervals import ConfidenceInterval
+    from dhkappa.stats.kappa import Baselines, Parts
     from dhkappa.stats.notes import Note
-    from dhkappa.stats.permutation import RandomLabelTest
+    from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Kappa
-    from dhkappa.stats.sample import Dropped
+    from dhkappa.stats.sample import Excluded
     from dhkappa.stats.simulate import Simulation, simulate
     from dhkappa.stats.verdict import Verdict
     from dhkappa.table import Table
 
 __all__ = [
+    "AnnotatorComparison",
     "Audit",
+    "Baselines",
     "Bootstrap",
     "Comparison",
+    "ConfidenceInterval",
     "DataError",
-    "Dropped",
-    "Interval",
+    "Excluded",
     "Kappa",
     "Note",
     "Parts",
-    "People",
+    "PermutationTest",
     "Plan",
-    "RandomLabelTest",
     "Simulation",
     "Source",
     "Table",
@@ -56,19 +57,20 @@ __all__ = [
     "tally",
 ]
 
-_ROOMS = {  # opened when they are asked for, so that the command line answers at once
+_MODULES = {  # imported on first use
+    "AnnotatorComparison": "stats.annotator_comparison",
     "Audit": "auditing",
+    "Baselines": "stats.kappa",
     "Bootstrap": "stats.bootstrap",
     "Comparison": "stats.compare",
+    "ConfidenceInterval": "stats.intervals",
     "DataError": "errors",
-    "Dropped": "stats.sample",
-    "Interval": "stats.intervals",
+    "Excluded": "stats.sample",
     "Kappa": "stats.result",
     "Note": "stats.notes",
     "Parts": "stats.kappa",
-    "People": "stats.annotator_comparison",
+    "PermutationTest": "stats.permutation",
     "Plan": "stats.plan",
-    "RandomLabelTest": "stats.permutation",
     "Simulation": "stats.simulate",
     "Source": "inputs.source",
     "Table": "table",
@@ -86,11 +88,11 @@ _ROOMS = {  # opened when they are asked for, so that the command line answers a
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = found
     return found
 

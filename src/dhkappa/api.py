@@ -11,7 +11,7 @@ from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, shown
 from dhkappa.inputs.columns import Words
 from dhkappa.inputs.dataset import LABELER, Given
-from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
+from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, weighted_kappa_of
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
 
@@ -27,9 +27,9 @@ def dh_kappa(
     *,
     counts: Any = None,
     categories: Iterable[Any] | None = None,
-    ordinal: Any = None,
-    missing: Iterable[Any] = (),
     weights: Any = None,
+    missing: Iterable[Any] = (),
+    sample_weight: Any = None,
     strata: Any = None,
     pool: Pool = None,
     panel: str = "fixed",
@@ -115,12 +115,12 @@ def dh_kappa(
     """
     if isinstance(suggested, Mapping):
         raise DataError("suggested must hold one labeler's labels: use compare for several, or pass one of them.")
-    given = Given(data, suggested, counts, categories, missing, weights, strata, layout)
+    given = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout)
     whole, labeler = given.held() if isinstance(data, Tally) else (given.tally("one"), None)
-    if ordinal is not None:
+    if weights is not None:
         _check_order(whole, data)
     sample = sample_of(whole, labeler, pool=pool, panel=panel)
-    return dh_kappa_of(sample) if ordinal is None else ordinal_kappa_of(sample, ordinal)
+    return dh_kappa_of(sample) if weights is None else weighted_kappa_of(sample, weights)
 
 
 def fleiss_kappa(
@@ -129,7 +129,7 @@ def fleiss_kappa(
     counts: Any = None,
     categories: Iterable[Any] | None = None,
     missing: Iterable[Any] = (),
-    weights: Any = None,
+    sample_weight: Any = None,
     strata: Any = None,
     pool: Pool = None,
     **layout: Unpack[Words],
@@ -145,7 +145,7 @@ def fleiss_kappa(
     >>> dhkappa.fleiss_kappa([["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]).exact
     Fraction(11, 20)
     """
-    given = Given(data, None, counts, categories, missing, weights, strata, layout)
+    given = Given(data, None, counts, categories, missing, sample_weight, strata, layout)
     whole = given.held()[0] if isinstance(data, Tally) else given.tally("none")
     return fleiss_kappa_of(sample_of(whole, labeled=False, pool=pool))
 
@@ -157,11 +157,11 @@ def compare(
     counts: Any = None,
     categories: Iterable[Any] | None = None,
     missing: Iterable[Any] = (),
-    weights: Any = None,
+    sample_weight: Any = None,
     strata: Any = None,
     pool: Pool = None,
     panel: str = "fixed",
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     **layout: Unpack[Words],
 ) -> Comparison:
@@ -206,11 +206,11 @@ def compare(
 
     if isinstance(data, Tally):
         names = None if suggested is None else names_of(suggested)
-        held, _ = Given(data, None, counts, categories, missing, weights, strata, layout).held()
+        held, _ = Given(data, None, counts, categories, missing, sample_weight, strata, layout).held()
         cells = cells_of(held, names)
     else:
-        cells = Given(data, suggested, counts, categories, missing, weights, strata, layout).cells()
-    return compare_of(cells, level=level, pool=pool, panel=panel, rng=rng)
+        cells = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).cells()
+    return compare_of(cells, confidence_level=confidence_level, pool=pool, panel=panel, rng=rng)
 
 
 def audit(
@@ -219,13 +219,13 @@ def audit(
     *,
     counts: Any = None,
     categories: Iterable[Any] | None = None,
-    ordinal: Any = None,
-    missing: Iterable[Any] = (),
     weights: Any = None,
+    missing: Iterable[Any] = (),
+    sample_weight: Any = None,
     strata: Any = None,
     pool: Pool = None,
     panel: str = "fixed",
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
     **layout: Unpack[Words],
@@ -269,8 +269,8 @@ def audit(
     >>> found = dhkappa.audit(drawn.votes, drawn.suggested)
     >>> found.comparison.best
     'llm'
-    >>> row = next(iter(found.items("rule")))
-    >>> row["suggested"], row["panel"], row["votes"]
+    >>> row = next(iter(found.review("rule")))
+    >>> row["suggested"], row["majority"], row["votes"]
     ('b', 'a', 'a: 4')
     """
     from dhkappa.auditing import audit_of
@@ -278,7 +278,7 @@ def audit(
 
     ballots = None
     if isinstance(data, Tally):
-        whole, _ = Given(data, None, counts, categories, missing, weights, strata, layout).held()
+        whole, _ = Given(data, None, counts, categories, missing, sample_weight, strata, layout).held()
         known = whole.labelers or (LABELER,)
         names = known if suggested is None else names_of(suggested)
         strange = [name for name in names if name not in known]
@@ -286,12 +286,20 @@ def audit(
             said = shown(strange) or "nobody"
             raise DataError(f"suggested names {said}, not in the tally. Labelers: {shown(whole.labelers, 10)}.")
     else:
-        whole, ballots = Given(data, suggested, counts, categories, missing, weights, strata, layout).named()
+        whole, ballots = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).named()
         names = whole.labelers
-    if ordinal is not None:
+    if weights is not None:
         _check_order(whole, data)
     return audit_of(
-        whole, ballots, names, ordinal=ordinal, pool=pool, panel=panel, level=level, rng=rng, progress=progress
+        whole,
+        ballots,
+        names,
+        weights=weights,
+        pool=pool,
+        panel=panel,
+        confidence_level=confidence_level,
+        rng=rng,
+        progress=progress,
     )
 
 
@@ -302,20 +310,20 @@ def plan(
     *,
     counts: Any = None,
     missing: Iterable[Any] = (),
-    categories: int | None = None,
+    n_categories: int | None = None,
     prevalence: Sequence[float] | None = None,
-    accuracy: float | None = None,
-    labeler: float | None = None,
+    annotator_accuracy: float | None = None,
+    labeler_accuracy: float | None = None,
     votes: int | None = None,
     pool: int | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     assurance: float = 0.9,
     **layout: Unpack[Words],
 ) -> Plan:
     """Find how many items to have voted on, and by how many, so that kappa is known as well as wanted.
 
-    Either from a pilot, or from assumed accuracies: each vote is right with rate ``accuracy`` and each suggested
-    label with rate ``labeler``, and otherwise names any other category.
+    Either from a pilot, or from assumed accuracies: each vote is right with rate ``annotator_accuracy`` and each
+    suggested label with rate ``labeler_accuracy``, and otherwise names any other category.
 
     Parameters
     ----------
@@ -323,10 +331,10 @@ def plan(
         Half the length that the interval of kappa should have, such as 0.05.
     pilot, suggested, counts, missing, **layout
         Some items that were voted on as the others will be: a ``Kappa``, or data as to ``dh_kappa``.
-    categories, prevalence
+    n_categories, prevalence
         How many categories there are, or how often each is the truth; equally often by default. Of prevalence
         only ratios matter.
-    accuracy, labeler
+    annotator_accuracy, labeler_accuracy
         How often a vote, and a suggested label, is right.
     votes
         Votes on an item, 2 or more: by default those of the pilot or, from assumptions, the number that needs
@@ -340,13 +348,13 @@ def plan(
     -------
     Plan
         ``items`` is the number at which the interval has the half-width on average; half of all samples will have a
-        longer one. With ``items_assured`` few will. ``trade`` is a table of the items, and the votes in all, that
+        longer one. With ``items_assured`` few will. ``options`` is a table of the items, and the votes in all, that
         other numbers of votes on an item would need; ``cheapest`` is the one that needs fewest votes.
 
     Examples
     --------
     >>> import dhkappa
-    >>> planned = dhkappa.plan(0.05, categories=5, accuracy=0.9, labeler=0.85, votes=3)
+    >>> planned = dhkappa.plan(0.05, n_categories=5, annotator_accuracy=0.9, labeler_accuracy=0.85, votes=3)
     >>> planned.items, planned.items_assured, planned.cheapest
     (562, 621, 2)
     """
@@ -362,13 +370,13 @@ def plan(
     return plan_of(
         half_width,
         pilot=pilot,
-        categories=categories,
+        n_categories=n_categories,
         prevalence=prevalence,
-        accuracy=accuracy,
-        labeler=labeler,
+        annotator_accuracy=annotator_accuracy,
+        labeler_accuracy=labeler_accuracy,
         votes=votes,
         pool=pool,
-        level=level,
+        confidence_level=confidence_level,
         assurance=assurance,
     )
 
@@ -380,7 +388,7 @@ def tally(
     counts: Any = None,
     categories: Iterable[Any] | None = None,
     missing: Iterable[Any] = (),
-    weights: Any = None,
+    sample_weight: Any = None,
     strata: Any = None,
     **layout: Unpack[Words],
 ) -> Tally:
@@ -396,7 +404,7 @@ def tally(
     >>> dhkappa.dh_kappa(counted).exact
     Fraction(1, 2)
     """
-    return Given(data, suggested, counts, categories, missing, weights, strata, layout).tally("any")
+    return Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).tally("any")
 
 
 def _check_order(whole: Tally, data: Any) -> None:

@@ -18,16 +18,17 @@ from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.progress import Progress
 from dhkappa.report.content import Chapter, Story
-from dhkappa.stats.annotator_comparison import People, people
+from dhkappa.stats.annotator_comparison import AnnotatorComparison, annotator_comparison
 from dhkappa.stats.annotators import annotators, refuse_unsigned
 from dhkappa.stats.compare import Comparison, compare_of, labelers_table
-from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, ordinal_kappa_of
-from dhkappa.stats.intervals import check_level, written
+from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, weighted_kappa_of
+from dhkappa.stats.intervals import check_level
 from dhkappa.stats.notes import Note, html_list, text_list
-from dhkappa.stats.permutation import RandomLabelTest
+from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_of
 from dhkappa.stats.result import Kappa
-from dhkappa.stats.review import check_most, review
+from dhkappa.stats.review import check_limit
+from dhkappa.stats.review import review as review_queue
 from dhkappa.stats.rng import generator
 from dhkappa.stats.sample import Pool, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, overall, verdict_of
@@ -56,13 +57,13 @@ class Audit:
     """
 
     kappas: dict[str, Kappa]
-    ordinal: dict[str, Kappa]
-    tests: dict[str, RandomLabelTest | None]
+    weighted: dict[str, Kappa]
+    permutation_tests: dict[str, PermutationTest | None]
     comparison: Comparison | None
     fleiss: Kappa
-    level: float
+    confidence_level: float
     _tables: dict[tuple[str, str], Table]
-    _people: dict[str, People]
+    _people: dict[str, AnnotatorComparison]
     _ballots: Ballots | None
     _pool: Pool
     _queues: dict[tuple[str, int | None], Table] = field(default_factory=dict, repr=False)
@@ -91,7 +92,7 @@ class Audit:
         refuse_unsigned(self._ballots)
         return self._table("annotators", labeler)
 
-    def people(self, labeler: str | None = None) -> People:
+    def annotator_comparison(self, labeler: str | None = None) -> AnnotatorComparison:
         """Return the labeler beside each annotator, taken as a labeler and judged by all others.
 
         ``table`` has ``kappa_person`` and ``kappa_labeler`` on the same ``items`` and panel, and their ``difference``
@@ -100,11 +101,11 @@ class Audit:
         refuse_unsigned(self._ballots)
         return self._people[self._named(labeler)]
 
-    def items(self, labeler: str | None = None, most: int | None = None) -> Table:
+    def review(self, labeler: str | None = None, limit: int | None = None) -> Table:
         """Return the review queue: items by how clearly the panel rejects the suggested label, the worst first.
 
-        ``panel`` is the label that most votes are for, None where several tie. ``differential`` is -1 where all pairs
-        of votes agree on another label and 1 where all agree on the suggested one; ``contribution`` is the item's
+        ``majority`` is the label that most votes are for, None where several tie. ``differential`` is -1 where all
+        pairs of votes agree on another label and 1 where all agree on the suggested one; ``contribution`` is the item's
         part in kappa, which is their mean; ``influence`` how kappa moves as the item gains weight; ``kappa_without``
         kappa if it were left out.
 
@@ -120,39 +121,44 @@ class Audit:
                 "items need the votes on each item, which a tally does not keep: pass votes or counts, and with a "
                 "large table the names of items too, as item=."
             )
-        key = self._named(labeler), check_most(most)
+        key = self._named(labeler), check_limit(limit)
         if key not in self._queues:
-            self._queues[key] = review(self._ballots, key[0], most=most, pool=self._pool)
+            self._queues[key] = review_queue(self._ballots, key[0], limit=limit, pool=self._pool)
         return self._queues[key]
 
     def table(self) -> Table:
         """Return a row for each labeler, the best first, with the marks to read its kappa by."""
-        return labelers_table(self.kappas, self.level)
+        return labelers_table(self.kappas, self.confidence_level)
 
     @property
-    def verdicts(self) -> dict[str, Verdict]:
+    def _verdicts(self) -> dict[str, Verdict]:
         """Whether each labeler can be trusted: beside people where they are known, and beside random labels."""
         return {
-            name: verdict_of(name, kappa, self._people.get(name), self.level) for name, kappa in self.kappas.items()
+            name: verdict_of(name, kappa, self._people.get(name), self.confidence_level)
+            for name, kappa in self.kappas.items()
         }
 
-    @property
-    def verdict(self) -> str:
-        """The answer in a sentence or two: which labeler is best, and can it be trusted."""
-        return overall(self.verdicts, self.kappas, self.comparison)
+    def verdict(self, labeler: str | None = None) -> Verdict:
+        """Return whether the labels of a labeler can be trusted, as a code and a sentence."""
+        return self._verdicts[self._named(labeler)]
 
-    def tighter(self, labeler: str | None = None) -> Table:
+    @property
+    def summary(self) -> str:
+        """The answer in a sentence or two: which labeler is best, and can it be trusted."""
+        return overall(self._verdicts, self.kappas, self.comparison)
+
+    def sample_sizes(self, labeler: str | None = None) -> Table:
         """Return how many items narrower intervals would need, voted on as these were; see ``dhkappa.plan``.
 
         ``items`` in all, ``more_items`` than there are, ``items_assured`` to be 0.9 sure, and the ``more_votes``.
         """
         name = self._named(labeler)
         kappa = self.kappas[name]
-        interval = kappa.interval(self.level)
+        interval = kappa.confidence_interval(self.confidence_level)
         half = (interval.high - interval.low) / 2
         whole = sum(self._pool.values()) if isinstance(self._pool, Mapping) else self._pool
         rows = [
-            (goal, plan_of(goal, pilot=kappa, pool=whole, level=self.level))
+            (goal, plan_of(goal, pilot=kappa, pool=whole, confidence_level=self.confidence_level))
             for goal in [goal for goal in _NARROWER if goal < half][:3]
         ]
         more = [max(planned.items - kappa.n_items, 0) for _, planned in rows]
@@ -166,20 +172,20 @@ class Audit:
                 ],
                 "items_assured": [planned.items_assured for _, planned in rows],
             },
-            title=f"{name}: items for a narrower {written(self.level)} interval, whose half-width is {half:.3f} now",
+            title=f"{name}: items for a narrower interval than plus or minus {half:.3f}",
         )
 
-    def story(self, most: int = _MOST_SHOWN, *, title: str = "Label audit", command: str | None = None) -> Story:
+    def story(self, limit: int = _MOST_SHOWN, *, title: str = "Label audit", command: str | None = None) -> Story:
         """Return all that a report shows, with ``most`` items of each review queue."""
-        verdicts = self.verdicts
+        verdicts = self._verdicts
         order = sorted(self.table().column("labeler"), key=lambda name: not verdicts[name].judged)
         return Story(
             title=title,
-            verdict=self.verdict,
-            chapters=tuple(self._chapter(name, verdicts[name], most) for name in order),
+            summary=self.summary,
+            chapters=tuple(self._chapter(name, verdicts[name], limit) for name in order),
             comparison=self.comparison,
             fleiss=self.fleiss,
-            level=self.level,
+            confidence_level=self.confidence_level,
             unsigned=self._unsigned,
             notes=tuple(note.text for note in self.notes),
             command=command,
@@ -195,26 +201,26 @@ class Audit:
             return "The table is too large to be fetched, so only counts were asked for, not who cast which vote"
         return "" if self._ballots.annotators is not None else "Nothing tells who cast which vote"
 
-    def _chapter(self, name: str, verdict: Verdict, most: int) -> Chapter:
+    def _chapter(self, name: str, verdict: Verdict, limit: int) -> Chapter:
         kappa = self.kappas[name]
-        defined = not math.isnan(kappa.interval(self.level).low)
+        defined = not math.isnan(kappa.confidence_interval(self.confidence_level).low)
         return Chapter(
             name=name,
             verdict=verdict,
             kappa=kappa,
-            interval=kappa.interval(self.level),
-            ordinal=self.ordinal.get(name),
-            test=self.tests[name],
+            interval=kappa.confidence_interval(self.confidence_level),
+            weighted=self.weighted.get(name),
+            test=self.permutation_tests[name],
             categories=self._tables.get(("categories", name)),
             confusion=self._tables.get(("confusion", name)),
-            people=self._people.get(name),
+            annotator_comparison=self._people.get(name),
             annotators=self._tables.get(("annotators", name)),
-            queue=None if self._ballots is None else self.items(name, most),
+            queue=None if self._ballots is None else self.review(name, limit),
             n_queue=kappa.n_items,
-            tighter=self.tighter(name) if defined else None,
+            sample_sizes=self.sample_sizes(name) if defined else None,
         )
 
-    def report(self, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None) -> None:
+    def to_html(self, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None) -> None:
         """Write everything to one HTML file that opens without a network; needs ``pip install 'dhkappa[report]'``.
 
         Parameters
@@ -265,11 +271,11 @@ class Audit:
             return tuple(found)
         # What is so of one labeler has been said; what was dropped too, where they share all their items.
         sizes = {kappa.n_items for kappa in (*self.kappas.values(), *self.comparison.kappas.values())}
-        said = {"source", "at-ceiling", *(["items-dropped"] if len(sizes) == 1 else [])}
+        said = {"source", "equals-majority", *(["items-excluded"] if len(sizes) == 1 else [])}
         return (*found, *(note for note in self.comparison.notes if note.code not in said))
 
     def __repr__(self) -> str:
-        lines = [*wrap(visible(self.verdict), 80), repr(self.table()), f"Annotators among themselves: {self.fleiss!r}"]
+        lines = [*wrap(visible(self.summary), 80), repr(self.table()), f"Annotators among themselves: {self.fleiss!r}"]
         if self.comparison:
             lines.append(repr(self.comparison.differences))
         said = [*map(repr, self._people.values()), *(note.text for note in self.notes)]
@@ -279,32 +285,35 @@ class Audit:
         tables = [self.table(), *([self.comparison.differences] if self.comparison else [])]
         notes = html_list([*map(repr, self._people.values()), *(note.text for note in self.notes)])
         fleiss = f"<p>Annotators among themselves: {html.escape(repr(self.fleiss))}</p>"
-        answer = f"<p><b>{html.escape(visible(self.verdict))}</b></p>"
+        answer = f"<p><b>{html.escape(visible(self.summary))}</b></p>"
         return answer + "".join(table._repr_html_() for table in tables) + fleiss + notes
 
-    def to_dict(self, most: int | None = 100) -> dict[str, Any]:
+    def to_dict(self, limit: int | None = 100) -> dict[str, Any]:
         """Return plain values, ready for JSON; NaN is None, and ``most`` limits the items of each review queue."""
         return {
-            "level": self.level,
-            "verdict": self.verdict,
-            "labelers": {name: self._labeler_dict(name, most) for name in self.labelers},
+            "confidence_level": self.confidence_level,
+            "summary": self.summary,
+            "labelers": {name: self._labeler_dict(name, limit) for name in self.labelers},
             "comparison": self.comparison.to_dict() if self.comparison else None,
-            "fleiss": self.fleiss.to_dict(self.level),
+            "fleiss": self.fleiss.to_dict(self.confidence_level),
             "notes": [note.to_dict() for note in self.notes],
         }
 
-    def _labeler_dict(self, name: str, most: int | None) -> dict[str, Any]:
-        test, defined = self.tests[name], not math.isnan(self.kappas[name].interval(self.level).low)
+    def _labeler_dict(self, name: str, limit: int | None) -> dict[str, Any]:
+        test, defined = (
+            self.permutation_tests[name],
+            not math.isnan(self.kappas[name].confidence_interval(self.confidence_level).low),
+        )
         tables = {what: self._tables.get((what, name)) for what in ("categories", "confusion", "annotators")}
         return {
-            "verdict": self.verdicts[name].to_dict(),
-            "kappa": self.kappas[name].to_dict(self.level),
-            "ordinal": self.ordinal[name].to_dict(self.level) if name in self.ordinal else None,
-            "test": test.to_dict() if test else None,
+            "verdict": self._verdicts[name].to_dict(),
+            "kappa": self.kappas[name].to_dict(self.confidence_level),
+            "weighted": self.weighted[name].to_dict(self.confidence_level) if name in self.weighted else None,
+            "permutation_test": test.to_dict() if test else None,
             **{what: table.to_json() if table is not None else None for what, table in tables.items()},
-            "people": self._people[name].to_dict() if name in self._people else None,
-            "items": None if self._ballots is None else self.items(name, most).to_json(),
-            "tighter": self.tighter(name).to_json() if defined else None,
+            "annotator_comparison": self._people[name].to_dict() if name in self._people else None,
+            "review": None if self._ballots is None else self.review(name, limit).to_json(),
+            "sample_sizes": self.sample_sizes(name).to_json() if defined else None,
         }
 
     def _people_notes(self, name: str) -> tuple[Note, ...]:
@@ -331,10 +340,10 @@ def audit_of(
     ballots: Ballots | None,
     names: Sequence[str],
     *,
-    ordinal: Any,
+    weights: Any,
     pool: Pool,
     panel: str,
-    level: float,
+    confidence_level: float,
     rng: int | np.random.Generator | None,
     progress: bool,
 ) -> Audit:
@@ -342,29 +351,29 @@ def audit_of(
 
     The rest is given as to ``dhkappa.audit``.
     """
-    level, source, pool = check_level(level), generator(rng), own_pool(pool)
+    confidence_level, source, pool = check_level(confidence_level), generator(rng), own_pool(pool)
     kappas: dict[str, Kappa] = {}
     weighted: dict[str, Kappa] = {}
-    tests: dict[str, RandomLabelTest | None] = {}
+    tests: dict[str, PermutationTest | None] = {}
     tables: dict[tuple[str, str], Table] = {}
-    found: dict[str, People] = {}
+    found: dict[str, AnnotatorComparison] = {}
     with Progress(len(names) + 1, "audit", progress) as shown_progress:
         for name in names:
             sample = sample_of(whole, name if whole.labelers else None, pool=pool, panel=panel)
             kappa = kappas[name] = dh_kappa_of(sample)
-            if ordinal is not None:
-                weighted[name] = ordinal_kappa_of(sample, ordinal)
-            tests[name] = kappa.test() if kappa.exact is not None else None
+            if weights is not None:
+                weighted[name] = weighted_kappa_of(sample, weights)
+            tests[name] = kappa.permutation_test() if kappa.exact is not None else None
             if kappa.exact is not None:
-                tables["categories", name] = kappa.by_category(level)
+                tables["categories", name] = kappa.by_category(confidence_level)
                 tables["confusion", name] = kappa.confusion()
             if ballots is not None and ballots.annotators is not None:
                 tables["annotators", name] = annotators(ballots, name, pool)
-                found[name] = people(ballots, name, level, pool)
+                found[name] = annotator_comparison(ballots, name, confidence_level, pool)
             shown_progress.advance()
         comparison = None
         if len(names) > 1:
             cells = cells_of(whole, names)
-            comparison = compare_of(cells, level=level, pool=pool, panel=panel, rng=source)
+            comparison = compare_of(cells, confidence_level=confidence_level, pool=pool, panel=panel, rng=source)
         fleiss = fleiss_kappa_of(sample_of(whole, labeled=False, pool=pool))
-    return Audit(kappas, weighted, tests, comparison, fleiss, level, tables, found, ballots, pool)
+    return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, found, ballots, pool)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dhkappa.report.terminal import Screen
     from dhkappa.stats.result import Kappa
 
-JSON_VERSION = 1
-"""Of what ``--json`` prints: it changes where a key changes its meaning or goes."""
+JSON_VERSION = 2
+"""Of what ``--format json`` prints: it changes where a key changes its meaning or goes."""
 
 _FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 _SEED = click.option("--seed", type=click.IntRange(0), help="For what is drawn at random: the same draws again.")
@@ -58,7 +58,7 @@ def commands() -> None:
 @_FILES
 @click.option("--output", "-o", metavar="FILE", help="Write the report to this HTML file.")
 @click.option("--title", metavar="TEXT", help="Title of the report; by default the name of the file.")
-@options("json", "gate", "layout", "sample", "pool", "level", "ordinal")
+@options("json", "gate", "layout", "sample", "pool", "confidence_level", "weights")
 @_SEED
 def audit(files: tuple[str, ...], output: str | None, title: str | None, **said: Any) -> None:
     """Answer every question, and write the report.
@@ -78,12 +78,12 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
             dhkappa.audit,
             pool=asked.pool(),
             panel=said["panel"],
-            ordinal=said["ordinal"],
-            level=said["level"],
+            weights=said["weights"],
+            confidence_level=said["confidence_level"],
             rng=said["seed"],
             progress=False,
         )
-        judged = found.ordinal or found.kappas
+        judged = found.weighted or found.kappas
         gate = _gate(judged, said)
         story = _in_flags(found.story(title=title, command=_command()))
         if output is not None:
@@ -91,11 +91,11 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
 
             waiting.now("writing the report")
             write_report(story, output)
-    if said["as_json"]:
+    if said["format"] == "json":
         _print_json("audit", found.to_dict() | {"report": output}, gate)
     else:
         _screen().audit(story)
-        if gate and found.ordinal and all(gate["passed"].values()):  # the verdict has the plain kappa
+        if gate and found.weighted and all(gate["passed"].values()):  # the verdict has the plain kappa
             click.echo(f"\nNot {_shown(_told(judged, said))}")
         if output is not None:
             click.echo(f"\nReport: {_shown(output)}")
@@ -103,7 +103,7 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")
 @_FILES
-@options("json", "gate", "layout", "sample", "pool", "level", "ordinal")
+@options("json", "gate", "layout", "sample", "pool", "confidence_level", "weights")
 def score(files: tuple[str, ...], **said: Any) -> None:
     """Compute kappa of each labeler.
 
@@ -115,11 +115,11 @@ def score(files: tuple[str, ...], **said: Any) -> None:
     with Waiting("counting votes"):
         kappas = _scores(dhkappa, asked, said)
     gate = _gate(kappas, said)
-    if said["as_json"]:
-        labelers = {name: kappa.to_dict(said["level"]) for name, kappa in kappas.items()}
-        _print_json("score", {"level": said["level"], "labelers": labelers}, gate)
+    if said["format"] == "json":
+        labelers = {name: kappa.to_dict(said["confidence_level"]) for name, kappa in kappas.items()}
+        _print_json("score", {"confidence_level": said["confidence_level"], "labelers": labelers}, gate)
     else:
-        _screen().scores(kappas, said["level"])
+        _screen().scores(kappas, said["confidence_level"])
 
 
 def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Kappa]:
@@ -133,9 +133,9 @@ def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Ka
     else:
         whole = asked.call(dhkappa.tally, data)
         names = list(whole.labelers)
-    if said["ordinal"] and not whole.declared:
-        raise DataError("--ordinal needs the order of categories: pass --categories, lowest first.")
-    sample = {"pool": asked.pool(), "panel": said["panel"], "ordinal": said["ordinal"]}
+    if said["weights"] and not whole.declared:
+        raise DataError("--weights needs the order of categories: pass --categories, lowest first.")
+    sample = {"pool": asked.pool(), "panel": said["panel"], "weights": said["weights"]}
     unlabeled: Any = getattr(data, "unlabeled", None)
     if not names and unlabeled:
         raise DataError(unlabeled)
@@ -148,7 +148,7 @@ def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Ka
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
 @_FILES
-@options("json", "gate", "layout", "sample", "pool", "level")
+@options("json", "gate", "layout", "sample", "pool", "confidence_level")
 @_SEED
 def compare(files: tuple[str, ...], **said: Any) -> None:
     """Compare labelers on the same items, in pairs."""
@@ -157,23 +157,29 @@ def compare(files: tuple[str, ...], **said: Any) -> None:
     asked = Asked(files, said)
     with Waiting("counting votes"):
         found = asked.call(
-            dhkappa.compare, pool=asked.pool(), panel=said["panel"], level=said["level"], rng=said["seed"]
+            dhkappa.compare,
+            pool=asked.pool(),
+            panel=said["panel"],
+            confidence_level=said["confidence_level"],
+            rng=said["seed"],
         )
     gate = _gate(found.kappas, said)
-    if said["as_json"]:
+    if said["format"] == "json":
         _print_json("compare", found.to_dict(), gate)
     else:
         _screen().comparison(found)
 
 
-@commands.command(epilog="Example: dhkappa items votes.csv --suggested llm --most 200 -o review.csv")
+@commands.command(epilog="Example: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv")
 @_FILES
 @click.option("--output", "-o", metavar="FILE", help="Write to this CSV file; by default to standard output.")
-@click.option("--most", "-n", type=click.IntRange(1), help="How many items; by default all.")
+@click.option("--limit", "-n", type=click.IntRange(1), help="How many items; by default all.")
 @click.option("--rejected", is_flag=True, help="Only items where annotators agree on another label more than on this.")
 @click.option("--raw", is_flag=True, help="Leave texts as they are, also those a spreadsheet takes for formulas.")
 @options("json", "layout", "sample", "pool")
-def items(files: tuple[str, ...], output: str | None, most: int | None, rejected: bool, raw: bool, **said: Any) -> None:
+def review(
+    files: tuple[str, ...], output: str | None, limit: int | None, rejected: bool, raw: bool, **said: Any
+) -> None:
     """Write the items to review as CSV.
 
     The review queue: items whose label the panel most clearly rejects come first.
@@ -183,19 +189,19 @@ def items(files: tuple[str, ...], output: str | None, most: int | None, rejected
     from dhkappa.report.csv import sheet_of
 
     if output != "-":
-        check_target(output, [*files, said["items"]], (".json",) if said["as_json"] else (".csv",))
+        check_target(output, [*files, said["items"]], (".json",) if said["format"] == "json" else (".csv",))
     asked = Asked(files, said)
     with Waiting("counting votes"):
         found = asked.call(dhkappa.audit, pool=asked.pool(), panel=said["panel"], progress=False)
         if len(found.labelers) > 1:
             raise DataError(f"choose one labeler with --suggested: {', '.join(found.labelers)}.")
         _gate(found.kappas, said)
-        queue = found.items(most=most or max(found.kappas[found.labelers[0]].n_items, 1))
+        queue = found.review(limit=limit or max(found.kappas[found.labelers[0]].n_items, 1))
         if rejected:
             queue = queue.where(lambda row: row["differential"] < 0)
-    if said["as_json"]:
+    if said["format"] == "json":
         result = {"labeler": found.labelers[0], "n_items": found.kappas[found.labelers[0]].n_items}
-        text = _json("items", result | {"items": queue.to_json()}, None) + "\n"
+        text = _json("review", result | {"review": queue.to_json()}, None) + "\n"
     else:
         text = sheet_of(queue, safe=not raw)
     if output in (None, "-"):
@@ -210,18 +216,19 @@ def items(files: tuple[str, ...], output: str | None, most: int | None, rejected
 
 
 @commands.command(
-    epilog="Examples: dhkappa plan 0.05 --categories 5 --accuracy 0.9 --labeler 0.85;  dhkappa plan 0.03 pilot.csv"
+    epilog="Examples: dhkappa plan 0.05 --n-categories 5 --annotator-accuracy 0.9 --labeler-accuracy 0.85;  "
+    "dhkappa plan 0.03 pilot.csv"
 )
 @click.argument("half_width", type=float)
 @click.argument("files", nargs=-1, metavar="[PILOT...]")
-@click.option("--categories", type=int, help="How many categories there are.")
+@click.option("--n-categories", type=int, help="How many categories there are.")
 @click.option("--prevalence", metavar="SHARES", help="How often each category is the truth, such as 4,3,1.")
-@click.option("--accuracy", type=float, help="How often a vote is right.")
-@click.option("--labeler", type=float, help="How often a suggested label is right.")
+@click.option("--annotator-accuracy", type=float, help="How often a vote is right.")
+@click.option("--labeler-accuracy", type=float, help="How often a suggested label is right.")
 @click.option("--votes", type=int, help="Votes on an item.")
 @click.option("--pool", type=int, help="Items in the whole data set.")
 @click.option("--assurance", type=float, default=0.9, show_default=True, help="How surely the half-width is reached.")
-@options("json", "level", "layout")
+@options("json", "confidence_level", "layout")
 def plan(half_width: float, files: tuple[str, ...], **said: Any) -> None:
     """Find how many items and votes are needed.
 
@@ -230,7 +237,7 @@ def plan(half_width: float, files: tuple[str, ...], **said: Any) -> None:
     import dhkappa
 
     asked = Asked(files, said)
-    names = ("categories", "accuracy", "labeler", "votes", "pool", "level", "assurance")
+    names = ("n_categories", "annotator_accuracy", "labeler_accuracy", "votes", "pool", "confidence_level", "assurance")
     words = {name: said[name] for name in names}
     if said["prevalence"] is not None:
         words["prevalence"] = _numbers(said["prevalence"])
@@ -238,7 +245,7 @@ def plan(half_width: float, files: tuple[str, ...], **said: Any) -> None:
         pilot: Any = None
         if files:
             kappas = _scores(
-                dhkappa, Asked(files, said | {"categories": (), "pool": ()}), {"panel": "fixed", "ordinal": None}
+                dhkappa, Asked(files, said | {"categories": (), "pool": ()}), {"panel": "fixed", "weights": None}
             )
             if len(kappas) > 1:
                 raise DataError(f"choose one labeler of the pilot with --suggested: {', '.join(kappas)}.")
@@ -246,7 +253,7 @@ def plan(half_width: float, files: tuple[str, ...], **said: Any) -> None:
         elif asked.words(sample=False):
             raise DataError("columns are named, but no pilot: name its file.")
         found = dhkappa.plan(half_width, pilot, **words)
-    if said["as_json"]:
+    if said["format"] == "json":
         _print_json("plan", found.to_dict(), None)
     else:
         _screen().plan(found, pilot.n_items if pilot else None)
@@ -281,14 +288,14 @@ def tally_make(files: tuple[str, ...], output: str, **said: Any) -> None:
     with Waiting("counting votes"):
         whole = Asked(files, said).call(dhkappa.tally)
         whole.save(output)
-    _show_tally("tally make", whole, output, said["as_json"])
+    _show_tally("tally make", whole, output, said["format"] == "json")
 
 
 @tally.command("add", epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
 @_FILES
 @click.option("--output", "-o", required=True, metavar="FILE", help="Tally file to write.")
 @options("json")
-def tally_add(files: tuple[str, ...], output: str, as_json: bool) -> None:
+def tally_add(files: tuple[str, ...], output: str, format: str) -> None:
     """Add tallies up: the sum is the tally of all their items."""
     check_target(output, files, (".json",))
     paths = list(chain.from_iterable(map(matches, files)))
@@ -298,21 +305,21 @@ def tally_add(files: tuple[str, ...], output: str, as_json: bool) -> None:
     with Waiting("adding"):
         whole = sum_of(paths)
         whole.save(output)
-    _show_tally("tally add", whole, output, as_json)
+    _show_tally("tally add", whole, output, format)
 
 
 @tally.command("show", epilog="Example: dhkappa tally show week.json")
 @click.argument("file")
 @options("json")
-def tally_show(file: str, as_json: bool) -> None:
+def tally_show(file: str, format: str) -> None:
     """Show what a tally file holds."""
     from dhkappa.core.tally import Tally
 
-    _show_tally("tally show", Tally.load(file), file, as_json)
+    _show_tally("tally show", Tally.load(file), file, format)
 
 
-def _show_tally(command: str, whole: Any, path: str, as_json: bool) -> None:
-    if as_json:
+def _show_tally(command: str, whole: Any, path: str, format: str) -> None:
+    if format == "json":
         result = {
             "path": path,
             "n_items": whole.n_items,
@@ -331,7 +338,7 @@ def _show_tally(command: str, whole: Any, path: str, as_json: bool) -> None:
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Seed: the same data again.")
 @click.option("--output", "-o", default="dhkappa-demo", show_default=True, metavar="FOLDER", help="Where to write.")
 @options("json")
-def demo(items: int, seed: int, output: str, as_json: bool) -> None:
+def demo(items: int, seed: int, output: str, format: str) -> None:
     """Simulate data, audit them, write the report.
 
     Support tickets in five categories: five annotators, one of them careless, vote on each ticket and skip one vote in
@@ -361,8 +368,8 @@ def demo(items: int, seed: int, output: str, as_json: bool) -> None:
             report, missing = None, str(error)
         if report is not None:
             waiting.now("writing the report")
-            found.report(report, title=f"{items:,} simulated support tickets", command=command)
-    if as_json:
+            found.to_html(report, title=f"{items:,} simulated support tickets", command=command)
+    if format == "json":
         _print_json("demo", {"files": [votes, tickets], "report": report, "audit": found.to_dict()}, None)
         return
     screen = _screen()
@@ -428,12 +435,12 @@ def _name(path: str) -> str:
 
 def _in_flags(story: Story) -> Story:
     """Write the sentences of a story in the words of the command line."""
-    return replace(story, verdict=in_flags(story.verdict), notes=tuple(map(in_flags, story.notes)))
+    return replace(story, summary=in_flags(story.summary), notes=tuple(map(in_flags, story.notes)))
 
 
 def _gate(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what was asked of the labelers, and have the command end by it; an undefined kappa does not pass."""
-    if not any(kappa.n_items or kappa.dropped.total for kappa in kappas.values()):
+    if not any(kappa.n_items or kappa.excluded.total for kappa in kappas.values()):
         raise DataError("the data hold no items.")
     bar = said.get("fail_under")
     if bar is None:
@@ -447,14 +454,14 @@ def _gate(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> dict[str, Any
 
 
 def _reached(kappa: Kappa, said: Mapping[str, Any]) -> float:
-    return kappa.value if said["on"] == "value" else kappa.interval(said["level"]).low
+    return kappa.value if said["on"] == "value" else kappa.confidence_interval(said["confidence_level"]).low
 
 
 def _told(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> str:
     """Say what labelers that are below the bar have reached."""
     low = []
     for name, kappa in kappas.items():
-        which, reached = "ordinal kappa" if kappa.metric == "ordinal" else "", _reached(kappa, said)
+        which, reached = "ordinal kappa" if kappa.metric == "weighted" else "", _reached(kappa, said)
         what = which or "kappa" if said["on"] == "value" else f"lower bound of {which}" if which else "lower bound"
         low.append(f"{name} ({what} {reached:.4f})" if reached == reached else f"{name} ({what} undefined)")
     return f"below --fail-under {said['fail_under']:g}: {', '.join(low)}."

@@ -44,13 +44,13 @@ _LAYOUT = (
     click.option("--duplicates", type=click.Choice(["error", "first", "last"]), help="If an annotator votes twice."),
     click.option("--unlisted", type=click.Choice(["error", "unlabeled"]), help="If --items lacks an item."),
     click.option("--missing", multiple=True, metavar="LABEL", help="Labels that mean missing, such as NA."),
-    click.option("--format", metavar="FORMAT", help="table, label_studio, prodigy, doccano or argilla."),
+    click.option("--input-format", metavar="FORMAT", help="table, label_studio, prodigy, doccano or argilla."),
     click.option("--question", metavar="NAME", help="Which question of an export."),
     click.option("--table", metavar="NAME", help="Which table of a database, as FILE is postgresql://..."),
 )
 _SAMPLE = (
     click.option("--categories", multiple=True, metavar="LABEL", help="All labels there can be, in order."),
-    click.option("--weights", metavar="COLUMN", help="Column with what each item stands for."),
+    click.option("--sample-weight", metavar="COLUMN", help="Column with what each item stands for."),
     click.option("--strata", metavar="COLUMN", help="Column with the group that each item was drawn from."),
 )
 _POOL = (
@@ -59,9 +59,9 @@ _POOL = (
         "--panel", type=click.Choice(["fixed", "drawn"]), default="fixed", help="Which annotators, with --pool."
     ),
 )
-_LEVEL = (click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals."),)
-_ORDINAL = (click.option("--ordinal", type=click.Choice(["linear", "quadratic"]), help="Part credit for near votes."),)
-_JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text."),)
+_LEVEL = (click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of intervals."),)
+_ORDINAL = (click.option("--weights", type=click.Choice(["linear", "quadratic"]), help="Part credit for near votes."),)
+_JSON = (click.option("--format", type=click.Choice(["text", "json"]), default="text", help="Output format."),)
 _GATE = (
     click.option(
         "--fail-under",
@@ -77,8 +77,8 @@ PARTS = {
     "layout": _LAYOUT,
     "sample": _SAMPLE,
     "pool": _POOL,
-    "level": _LEVEL,
-    "ordinal": _ORDINAL,
+    "confidence_level": _LEVEL,
+    "weights": _ORDINAL,
     "json": _JSON,
     "gate": _GATE,
 }
@@ -113,7 +113,7 @@ def _tuple(given: Any) -> tuple[Any, ...]:
 
 _NOT_OF_TALLIES = (
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
-    *("format", "question", "table", "weights", "strata"),
+    *("input_format", "question", "table", "sample_weight", "strata"),
 )
 
 
@@ -149,7 +149,7 @@ class Asked:
                 )
             return sum_of(tallies)
         path: Any = self.files[0] if len(self.files) == 1 else list(self.files)
-        return read(path, **{word: self.said.get(word) for word in ("format", "question", "table")})
+        return read(path, **{word: self.said.get(word) for word in ("input_format", "question", "table")})
 
     def words(self, *, sample: bool = True) -> dict[str, Any]:
         """Return the rest of what was said, as the calls of the library take it."""
@@ -171,7 +171,7 @@ class Asked:
         if missing:
             found["missing"] = [*missing, *_whole(missing)]
         if sample:
-            found |= {word: self.said[word] for word in ("weights", "strata") if self.said.get(word)}
+            found |= {word: self.said[word] for word in ("sample_weight", "strata") if self.said.get(word)}
         return found
 
     def call(self, ask: Callable[..., Any], data: Any = None, **more: Any) -> Any:
@@ -283,7 +283,7 @@ def check_target(path: str | None, inputs: Sequence[str | None], endings: Sequen
 
 _WORDS = (
     "suggested|annotators|annotator|item|items|label|counts|count|duplicates|unlisted|categories|missing|weights|strata|"
-    "pool|panel|format|question|table|level|ordinal|accuracy|labeler|votes|prevalence|assurance"
+    "pool|panel|input_format|question|table|confidence_level|sample_weight|annotator_accuracy|labeler_accuracy|n_categories|votes|prevalence|assurance"
 )
 
 

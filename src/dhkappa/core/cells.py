@@ -84,10 +84,10 @@ class Cells:
         columns += [(self._base, self.labels[who]) for who in labelers]
         if self.stratum is not None:
             columns.append((len(self.strata), self.stratum))
-        weights = np.zeros(0)
+        sample_weight = np.zeros(0)
         if self.weight is not None:
-            weights, place = np.unique(self.weight, return_inverse=True)
-            columns.append((weights.size, place))
+            sample_weight, place = np.unique(self.weight, return_inverse=True)
+            columns.append((sample_weight.size, place))
         space = math.prod(base for base, _ in columns)
         digits_at_once = [columns[0], *joint, *columns[1 + len(labelers) :]] if joint and space < _WORD else columns
         if space <= max(_FEW, min(_MANY, self.vote.size)):
@@ -132,7 +132,7 @@ class Cells:
             vote=found,
             labels=dict(zip(labelers, digits, strict=False)),
             stratum=None if self.stratum is None else next(rest),
-            weight=None if self.weight is None else weights[next(rest)],
+            weight=None if self.weight is None else sample_weight[next(rest)],
             items=items,
             single=False,
         )
@@ -154,15 +154,15 @@ def read_cells(
     counts: Any = None,
     categories: tuple[Label, ...] | None = None,
     missing: Collection[Label] = (),
-    weights: Any = None,
+    sample_weight: Any = None,
     strata: Any = None,
 ) -> Cells:
     """Read votes or counts and the labels of several labelers, given as to ``compare``; a cell for each item."""
     check_labelers(suggested)
     if counts is None:
-        read = read_votes(votes, suggested, missing, weights, strata)
+        read = read_votes(votes, suggested, missing, sample_weight, strata)
     else:
-        read = read_matrix(counts, suggested, categories, missing, weights, strata)
+        read = read_matrix(counts, suggested, categories, missing, sample_weight, strata)
     patterns, vote = distinct_votes(read)
     found = settle(read, read.votes.occurring(patterns.code), read.beside.suggested(), categories)
     check_missing(found, missing)

@@ -64,21 +64,21 @@ class Read:
         return _count_grid(self.votes, labels)
 
 
-def read_votes(votes: Any, suggested: Any, missing: Collection[Label], weights: Any, strata: Any) -> Read:
+def read_votes(votes: Any, suggested: Any, missing: Collection[Label], sample_weight: Any, strata: Any) -> Read:
     """Read an n x N array, or n lists of votes, with n suggested labels (None: no labels at all).
 
     Several labelers are a mapping from names to labels. Weights and strata are one for each item.
     """
-    for beside, what in ((suggested, "suggested"), (weights, "weights"), (strata, "strata")):
+    for beside, what in ((suggested, "suggested"), (sample_weight, "sample_weight"), (strata, "strata")):
         refuse_other_rows(votes, beside, "votes", what)
     rows = rows_of(votes)
     if isinstance(rows, np.ndarray):
         encoded = encode(rows, "votes", missing)
-        return Read(encoded, read_beside(suggested, weights, strata, rows.shape, "votes", missing))
+        return Read(encoded, read_beside(suggested, sample_weight, strata, rows.shape, "votes", missing))
     flat, length = rows
     ends = np.cumsum(length)
     encoded = encode(flat, "votes", missing, lambda index: int(np.searchsorted(ends, index, side="right")))
-    return Read(encoded, read_beside(suggested, weights, strata, length.shape, "votes", missing), length)
+    return Read(encoded, read_beside(suggested, sample_weight, strata, length.shape, "votes", missing), length)
 
 
 def read_matrix(
@@ -86,18 +86,18 @@ def read_matrix(
     suggested: Any,
     categories: tuple[Label, ...] | None,
     missing: Collection[Label],
-    weights: Any,
+    sample_weight: Any,
     strata: Any,
 ) -> Read:
     """Read an n x m matrix of vote counts (the paper's A) with labels, codes or a one-hot matrix (its B)."""
-    for beside, what in ((suggested, "suggested"), (weights, "weights"), (strata, "strata")):
+    for beside, what in ((suggested, "suggested"), (sample_weight, "sample_weight"), (strata, "strata")):
         refuse_other_rows(counts, beside, "counts", what)
     matrix = matrix_of(counts)
     names = column_names(counts, matrix.shape, categories)
     both = [name for name in names if name in missing] if missing else []
     if both:
         raise DataError(f"missing names {shown(both)}, which a column of counts is: it can be only one of them.")
-    found = read_beside(suggested, weights, strata, matrix.shape, "counts", missing, names)
+    found = read_beside(suggested, sample_weight, strata, matrix.shape, "counts", missing, names)
     return Read(Encoded(matrix, 0, names), found, matrix=matrix)
 
 

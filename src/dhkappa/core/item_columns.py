@@ -169,7 +169,7 @@ def check_labelers(suggested: Any) -> None:
 
 def read_beside(
     suggested: Any,
-    weights: Any,
+    sample_weight: Any,
     strata: Any,
     shape: tuple[int, ...],
     votes: str,
@@ -196,24 +196,26 @@ def read_beside(
         found = encode_suggested(values, shape, votes, missing, name)
         labels[labeler] = found if names is None else as_columns(found, names)
     stratum = None if strata is None else _encode_strata(strata, shape, votes)
-    return Beside(labels, stratum, None if weights is None else read_weights(weights, shape[0], votes))
+    return Beside(labels, stratum, None if sample_weight is None else read_weights(sample_weight, shape[0], votes))
 
 
-def read_weights(weights: Any, n: int, votes: str) -> npt.NDArray[np.float64]:
+def read_weights(sample_weight: Any, n: int, votes: str) -> npt.NDArray[np.float64]:
     """Check one weight for each of n items: a number, 0 or more, not all 0."""
     try:
-        if isinstance(weights, (str, bytes, Mapping)):
+        if isinstance(sample_weight, (str, bytes, Mapping)):
             raise TypeError
-        given = np.asarray(weights)
+        given = np.asarray(sample_weight)
         if given.dtype.kind not in "biufO" or given.ndim == 0:
             raise TypeError
         if given.dtype.kind == "O" and not all(_is_number(value) or value is None for value in given.flat):
             raise TypeError
-        found = np.where(np.ma.getmaskarray(weights), np.nan, given) if np.ma.is_masked(weights) else given
+        found = np.where(np.ma.getmaskarray(sample_weight), np.nan, given) if np.ma.is_masked(sample_weight) else given
         with np.errstate(over="ignore"):
             found = found.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise DataError(f"weights must be a list of numbers, one for each item: got {shown([weights])}.") from None
+        raise DataError(
+            f"weights must be a list of numbers, one for each item: got {shown([sample_weight])}."
+        ) from None
     if found.ndim != 1:
         raise DataError(f"weights must be 1-D, one number for each item: got {found.ndim}-D with shape {found.shape}.")
     if found.size != n:

@@ -68,7 +68,7 @@ def read_ballots(
     counts: Any = None,
     categories: tuple[Label, ...] | None = None,
     missing: Collection[Label] = (),
-    weights: Any = None,
+    sample_weight: Any = None,
     strata: Any = None,
 ) -> Ballots:
     """Read arrays or lists of votes, or a matrix of counts, as to ``dh_kappa``; labels by labeler.
@@ -76,9 +76,9 @@ def read_ballots(
     The columns of an array or a dataframe are annotators. Lists and counts do not tell who voted.
     """
     if counts is None:
-        source, read = votes, read_votes(votes, suggested, missing, weights, strata)
+        source, read = votes, read_votes(votes, suggested, missing, sample_weight, strata)
     else:
-        source, read = counts, read_matrix(counts, suggested, categories, missing, weights, strata)
+        source, read = counts, read_matrix(counts, suggested, categories, missing, sample_weight, strata)
     annotators: tuple[Any, ...] | None = None
     if read.matrix is None and read.length is None and not isinstance(votes, (list, tuple)):
         annotators = tuple(getattr(votes, "columns", range(read.votes.values.shape[1])))

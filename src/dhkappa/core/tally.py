@@ -212,7 +212,7 @@ class Tally:
         suggested: Any = None,
         *,
         counts: Any = None,
-        weights: Any = None,
+        sample_weight: Any = None,
         strata: Any = None,
     ) -> None:
         """Count more items in, given as to ``dh_kappa``; after an error the tally is as it was.
@@ -234,9 +234,9 @@ class Tally:
         check_labelers(suggested)
         declared = self._categories if self.declared else None
         if votes is not None:
-            read = read_votes(votes, suggested, self._missing, weights, strata)
+            read = read_votes(votes, suggested, self._missing, sample_weight, strata)
         else:
-            read = read_matrix(counts, suggested, declared, self._missing, weights, strata)
+            read = read_matrix(counts, suggested, declared, self._missing, sample_weight, strata)
             self._check_columns(read.votes.labels)
         self.include(read)
 
@@ -351,7 +351,7 @@ def _unlike(left: Sequence[Counted], right: Sequence[Counted]) -> str:
     one, two = (PLAIN if tables[0].sides is None else tables[0].sides for tables in (left, right))
     if sorted(one.labelers) != sorted(two.labelers):
         return f"the labelers of some are {shown(one.labelers)}, of others {shown(two.labelers)}"
-    for what, a, b in (("strata", one.stratified, two.stratified), ("weights", one.weighted, two.weighted)):
+    for what, a, b in (("strata", one.stratified, two.stratified), ("sample_weight", one.weighted, two.weighted)):
         if a != b:
             return f"some have {what}, others have not"
     return ""

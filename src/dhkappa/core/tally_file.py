@@ -212,11 +212,11 @@ class _Beside:
         self._names, self._codes = tuple(names), place
         if held["strata"] is not None and type(held["strata"]) is not list:
             raise ValueError("'strata' is not a list of names.")
-        if type(held["weights"]) is not bool:
+        if type(held["sample_weight"]) is not bool:
             raise ValueError("'weights' is neither true nor false.")
         self._strata = None if held["strata"] is None else unite(declare(held["strata"]))
         self._places = {(type(name), name): place for place, name in enumerate(self._strata or ())}
-        self._weighted = held["weights"]
+        self._weighted = held["sample_weight"]
         self._labels: list[list[int]] = []
         self._stratum: list[int] = []
         self._weight: list[float] = []

@@ -130,7 +130,7 @@ def _group_wide(laid: Laid, declared: tuple[Label, ...] | None, missing: Collect
     for place, vote in enumerate(votes):
         grid[:, place] = codings[vote].labels(keys[vote])
     sides = read_sides(laid, codings, keys)
-    read = read_votes(grid, sides.suggested, missing, sides.weights, sides.strata)
+    read = read_votes(grid, sides.suggested, missing, sides.sample_weight, sides.strata)
     return Groups(replace(read, items=_items(keys)), frame, keys, laid.asked)
 
 
@@ -253,7 +253,7 @@ def _groups_of_counts(
         unite(named)
     wide = np.zeros((len(counts), len(named)), np.min_scalar_type(int(counts.max(initial=0))))
     wide[:, : counts.shape[1]] = counts
-    read = read_matrix(wide, sides.suggested, named, missing, sides.weights, sides.strata)
+    read = read_matrix(wide, sides.suggested, named, missing, sides.sample_weight, sides.strata)
     return Groups(replace(read, items=_items(keys)), each, keys, laid.asked)
 
 

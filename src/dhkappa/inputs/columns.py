@@ -45,7 +45,18 @@ class Words(TypedDict, total=False):
     unlisted: str
 
 
-_OTHERS = ["suggested", "counts", "categories", "missing", "ordinal", "weights", "strata", "pool", "panel", "level"]
+_OTHERS = [
+    "suggested",
+    "counts",
+    "categories",
+    "missing",
+    "weighted",
+    "sample_weight",
+    "strata",
+    "pool",
+    "panel",
+    "confidence_level",
+]
 _CHOICES = {"duplicates": ("error", "first", "last"), "unlisted": ("error", "unlabeled")}
 
 
@@ -60,7 +71,7 @@ class Layout:
     label: str | None = None
     annotator: str | None = None
     count: str | None = None
-    weights: str | None = None
+    sample_weight: str | None = None
     strata: str | None = None
     duplicates: str = "error"
     unlisted: str = "error"
@@ -68,7 +79,7 @@ class Layout:
     def beside(self) -> dict[str, str]:
         """Return the columns that stand beside votes, by part."""
         found = {f"suggested_{place}": column for place, column in enumerate(self.suggested.values())}
-        found |= {"weights": self.weights} if self.weights is not None else {}
+        found |= {"sample_weight": self.sample_weight} if self.sample_weight is not None else {}
         return found | ({"strata": self.strata} if self.strata is not None else {})
 
 
@@ -88,7 +99,7 @@ def lay_out(
     *,
     suggested: Any,
     counts: Any,
-    weights: Any,
+    sample_weight: Any,
     strata: Any,
     beside: Sequence[str] | None = None,
 ) -> Layout:
@@ -121,7 +132,10 @@ def lay_out(
     own = {"item": item, "label": label, "annotator": annotator, "count": count}
     for part, column in own.items():
         _find(column, columns, part, "data")
-    parts = [("suggested", column) for column in named.values()] + [("weights", weights), ("strata", strata)]
+    parts = [("suggested", column) for column in named.values()] + [
+        ("sample_weight", sample_weight),
+        ("strata", strata),
+    ]
     for part, column in parts:
         _find(column, place, part, where, hint)
     if beside is not None:
@@ -135,7 +149,7 @@ def lay_out(
         label=label,
         annotator=annotator,
         count=count,
-        weights=weights,
+        sample_weight=sample_weight,
         strata=strata,
         duplicates=words.get("duplicates", "error"),
         unlisted=words.get("unlisted", "error"),

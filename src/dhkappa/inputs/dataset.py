@@ -38,14 +38,19 @@ class Given:
     counts: Any
     categories: Any
     missing: Any
-    weights: Any
+    sample_weight: Any
     strata: Any
     words: Words
 
     def held(self) -> tuple[Tally, str | None]:
         """Return the tally that was passed, and the labeler that was named with it."""
         assert isinstance(self.data, Tally)
-        beside = {"counts": self.counts, "categories": self.categories, "weights": self.weights, "strata": self.strata}
+        beside = {
+            "counts": self.counts,
+            "categories": self.categories,
+            "sample_weight": self.sample_weight,
+            "strata": self.strata,
+        }
         extra = [name for name, value in (beside | dict(self.words)).items() if value is not None]
         if not isinstance(self.missing, tuple) or self.missing:
             extra.append("missing")
@@ -86,7 +91,7 @@ class Given:
             self.words,
             suggested=self.suggested,
             counts=self.counts,
-            weights=self.weights,
+            sample_weight=self.sample_weight,
             strata=self.strata,
             labelers=labelers,
         )
@@ -105,7 +110,7 @@ class Given:
 
     def _tally_of_arrays(self, suggested: Any) -> Tally:
         whole = self._known.copy()
-        whole.update(self.data, suggested, counts=self.counts, weights=self.weights, strata=self.strata)
+        whole.update(self.data, suggested, counts=self.counts, sample_weight=self.sample_weight, strata=self.strata)
         return whole
 
     def _tally_of(self, laid: Laid) -> tuple[Tally, Groups | Gathered]:
@@ -141,7 +146,7 @@ class Given:
             counts=self.counts,
             categories=self._declared,
             missing=self._known.missing,
-            weights=self.weights,
+            sample_weight=self.sample_weight,
             strata=self.strata,
         )
 
@@ -178,7 +183,7 @@ class Given:
             counts=self.counts,
             categories=self._declared,
             missing=whole.missing,
-            weights=self.weights,
+            sample_weight=self.sample_weight,
             strata=self.strata,
         )
         return whole, ballots

@@ -63,11 +63,11 @@ def gather(laid: Laid, declared: tuple[Label, ...] | None, missing: Collection[L
     for place, (part, name) in enumerate(parts.items()):
         grid[:, place] = codings[part].labels(rows[part]) if wide else whole_counts(rows[part], name)
     if wide:
-        read = read_votes(grid, sides.suggested, missing, sides.weights, sides.strata)
+        read = read_votes(grid, sides.suggested, missing, sides.sample_weight, sides.strata)
     else:
         named = categories_of_columns(columns, declared)
         grid = np.pad(grid, ((0, 0), (0, len(named) - grid.shape[1])))
-        read = read_matrix(grid, sides.suggested, named, missing, sides.weights, sides.strata)
+        read = read_matrix(grid, sides.suggested, named, missing, sides.sample_weight, sides.strata)
     names = rows.get("item")
     index: Any = getattr(laid.votes.native, "index", None)
     if names is None and hasattr(index, "equals"):
@@ -138,11 +138,11 @@ def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
     flat[:] = labels
     encoded = encode(flat[each], "votes", missing) if each.size else Encoded(np.zeros(0, np.uint8), 0, ())
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
-    beside = read_beside(suggested, of_items(side.weights), of_items(side.strata), length.shape, "votes", missing)  # type: ignore[arg-type]
+    beside = read_beside(suggested, of_items(side.sample_weight), of_items(side.strata), length.shape, "votes", missing)  # type: ignore[arg-type]
     read = Read(encoded, beside, length)
     if laid.layout.annotator is None or any(rows["annotator"][place] is None for place in each.tolist()):
         return Gathered(read, names, None)  # who cast some of the votes is not known
-    people = sorted({rows["annotator"][place] for place in each.tolist()}, key=in_order)
-    at = {who: place for place, who in enumerate(people)}
+    annotator_comparison = sorted({rows["annotator"][place] for place in each.tolist()}, key=in_order)
+    at = {who: place for place, who in enumerate(annotator_comparison)}
     annotator = np.fromiter((at[rows["annotator"][place]] for place in each.tolist()), np.int64, each.size)
-    return Gathered(read, names, tuple(people), annotator)
+    return Gathered(read, names, tuple(annotator_comparison), annotator)

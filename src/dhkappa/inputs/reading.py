@@ -30,7 +30,7 @@ FORMATS = ("table", *_TOOLS)
 def read(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    format: str | None = None,
+    input_format: str | None = None,
     question: str | None = None,
     table: str | None = None,
 ) -> Source:
@@ -46,7 +46,7 @@ def read(
     path
         A path, a pattern such as ``"votes/*.parquet"``, a list of them, or the address of a database, such as
         ``"postgresql://user@host/name"``, which then does the counting.
-    format
+    input_format
         ``"table"``, ``"label_studio"``, ``"prodigy"``, ``"doccano"`` or ``"argilla"``; by default what the content is.
     question
         Which question of an export, where it asks several.
@@ -64,8 +64,8 @@ def read(
     Source(columns 'item', 'llm', 'ann_1', 'ann_2')
     1/2
     """
-    if format is not None and not (isinstance(format, str) and format in FORMATS):
-        raise DataError(f"format must be one of {shown(FORMATS, 10)}: got {shown([format])}.")
+    if input_format is not None and not (isinstance(input_format, str) and input_format in FORMATS):
+        raise DataError(f"input_format must be one of {shown(FORMATS, 10)}: got {shown([input_format])}.")
     if question is not None and not isinstance(question, str):
         raise DataError(f"question must be the name of a question, as text: got {shown([question])}.")
     if is_url(path):
@@ -74,7 +74,7 @@ def read(
         raise DataError(f"table names a table of a database, but {shown([path])} is the path of a file: leave it out.")
     if isinstance(path, (str, os.PathLike)):
         path = os.path.expanduser(path)
-    tool = _tool(path, format)
+    tool = _tool(path, input_format)
     if tool is not None:
         steady = Steady.of([path])  # type: ignore[list-item]  # an export is one file
         with steady.held(), fitting("the export"):
@@ -109,14 +109,16 @@ def _records() -> Any:
     return import_module("dhkappa.inputs.readers.records")
 
 
-def _tool(path: Any, format: str | None) -> Any:
+def _tool(path: Any, input_format: str | None) -> Any:
     """Return the module of the tool whose export a file is, by its content where nothing was said."""
-    if format == "table":
+    if input_format == "table":
         return None
-    if format is not None:
+    if input_format is not None:
         if not isinstance(path, (str, os.PathLike)):
-            raise DataError(f"format={format!r} is an export, which is one file: got {shown([path])}; pass one path.")
-        return import_module(f"dhkappa.inputs.readers.{format}")
+            raise DataError(
+                f"input_format={input_format!r} is an export, which is one file: got {shown([path])}; pass one path."
+            )
+        return import_module(f"dhkappa.inputs.readers.{input_format}")
     single = isinstance(path, (str, os.PathLike)) and os.path.isfile(path)
     if not single or not os.fspath(path).lower().endswith(_RECORDS):
         return None

@@ -59,7 +59,7 @@ class Laid:
     @cached_property
     def side_labels(self) -> list[str]:
         """Those of them that hold labels."""
-        return [part for part in self.beside if part != "weights"]
+        return [part for part in self.beside if part != "sample_weight"]
 
     @cached_property
     def names_as(self) -> str:
@@ -115,7 +115,7 @@ def _spoken(kind: str) -> str:
 
 
 def lay(
-    data: Any, words: Words, *, suggested: Any, counts: Any, weights: Any, strata: Any, labelers: str
+    data: Any, words: Words, *, suggested: Any, counts: Any, sample_weight: Any, strata: Any, labelers: str
 ) -> Laid | None:
     """Return the table that data are, or lead to, with its layout; None where they are arrays.
 
@@ -134,7 +134,7 @@ def lay(
     source = _source(data)
     if source is None:
         frame = frame_of(data)
-        if frame is None or not _by_name(frame, words, suggested, counts, weights, strata):
+        if frame is None or not _by_name(frame, words, suggested, counts, sample_weight, strata):
             if words:
                 raise DataError(
                     f"{' and '.join(words)} name columns of a table, but the data are "
@@ -159,7 +159,7 @@ def lay(
         {**said, "items": given},
         suggested=suggested,
         counts=counts,
-        weights=weights,
+        sample_weight=sample_weight,
         strata=strata,
         beside=None if items is None else items.columns,
     )
@@ -196,9 +196,9 @@ def _check_names(frame: Frame) -> None:
         raise DataError(f"columns {shown(twice)} occur twice: each needs a name of its own.")
 
 
-def _by_name(frame: Frame, words: Words, suggested: Any, counts: Any, weights: Any, strata: Any) -> bool:
+def _by_name(frame: Frame, words: Words, suggested: Any, counts: Any, sample_weight: Any, strata: Any) -> bool:
     """Tell whether columns are meant by name, or the table is a grid of votes with labels beside it."""
-    named = [value for value in (suggested, weights, strata) if isinstance(value, str)]
+    named = [value for value in (suggested, sample_weight, strata) if isinstance(value, str)]
     if words or named or not frame.in_memory or (_are_names(counts) and counts is not None):
         return True
     if isinstance(suggested, Mapping):
@@ -237,7 +237,7 @@ class SideColumns:
     """What stands beside votes, as arrays are read with."""
 
     suggested: dict[str, list[Label | None]] | None
-    weights: npt.NDArray[np.float64] | None
+    sample_weight: npt.NDArray[np.float64] | None
     strata: list[Label | None] | None
 
 
@@ -249,14 +249,16 @@ def read_sides(laid: Laid, codings: Mapping[str, Coding], keys: Mapping[str, Seq
         for place, who in enumerate(layout.suggested)
     }
     items = keys.get("items") or [1] * len(next(iter(keys.values()), []))
-    weights = None if layout.weights is None else _weights(keys["weights"], items, layout.weights)
+    sample_weight = (
+        None if layout.sample_weight is None else _weights(keys["sample_weight"], items, layout.sample_weight)
+    )
     strata = None if layout.strata is None else codings["strata"].labels(keys["strata"])
     if strata is not None and None in strata:
         absent = sum(n for label, n in zip(strata, items, strict=True) if label is None)
         raise DataError(
             f"column {layout.strata!r} names no stratum for {counted(absent, 'item')}: every item is in one."
         )
-    return SideColumns(suggested or None, weights, strata)
+    return SideColumns(suggested or None, sample_weight, strata)
 
 
 def _weights(values: Sequence[Any], items: Sequence[int], name: str) -> npt.NDArray[np.float64]:

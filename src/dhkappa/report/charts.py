@@ -15,8 +15,8 @@ from dhkappa.errors import DataError, counted, did_you_mean, shown
 from dhkappa.report.content import Chapter, Story, better_first, limits, number, percent, signed
 from dhkappa.table import visible
 
-CHARTS: tuple[str, ...] = ("scale", "differences", "categories", "confusion", "people")
-OF_ONE: tuple[str, ...] = ("categories", "confusion", "people")
+CHARTS: tuple[str, ...] = ("scale", "differences", "categories", "confusion", "annotator_comparison")
+OF_ONE: tuple[str, ...] = ("categories", "confusion", "annotator_comparison")
 
 MOST_LABELERS = 40
 MOST_DIFFERENCES = 30
@@ -75,7 +75,7 @@ def spec_of(story: Story, name: str, labeler: str | None = None, palette: Palett
         return _differences(story, palette)
     chapter = _chapter(story, labeler)
     if name == "categories":
-        return _categories(chapter, story.level, palette)
+        return _categories(chapter, story.confidence_level, palette)
     return _confusion(chapter, palette) if name == "confusion" else _people(chapter, palette)
 
 
@@ -105,18 +105,20 @@ def _scale(story: Story, palette: Palette) -> Spec:
     names = unique(chapter.name for chapter in known)
     spans, points = [], []
     words = {
-        "floor": ("random labels (floor)", palette.second, "square"),
-        "kappa": (f"the labeler, {percent(story.level)} interval", palette.accent, "circle"),
-        "ceiling": ("the panel's own labels (ceiling)", palette.third, "diamond"),
+        "baseline_random": ("random labels (floor)", palette.second, "square"),
+        "kappa": (f"the labeler, {percent(story.confidence_level)} interval", palette.accent, "circle"),
+        "baseline_majority": ("the panel's own labels (ceiling)", palette.third, "diamond"),
     }
     for name, chapter in zip(names, known, strict=True):
         kappa, interval = chapter.kappa, chapter.interval
         told = {
-            "floor": f"{name}: random labels would score {number(kappa.floor, 3)}",
+            "baseline_random": f"{name}: random labels would score {number(kappa.baselines.random, 3)}",
             "kappa": f"{name}: kappa {number(kappa.value, 3)}{_within(interval.low, interval.high)}",
-            "ceiling": f"{name}: the panel's own labels score {number(kappa.ceiling, 3)}",
+            "baseline_majority": f"{name}: the panel's own labels score {number(kappa.baselines.majority, 3)}",
         }
-        places = _finite(floor=kappa.floor, ceiling=kappa.ceiling, kappa=kappa.value)
+        places = _finite(
+            baseline_random=kappa.baselines.random, baseline_majority=kappa.baselines.majority, kappa=kappa.value
+        )
         spans.append({"name": name, **_finite(low=interval.low, high=interval.high), **places, "told": told["kappa"]})
         points += [
             {"name": name, "place": place, "what": words[what][0], "told": told[what]} for what, place in places.items()
@@ -125,7 +127,7 @@ def _scale(story: Story, palette: Palette) -> Spec:
     y = _names(names)
     title = "Kappa of each labeler, between random labels and the panel's own"
     layers = [
-        _rule(spans, x, y, "floor", "ceiling", palette.line, 8),
+        _rule(spans, x, y, "baseline_random", "baseline_majority", palette.line, 8),
         _rule(spans, x, y, "low", "high", palette.accent, 2.5),
         _marks(points, x, y, list(words.values())),
     ]
@@ -147,13 +149,13 @@ def _differences(story: Story, palette: Palette) -> Spec:
         _ranged(name, row, "difference", f"{name}: {signed(row['difference'], 3)}{_within(row['low'], row['high'])}")
         for name, row in zip(names, known, strict=True)
     ]
-    title = f"Differences in kappa between labelers, with {percent(story.level)} intervals"
+    title = f"Differences in kappa between labelers, with {percent(story.confidence_level)} intervals"
     x = _axis("difference in kappa_DH, on the same items", [*_numbers(rows), 0.0])
     layers = _dots(rows, _names(names, 300), x, 0.0, palette)
     return _chart(layers, _cut(title, len(known), total, "pairs of labelers"), f"{title}. {_first(rows)}", 28)
 
 
-def _categories(chapter: Chapter, level: float, palette: Palette) -> Spec:
+def _categories(chapter: Chapter, confidence_level: float, palette: Palette) -> Spec:
     """Draw kappa by suggested category, the worst first."""
     known = _known(chapter.categories, "kappa")
     if not known:
@@ -171,7 +173,7 @@ def _categories(chapter: Chapter, level: float, palette: Palette) -> Spec:
         said += f"; lower than {_LEAST:g} is drawn at {_LEAST:g}"
     whole = max(chapter.kappa.value, _LEAST)
     x = _axis(said, [*(max(end, _LEAST) for end in ends), 0.0, 1.0, whole])
-    title = f"Kappa by suggested category, with {percent(level)} intervals"
+    title = f"Kappa by suggested category, with {percent(confidence_level)} intervals"
     described = f"{title}, {_name(chapter.name)}, the worst first. {_first(rows)}"
     title = _cut(title, len(known), total, "categories, those that take most from kappa")
     return _chart(_dots(rows, _names(names), x, whole, palette), title, described, 24)
@@ -232,11 +234,13 @@ def _confusion(chapter: Chapter, palette: Palette) -> Spec:
 
 def _people(chapter: Chapter, palette: Palette) -> Spec:
     """Draw each annotator, taken as a labeler, beside the labeler on the same items."""
-    if chapter.people is None:
+    if chapter.annotator_comparison is None:
         raise DataError("people cannot be shown, as nothing tells who cast which vote.")
-    known = _known(chapter.people.table, "difference")
+    known = _known(chapter.annotator_comparison.table, "difference")
     if not known:
-        raise DataError(f"people beside {shown([chapter.name])} have nothing to show: {chapter.people.reason}")
+        raise DataError(
+            f"people beside {shown([chapter.name])} have nothing to show: {chapter.annotator_comparison.reason}"
+        )
     total = len(known)
     known = sorted(sorted(known, key=lambda row: -row["items"])[:MOST_PEOPLE], key=lambda row: row["difference"])
     names = unique(row["annotator"] for row in known)
@@ -244,7 +248,7 @@ def _people(chapter: Chapter, palette: Palette) -> Spec:
     rows = [
         {
             "name": name,
-            **_finite(person=row["kappa_person"], labeler=row["kappa_labeler"]),
+            **_finite(person=row["kappa_annotator"], labeler=row["kappa_labeler"]),
             "told": f"{name}: kappa {number(row['kappa_person'], 3)}, {who} {number(row['kappa_labeler'], 3)} "
             f"on the same {counted(row['items'], 'item')}",
         }

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # so that the command line answers at once
-    from dhkappa.stats.annotator_comparison import People
+    from dhkappa.stats.annotator_comparison import AnnotatorComparison
     from dhkappa.stats.compare import Comparison
-    from dhkappa.stats.intervals import Interval
-    from dhkappa.stats.permutation import RandomLabelTest
+    from dhkappa.stats.intervals import ConfidenceInterval
+    from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.result import Kappa
     from dhkappa.stats.verdict import Verdict
     from dhkappa.table import Table
@@ -39,16 +39,16 @@ class Chapter:
     name: str
     verdict: Verdict
     kappa: Kappa
-    interval: Interval
-    ordinal: Kappa | None
-    test: RandomLabelTest | None
+    interval: ConfidenceInterval
+    weighted: Kappa | None
+    test: PermutationTest | None
     categories: Table | None
     confusion: Table | None
-    people: People | None
+    annotator_comparison: AnnotatorComparison | None
     annotators: Table | None
     queue: Table | None
     n_queue: int
-    tighter: Table | None
+    sample_sizes: Table | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class Story:
     Attributes
     ----------
     title : what was audited
-    verdict : the whole in a sentence or two
+    summary : the whole in a sentence or two
     chapters : one for each labeler, the best first; those that cannot be judged last
     comparison : paired differences between labelers; None for one
     fleiss : how far the annotators agree among themselves
@@ -70,11 +70,11 @@ class Story:
     """
 
     title: str
-    verdict: str
+    summary: str
     chapters: tuple[Chapter, ...]
     comparison: Comparison | None
     fleiss: Kappa
-    level: float
+    confidence_level: float
     unsigned: str
     notes: tuple[str, ...]
     command: str | None
@@ -91,11 +91,11 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
     return rows
 
 
-def percent(level: float) -> str:
+def percent(confidence_level: float) -> str:
     """Write a level: 95%."""
     from dhkappa.stats.intervals import written
 
-    return f"{written(level, 100)}%"
+    return f"{written(confidence_level, 100)}%"
 
 
 def number(value: float | None, digits: int = 2) -> str:

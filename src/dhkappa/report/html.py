@@ -86,8 +86,8 @@ def page_of(story: Story) -> str:
         story=story,
         best=story.chapters[0],
         many=len(story.chapters) > 1,
-        level=percent(story.level),
-        alpha=f"{1 - story.level:.4g}",
+        confidence_level=percent(story.confidence_level),
+        alpha=f"{1 - story.confidence_level:.4g}",
         policy=_policy(style, script),
         style=markup(style),
         script=markup(script),
@@ -96,14 +96,14 @@ def page_of(story: Story) -> str:
         labelers=_labelers(story),
         differences=_differences(story),
         parts=[
-            _part(chapter, story.level)
+            _part(chapter, story.confidence_level)
             | {"charts": {name: chart(name, chapter.name) if chapter.name in drawn else None for name in OF_ONE}}
             for chapter in story.chapters
         ],
         queue_heads=_QUEUE,
         queues=_queues(story),
-        tighter=_tighter(story),
-        dropped=_dropped(story),
+        sample_sizes=_tighter(story),
+        excluded=_dropped(story),
         on_paper=ON_PAPER,
         most_drawn=MOST_DRAWN,
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
@@ -212,7 +212,9 @@ def _grid(caption: str, what: str, rows: Iterable[Mapping[str, Any]], columns: I
         for column in columns
         if any(cells := [column.write(*[row[key] for key in column.keys]) for row in kept])
     ]
-    more = f"The first {MOST_ROWS:,} of {len(given):,} {what}; --json has all of them." if given[MOST_ROWS:] else ""
+    more = (
+        f"The first {MOST_ROWS:,} of {len(given):,} {what}; --format json has all of them." if given[MOST_ROWS:] else ""
+    )
     columns_said = [column for column, _ in said]
     return Grid(caption, columns_said, list(zip(*[cells for _, cells in said], strict=True)), more)
 
@@ -256,12 +258,14 @@ def _key_figures(story: Story) -> list[tuple[str, str, str]]:
     whose = " of the best" if len(story.chapters) > 1 else ""
     digits = 3 if interval.high - interval.low < 0.02 else 2
     within = (
-        "" if math.isnan(interval.low) else f"{limits(interval.low, interval.high, digits)} ({percent(story.level)})"
+        ""
+        if math.isnan(interval.low)
+        else f"{limits(interval.low, interval.high, digits)} ({percent(story.confidence_level)})"
     )
     return [
         (f"kappa_DH{whose}", number(kappa.value, digits), within),
-        ("Floor", number(kappa.floor, digits), "random labels"),
-        ("Ceiling", number(kappa.ceiling, digits), "the panel's own labels"),
+        ("Floor", number(kappa.baselines.random, digits), "random labels"),
+        ("Ceiling", number(kappa.baselines.majority, digits), "the panel's own labels"),
         ("Fleiss' kappa", number(story.fleiss.value, digits), "the panel with itself"),
         ("Items", f"{kappa.n_items:,}", counted(kappa.n_votes, "vote")),
     ]
@@ -274,8 +278,8 @@ def _labelers(story: Story) -> Grid:
             "verdict": chapter.verdict.short,
             "low": chapter.interval.low,
             "high": chapter.interval.high,
-            "p": chapter.test.p_value if chapter.test else None,
-            **{key: getattr(chapter.kappa, key) for key in ("value", "floor", "ceiling", "fleiss", "n_items")},
+            "pvalue": chapter.test.pvalue if chapter.test else None,
+            **{key: getattr(chapter.kappa, key) for key in ("value", "fleiss", "n_items")},
         }
         for chapter in story.chapters
     ]
@@ -283,12 +287,12 @@ def _labelers(story: Story) -> Grid:
         _column("Labeler", plain, "name"),
         _column("Can be trusted", plain, "verdict"),
         _column("kappa_DH", _three, "value"),
-        _column(f"{percent(story.level)} interval", _limits, "low", "high"),
-        _column("Floor", _three, "floor"),
-        _column("Ceiling", _three, "ceiling"),
+        _column(f"{percent(story.confidence_level)} interval", _limits, "low", "high"),
+        _column("Floor", _three, "baseline_random"),
+        _column("Ceiling", _three, "baseline_majority"),
         _column("Fleiss", _three, "fleiss"),
         _column("Items", _count, "n_items"),
-        _column("p (random)", _chance, "p"),
+        _column("p (random)", _chance, "pvalue"),
     ]
     return _grid("Labelers, the best first", "labelers", rows, columns)
 
@@ -298,31 +302,34 @@ def _differences(story: Story) -> Grid:
         _column("Labeler", plain, "labeler"),
         _column("Minus", plain, "other"),
         _column("Difference", _signed, "difference"),
-        _column(f"{percent(story.level)} interval", _both_signed, "low", "high"),
-        _column("p", _chance, "p"),
-        _column("p (Holm)", _chance, "p_holm"),
+        _column(f"{percent(story.confidence_level)} interval", _both_signed, "low", "high"),
+        _column("p-value", _chance, "pvalue"),
+        _column("p (Holm)", _chance, "pvalue_holm"),
         _column("Items that differ", _count, "discordant"),
         _column("Remark", plain, "reason"),
     ]
     return _grid("Paired differences in kappa", "pairs", better_first(story.comparison), columns)
 
 
-def _part(chapter: Chapter, level: float) -> dict[str, Any]:
+def _part(chapter: Chapter, confidence_level: float) -> dict[str, Any]:
     """Gather what there is to show of one labeler."""
-    within, people = f"{percent(level)} interval", chapter.people
-    said: dict[str, Any] = {"chapter": chapter, "ordinal": None, "mean": None}
-    if chapter.ordinal is not None:
-        said["ordinal"] = f"{number(chapter.ordinal.value, 3)} ({within} {_limits(*chapter.ordinal.interval(level))})"
-    if people is not None and not math.isnan(people.difference):
-        compared = len(people.table) - len(people.skipped)
+    within, beside = f"{percent(confidence_level)} interval", chapter.annotator_comparison
+    said: dict[str, Any] = {"chapter": chapter, "weighted": None, "mean": None}
+    if chapter.weighted is not None:
+        said["weighted"] = (
+            f"{number(chapter.weighted.value, 3)} ({within} "
+            f"{_limits(*chapter.weighted.confidence_interval(confidence_level))})"
+        )
+    if beside is not None and not math.isnan(beside.difference):
+        compared = len(beside.table) - len(beside.skipped)
         said["mean"] = (
-            f"On average the labeler scores {_signed(people.difference)} from a person ({within} "
-            f"{_both_signed(people.low, people.high)}); it matches or beats {round(people.matched * compared):,} of "
+            f"On average the labeler scores {_signed(beside.difference)} from a person ({within} "
+            f"{_both_signed(beside.low, beside.high)}); it matches or beats {round(beside.matched * compared):,} of "
             f"{counted(compared, 'annotator')}."
         )
     return said | {
         "categories": chapter.categories and _categories(chapter.categories, within),
-        "people": people and _people(people.table, within),
+        "annotator_comparison": beside and _people(beside.table, within),
         "annotators": chapter.annotators and _annotators(chapter.annotators),
     }
 
@@ -346,7 +353,7 @@ def _people(table: Table, within: str) -> Grid:
     columns = [
         _column("Annotator", plain, "annotator"),
         _column("Items", _count, "items"),
-        _column("kappa, annotator", _three, "kappa_person"),
+        _column("kappa, annotator", _three, "kappa_annotator"),
         _column("kappa, labeler", _three, "kappa_labeler"),
         _column("Difference", _signed, "difference"),
         _column(within, _both_signed, "low", "high"),
@@ -384,7 +391,7 @@ def _queues(story: Story) -> list[dict[str, Any]]:
             continue
         rows = [
             {
-                **{key: plain(row[key]) for key in ("item", "suggested", "panel", "votes", "n_votes")},
+                **{key: plain(row[key]) for key in ("item", "suggested", "majority", "votes", "n_votes")},
                 "tie": row["tie"],
                 "share": _share(row["suggested_share"]),
                 "tenths": round(10 * row["suggested_share"]),
@@ -399,7 +406,7 @@ def _queues(story: Story) -> list[dict[str, Any]]:
 
 
 def _tighter(story: Story) -> Grid:
-    rows = [{"name": chapter.name, **row} for chapter in story.chapters for row in chapter.tighter or ()]
+    rows = [{"name": chapter.name, **row} for chapter in story.chapters for row in chapter.sample_sizes or ()]
     columns = [
         _column("Labeler", plain, "name"),
         _column("Half-width", "± {:g}".format, "half_width"),
@@ -415,8 +422,8 @@ def _dropped(story: Story) -> list[str]:
     """Say what did not count, once where it is the same for all labelers."""
     said = {}
     for chapter in story.chapters:
-        dropped = chapter.kappa.dropped
-        why = f"{counted(dropped.total, 'item')} did not count: {dropped.why()}."
-        said[chapter.name] = why if dropped.total else "Every item counts."
+        excluded = chapter.kappa.excluded
+        why = f"{counted(excluded.total, 'item')} did not count: {excluded.why()}."
+        said[chapter.name] = why if excluded.total else "Every item counts."
     texts = set(said.values())
     return list(texts) if len(texts) == 1 else [f"{name}: {text}" for name, text in said.items()]

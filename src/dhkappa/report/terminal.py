@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from dhkappa.stats.result import Kappa
 
 _COLOURS = {
-    "above": "green",
-    "level": "green",
-    "short": "yellow",
+    "better": "green",
+    "on-par": "green",
+    "below": "yellow",
     "between": "cyan",
     "random": "red",
-    "spelling": "red",
-    "panel": "magenta",
-    "unknown": "magenta",
+    "category-variants": "red",
+    "labels-from-votes": "magenta",
+    "undefined": "magenta",
 }
 _WIDEST = 100
 _WORST = 5  # categories
@@ -65,17 +65,17 @@ class Screen:
         best = story.chapters[0]
         self._line(story.title, "bold")
         self._line()
-        self._line(story.verdict, f"bold {_COLOURS[best.verdict.code]}")
-        self.scale({chapter.name: chapter.kappa for chapter in story.chapters}, story.level)
+        self._line(story.summary, f"bold {_COLOURS[best.verdict.code]}")
+        self.scale({chapter.name: chapter.kappa for chapter in story.chapters}, story.confidence_level)
         self._labelers(story)
-        weighted = {chapter.name: chapter.ordinal for chapter in story.chapters if chapter.ordinal is not None}
+        weighted = {chapter.name: chapter.weighted for chapter in story.chapters if chapter.weighted is not None}
         if weighted:
-            self._scores("Ordinal kappa, with part credit for near votes", weighted, story.level)
+            self._scores("Ordinal kappa, with part credit for near votes", weighted, story.confidence_level)
         if story.comparison is not None:
             self._differences(story.comparison)
         self._categories(best)
         self._queue(best)
-        self._people(best, story.level)
+        self._people(best, story.confidence_level)
         self._tighter(best)
         if len(story.chapters) > 1:
             self._line()
@@ -85,15 +85,15 @@ class Screen:
             )
         self.notes(story.notes)
 
-    def scores(self, kappas: Mapping[str, Kappa], level: float) -> None:
+    def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         """Show kappas of some labelers, and what to know about them."""
-        self.scale(kappas, level, first=True)
-        self._scores("Labelers", kappas, level)
+        self.scale(kappas, confidence_level, first=True)
+        self._scores("Labelers", kappas, confidence_level)
         self.notes(about_all({name: _said(kappa) for name, kappa in kappas.items()}))
 
     def comparison(self, comparison: Comparison) -> None:
         """Show labelers side by side."""
-        self.scale(comparison.kappas, comparison.level, first=True)
+        self.scale(comparison.kappas, comparison.confidence_level, first=True)
         self._differences(comparison)
         undefined = about_all({name: _said(kappa)[:1] for name, kappa in comparison.kappas.items() if kappa.reason})
         self.notes([*undefined, *(note.text for note in comparison.notes)])
@@ -103,7 +103,7 @@ class Screen:
         self._line(f"{plan.items:,} items with {plan.votes:.4g} votes each, {plan.total_votes:,} votes in all", "bold")
         self._line(
             f"give an interval of kappa {number(plan.kappa)} plus or minus {plan.half_width:g} at "
-            f"{percent(plan.level)}, on average; with {plan.items_assured:,} items you can be "
+            f"{percent(plan.confidence_level)}, on average; with {plan.items_assured:,} items you can be "
             f"{percent(plan.assurance)} sure of it. "
             f"Computed from: {plan.assumes}."
         )
@@ -116,7 +116,7 @@ class Screen:
                 self._line(note.text)
         rows = [
             [str(row["votes"]), f"{row['items']:,}", f"{row['items_assured']:,}", f"{row['total_votes']:,}"]
-            for row in plan.trade
+            for row in plan.options
         ]
         self._table(["votes each", "items", f"{percent(plan.assurance)} sure", "votes in all"], rows, left=0)
         self.notes([note.text for note in plan.notes if note.code != "trade-part"])
@@ -134,7 +134,7 @@ class Screen:
         for note in written:
             self._item(note)
 
-    def scale(self, kappas: Mapping[str, Kappa], level: float, first: bool = False) -> None:
+    def scale(self, kappas: Mapping[str, Kappa], confidence_level: float, first: bool = False) -> None:
         """Draw kappas with their intervals between floor and ceiling, on one scale."""
         from rich.cells import cell_len
 
@@ -142,10 +142,19 @@ class Screen:
         if not drawn:
             self._line("Kappa is undefined.", "bold")
             return
-        ends = [end for _, kappa in drawn for end in (kappa.value, kappa.floor, kappa.ceiling, *kappa.interval(level))]
+        ends = [
+            end
+            for _, kappa in drawn
+            for end in (
+                kappa.value,
+                kappa.baselines.random,
+                kappa.baselines.majority,
+                *kappa.confidence_interval(confidence_level),
+            )
+        ]
         known = [end for end in ends if not math.isnan(end)]
         low, high = float(min(0.0, *known)), float(max(known))
-        marked = any(not math.isnan(kappa.floor) for _, kappa in drawn)  # none with ordinal weights
+        marked = any(not math.isnan(kappa.baselines.random) for _, kappa in drawn)  # none with ordinal weights
         self._heading("Kappa, between floor and ceiling" if marked else "Kappa", first)
         names = max(min(max(cell_len(self._clean(name)) for name, _ in drawn), 20), 5)
         room = max(self._console.width - names - 26, 20)
@@ -155,8 +164,8 @@ class Screen:
             return round(share * (room - 1))
 
         for name, kappa in drawn:
-            line = self._bar(kappa, level, room, place)
-            said = f"  {number(kappa.value):>5}  {limits(*kappa.interval(level))}"
+            line = self._bar(kappa, confidence_level, room, place)
+            said = f"  {number(kappa.value):>5}  {limits(*kappa.confidence_interval(confidence_level))}"
             self._put(_fit(self._clean(name), names), "  ", (line, ""), (said, "bold"))
         marks = [" "] * room
         for value in dict.fromkeys((low, 0.0, high)):
@@ -167,19 +176,19 @@ class Screen:
         self._put(" " * names, "  ", ("".join(marks), "dim"))
         dot, lower, line, upper, mark = self._signs()
         ends_said = f"  {mark} floor (random labels), ceiling (panel)" if marked else ""
-        self._line(f"{dot} kappa  {lower}{line}{upper} {percent(level)} interval{ends_said}", "dim")
+        self._line(f"{dot} kappa  {lower}{line}{upper} {percent(confidence_level)} interval{ends_said}", "dim")
 
     def _signs(self) -> tuple[str, ...]:
         return tuple("●├─┤|" if self._drawn else "o[-]|")
 
-    def _bar(self, kappa: Kappa, level: float, room: int, place: Any) -> str:
+    def _bar(self, kappa: Kappa, confidence_level: float, room: int, place: Any) -> str:
         dot, lower, line, upper, mark = self._signs()
         cells = [" "] * room
-        if not math.isnan(kappa.floor) and not math.isnan(kappa.ceiling):
-            ends = sorted((place(kappa.floor), place(kappa.ceiling)))
+        if not math.isnan(kappa.baselines.random) and not math.isnan(kappa.baselines.majority):
+            ends = sorted((place(kappa.baselines.random), place(kappa.baselines.majority)))
             cells[ends[0] : ends[1]] = "·" * (ends[1] - ends[0]) if self._drawn else "." * (ends[1] - ends[0])
             cells[ends[0]] = cells[ends[1]] = mark
-        low, high = kappa.interval(level)
+        low, high = kappa.confidence_interval(confidence_level)
         at = place(kappa.value)
         if not math.isnan(low):
             below, above = low < kappa.value, high > kappa.value
@@ -197,31 +206,43 @@ class Screen:
             [
                 chapter.name,
                 chapter.verdict.short,
-                number(chapter.kappa.floor),
-                number(chapter.kappa.ceiling),
-                _p(chapter.test.p_value if chapter.test else math.nan),
+                number(chapter.kappa.baselines.random),
+                number(chapter.kappa.baselines.majority),
+                _p(chapter.test.pvalue if chapter.test else math.nan),
                 f"{chapter.kappa.n_items:,}",
             ]
             for chapter in story.chapters
         ]
-        self._table(["labeler", "to be trusted", "floor", "ceiling", "p random", "items"], rows, left=2)
-        among = f"{number(story.fleiss.value)}, interval {limits(*story.fleiss.interval(story.level))}"
+        self._table(["labeler", "to be trusted", "random", "majority", "p random", "items"], rows, left=2)
+        interval = story.fleiss.confidence_interval(story.confidence_level)
+        among = f"{number(story.fleiss.value)}, interval {limits(*interval)}"
         self._line(f"Annotators among themselves: Fleiss' kappa {among}.")
 
-    def _scores(self, heading: str, kappas: Mapping[str, Kappa], level: float) -> None:
+    def _scores(self, heading: str, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         self._heading(heading)
         rows = [
             [
                 name,
                 number(kappa.value),
-                limits(*kappa.interval(level)),
-                *map(number, (kappa.floor, kappa.ceiling, kappa.fleiss)),
+                limits(*kappa.confidence_interval(confidence_level)),
+                *map(number, (kappa.baselines.random, kappa.baselines.majority, kappa.fleiss)),
                 f"{kappa.n_items:,}",
             ]
             for name, kappa in _ranked(kappas)
         ]
-        fleiss = "weighted Fleiss" if any(kappa.metric == "ordinal" for kappa in kappas.values()) else "Fleiss"
-        self._table(["labeler", "kappa", f"{percent(level)} interval", "floor", "ceiling", fleiss, "items"], rows)
+        fleiss = "weighted Fleiss" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "Fleiss"
+        self._table(
+            [
+                "labeler",
+                "kappa",
+                f"{percent(confidence_level)} interval",
+                "baseline_random",
+                "baseline_majority",
+                fleiss,
+                "items",
+            ],
+            rows,
+        )
 
     def _differences(self, comparison: Comparison) -> None:
         n_items = next(iter(comparison.kappas.values())).n_items
@@ -229,9 +250,16 @@ class Screen:
         rows = []
         for row in better_first(comparison):
             within = "-" if math.isnan(row["low"]) else f"{signed(row['low'])} to {signed(row['high'])}"
-            numbers = signed(row["difference"]), within, _p(row["p_holm"]), f"{row['discordant']:,}"
+            numbers = signed(row["difference"]), within, _p(row["pvalue_holm"]), f"{row['discordant']:,}"
             rows.append([row["labeler"], row["other"], *numbers])
-        columns = ["labeler", "minus", "difference", f"{percent(comparison.level)} interval", "p (Holm)", "differ on"]
+        columns = [
+            "labeler",
+            "minus",
+            "difference",
+            f"{percent(comparison.confidence_level)} interval",
+            "p (Holm)",
+            "differ on",
+        ]
         self._table(columns, rows, left=2)
 
     def _categories(self, chapter: Chapter) -> None:
@@ -253,7 +281,9 @@ class Screen:
             ]
             for row in worst
         ]
-        self._table(["suggested", "votes go instead to", "takes", "kappa", "interval", "items"], rows, left=2)
+        self._table(
+            ["suggested", "votes go instead to", "takes", "kappa", "confidence_interval", "items"], rows, left=2
+        )
 
     def _queue(self, chapter: Chapter) -> None:
         if chapter.queue is None:
@@ -266,41 +296,47 @@ class Screen:
             [
                 str(row["item"]),
                 str(row["suggested"]),
-                "(tie)" if row["tie"] else str(row["panel"]),
+                "(tie)" if row["tie"] else str(row["majority"]),
                 str(row["votes"]),
             ]
             for row in rejected[:_FIRST]
         ]
-        self._table(["item", "suggested", "panel", "votes"], rows, left=4)
+        self._table(["item", "suggested", "majority", "votes"], rows, left=4)
         if len(rejected) > _FIRST:
             self._line("dhkappa items writes the whole queue as CSV.", "dim")
 
-    def _people(self, chapter: Chapter, level: float) -> None:
-        known = [row for row in chapter.people.table if not math.isnan(row["difference"])] if chapter.people else []
+    def _people(self, chapter: Chapter, confidence_level: float) -> None:
+        known = (
+            [row for row in chapter.annotator_comparison.table if not math.isnan(row["difference"])]
+            if chapter.annotator_comparison
+            else []
+        )
         if not known:
             return
         self._heading(f"{chapter.name} beside each annotator, both judged by the others")
-        people = sorted(known, key=lambda row: row["difference"])
+        annotator_comparison = sorted(known, key=lambda row: row["difference"])
         rows = [
             [
                 str(row["annotator"]),
                 f"{row['items']:,}",
-                number(row["kappa_person"]),
+                number(row["kappa_annotator"]),
                 number(row["kappa_labeler"]),
                 signed(row["difference"]),
                 "-" if math.isnan(row["low"]) else f"{signed(row['low'])} to {signed(row['high'])}",
             ]
-            for row in people
+            for row in annotator_comparison
         ]
         if len(rows) > _PEOPLE:
             hidden = f"({len(rows) - _PEOPLE:,} more)"
             rows = [*rows[: _PEOPLE // 2], [hidden, *[""] * 5], *rows[-_PEOPLE // 2 :]]
-        self._table(["annotator", "items", "person", "labeler", "difference", f"{percent(level)} interval"], rows)
+        self._table(
+            ["annotator", "items", "person", "labeler", "difference", f"{percent(confidence_level)} interval"], rows
+        )
 
     def _tighter(self, chapter: Chapter) -> None:
-        if chapter.tighter is None or not len(chapter.tighter):
+        if chapter.sample_sizes is None or not len(chapter.sample_sizes):
             return
-        row = next(iter(chapter.tighter))
+        row = next(iter(chapter.sample_sizes))
         self._line()
         self._line(
             f"For an interval of plus or minus {row['half_width']:g}: {row['more_items']:,} more items, about "

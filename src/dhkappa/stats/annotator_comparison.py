@@ -44,7 +44,7 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class People:
+class AnnotatorComparison:
     """A labeler beside each person, taken as a labeler and judged by all others.
 
     Attributes
@@ -67,7 +67,7 @@ class People:
     se: float
     low: float
     high: float
-    level: float
+    confidence_level: float
     matched: float
     n_items: int
     skipped: tuple[Any, ...]
@@ -88,7 +88,7 @@ class People:
     def _interval(self) -> str:
         if math.isnan(self.low):
             return "undefined" if math.isnan(self.difference) else f"{self.difference:+.4f}"
-        return f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {written(self.level)}"
+        return f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {written(self.confidence_level)}"
 
     def _repr_html_(self) -> str:
         notes = html_list(note.text for note in self.notes)
@@ -96,18 +96,20 @@ class People:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; NaN is None."""
-        names = ("difference", "se", "low", "high", "level", "matched", "n_items")
+        names = ("difference", "se", "low", "high", "confidence_level", "matched", "n_items")
         return {
             "labeler": self.labeler,
             **{name: plain(getattr(self, name)) for name in names},
-            "people": self.table.to_json(),
+            "annotator_comparison": self.table.to_json(),
             "skipped": [plain(name) for name in self.skipped],
             "notes": [note.to_dict() for note in self.notes],
             "reason": self.reason,
         }
 
 
-def people(ballots: Ballots, labeler: str, level: float = 0.95, pool: Pool = None) -> People:
+def annotator_comparison(
+    ballots: Ballots, labeler: str, confidence_level: float = 0.95, pool: Pool = None
+) -> AnnotatorComparison:
     """Compare a labeler with each person, both judged by the votes of all others on the same items.
 
     For annotator a, on the items that a voted on, that have a suggested label and two votes of *others* at least:
@@ -144,20 +146,20 @@ def people(ballots: Ballots, labeler: str, level: float = 0.95, pool: Pool = Non
     >>> people(read_ballots(drawn.votes, drawn.suggested), "llm")
     llm against people: +0.0893 [+0.0174, +0.1540] at 0.95 (300 items; matches or beats 4 of 4 annotators)
     """
-    check_level(level)
+    check_level(confidence_level)
     refuse_unsigned(ballots)
     sample, places = item_sample(ballots, labeler, pool)
     weight = item_weights(sample)
     pairs = [_pair(seat, weight) for seat in seats(ballots, sample, places)]
-    gaps = [_own_gap(pair, weight, level) for pair in pairs]
+    gaps = [_own_gap(pair, weight, confidence_level) for pair in pairs]
     names = ballots.annotators or ()
     compared = [pair for pair in pairs if pair.reason is None]
-    summary, n_items = _summary(compared, weight, level)
+    summary, n_items = _summary(compared, weight, confidence_level)
     table = Table(
         {
             "annotator": names,
             "items": [len(pair.rows) for pair in pairs],
-            "kappa_person": [pair.person for pair in pairs],
+            "kappa_annotator": [pair.person for pair in pairs],
             "kappa_labeler": [pair.labeler for pair in pairs],
             "difference": [gap.difference for gap in gaps],
             "se": [gap.se for gap in gaps],
@@ -165,16 +167,16 @@ def people(ballots: Ballots, labeler: str, level: float = 0.95, pool: Pool = Non
             "high": [gap.high for gap in gaps],
             "reason": [gap.reason for gap in gaps],
         },
-        title=f"{labeler} and each annotator as a labeler, judged by the others, {written(level)} intervals",
+        title=f"{labeler} and each annotator as a labeler, judged by the others, {written(confidence_level)} intervals",
     )
-    return People(
+    return AnnotatorComparison(
         labeler=labeler,
         table=table,
         difference=summary.difference,
         se=summary.se,
         low=summary.low,
         high=summary.high,
-        level=level,
+        confidence_level=confidence_level,
         matched=sum(pair.difference >= 0 for pair in compared) / len(compared) if compared else math.nan,
         n_items=n_items,
         skipped=tuple(name for name, pair in zip(names, pairs, strict=True) if pair.reason),
@@ -229,7 +231,7 @@ def _judged(sample: Sample) -> Terms | None:
     return None if parts.kappa is None else terms(sample, parts)
 
 
-def _summary(pairs: list[_Pair], weight: npt.NDArray[np.float64], level: float) -> tuple[_Row, int]:
+def _summary(pairs: list[_Pair], weight: npt.NDArray[np.float64], confidence_level: float) -> tuple[_Row, int]:
     """Return the mean difference from the people compared, and how many items they have together."""
     if not pairs:
         return _Row(reason=_NOBODY), 0
@@ -241,14 +243,14 @@ def _summary(pairs: list[_Pair], weight: npt.NDArray[np.float64], level: float) 
         move[pair.rows] += pair.move
         used[pair.rows] = True
     one = math.fsum(weight[used].tolist()) / whole  # a person's part in an item
-    return _gap(difference, move[used], weight[used], whole, (-reach, one * reach), level), int(used.sum())
+    return _gap(difference, move[used], weight[used], whole, (-reach, one * reach), confidence_level), int(used.sum())
 
 
-def _own_gap(pair: _Pair, weight: npt.NDArray[np.float64], level: float) -> _Row:
+def _own_gap(pair: _Pair, weight: npt.NDArray[np.float64], confidence_level: float) -> _Row:
     """Return one person's difference from the labeler."""
     if pair.reason:
         return _Row(reason=pair.reason)
-    return _gap(pair.difference, pair.move, weight[pair.rows], pair.whole, (-pair.reach, pair.reach), level)
+    return _gap(pair.difference, pair.move, weight[pair.rows], pair.whole, (-pair.reach, pair.reach), confidence_level)
 
 
 def _gap(
@@ -257,7 +259,7 @@ def _gap(
     weight: npt.NDArray[np.float64],
     whole: float,
     ends: tuple[float, float],
-    level: float,
+    confidence_level: float,
 ) -> _Row:
     """Return a difference with its interval, from how far each of n items moves it."""
     n = len(move)
@@ -266,7 +268,9 @@ def _gap(
     se = standard_error(squares, n)
     each = weight / weight.max()
     alike = float(each.sum() ** 2 / (each**2).sum())  # as many items of equal weight are as good (Kish)
-    low, high = Gap(difference, se, skewness(pull, ones) if squares else 0.0, alike, n - 1, *ends).limits(level)
+    low, high = Gap(difference, se, skewness(pull, ones) if squares else 0.0, alike, n - 1, *ends).limits(
+        confidence_level
+    )
     return _Row(difference, se, float(low), float(high), None if squares else _NO_SPREAD)
 
 
@@ -276,5 +280,5 @@ def _notes(names: Iterable[Any], pairs: list[_Pair]) -> Iterator[Note]:
         if pair.reason:
             skipped.setdefault(pair.reason, []).append(name)
     for reason, who in skipped.items():
-        code = "people-few-items" if reason == _FEW else "people-undefined"
+        code = "annotators-few-items" if reason == _FEW else "annotators-undefined"
         yield Note(code, f"{counted(len(who), 'annotator')} not compared ({shown(who)}): {reason}")

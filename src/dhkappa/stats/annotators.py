@@ -199,7 +199,7 @@ def _replaced(total: Sums, old: Sums, new: Sums) -> Sums:
     return Sums(
         n=number("n", once),
         n_votes=number("n_votes", once),
-        dropped=total.dropped,
+        excluded=total.excluded,
         vote_unit=vote_unit,
         pair_unit=pair_unit,
         votes=numbers("votes", per_vote),

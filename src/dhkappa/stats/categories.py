@@ -155,7 +155,7 @@ def _unseen(terms: Terms) -> npt.NDArray[np.float64]:
     return found
 
 
-def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) -> Table:
+def by_category(terms: Terms, categories: Sequence[Label], confidence_level: float = 0.95) -> Table:
     """Return kappa of each suggested category, with its interval and its weight in kappa.
 
     ``kappa_j = (D_j - E_j) / (1 - E_j)``, where D_j is the mean differential of the items with suggested label j
@@ -194,15 +194,17 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
     b 3 0.782 0.429 None
     c 0 nan 0.0 never suggested.
     """
-    level = check_level(level)
+    confidence_level = check_level(confidence_level)
     parts = category_parts(terms)
     variances = category_variances(terms, parts)
     from scipy.special import stdtrit
 
     like, unseen = _effective(terms, parts), _unseen(terms)
-    quantiles = stdtrit(np.maximum(like - 1, 1), (1 + level) / 2).tolist()
+    quantiles = stdtrit(np.maximum(like - 1, 1), (1 + confidence_level) / 2).tolist()
     shares = unseen / np.maximum(like, 1)
-    spreads = [_spread(parts, variances, code, shares[code], 1 - level, t) for code, t in enumerate(quantiles)]
+    spreads = [
+        _spread(parts, variances, code, shares[code], 1 - confidence_level, t) for code, t in enumerate(quantiles)
+    ]
     return Table(
         {
             "category": categories,
@@ -220,7 +222,7 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
             "label_share": map(float, terms.L),
             "reason": [spread.reason for spread in spreads],
         },
-        title=f"Kappa by suggested category, {written(level)} intervals",
+        title=f"Kappa by suggested category, {written(confidence_level)} intervals",
     )
 
 

@@ -41,7 +41,7 @@ _MOST_DEALT = 24  # labels beside the most frequent one: each doubles what is he
 
 
 @dataclass(frozen=True, slots=True)
-class RandomLabelTest:
+class PermutationTest:
     """A test of the suggested labels against the same labels dealt out over the items at random.
 
     Attributes
@@ -58,10 +58,10 @@ class RandomLabelTest:
 
     difference: float
     z: float
-    p_value: float
+    pvalue: float
     alternative: str
     method: str
-    n_draws: int
+    n_resamples: int
     reason: str | None = None
 
     def __repr__(self) -> str:
@@ -78,24 +78,24 @@ class RandomLabelTest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; NaN is None."""
-        numbers = {"difference": self.difference, "z": self.z, "p_value": self.p_value}
+        numbers = {"difference": self.difference, "z": self.z, "pvalue": self.pvalue}
         return {
             **{name: None if math.isnan(value) else value for name, value in numbers.items()},
             "alternative": self.alternative,
             "method": self.method,
-            "n_draws": self.n_draws,
+            "n_resamples": self.n_resamples,
             "reason": self.reason,
         }
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = [
             ("kappa less floor", f"{self.difference:+.4f}"),
-            ("p", f"{self.p_value:.3g}" if self.p_value else "< 1e-300"),
+            ("pvalue", f"{self.pvalue:.3g}" if self.pvalue else "< 1e-300"),
             ("z", "undefined" if math.isnan(self.z) else f"{self.z:.2f}"),
             ("alternative", self.alternative),
             ("method", self.method),
         ]
-        return [*rows, ("draws", f"{self.n_draws:,}")] if self.n_draws else rows
+        return [*rows, ("draws", f"{self.n_resamples:,}")] if self.n_resamples else rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def permutation_moments(terms: Terms) -> tuple[Any, Any]:
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # where E is 1 by rounding only
-def above_floor(terms: Terms) -> tuple[Any, Numbers]:
+def above_random(terms: Terms) -> tuple[Any, Numbers]:
     """Return kappa_P, which is 0 for random labels and 1 for perfect ones, and its influence values.
 
     ``kappa_P = (D - D0)/(1 - D0)``: the chance is that of labels which know nothing, on annotators as they are.
@@ -155,7 +155,7 @@ def above_floor(terms: Terms) -> tuple[Any, Numbers]:
     >>> from dhkappa import dh_kappa
     >>> from dhkappa.stats.terms import terms
     >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2])
-    >>> above_floor(terms(kappa.sample, kappa.parts, exact=True))[0]
+    >>> above_random(terms(kappa.sample, kappa.parts, exact=True))[0]
     Fraction(2, 3)
     """
     # All in distances from 1: where one item outweighs the others, and D0 is close to 1, no digits are lost.
@@ -179,14 +179,14 @@ def _agreed(terms: Terms) -> Numbers:
     return G / terms.n
 
 
-def random_label_test(
+def permutation_test(
     terms: Terms,
     *,
     method: str | None = None,
     alternative: str = "greater",
-    n: int = 9_999,
+    n_resamples: int = 9_999,
     rng: int | np.random.Generator | None = None,
-) -> RandomLabelTest:
+) -> PermutationTest:
     """Test whether the suggested labels score more than the same labels dealt out at random.
 
     The hypothesis is that labels know nothing about the items, with annotators as they are. It is not that
@@ -205,7 +205,7 @@ def random_label_test(
         strata: then they cannot change places.
     alternative
         ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
-    n
+    n_resamples
         How many dealings to draw.
     rng
         A seed or a ``numpy.random.Generator``, for the same draws again.
@@ -229,8 +229,8 @@ def random_label_test(
         )
     if not isinstance(alternative, str) or alternative not in ALTERNATIVES:
         raise DataError(f"alternative must be one of {shown(ALTERNATIVES)}: got {shown([alternative])}.")
-    if not (isinstance(n, (int, np.integer)) and is_real(n)) or n < 1:
-        raise DataError(f"n must be a whole number of draws, 1 or more: got {shown([n])}.")
+    if not (isinstance(n_resamples, (int, np.integer)) and is_real(n_resamples)) or n_resamples < 1:
+        raise DataError(f"n_resamples must be a whole number of draws, 1 or more: got {shown([n_resamples])}.")
     source = generator(rng)
     if method == "wald":
         return _wald_test(terms, alternative)
@@ -241,12 +241,12 @@ def random_label_test(
     difference = float((terms.D - D0) / (1 - terms.E))
     if variance == 0:
         reason = "these labels score the same on these items in whatever order."
-        return RandomLabelTest(difference, math.nan, 1.0, alternative, method, 0, reason)
+        return PermutationTest(difference, math.nan, 1.0, alternative, method, 0, reason)
     z = beyond / math.sqrt(variance)
     if method == "exact":
         counted = _counted(terms, alternative, _QUICK if asked is None else _MOST_STEPS)
         if counted is not None:
-            return RandomLabelTest(difference, z, counted, alternative, method, 0)
+            return PermutationTest(difference, z, counted, alternative, method, 0)
         if asked is not None:
             raise DataError(
                 f"method='exact' cannot count the ways to deal {terms.n:,} labels in reasonable time: "
@@ -254,23 +254,23 @@ def random_label_test(
             )
         method = "z"
     if method == "z":
-        return RandomLabelTest(difference, z, _tail(z, alternative), alternative, method, 0)
+        return PermutationTest(difference, z, _tail(z, alternative), alternative, method, 0)
     two_sided = alternative == "two-sided"
     least = (abs(beyond) if two_sided else beyond) - _TIE
     as_far, R0 = 0, float(D0 + terms.mean(terms.t)) / 2
-    for on_label in _dealings(kinds, terms.n, n, source):
+    for on_label in _dealings(kinds, terms.n, n_resamples, source):
         drawn = 2 * (on_label / terms.n - R0)  # D* - D0
         as_far += int(((np.abs(drawn) if two_sided else drawn) >= least).sum())
-    return RandomLabelTest(difference, z, (1 + as_far) / (n + 1), alternative, method, n)
+    return PermutationTest(difference, z, (1 + as_far) / (n_resamples + 1), alternative, method, n_resamples)
 
 
-def _wald_test(terms: Terms, alternative: str) -> RandomLabelTest:
+def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
     """Set kappa_P against its standard error, whatever the way that items were drawn."""
-    value, phi = above_floor(terms)
+    value, phi = above_random(terms)
     room, over_votes = terms.mean(1 - terms.t) + 2 * (_agreed(terms) * rest(terms.L)).sum(), None  # 1 - D0
     if not room or terms.E == 1:  # by rounding
         reason = "one item outweighs all the others."
-        return RandomLabelTest(math.nan, math.nan, math.nan, alternative, "wald", 0, reason)
+        return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", 0, reason)
     difference = float(value * room / room_for(terms))
     if terms.sample.other_votes:
         decided = (signs(terms) - (1 - value) * (2 * terms.L - 1)[terms.patterns.code]) / room
@@ -278,9 +278,9 @@ def _wald_test(terms: Terms, alternative: str) -> RandomLabelTest:
     spread = variance(terms, phi, over_votes)
     if not spread.endless or not spread.value:
         reason = "every item has the same influence on kappa above its floor, or the whole pool was drawn."
-        return RandomLabelTest(difference, math.nan, math.nan, alternative, "wald", 0, reason)
+        return PermutationTest(difference, math.nan, math.nan, alternative, "wald", 0, reason)
     z = float(value) / math.sqrt(spread.value)
-    return RandomLabelTest(difference, z, _tail(z, alternative), alternative, "wald", 0)
+    return PermutationTest(difference, z, _tail(z, alternative), alternative, "wald", 0)
 
 
 def _tail(z: float, alternative: str) -> float:
@@ -394,7 +394,7 @@ def _dealings(kinds: _Kinds, n: int, draws: int, source: np.random.Generator) ->
     if (n > _MOST_ITEMS and not shuffle) or (n if shuffle else cells) * draws > _MOST_WORK:
         raise DataError(
             f"method='monte-carlo' cannot deal {n:,} labels {draws:,} times in reasonable time: "
-            "use method='z', or fewer draws, n=."
+            "use method='z', or fewer draws, n_resamples=."
         )
     yield from (_shuffled if shuffle else _tables)(kinds, n, draws, source)
 

@@ -81,7 +81,7 @@ def leave_one_out(terms: Terms) -> Numbers:
     return found
 
 
-def review(ballots: Ballots, labeler: str, *, most: int | None = None, pool: Pool = None) -> Table:
+def review(ballots: Ballots, labeler: str, *, limit: int | None = None, pool: Pool = None) -> Table:
     """Return the items of a labeler in the order to review them, those that the panel most clearly rejects first.
 
     The lowest agreement differential comes first: -1 where all votes are for one other label. Of equal ones
@@ -99,9 +99,9 @@ def review(ballots: Ballots, labeler: str, *, most: int | None = None, pool: Poo
     Returns
     -------
     Table
-        A row for each item: ``item``, ``suggested``, ``panel`` (the label with most votes; None where several
+        A row for each item: ``item``, ``suggested``, ``majority`` (the label with most votes; None where several
         have as many, and ``tie`` is then True), ``votes`` as text, ``n_votes``, ``suggested_share`` and
-        ``panel_share`` of the votes, ``differential`` (pairs of votes that agree on the suggested label less
+        ``majority_share`` of the votes, ``differential`` (pairs of votes that agree on the suggested label less
         those that agree on another, as shares), ``contribution`` (the mean is kappa), ``influence`` (how
         kappa moves as the item gains weight) and ``kappa_without`` the item, where the others keep their
         weights, also those by the size of their stratum. The last three are NaN where kappa is undefined.
@@ -110,11 +110,11 @@ def review(ballots: Ballots, labeler: str, *, most: int | None = None, pool: Poo
     --------
     >>> from dhkappa.core.items import read_ballots
     >>> votes = [["cat", "cat", "cat"], ["dog", "dog", "cat"], ["dog", "dog", "dog"]]
-    >>> table = review(read_ballots(votes, {"rule": ["cat", "cat", "cat"]}), "rule", most=2)
-    >>> [(row["item"], row["suggested"], row["panel"], row["votes"]) for row in table]
+    >>> table = review(read_ballots(votes, {"rule": ["cat", "cat", "cat"]}), "rule", limit=2)
+    >>> [(row["item"], row["suggested"], row["majority"], row["votes"]) for row in table]
     [(2, 'cat', 'dog', 'dog: 3'), (1, 'cat', 'dog', 'dog: 2, cat: 1')]
     """
-    limit = check_most(most)
+    limit = check_limit(limit)
     sample, places = item_sample(ballots, labeler, pool)
     n = len(places)
     n_votes = sample.patterns.vote_totals()
@@ -176,17 +176,17 @@ def _without(sample: Sample, row: int) -> Sample:
     return replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept])
 
 
-def check_most(most: Any) -> int | None:
-    """Check how many items are wanted."""
-    if most is None:
+def check_limit(limit: Any) -> int | None:
+    """Check the number of items asked for."""
+    if limit is None:
         return None
     try:
-        limit = 0 if isinstance(most, (bool, np.bool_)) else operator.index(most)
+        number = 0 if isinstance(limit, (bool, np.bool_)) else operator.index(limit)
     except TypeError:
-        limit = 0
-    if limit < 1:
-        raise DataError(f"most must be a whole number of items from 1 on, or None for all: got {shown([most])}.")
-    return limit
+        number = 0
+    if number < 1:
+        raise DataError(f"limit must be a whole number of items, 1 or more, or None for all: got {shown([limit])}.")
+    return number
 
 
 def _extent(rows: int, n: int) -> str:
@@ -197,8 +197,8 @@ def _verdicts(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, li
     """Return columns that set what was suggested beside what the panel says, a row for each pattern."""
     first, length, n_votes = patterns.start[:-1], np.diff(patterns.start), patterns.vote_totals()
     votes = patterns.votes.astype(np.int64)
-    most = np.maximum.reduceat(votes, first) if len(patterns) else votes
-    leads = np.flatnonzero(votes == np.repeat(most, length))
+    limit = np.maximum.reduceat(votes, first) if len(patterns) else votes
+    leads = np.flatnonzero(votes == np.repeat(limit, length))
     leader = np.searchsorted(leads, patterns.start)  # row k is led by entries leads[leader[k] : leader[k + 1]]
     tie = (np.diff(leader) > 1).tolist()
     panel = patterns.code[leads[leader[:-1]]].tolist()
@@ -208,12 +208,12 @@ def _verdicts(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, li
     on_label[row[hit]] = votes[hit]
     return {
         "suggested": [categories[code] for code in patterns.suggested.tolist()],
-        "panel": [None if tied else categories[code] for code, tied in zip(panel, tie, strict=True)],
+        "majority": [None if tied else categories[code] for code, tied in zip(panel, tie, strict=True)],
         "tie": tie,
         "votes": _texts(patterns, categories),
         "n_votes": n_votes.tolist(),
         "suggested_share": (on_label / n_votes).tolist(),
-        "panel_share": (most / n_votes).tolist(),
+        "majority_share": (limit / n_votes).tolist(),
     }
 
 

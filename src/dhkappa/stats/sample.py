@@ -24,7 +24,7 @@ Pool: TypeAlias = int | Mapping[Any, int] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class Excluded:
     """Items that do not count, by the first reason that applies."""
 
     no_votes: int = 0
@@ -80,7 +80,7 @@ class Sample:
 
     categories: tuple[Label, ...]
     patterns: Patterns
-    dropped: Dropped
+    excluded: Excluded
     mass: npt.NDArray[Any]
     stratum: Integers
     strata: tuple[Stratum, ...]
@@ -138,19 +138,19 @@ def sample_of(
     """
     rows = tally.rows(labeler, labeled)
     patterns, stratum, weight = rows.patterns, rows.stratum, rows.weight
-    keep, dropped = eligible(patterns, labeled, weight)
-    if dropped.total:
+    keep, excluded = eligible(patterns, labeled, weight)
+    if excluded.total:
         patterns = patterns.take(keep)
         stratum = None if stratum is None else stratum[keep]
         weight = None if weight is None else weight[keep]
-    sample = drawn(tally.categories, patterns, dropped, stratum, tally.strata, weight, pool, panel)
+    sample = drawn(tally.categories, patterns, excluded, stratum, tally.strata, weight, pool, panel)
     return replace(sample, remarks=tally.remarks)
 
 
 def drawn(
     categories: tuple[Label, ...],
     patterns: Patterns,
-    dropped: Dropped,
+    excluded: Excluded,
     stratum: Integers | None = None,
     names: Sequence[Label] = (),
     weight: npt.NDArray[np.float64] | None = None,
@@ -171,19 +171,19 @@ def drawn(
             )
     place = np.zeros(len(patterns), np.int8) if stratum is None else stratum
     mass = _mass(patterns.items, place, weight, strata if isinstance(pool, Mapping) else None)
-    return Sample(categories, patterns, dropped, mass, place, strata, panel)
+    return Sample(categories, patterns, excluded, mass, place, strata, panel)
 
 
 def eligible(
     patterns: Patterns, labeled: bool = True, weight: npt.NDArray[np.float64] | None = None
-) -> tuple[npt.NDArray[np.bool_], Dropped]:
+) -> tuple[npt.NDArray[np.bool_], Excluded]:
     """Return (K,) which patterns count, and how many items do not."""
     n_votes, items = patterns.vote_totals(), patterns.items
     few = n_votes < 2
     bare = ~few & (patterns.suggested < 0) if labeled else np.zeros_like(few)
     light = ~few & ~bare & (weight == 0) if weight is not None else np.zeros_like(few)
     lost = [int(items[rows].sum()) for rows in (n_votes == 0, n_votes == 1, bare, light)]
-    return ~(few | bare | light), Dropped(*lost)
+    return ~(few | bare | light), Excluded(*lost)
 
 
 def _strata(
@@ -316,8 +316,8 @@ def item_sample(ballots: Ballots, labeler: str, pool: Pool = None) -> tuple[Samp
     if labeler not in ballots.suggested:
         raise DataError(f"labeler {labeler!r} is not in the data. Labelers: {shown(ballots.suggested, 10)}.")
     patterns, weight, stratum = ballots.patterns(labeler), ballots.weight, ballots.stratum
-    keep, dropped = eligible(patterns, weight=weight)
+    keep, excluded = eligible(patterns, weight=weight)
     rows = np.flatnonzero(keep)
     weight = None if weight is None else weight[rows]
     stratum = None if stratum is None else stratum[rows]
-    return drawn(ballots.categories, patterns.take(rows), dropped, stratum, ballots.strata, weight, pool), rows
+    return drawn(ballots.categories, patterns.take(rows), excluded, stratum, ballots.strata, weight, pool), rows

@@ -51,7 +51,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OrdinalEstimate:
+class WeightedEstimate:
     """Kappa with ordinal weights, over K eligible patterns.
 
     Attributes
@@ -113,7 +113,7 @@ def weights_of(ordinal: Any, m: int) -> Weights:
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # where E is 1 by rounding only
-def ordinal_estimate(terms: Terms, parts: Parts, weights: Weights) -> OrdinalEstimate:
+def weighted_estimate(terms: Terms, parts: Parts, weights: Weights) -> WeightedEstimate:
     """Estimate kappa with ordinal weights, in the numbers of the terms.
 
     By chance the differential is ``E = sum_x C_x (wC)_x (2 (wL)_x - 1)``, of which ``C_E = sum_x C_x (wC)_x (wL)_x`` is
@@ -139,7 +139,7 @@ def ordinal_estimate(terms: Terms, parts: Parts, weights: Weights) -> OrdinalEst
     if own.kappa is None:
         undefined = None if exact else math.nan
         phi = np.full(len(d), undefined, d.dtype)
-        return OrdinalEstimate(own, agreeing.kappa, D, E, undefined, d, phi)
+        return WeightedEstimate(own, agreeing.kappa, D, E, undefined, d, phi)
     kappa = own.kappa if exact else float(own.kappa)
     w, C = weights.matrix(exact), terms.C
     wC, lean = _times(w, C), 2 * _times(w, terms.L) - 1
@@ -151,7 +151,7 @@ def ordinal_estimate(terms: Terms, parts: Parts, weights: Weights) -> OrdinalEst
     alike = (2 * w - 1 - D - 2 * (1 - kappa) * (h[None, :] + k[:, None] - E - C_E)) / (1 - E)
     alike = alike[np.ix_(occurs, occurs)]
     far = Extremes(occurs, alike.min(axis=1), alike.max(axis=1))
-    return OrdinalEstimate(own, agreeing.kappa, D, E, kappa, d, phi, far, _bottom(weights, float(own.E)))
+    return WeightedEstimate(own, agreeing.kappa, D, E, kappa, d, phi, far, _bottom(weights, float(own.E)))
 
 
 def _bottom(weights: Weights, E: float) -> float:
