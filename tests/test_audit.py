@@ -10,7 +10,7 @@ import pytest
 
 import dhkappa
 from dhkappa import Audit, DataError
-from dhkappa.core.items import read_ballots
+from dhkappa.core.items import read_item_votes
 from dhkappa.stats.annotator_comparison import annotator_comparison
 from dhkappa.stats.annotators import annotators
 from dhkappa.stats.review import review
@@ -29,7 +29,7 @@ def same(left: object, right: object) -> bool:
 
 
 def test_every_answer_is_that_of_the_single_call(audit: Audit) -> None:
-    ballots = read_ballots(DRAWN.votes, DRAWN.suggested)
+    item_votes = read_item_votes(DRAWN.votes, DRAWN.suggested)
     assert audit.labelers == ("rule", "llm")
     for name, labels in DRAWN.suggested.items():
         kappa = dhkappa.dh_kappa(DRAWN.votes, labels)
@@ -38,9 +38,9 @@ def test_every_answer_is_that_of_the_single_call(audit: Audit) -> None:
         assert audit.permutation_tests[name] == kappa.permutation_test()
         assert same(audit.categories(name).to_dicts(), kappa.by_category().to_dicts())
         assert same(audit.confusion(name).to_dicts(), kappa.confusion().to_dicts())
-        assert same(audit.review(name).to_dicts(), review(ballots, name).to_dicts())
-        assert same(audit.annotators(name).to_dicts(), annotators(ballots, name).to_dicts())
-        assert audit.annotator_comparison(name).to_dict() == annotator_comparison(ballots, name).to_dict()
+        assert same(audit.review(name).to_dicts(), review(item_votes, name).to_dicts())
+        assert same(audit.annotators(name).to_dicts(), annotators(item_votes, name).to_dicts())
+        assert audit.annotator_comparison(name).to_dict() == annotator_comparison(item_votes, name).to_dict()
     assert audit.comparison is not None
     assert same(audit.comparison.to_dict(), dhkappa.compare(DRAWN.votes, DRAWN.suggested).to_dict())
     assert audit.fleiss.exact == dhkappa.fleiss_kappa(DRAWN.votes).exact

@@ -17,8 +17,8 @@ from scipy import stats
 
 import oracle
 from dhkappa import DataError, Tally, compare, dh_kappa, simulate, tally
-from dhkappa.core import cells as cells_room
-from dhkappa.core.cells import read_cells
+from dhkappa.core import item_table as cells_room
+from dhkappa.core.item_table import read_item_table
 from dhkappa.stats import compare as room
 from dhkappa.stats.compare import Comparison, holm
 from strategies import Data, from_counts, ragged
@@ -650,7 +650,7 @@ class TestSameWhateverTheWay:
         votes = kinds[np.arange(60) % 40]
         labels = {who: np.where(rng.random(60) < 0.8, votes[:, 0], rng.integers(0, 300, 60)).tolist() for who in "ab"}
         found = compare(votes, labels, categories=range(300))
-        cells = read_cells(votes, labels, categories=tuple(range(300)))
+        cells = read_item_table(votes, labels, categories=tuple(range(300)))
         assert len(cells.votes) * 300**2 > 1 << 16
         check(found, Expected(votes.tolist(), labels))
 
@@ -668,7 +668,7 @@ class TestManyLabelers:
 
     def test_each_pair_as_if_alone(self) -> None:
         drawn = simulate(150, labelers={who: 0.6 + 0.05 * i for i, who in enumerate(self.names)}, rng=1)
-        groups = list(room._groups(read_cells(drawn.votes, drawn.suggested), self.names))
+        groups = list(room._groups(read_item_table(drawn.votes, drawn.suggested), self.names))
         assert len(groups) > 1
         assert max(len(left) + len(right) for left, right in groups) > 2
         found = compare(drawn.votes, drawn.suggested)
@@ -686,7 +686,7 @@ class TestManyLabelers:
     def test_every_two_are_counted_together(self, m: int, number: int) -> None:
         names = [f"l{i}" for i in range(number)]
         votes = [[j, j] for j in range(m)]
-        groups = list(room._groups(read_cells(votes, {who: list(range(m)) for who in names}), names))
+        groups = list(room._groups(read_item_table(votes, {who: list(range(m)) for who in names}), names))
         pairs = [pair for left, right in groups for pair in combinations((*left, *right), 2)]
         assert set(pairs) == set(combinations(names, 2))
 

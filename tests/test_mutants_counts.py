@@ -14,7 +14,7 @@ import pytest
 
 import oracle
 from dhkappa import DataError, dh_kappa, fleiss_kappa, tally
-from dhkappa.core.items import read_ballots
+from dhkappa.core.items import read_item_votes
 from dhkappa.stats.influence import extremes, influence, is_rounding, rest, room_for, standard_error, sum_of_squares
 from dhkappa.stats.kappa import estimate_fleiss
 from dhkappa.stats.sample import Excluded, Stratum, item_sample, own_pool, sample_of
@@ -136,7 +136,7 @@ class TestSample:
             assert str(error.value) == empty + "or leave its items out."
         labelers = dict.fromkeys(("l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9", "l10"), EXAMPLE.suggested)
         with pytest.raises(DataError) as error:
-            item_sample(read_ballots(EXAMPLE.votes, labelers), "rule")
+            item_sample(read_item_votes(EXAMPLE.votes, labelers), "rule")
         named = ", ".join(f"'l{i}'" for i in range(10))
         assert str(error.value) == f"labeler 'rule' is not in the data. Labelers: {named}, ...."
 
@@ -175,12 +175,12 @@ class TestSample:
         votes = [*EXAMPLE.votes, [1, 1], [1]]
         labels = [*EXAMPLE.suggested, None, 1]
         given: dict[str, Any] = {"strata": [*STRATA, "x", "y"]}
-        sample, places = item_sample(read_ballots(votes, {"rule": labels}, **given), "rule", {"x": 9, "y": 30})
+        sample, places = item_sample(read_item_votes(votes, {"rule": labels}, **given), "rule", {"x": 9, "y": 30})
         assert sample.strata == (Stratum("x", 3, 9), Stratum("y", 3, 30))
         assert (sample.stratum.tolist(), places.tolist()) == ([0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 4, 5])
         assert sample.mass.tolist() == [3, 3, 3, 10, 10, 10]
         assert sample.excluded == Excluded(one_vote=1, no_label=1)
-        weighted, _ = item_sample(read_ballots(votes, {"rule": labels}, sample_weight=[1, 2, 3, 0, 5, 6, 7, 8]), "rule")
+        weighted, _ = item_sample(read_item_votes(votes, {"rule": labels}, sample_weight=[1, 2, 3, 0, 5, 6, 7, 8]), "rule")
         assert weighted.mass.tolist() == [1, 2, 3, 5, 6]
         assert weighted.excluded == Excluded(one_vote=1, no_label=1, no_weight=1)
         assert weighted.excluded.why() == "1 with one vote, 1 with no suggested label, 1 with weight 0"
@@ -211,8 +211,8 @@ class TestSample:
         assert sorted(sample.stratum.tolist()) == [0, 0, 1]
 
     def test_merging_items_merges_their_strata(self) -> None:
-        ballots = read_ballots([[1, 1], [1, 2], [1, 1], [1, 1], [2]], {"rule": [1, 1, 1, 2, 1]})
-        sample, places = item_sample(ballots, "rule")
+        item_votes = read_item_votes([[1, 1], [1, 2], [1, 1], [1, 1], [2]], {"rule": [1, 1, 1, 2, 1]})
+        sample, places = item_sample(item_votes, "rule")
         assert places.tolist() == [0, 1, 2, 3]
         merged = sample.merged()
         assert sorted(merged.patterns.items.tolist()) == [1, 1, 2]

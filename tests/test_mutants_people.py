@@ -13,7 +13,7 @@ import pytest
 from scipy.special import stdtrit
 
 from dhkappa import dh_kappa, simulate
-from dhkappa.core.items import read_ballots
+from dhkappa.core.items import read_item_votes
 from dhkappa.stats.annotator_comparison import annotator_comparison
 from dhkappa.stats.annotators import _rounded, annotators
 from dhkappa.stats.review import review
@@ -26,7 +26,7 @@ class TestPersons:
     VOTES = np.array([list(item) for item in ("aaa", "aab", "bbb", "bba", "ccc", "bbc")], object)
 
     def test_votes_must_be_signed(self) -> None:
-        unsigned = read_ballots([["a", "a"]], {"rule": ["a"]})
+        unsigned = read_item_votes([["a", "a"]], {"rule": ["a"]})
         for asked in (annotators, annotator_comparison):
             assert sentence(asked, unsigned, "rule") == (
                 "nothing tells who cast which vote, as lists, counts, tallies and large tables in an engine do not: "
@@ -35,7 +35,7 @@ class TestPersons:
             )
 
     def test_an_annotator_by_hand(self) -> None:
-        table = annotators(read_ballots(self.VOTES, {"rule": list("aabbcc")}), "rule")
+        table = annotators(read_item_votes(self.VOTES, {"rule": list("aabbcc")}), "rule")
         assert table.title == "What each annotator does to the kappa of rule"
         row = next(iter(table))
         assert (row["annotator"], row["items"], row["agree"], row["reason"]) == (0, 6, 5 / 6, None)
@@ -49,17 +49,17 @@ class TestPersons:
 
     def test_why_there_is_no_number(self) -> None:
         votes = np.array([["a", "a", None], ["a", "b", None], ["b", "b", "b"]], object)
-        rows = list(annotators(read_ballots(votes[:2], {"rule": ["a", "b"]}), "rule"))
+        rows = list(annotators(read_item_votes(votes[:2], {"rule": ["a", "b"]}), "rule"))
         assert [row["reason"] for row in rows] == [
             "without their votes, no labelled item has two.",
             "without their votes, no labelled item has two.",
             "no eligible item has a vote of theirs.",
         ]
-        same = read_ballots(np.array([["a", "a", "a"]] * 2, object), {"rule": ["a", "a"]})
+        same = read_item_votes(np.array([["a", "a", "a"]] * 2, object), {"rule": ["a", "a"]})
         assert {row["reason"] for row in annotators(same, "rule")} == {
             "every vote and every suggested label is the same category."
         }
-        one = read_ballots(np.array([["b", "a", "a"], ["b", "a", "a"]], object), {"rule": ["a", "a"]})
+        one = read_item_votes(np.array([["b", "a", "a"], ["b", "a", "a"]], object), {"rule": ["a", "a"]})
         assert next(iter(annotators(one, "rule")))["reason"] == (
             "without their votes, every vote and every suggested label is the same category."
         )
@@ -72,7 +72,7 @@ class TestPersons:
     def test_one_item_outweighs_all_the_others(self) -> None:
         drawn = simulate(40, annotators=3, rng=1)
         found = annotator_comparison(
-            read_ballots(drawn.votes, drawn.suggested, sample_weight=[1.0] * 39 + [1e300]), "labeler"
+            read_item_votes(drawn.votes, drawn.suggested, sample_weight=[1.0] * 39 + [1e300]), "labeler"
         )
         assert repr(found) == "labeler against people: undefined (0 items; 3 skipped; nobody can be compared)"
         assert {(row["items"], row["reason"]) for row in found.table} == {(40, "one item outweighs all the others.")}
@@ -86,24 +86,24 @@ class TestPersons:
     def test_people_by_strata_are_people_by_weight(self) -> None:
         drawn = simulate(60, annotators=3, rng=2)
         strata, pool = ["x"] * 20 + ["y"] * 40, {"x": 100, "y": 1000}
-        pooled = annotator_comparison(read_ballots(drawn.votes, drawn.suggested, strata=strata), "labeler", pool=pool)
+        pooled = annotator_comparison(read_item_votes(drawn.votes, drawn.suggested, strata=strata), "labeler", pool=pool)
         sample_weight = [5.0] * 20 + [25.0] * 40
         weighted = annotator_comparison(
-            read_ballots(drawn.votes, drawn.suggested, sample_weight=sample_weight), "labeler"
+            read_item_votes(drawn.votes, drawn.suggested, sample_weight=sample_weight), "labeler"
         )
         assert (pooled.difference, pooled.se, pooled.low) == (weighted.difference, weighted.se, weighted.low)
         assert (
-            pooled.difference != annotator_comparison(read_ballots(drawn.votes, drawn.suggested), "labeler").difference
+            pooled.difference != annotator_comparison(read_item_votes(drawn.votes, drawn.suggested), "labeler").difference
         )
-        by_hand = annotators(read_ballots(drawn.votes, drawn.suggested, strata=strata), "labeler", pool)
+        by_hand = annotators(read_item_votes(drawn.votes, drawn.suggested, strata=strata), "labeler", pool)
         assert [row["kappa"] for row in by_hand] == [
             row["kappa"]
-            for row in annotators(read_ballots(drawn.votes, drawn.suggested, sample_weight=sample_weight), "labeler")
+            for row in annotators(read_item_votes(drawn.votes, drawn.suggested, sample_weight=sample_weight), "labeler")
         ]
 
     def test_few_items(self) -> None:
         drawn = simulate(9, annotators=3, rng=1)
-        found = annotator_comparison(read_ballots(drawn.votes, drawn.suggested), "labeler")
+        found = annotator_comparison(read_item_votes(drawn.votes, drawn.suggested), "labeler")
         few = "fewer than 10 items with two other votes and a suggested label."
         assert {row["reason"] for row in found.table} == {few}
         assert [note.to_dict() for note in found.notes] == [
@@ -112,14 +112,14 @@ class TestPersons:
         assert found.skipped == (0, 1, 2)
         assert found.to_dict()["reason"] == found.reason == "nobody can be compared."
         ten = simulate(10, annotators=3, rng=1)
-        assert not annotator_comparison(read_ballots(ten.votes, ten.suggested), "labeler").skipped
+        assert not annotator_comparison(read_item_votes(ten.votes, ten.suggested), "labeler").skipped
 
 
 class TestPeople:
     def test_labels_that_the_others_make_certain(self) -> None:
         """All others vote a, and so does the labeler: there is no kappa of it, though there is one of ann."""
         votes = np.array([["b" if i < 5 else "a", "a", "a"] for i in range(12)], object)
-        row = next(iter(annotator_comparison(read_ballots(votes, {"llm": ["a"] * 12}), "llm").table))
+        row = next(iter(annotator_comparison(read_item_votes(votes, {"llm": ["a"] * 12}), "llm").table))
         assert (row["items"], row["reason"]) == (12, "every vote and every label on these items is the same category.")
 
     def test_one_item_outweighs_the_others_for_one_of_the_two(self) -> None:
@@ -131,7 +131,7 @@ class TestPeople:
             votes[-1], labels[-1] = [own, "a", "a"], label
             row = next(
                 iter(
-                    annotator_comparison(read_ballots(votes, {"llm": labels}, sample_weight=sample_weight), "llm").table
+                    annotator_comparison(read_item_votes(votes, {"llm": labels}, sample_weight=sample_weight), "llm").table
                 )
             )
             assert (row["items"], row["reason"]) == (40, f"{ONE_WEIGHT}.")
@@ -148,7 +148,7 @@ class TestReview:
             asked.append((list(rows), number))
             return [(row, f"item {row}") for row in rows][:number]
 
-        plain = read_ballots(votes, {"rule": ["a", "a", "a", "b", "a"]})
+        plain = read_item_votes(votes, {"rule": ["a", "a", "a", "b", "a"]})
         held = replace(plain, names=[4, 3, 2, 1, 0], items=np.array([2, 30, 3, 5, 80]), find=find)
         rows = [list(review(held, "rule", limit=most)) for most in (None, 80, 81, 1)]
         # Most clearly rejected first: three votes for b, then two; then a tie, and what is confirmed.
@@ -169,25 +169,25 @@ class TestReview:
         """Without the only item that differs kappa is undefined: computed anew, exactly."""
         votes, labels = [["a", "a"], ["a", "a"], ["b", "b"]], ["a", "a", "b"]
         for given in ({}, {"sample_weight": [1, 2, 3]}, {"strata": ["x", "x", "x"]}):
-            table = review(read_ballots(votes, {"rule": labels}, **given), "rule")
+            table = review(read_item_votes(votes, {"rule": labels}, **given), "rule")
             assert [math.isnan(row["kappa_without"]) for row in sorted(table, key=lambda row: row["item"])] == [
                 False,
                 False,
                 True,
             ]
         heavy = review(
-            read_ballots([["a", "a"], ["a", "b"], ["b", "b"]], {"rule": list("aab")}, sample_weight=[1, 1, 1e9]), "rule"
+            read_item_votes([["a", "a"], ["a", "b"], ["b", "b"]], {"rule": list("aab")}, sample_weight=[1, 1, 1e9]), "rule"
         )
         without = {row["item"]: row["kappa_without"] for row in heavy}
         assert without[2] == dh_kappa([["a", "a"], ["a", "b"]], ["a", "a"]).value
 
     def test_no_items(self) -> None:
-        assert len(review(read_ballots([["a"]], {"rule": ["a"]}), "rule")) == 0
+        assert len(review(read_item_votes([["a"]], {"rule": ["a"]}), "rule")) == 0
 
     def test_sentences(self) -> None:
-        ballots = read_ballots([["a", "b"]], {"rule": ["a"]})
+        item_votes = read_item_votes([["a", "b"]], {"rule": ["a"]})
         for most in (0, True, 1.5):
-            assert sentence(review, ballots, "rule", most=most) == (
+            assert sentence(review, item_votes, "rule", most=most) == (
                 f"most must be a whole number of items from 1 on, or None for all: got {most!r}."
             )
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.special import ndtri
 
 from dhkappa import compare, dh_kappa, fleiss_kappa, simulate, tally
-from dhkappa.core.cells import read_cells
+from dhkappa.core.item_table import read_item_table
 from dhkappa.stats import compare as compare_room
 from dhkappa.stats.compare import compare_of, holm
 from dhkappa.stats.intervals import (
@@ -311,7 +311,7 @@ class TestCompare:
 
     def test_defaults_of_the_room(self) -> None:
         labels = {"x": [1, 1, 2, 2, 3, 3], "y": [1, 2, 2, 2, 3, 2]}
-        found, plain = compare_of(read_cells(EXAMPLE.votes, labels)), compare(EXAMPLE.votes, labels)
+        found, plain = compare_of(read_item_table(EXAMPLE.votes, labels)), compare(EXAMPLE.votes, labels)
         assert (found.confidence_level, repr(found)) == (0.95, repr(plain))
         assert {kappa._sample.panel for kappa in found.kappas.values()} == {"fixed"}
 

@@ -16,7 +16,7 @@ from scipy import stats
 
 import oracle
 from dhkappa import DataError, simulate
-from dhkappa.core.items import Ballots, read_ballots
+from dhkappa.core.items import ItemVotes, read_item_votes
 from dhkappa.stats.annotator_comparison import FEWEST_ITEMS, AnnotatorComparison, annotator_comparison
 from dhkappa.stats.intervals import Gap, skewness
 
@@ -105,7 +105,7 @@ def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
     votes, labels = drawn(seed, missing=0.2)
     sample_weight = [F(i % 5, 2) if weighted else F(1) for i in range(len(votes))]
     weight = np.array(sample_weight, np.float64) if weighted else None
-    found = annotator_comparison(read_ballots(votes, {"llm": labels}, sample_weight=weight), "llm")
+    found = annotator_comparison(read_item_votes(votes, {"llm": labels}, sample_weight=weight), "llm")
     expected = expected_people(votes.tolist(), labels.tolist(), sample_weight)
     assert found.table.column("items") == expected.items
     # both are the exact fractions, rounded once
@@ -122,7 +122,7 @@ def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
 
 def test_without_missing_votes_kappas_are_those_of_the_oracle() -> None:
     votes, labels = drawn(7)
-    found = annotator_comparison(read_ballots(votes, {"llm": labels}), "llm")
+    found = annotator_comparison(read_item_votes(votes, {"llm": labels}), "llm")
     for a, row in enumerate(found.table):
         rows = [i for i, label in enumerate(labels) if label is not None]
         panel = np.delete(votes, a, axis=1)[rows].tolist()
@@ -138,8 +138,8 @@ def test_changing_places_with_a_person_turns_the_comparison_around() -> None:
     votes, labels = votes[keep], labels[keep]
     swapped = votes.copy()
     swapped[:, 2] = labels
-    one = annotator_comparison(read_ballots(votes, {"x": labels}), "x").table.to_dicts()[2]
-    other = annotator_comparison(read_ballots(swapped, {"x": votes[:, 2]}), "x").table.to_dicts()[2]
+    one = annotator_comparison(read_item_votes(votes, {"x": labels}), "x").table.to_dicts()[2]
+    other = annotator_comparison(read_item_votes(swapped, {"x": votes[:, 2]}), "x").table.to_dicts()[2]
     assert (one["kappa_annotator"], one["difference"]) == (other["kappa_labeler"], -other["difference"])
     # the same numbers with the other sign, rounded alike but for the order of a subtraction
     assert (one["se"], one["low"], one["high"]) == pytest.approx(
@@ -190,7 +190,7 @@ class TestLimits:
         votes, labels = drawn(8, missing=0.2)
         weight = np.array([1.0 + 2 * (i % 3) if weighted else 1.0 for i in range(len(votes))])
         found = annotator_comparison(
-            read_ballots(votes, {"llm": labels}, sample_weight=weight if weighted else None),
+            read_item_votes(votes, {"llm": labels}, sample_weight=weight if weighted else None),
             "llm",
             confidence_level=0.8,
         )
@@ -232,15 +232,15 @@ class TestLimits:
         assert Gap(-0.9, 0.9, 0.0, 10, 9, -4.0, 4.0).limits(0.999) == (-27 / 13, 27 / 13)
 
     def test_a_higher_level_is_wider(self) -> None:
-        ballots = read_ballots(*_labeled(drawn(9)))
-        narrow, wide = (annotator_comparison(ballots, "llm", confidence_level) for confidence_level in (0.8, 0.99))
+        item_votes = read_item_votes(*_labeled(drawn(9)))
+        narrow, wide = (annotator_comparison(item_votes, "llm", confidence_level) for confidence_level in (0.8, 0.99))
         assert wide.low < narrow.low < narrow.difference < narrow.high < wide.high
         assert (narrow.confidence_level, wide.confidence_level) == (0.8, 0.99)
 
     def test_equal_weights_of_any_size_change_nothing(self) -> None:
         votes, given = _labeled(drawn(9))
         plain, weighted = (
-            annotator_comparison(read_ballots(votes, given, sample_weight=w), "llm") for w in (None, np.full(60, 0.3))
+            annotator_comparison(read_item_votes(votes, given, sample_weight=w), "llm") for w in (None, np.full(60, 0.3))
         )
         assert repr(plain) == repr(weighted)
         assert plain.table.to_dicts() == weighted.table.to_dicts()
@@ -260,7 +260,7 @@ class TestPeopleWhoCannotBeCompared:
         votes[30:, [0, 1, 3]] = "a"
         labels[30:] = "a"
         return annotator_comparison(
-            replace(read_ballots(votes, {"llm": labels}), annotators=("Ann", "Bo", "<Cy>", "Di")), "llm"
+            replace(read_item_votes(votes, {"llm": labels}), annotators=("Ann", "Bo", "<Cy>", "Di")), "llm"
         )
 
     def test_they_are_named_and_left_out(self) -> None:
@@ -287,13 +287,13 @@ class TestPeopleWhoCannotBeCompared:
         votes, labels = drawn(6, n=50, missing=0)
         labels[:] = np.where(labels == None, "a", labels)  # noqa: E711 (element by element)
         votes[FEWEST_ITEMS:, 2] = None
-        found = annotator_comparison(read_ballots(votes, {"llm": labels}), "llm")
+        found = annotator_comparison(read_item_votes(votes, {"llm": labels}), "llm")
         assert found.table.column("items")[2] == FEWEST_ITEMS
         assert found.skipped == ()
 
     def test_nobody(self) -> None:
         votes, labels = drawn(6)
-        found = annotator_comparison(read_ballots(votes[:, :2], {"llm": labels}), "llm")
+        found = annotator_comparison(read_item_votes(votes[:, :2], {"llm": labels}), "llm")
         assert found.skipped == (0, 1)
         assert all(map(math.isnan, (found.difference, found.se, found.low, found.high, found.matched)))
         assert found.reason == "nobody can be compared."
@@ -302,7 +302,7 @@ class TestPeopleWhoCannotBeCompared:
 
     def test_a_copy_of_a_person(self) -> None:
         votes, _ = drawn(6)
-        found = annotator_comparison(read_ballots(votes, {"copy": votes[:, 1]}), "copy")
+        found = annotator_comparison(read_item_votes(votes, {"copy": votes[:, 1]}), "copy")
         row = found.table.to_dicts()[1]
         assert row["difference"] == 0
         assert row["se"] == 0
@@ -313,7 +313,7 @@ class TestPeopleWhoCannotBeCompared:
 
     def test_all_alike(self) -> None:
         labels = ["a", "b"] * 10
-        found = annotator_comparison(read_ballots(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm")
+        found = annotator_comparison(read_item_votes(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm")
         assert (found.difference, found.matched) == (0, 1)
         assert found.se == 0
         assert found.low < 0 < found.high
@@ -342,8 +342,8 @@ class TestShown:
 
 def test_bad_arguments() -> None:
     votes, labels = drawn(1)
-    ballots: Ballots = read_ballots(votes, {"llm": labels})
+    item_votes: ItemVotes = read_item_votes(votes, {"llm": labels})
     with pytest.raises(DataError, match="level must be between 0 and 1"):
-        annotator_comparison(ballots, "llm", confidence_level=95)
+        annotator_comparison(item_votes, "llm", confidence_level=95)
     with pytest.raises(DataError, match="a column for each annotator"):
-        annotator_comparison(read_ballots([["a", "b"], ["a", "a", "a"]], {"llm": ["a", "b"]}), "llm")
+        annotator_comparison(read_item_votes([["a", "b"], ["a", "a", "a"]], {"llm": ["a", "b"]}), "llm")

@@ -33,7 +33,7 @@ INTRODUCTION = """\
 
 How often the 95% interval holds the true kappa, in percent, where items are not simply drawn at random and voted on
 by all: {sets:,} samples a cell, so one cell is known to about {error:.1f} points, and the least of many cells is lower
-by three or four of these by chance alone. Cells: a random choice of 2, 3 or 5 votes an item, 2, 3 or 5 categories,
+by three or four of these by chance alone. ItemTable: a random choice of 2, 3 or 5 votes an item, 2, 3 or 5 categories,
 even or uneven, kappa from 0 to .9, errors in votes, in labels, or in both. *length*: mean length, as a multiple of the
 logit interval's.
 Written by `make validate`.

@@ -360,7 +360,7 @@ def coverage(sets: int, *, full: bool) -> list[str]:
         "t's."
     )
     heads = ["labelers", "n", *names, *(f"length: {name}" for name in names[:-1])]
-    counted = f"Cells below 94.5%, of {sum(map(len, seen)):,}: {said}."
+    counted = f"ItemTable below 94.5%, of {sum(map(len, seen)):,}: {said}."
     return [*page("Differences between labelers", text, heads, rows), "", counted]
 
 

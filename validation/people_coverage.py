@@ -30,7 +30,7 @@ INTRODUCTION = """\
 
 How often the 95% interval of `people` holds the true difference between a labeler and a person, in percent, with
 {sets:,} samples a cell, so that one cell is known to about {error:.1f} points. *Alike*: the labeler is right as often
-as each person, so that it is one more annotator; *better* and *worse*: it is not. Cells: 3 to 10 annotators, 2 to 5
+as each person, so that it is one more annotator; *better* and *worse*: it is not. ItemTable: 3 to 10 annotators, 2 to 5
 categories, also one on 10% of the items, 0 to 30% of the votes missing, and items with unequal weights. *t*: the
 difference and t standard errors, without the half of an item that the interval adds. *length*: mean length, as a
 multiple of that interval's. Samples in which somebody has fewer than {fewest} items or no item moves the difference

@@ -32,7 +32,6 @@ def dh_kappa(
     sample_weight: Any = None,
     strata: Any = None,
     pool: Pool = None,
-    panel: str = "fixed",
     **layout: Unpack[Words],
 ) -> Kappa:
     r"""Measure how far annotators agree on the suggested labels, beyond chance.
@@ -76,9 +75,6 @@ def dh_kappa(
         How many items there are in all, in the data set that the items were drawn from at random; with ``strata``,
         a mapping from each stratum to its size, which then weighs the strata. The standard error is smaller where
         a good part of the pool was drawn.
-    panel
-        With ``pool``: ``"fixed"`` takes the votes on an item as they are, ``"drawn"`` lets the standard error cover
-        which votes it happened to get, if annotators are alike, and needs three votes on every item.
     annotators
         Of a table whose rows are items: the columns of votes, one an annotator, by name or by patterns, ``"ann_*"``.
     item, label, annotator, count
@@ -119,7 +115,7 @@ def dh_kappa(
     whole, labeler = given.held() if isinstance(data, Tally) else (given.tally("one"), None)
     if weights is not None:
         _check_order(whole, data)
-    sample = sample_of(whole, labeler, pool=pool, panel=panel)
+    sample = sample_of(whole.labeled_patterns(labeler), pool=pool)
     return dh_kappa_of(sample) if weights is None else weighted_kappa_of(sample, weights)
 
 
@@ -147,7 +143,7 @@ def fleiss_kappa(
     """
     given = Given(data, None, counts, categories, missing, sample_weight, strata, layout)
     whole = given.held()[0] if isinstance(data, Tally) else given.tally("none")
-    return fleiss_kappa_of(sample_of(whole, labeled=False, pool=pool))
+    return fleiss_kappa_of(sample_of(whole.labeled_patterns(labeled=False), labeled=False, pool=pool))
 
 
 def compare(
@@ -160,7 +156,6 @@ def compare(
     sample_weight: Any = None,
     strata: Any = None,
     pool: Pool = None,
-    panel: str = "fixed",
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     **layout: Unpack[Words],
@@ -177,7 +172,7 @@ def compare(
     suggested
         A mapping from the name of each labeler to its n labels. Beside a table, a list of columns; those called
         ``suggested_*`` by default. With a ``Tally``, a list of names; all by default.
-    counts, categories, missing, weights, strata, pool, panel, **layout
+    counts, categories, missing, weights, strata, pool, **layout
         As for ``dh_kappa``.
     level
         Of the intervals.
@@ -201,16 +196,16 @@ def compare(
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
-    from dhkappa.core.cells import cells_of, names_of
+    from dhkappa.core.item_table import item_table_of, names_of
     from dhkappa.stats.compare import compare_of
 
     if isinstance(data, Tally):
         names = None if suggested is None else names_of(suggested)
         held, _ = Given(data, None, counts, categories, missing, sample_weight, strata, layout).held()
-        cells = cells_of(held, names)
+        cells = item_table_of(held, names)
     else:
         cells = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).cells()
-    return compare_of(cells, confidence_level=confidence_level, pool=pool, panel=panel, rng=rng)
+    return compare_of(cells, confidence_level=confidence_level, pool=pool, rng=rng)
 
 
 def audit(
@@ -224,7 +219,6 @@ def audit(
     sample_weight: Any = None,
     strata: Any = None,
     pool: Pool = None,
-    panel: str = "fixed",
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
@@ -245,7 +239,7 @@ def audit(
     suggested
         n labels, or a mapping from the name of each labeler to its labels. Beside a table, one column or a list of
         them; those called ``suggested_*`` by default. With a ``Tally``, names; all by default.
-    counts, categories, ordinal, missing, weights, strata, pool, panel, **layout
+    counts, categories, ordinal, missing, weights, strata, pool, **layout
         As for ``dh_kappa``. Strata and pool weigh items, but do not enter the standard errors of people. Labelers are
         compared without ordinal weights.
     level
@@ -274,9 +268,9 @@ def audit(
     ('b', 'a', 'a: 4')
     """
     from dhkappa.auditing import audit_of
-    from dhkappa.core.cells import names_of
+    from dhkappa.core.item_table import names_of
 
-    ballots = None
+    item_votes = None
     if isinstance(data, Tally):
         whole, _ = Given(data, None, counts, categories, missing, sample_weight, strata, layout).held()
         known = whole.labelers or (LABELER,)
@@ -286,17 +280,16 @@ def audit(
             said = shown(strange) or "nobody"
             raise DataError(f"suggested names {said}, not in the tally. Labelers: {shown(whole.labelers, 10)}.")
     else:
-        whole, ballots = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).named()
+        whole, item_votes = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).named()
         names = whole.labelers
     if weights is not None:
         _check_order(whole, data)
     return audit_of(
         whole,
-        ballots,
+        item_votes,
         names,
         weights=weights,
         pool=pool,
-        panel=panel,
         confidence_level=confidence_level,
         rng=rng,
         progress=progress,

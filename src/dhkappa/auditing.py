@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dhkappa.core.cells import cells_of
-from dhkappa.core.items import Ballots
+from dhkappa.core.item_table import item_table_of
+from dhkappa.core.items import ItemVotes
 from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.progress import Progress
@@ -64,7 +64,7 @@ class Audit:
     confidence_level: float
     _tables: dict[tuple[str, str], Table]
     _people: dict[str, AnnotatorComparison]
-    _ballots: Ballots | None
+    _item_votes: ItemVotes | None
     _pool: Pool
     _queues: dict[tuple[str, int | None], Table] = field(default_factory=dict, repr=False)
 
@@ -89,7 +89,7 @@ class Audit:
         on the suggested label less those that agree on another), ``kappa`` of that, which by weight adds up to kappa,
         ``kappa_without`` their votes, and the ``change`` to it.
         """
-        refuse_unsigned(self._ballots)
+        refuse_unsigned(self._item_votes)
         return self._table("annotators", labeler)
 
     def annotator_comparison(self, labeler: str | None = None) -> AnnotatorComparison:
@@ -98,7 +98,7 @@ class Audit:
         ``table`` has ``kappa_person`` and ``kappa_labeler`` on the same ``items`` and panel, and their ``difference``
         with its interval; the result itself is the mean difference over people.
         """
-        refuse_unsigned(self._ballots)
+        refuse_unsigned(self._item_votes)
         return self._people[self._named(labeler)]
 
     def review(self, labeler: str | None = None, limit: int | None = None) -> Table:
@@ -116,14 +116,14 @@ class Audit:
         most
             How many items; by default all, or 100 where a table is too large to be fetched and its engine is asked.
         """
-        if self._ballots is None:
+        if self._item_votes is None:
             raise DataError(
                 "items need the votes on each item, which a tally does not keep: pass votes or counts, and with a "
                 "large table the names of items too, as item=."
             )
         key = self._named(labeler), check_limit(limit)
         if key not in self._queues:
-            self._queues[key] = review_queue(self._ballots, key[0], limit=limit, pool=self._pool)
+            self._queues[key] = review_queue(self._item_votes, key[0], limit=limit, pool=self._pool)
         return self._queues[key]
 
     def table(self) -> Table:
@@ -195,11 +195,11 @@ class Audit:
     @property
     def _unsigned(self) -> str:
         """Why people are not known; nothing where they are."""
-        if self._ballots is None:
+        if self._item_votes is None:
             return "Only counts are known here, not who cast which vote"
-        if self._ballots.find is not None:
+        if self._item_votes.find is not None:
             return "The table is too large to be fetched, so only counts were asked for, not who cast which vote"
-        return "" if self._ballots.annotators is not None else "Nothing tells who cast which vote"
+        return "" if self._item_votes.annotators is not None else "Nothing tells who cast which vote"
 
     def _chapter(self, name: str, verdict: Verdict, limit: int) -> Chapter:
         kappa = self.kappas[name]
@@ -215,7 +215,7 @@ class Audit:
             confusion=self._tables.get(("confusion", name)),
             annotator_comparison=self._people.get(name),
             annotators=self._tables.get(("annotators", name)),
-            queue=None if self._ballots is None else self.review(name, limit),
+            queue=None if self._item_votes is None else self.review(name, limit),
             n_queue=kappa.n_items,
             sample_sizes=self.sample_sizes(name) if defined else None,
         )
@@ -265,7 +265,7 @@ class Audit:
             note if len(names) == len(self.kappas) else Note(note.code, f"{', '.join(names)}: {note.text}")
             for note, names in about.items()
         ]
-        if self._ballots is not None and self._ballots.find is not None:
+        if self._item_votes is not None and self._item_votes.find is not None:
             found.append(Note("too-large", f"{self._unsigned}: annotators are left out."))
         if self.comparison is None:
             return tuple(found)
@@ -312,7 +312,7 @@ class Audit:
             "permutation_test": test.to_dict() if test else None,
             **{what: table.to_json() if table is not None else None for what, table in tables.items()},
             "annotator_comparison": self._people[name].to_dict() if name in self._people else None,
-            "review": None if self._ballots is None else self.review(name, limit).to_json(),
+            "review": None if self._item_votes is None else self.review(name, limit).to_json(),
             "sample_sizes": self.sample_sizes(name).to_json() if defined else None,
         }
 
@@ -337,17 +337,16 @@ class Audit:
 
 def audit_of(
     whole: Tally,
-    ballots: Ballots | None,
+    item_votes: ItemVotes | None,
     names: Sequence[str],
     *,
     weights: Any,
     pool: Pool,
-    panel: str,
     confidence_level: float,
     rng: int | np.random.Generator | None,
     progress: bool,
 ) -> Audit:
-    """Run everything for some labelers of a tally; ``ballots`` are the same votes with their items, where known.
+    """Run everything for some labelers of a tally; ``item_votes`` are the same votes with their items, where known.
 
     The rest is given as to ``dhkappa.audit``.
     """
@@ -359,7 +358,7 @@ def audit_of(
     found: dict[str, AnnotatorComparison] = {}
     with Progress(len(names) + 1, "audit", progress) as shown_progress:
         for name in names:
-            sample = sample_of(whole, name if whole.labelers else None, pool=pool, panel=panel)
+            sample = sample_of(whole.labeled_patterns(name if whole.labelers else None), pool=pool)
             kappa = kappas[name] = dh_kappa_of(sample)
             if weights is not None:
                 weighted[name] = weighted_kappa_of(sample, weights)
@@ -367,13 +366,13 @@ def audit_of(
             if kappa.exact is not None:
                 tables["categories", name] = kappa.by_category(confidence_level)
                 tables["confusion", name] = kappa.confusion()
-            if ballots is not None and ballots.annotators is not None:
-                tables["annotators", name] = annotators(ballots, name, pool)
-                found[name] = annotator_comparison(ballots, name, confidence_level, pool)
+            if item_votes is not None and item_votes.annotators is not None:
+                tables["annotators", name] = annotators(item_votes, name, pool)
+                found[name] = annotator_comparison(item_votes, name, confidence_level, pool)
             shown_progress.advance()
         comparison = None
         if len(names) > 1:
-            cells = cells_of(whole, names)
-            comparison = compare_of(cells, confidence_level=confidence_level, pool=pool, panel=panel, rng=source)
-        fleiss = fleiss_kappa_of(sample_of(whole, labeled=False, pool=pool))
-    return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, found, ballots, pool)
+            cells = item_table_of(whole, names)
+            comparison = compare_of(cells, confidence_level=confidence_level, pool=pool, rng=source)
+        fleiss = fleiss_kappa_of(sample_of(whole.labeled_patterns(labeled=False), labeled=False, pool=pool))
+    return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, found, item_votes, pool)

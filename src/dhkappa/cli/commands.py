@@ -77,7 +77,6 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **said:
         found = asked.call(
             dhkappa.audit,
             pool=asked.pool(),
-            panel=said["panel"],
             weights=said["weights"],
             confidence_level=said["confidence_level"],
             rng=said["seed"],
@@ -135,7 +134,7 @@ def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Ka
         names = list(whole.labelers)
     if said["weights"] and not whole.declared:
         raise DataError("--weights needs the order of categories: pass --categories, lowest first.")
-    sample = {"pool": asked.pool(), "panel": said["panel"], "weights": said["weights"]}
+    sample = {"pool": asked.pool(), "weights": said["weights"]}
     unlabeled: Any = getattr(data, "unlabeled", None)
     if not names and unlabeled:
         raise DataError(unlabeled)
@@ -159,7 +158,6 @@ def compare(files: tuple[str, ...], **said: Any) -> None:
         found = asked.call(
             dhkappa.compare,
             pool=asked.pool(),
-            panel=said["panel"],
             confidence_level=said["confidence_level"],
             rng=said["seed"],
         )
@@ -192,7 +190,7 @@ def review(
         check_target(output, [*files, said["items"]], (".json",) if said["format"] == "json" else (".csv",))
     asked = Asked(files, said)
     with Waiting("counting votes"):
-        found = asked.call(dhkappa.audit, pool=asked.pool(), panel=said["panel"], progress=False)
+        found = asked.call(dhkappa.audit, pool=asked.pool(), progress=False)
         if len(found.labelers) > 1:
             raise DataError(f"choose one labeler with --suggested: {', '.join(found.labelers)}.")
         _gate(found.kappas, said)
@@ -244,9 +242,7 @@ def plan(half_width: float, files: tuple[str, ...], **said: Any) -> None:
     with Waiting("planning"):
         pilot: Any = None
         if files:
-            kappas = _scores(
-                dhkappa, Asked(files, said | {"categories": (), "pool": ()}), {"panel": "fixed", "weights": None}
-            )
+            kappas = _scores(dhkappa, Asked(files, said | {"categories": (), "pool": ()}), {"weights": None})
             if len(kappas) > 1:
                 raise DataError(f"choose one labeler of the pilot with --suggested: {', '.join(kappas)}.")
             pilot = next(iter(kappas.values()))

@@ -55,9 +55,6 @@ _SAMPLE = (
 )
 _POOL = (
     click.option("--pool", multiple=True, metavar="N", help="Items in the whole data set, or STRATUM=N for each."),
-    click.option(
-        "--panel", type=click.Choice(["fixed", "drawn"]), default="fixed", help="Which annotators, with --pool."
-    ),
 )
 _LEVEL = (click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of intervals."),)
 _ORDINAL = (click.option("--weights", type=click.Choice(["linear", "quadratic"]), help="Part credit for near votes."),)
@@ -283,7 +280,7 @@ def check_target(path: str | None, inputs: Sequence[str | None], endings: Sequen
 
 _WORDS = (
     "suggested|annotators|annotator|item|items|label|counts|count|duplicates|unlisted|categories|missing|weights|strata|"
-    "pool|panel|input_format|question|table|confidence_level|sample_weight|annotator_accuracy|labeler_accuracy|n_categories|votes|prevalence|assurance"
+    "pool|input_format|question|table|confidence_level|sample_weight|annotator_accuracy|labeler_accuracy|n_categories|votes|prevalence|assurance"
 )
 
 

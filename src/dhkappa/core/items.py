@@ -1,4 +1,4 @@
-"""Ballots: every vote with the item it is on and, where known, the annotator who cast it. A tally forgets both."""
+"""ItemVotes: every vote with the item it is on and, where known, the annotator who cast it. A tally forgets both."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from dhkappa.core.counting import Read, read_matrix, read_votes, settle
 from dhkappa.core.labels import Encoded, Integers, Label
-from dhkappa.core.patterns import Patterns, from_votes
+from dhkappa.core.patterns import LabeledPatterns, from_votes
+from dhkappa.errors import DataError, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ballots:
+class ItemVotes:
     """T votes on n items, and the suggested labels of the items.
 
     Attributes
@@ -52,16 +53,23 @@ class Ballots:
         """The number of rows: of items, eligible or not."""
         return len(self.names)
 
-    def patterns(self, labeler: str) -> Patterns:
-        """Return a pattern for each item, in the order of items, with the labels of a labeler."""
+    def labeled_patterns(self, labeler: str) -> LabeledPatterns:
+        """Return one pattern per item, in the order of items, with the labels of a labeler."""
+        if labeler not in self.suggested:
+            raise DataError(
+                f"Labeler {labeler!r} is not in the data. Labelers: {shown(self.suggested, 10)}.",
+                code="labeler-not-found",
+                parameter="suggested",
+            )
         order = np.lexsort((self.code, self.item))
         start = np.searchsorted(self.item, np.arange(self.n_items + 1))
         nobody = np.zeros(len(self.categories), np.bool_)
         each = np.ones(self.n_items, np.int64) if self.items is None else self.items
-        return from_votes(self.code[order], start, nobody, self.suggested[labeler], each)
+        patterns = from_votes(self.code[order], start, nobody, self.suggested[labeler], each)
+        return LabeledPatterns(self.categories, patterns, self.strata, self.stratum, self.weight)
 
 
-def read_ballots(
+def read_item_votes(
     votes: Any,
     suggested: Mapping[str, Any],
     *,
@@ -70,7 +78,7 @@ def read_ballots(
     missing: Collection[Label] = (),
     sample_weight: Any = None,
     strata: Any = None,
-) -> Ballots:
+) -> ItemVotes:
     """Read arrays or lists of votes, or a matrix of counts, as to ``dh_kappa``; labels by labeler.
 
     The columns of an array or a dataframe are annotators. Lists and counts do not tell who voted.
@@ -83,17 +91,17 @@ def read_ballots(
     if read.matrix is None and read.length is None and not isinstance(votes, (list, tuple)):
         annotators = tuple(getattr(votes, "columns", range(read.votes.values.shape[1])))
     index: Any = getattr(source, "index", None)
-    return ballots_of(read, categories, list(index) if hasattr(index, "equals") else None, annotators)
+    return item_votes_of(read, categories, list(index) if hasattr(index, "equals") else None, annotators)
 
 
-def ballots_of(
+def item_votes_of(
     read: Read,
     categories: tuple[Label, ...] | None,
     names: Sequence[Any] | None = None,
     annotators: tuple[Any, ...] | None = None,
     annotator: npt.NDArray[np.int64] | None = None,
-) -> Ballots:
-    """Return what was read as ballots.
+) -> ItemVotes:
+    """Return what was read as item_votes.
 
     Parameters
     ----------
@@ -126,7 +134,7 @@ def ballots_of(
     code = _codes(read.votes, place)[digits]
     cast = code >= 0
     beside = read.beside.sides(np.arange(n), found)
-    return Ballots(
+    return ItemVotes(
         categories=found,
         names=range(n) if names is None else names,
         annotators=annotators,

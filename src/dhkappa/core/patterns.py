@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Integers
+from dhkappa.core.labels import Integers, Label
 
 _MOST_SEEDS = 64
 MOST_ITEMS = 2**62
@@ -110,6 +110,28 @@ class Patterns:
             if _as_above(rows, alike):
                 return rows, order, alike
         raise RuntimeError("different patterns share every hash: codes in a row do not ascend")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabeledPatterns:
+    """K patterns with the labels of one labeler, and how their items were sampled.
+
+    Attributes
+    ----------
+    categories : the categories, in the order of codes
+    patterns : K rows; not necessarily distinct
+    strata : names of the strata, in order
+    stratum : (K,) index into ``strata``; None without strata
+    weight : (K,) sample weight of one item; None without weights
+    source_notes : sentences about where the votes came from
+    """
+
+    categories: tuple[Label, ...]
+    patterns: Patterns
+    strata: tuple[Label, ...] = ()
+    stratum: Integers | None = None
+    weight: npt.NDArray[np.float64] | None = None
+    source_notes: tuple[str, ...] = ()
 
 
 EMPTY = Patterns(

@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from dhkappa.core.counting import Counted, Read, count, read_matrix, read_votes
 from dhkappa.core.item_columns import PLAIN, Sides, check_labelers, unite_sides
 from dhkappa.core.labels import Label, NotALabelError, check_missing, declare, plain, unite
-from dhkappa.core.patterns import BLOCK, EMPTY, MOST_ITEMS, Patterns, stack
+from dhkappa.core.patterns import BLOCK, EMPTY, MOST_ITEMS, LabeledPatterns, Patterns, stack
 from dhkappa.core.tally_file import Saved, read_tally, write_tally
 from dhkappa.errors import DataError, counted, shown
 
 _MOST_TABLES = 64
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """K patterns in label codes of one labeler.
-
-    Attributes
-    ----------
-    patterns : as of a plain tally
-    stratum : (K,) place among the tally's strata, or None
-    weight : (K,) weight of one item, or None
-    """
-
-    patterns: Patterns
-    stratum: npt.NDArray[np.int32] | None
-    weight: npt.NDArray[np.float64] | None
 
 
 class Tally:
@@ -134,7 +117,7 @@ class Tally:
             self._tables = [_joined(self._tables, self._categories)]
         return self._tables[0]
 
-    def rows(self, labeler: str | None = None, labeled: bool = True) -> Rows:
+    def labeled_patterns(self, labeler: str | None = None, labeled: bool = True) -> LabeledPatterns:
         """Return the patterns with the labels of one labeler, and the stratum and weight of each.
 
         If not ``labeled``, any labeler will do.
@@ -145,7 +128,7 @@ class Tally:
                 raise DataError(
                     f"suggested is {labeler!r}, but the tally has one labeler without a name: leave it out."
                 )
-            return Rows(self.patterns, None, None)
+            return LabeledPatterns(self._categories, self.patterns, source_notes=self._remarks)
         if labeler is None and labeled and len(sides.labelers) > 1:
             raise DataError(
                 f"there are labels of {len(sides.labelers)} labelers ({shown(sides.labelers)}): "
@@ -158,10 +141,13 @@ class Tally:
         own, (moved,) = unite_sides([own])
         patterns = self.patterns.recode(np.arange(len(self._categories)), moved).merged()
         side = patterns.suggested
-        return Rows(
+        return LabeledPatterns(
+            self._categories,
             replace(patterns, suggested=own.labels[0][side]),
+            own.strata,
             None if own.stratum is None else own.stratum[side],
             None if own.weight is None else own.weight[side],
+            self._remarks,
         )
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core.counting import Read, read_matrix, read_votes
-from dhkappa.core.items import Ballots, ballots_of
+from dhkappa.core.items import ItemVotes, item_votes_of
 from dhkappa.core.labels import Label, check_declared, declare, in_order, unite
 from dhkappa.errors import DataError, shown
 from dhkappa.inputs.backends.frame import Coding, alike, grouped
@@ -47,8 +47,8 @@ class Groups:
     keys: dict[str, list[Any]]
     ask: Callable[[nw.LazyFrame[Any]], dict[str, list[Any]]]
 
-    def ballots(self, categories: tuple[Label, ...] | None) -> Ballots | None:
-        """Return the groups as ballots, a row each, whose items the engine finds when they are asked for.
+    def item_votes(self, categories: tuple[Label, ...] | None) -> ItemVotes | None:
+        """Return the groups as item_votes, a row each, whose items the engine finds when they are asked for.
 
         None where items have no names.
         """
@@ -58,7 +58,7 @@ class Groups:
         by_value = sorted(zip(*values, range(len(self.keys["items"])), strict=True))
         rank = np.empty(len(by_value), np.int64)
         rank[[row[-1] for row in by_value]] = np.arange(len(by_value))
-        return replace(ballots_of(self.read, categories, rank.tolist()), find=self._find)
+        return replace(item_votes_of(self.read, categories, rank.tolist()), find=self._find)
 
     def _find(self, rows: Sequence[int], most: int) -> list[tuple[int, Any]]:
         """Ask the engine for items of some groups, in that order, as many as wanted; those of one group by name."""

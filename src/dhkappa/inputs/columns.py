@@ -54,7 +54,6 @@ _OTHERS = [
     "sample_weight",
     "strata",
     "pool",
-    "panel",
     "confidence_level",
 ]
 _CHOICES = {"duplicates": ("error", "first", "last"), "unlisted": ("error", "unlabeled")}

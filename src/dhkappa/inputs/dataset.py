@@ -17,8 +17,8 @@ from dhkappa.inputs.columns import Words, listed
 from dhkappa.memory import counting
 
 if TYPE_CHECKING:  # rooms that are opened when they are called for
-    from dhkappa.core.cells import Cells
-    from dhkappa.core.items import Ballots
+    from dhkappa.core.item_table import ItemTable
+    from dhkappa.core.items import ItemVotes
     from dhkappa.inputs.aggregate import Groups
     from dhkappa.inputs.fetch import Gathered
     from dhkappa.inputs.tables import Laid
@@ -126,13 +126,13 @@ class Given:
         return whole, found
 
     @counting("the votes")
-    def cells(self) -> Cells:
+    def cells(self) -> ItemTable:
         """Return the items by votes and the labels of all labelers."""
-        from dhkappa.core.cells import cells_of, read_cells
+        from dhkappa.core.item_table import item_table_of, read_item_table
 
         laid = self.laid("all")
         if laid is not None:
-            return cells_of(self._tally_of(laid)[0])
+            return item_table_of(self._tally_of(laid)[0])
         if not isinstance(self.suggested, Mapping):
             raise DataError(
                 "suggested must map the name of each labeler to its labels, such as {'rule': labels, 'llm': labels}: "
@@ -140,7 +140,7 @@ class Given:
             )
         if (self.data is None) == (self.counts is None):
             raise DataError("pass either votes or counts=, one of the two.")
-        return read_cells(
+        return read_item_table(
             self.data,
             self.suggested,
             counts=self.counts,
@@ -151,9 +151,9 @@ class Given:
         )
 
     @counting("the votes")
-    def named(self) -> tuple[Tally, Ballots | None]:
+    def named(self) -> tuple[Tally, ItemVotes | None]:
         """Return the tally of all labelers by name, and the votes with their items, as far as these are known."""
-        from dhkappa.core.items import read_ballots
+        from dhkappa.core.items import read_item_votes
         from dhkappa.inputs.backends.frame import asking
         from dhkappa.inputs.fetch import gather
 
@@ -169,7 +169,7 @@ class Given:
                 # Where rows do not fit, it is as with a large table: what was counted is known, and who voted is not.
                 with suppress(OutOfMemoryError), asking(laid.votes.engine):
                     found = gather(laid, self._declared, whole.missing)
-            return whole, found.ballots(self._declared)
+            return whole, found.item_votes(self._declared)
         if self.suggested is None and (self.data is not None or self.counts is not None):
             raise DataError(
                 "suggested is absent: pass one label for each item, or a mapping from labelers to labels."
@@ -177,7 +177,7 @@ class Given:
             )
         by_name = self.suggested if isinstance(self.suggested, Mapping) else {LABELER: self.suggested}
         whole = self._tally_of_arrays(by_name)
-        ballots = read_ballots(
+        item_votes = read_item_votes(
             self.data,
             by_name,
             counts=self.counts,
@@ -186,4 +186,4 @@ class Given:
             sample_weight=self.sample_weight,
             strata=self.strata,
         )
-        return whole, ballots
+        return whole, item_votes

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dhkappa.core.counting import Read, read_matrix, read_votes
 from dhkappa.core.item_columns import read_beside
-from dhkappa.core.items import Ballots, ballots_of
+from dhkappa.core.items import ItemVotes, item_votes_of
 from dhkappa.core.labels import Encoded, Label, encode, in_order
 from dhkappa.errors import DataError, counted
 from dhkappa.inputs.aggregate import categories_of_columns, pick_rows
@@ -43,9 +43,9 @@ class Gathered:
     annotators: tuple[Any, ...] | None
     annotator: npt.NDArray[np.int64] | None = None
 
-    def ballots(self, categories: tuple[Label, ...] | None) -> Ballots:
+    def item_votes(self, categories: tuple[Label, ...] | None) -> ItemVotes:
         """Return the votes with their identities."""
-        return ballots_of(self.read, categories, self.names, self.annotators, self.annotator)
+        return item_votes_of(self.read, categories, self.names, self.annotators, self.annotator)
 
 
 def gather(laid: Laid, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Gathered:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.items import Ballots
+from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import Seat, refuse_unsigned, seats
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.notes import Note, html_list
-from dhkappa.stats.sample import Pool, Sample, item_sample
+from dhkappa.stats.sample import Pool, Sample, sample_of
 from dhkappa.stats.sums import sums
 from dhkappa.stats.terms import Terms, item_weights, terms
 from dhkappa.table import Table, plain, visible
@@ -108,7 +108,7 @@ class AnnotatorComparison:
 
 
 def annotator_comparison(
-    ballots: Ballots, labeler: str, confidence_level: float = 0.95, pool: Pool = None
+    item_votes: ItemVotes, labeler: str, confidence_level: float = 0.95, pool: Pool = None
 ) -> AnnotatorComparison:
     """Compare a labeler with each person, both judged by the votes of all others on the same items.
 
@@ -124,7 +124,7 @@ def annotator_comparison(
 
     Parameters
     ----------
-    ballots
+    item_votes
         Votes that tell who cast them.
     labeler
         Whose suggested labels to take.
@@ -141,18 +141,20 @@ def annotator_comparison(
     Examples
     --------
     >>> from dhkappa import simulate
-    >>> from dhkappa.core.items import read_ballots
+    >>> from dhkappa.core.items import read_item_votes
     >>> drawn = simulate(300, annotators=4, accuracy=0.8, labelers={"llm": 0.9}, rng=1)
-    >>> people(read_ballots(drawn.votes, drawn.suggested), "llm")
+    >>> people(read_item_votes(drawn.votes, drawn.suggested), "llm")
     llm against people: +0.0893 [+0.0174, +0.1540] at 0.95 (300 items; matches or beats 4 of 4 annotators)
     """
     check_level(confidence_level)
-    refuse_unsigned(ballots)
-    sample, places = item_sample(ballots, labeler, pool)
+    refuse_unsigned(item_votes)
+    sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
+    places = sample.kept
+    assert places is not None
     weight = item_weights(sample)
-    pairs = [_pair(seat, weight) for seat in seats(ballots, sample, places)]
+    pairs = [_pair(seat, weight) for seat in seats(item_votes, sample, places)]
     gaps = [_own_gap(pair, weight, confidence_level) for pair in pairs]
-    names = ballots.annotators or ()
+    names = item_votes.annotators or ()
     compared = [pair for pair in pairs if pair.reason is None]
     summary, n_items = _summary(compared, weight, confidence_level)
     table = Table(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dhkappa.core.labels import Label
 from dhkappa.stats.intervals import check_level, flawless, written
 from dhkappa.stats.terms import Numbers, Terms
-from dhkappa.stats.variance import signs, unseen_parts, variance, vote_variance, without_a_vote
+from dhkappa.stats.variance import unseen_parts, variance
 from dhkappa.table import Table
 
 # Below this share of the squares it is the difference of, a sum of squares is rounding: each is right to about
@@ -130,22 +130,12 @@ def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
     if not terms.sample.designed:
         return category_squares(terms, parts) / (n * (n - 1)) if n > 1 else _undefined(terms.C)
     found = _undefined(terms.C)
-    whole, other_votes = _unseen(terms).max() == 0, terms.sample.other_votes
+    whole = _unseen(terms).max() == 0
     for code in np.flatnonzero(parts.defined).tolist():
         phi = category_influence(terms, parts, code)
-        over_votes = vote_variance(terms, _without_a_vote(terms, parts, code)) if other_votes else None
-        spread = variance(terms, phi, over_votes)
+        spread = variance(terms, phi)
         found[code] = spread.value if spread.endless or whole or parts.kappa[code] == 1 else math.nan
     return found
-
-
-def _without_a_vote(terms: Terms, parts: CategoryParts, code: int) -> Numbers:
-    """Return (entries,) what votes decide of the influence on kappa_j, without one vote for the entry's category."""
-    entry, C = terms.patterns.code, terms.C
-    ours = np.repeat(terms.suggested == code, np.diff(terms.patterns.start))
-    pull = (1 - parts.kappa[code]) * (4 * C[code] * (entry == code) - 2 * C[entry])
-    room = 1 - parts.E[code]
-    return without_a_vote(terms, signs(terms) * ours / terms.L[code] / room, -pull / room)
 
 
 def _unseen(terms: Terms) -> npt.NDArray[np.float64]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.cells import Cells
+from dhkappa.core.item_table import ItemTable
 from dhkappa.core.labels import Integers
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.estimators import dh_kappa_of
@@ -23,7 +23,7 @@ from dhkappa.stats.result import Kappa
 from dhkappa.stats.rng import generator
 from dhkappa.stats.sample import Excluded, Pool, Sample, drawn
 from dhkappa.stats.terms import Numbers, Terms, terms
-from dhkappa.stats.variance import Variance, leave_one_vote, unseen_parts, variance, vote_variance
+from dhkappa.stats.variance import Variance, unseen_parts, variance
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10
@@ -128,11 +128,10 @@ class _Difference:
 
 
 def compare_of(
-    cells: Cells,
+    cells: ItemTable,
     *,
     confidence_level: float = 0.95,
     pool: Pool = None,
-    panel: str = "fixed",
     rng: int | np.random.Generator | None = None,
 ) -> Comparison:
     """Compare the labelers of some cells, given as to ``compare``."""
@@ -143,7 +142,7 @@ def compare_of(
     source = generator(rng)
     cells, excluded = _eligible(cells)
     names = list(cells.labels)
-    design: dict[str, Any] = {"excluded": excluded, "pool": pool, "panel": panel}
+    design: dict[str, Any] = {"excluded": excluded, "pool": pool}
     found: dict[str, _Labeler] = {}
     joint: dict[tuple[str, ...], tuple[int, Integers]] = {}
     pairs: dict[tuple[str, str], _Difference] = {}
@@ -167,7 +166,7 @@ def compare_of(
     )
 
 
-def _eligible(cells: Cells) -> tuple[Cells, Excluded]:
+def _eligible(cells: ItemTable) -> tuple[ItemTable, Excluded]:
     """Return the cells with two votes or more, every label and a weight, and how many items are left out."""
     m, n_votes = len(cells.categories), cells.votes.vote_totals()
     missing = [codes for codes in cells.labels.values() if codes.max(initial=0) == m]
@@ -183,7 +182,7 @@ def _eligible(cells: Cells) -> tuple[Cells, Excluded]:
     return kept, Excluded(*(int(cells.items[rows].sum()) for rows in lost))
 
 
-def _groups(cells: Cells, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _groups(cells: ItemTable, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield two groups of labelers to count together, so that every two labelers meet and few passes are made."""
     m = len(cells.categories)
     size = 1
@@ -193,16 +192,16 @@ def _groups(cells: Cells, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...
     yield from combinations(parts, 2)
 
 
-def _sample(cells: Cells, name: str, excluded: Excluded, pool: Any, panel: str) -> Sample:
+def _sample(cells: ItemTable, name: str, excluded: Excluded, pool: Any) -> Sample:
     """Return a labeler's sample; the cells are different to this labeler."""
     label = cells.labels[name].astype(np.int32)
     patterns = replace(cells.votes.take(cells.vote), suggested=label, items=cells.items)
-    return drawn(cells.categories, patterns, excluded, cells.stratum, cells.strata, cells.weight, pool, panel)
+    return drawn(cells.categories, patterns, excluded, cells.stratum, cells.strata, cells.weight, pool)
 
 
-def _labeler(cells: Cells, name: str, excluded: Excluded, pool: Any, panel: str) -> _Labeler:
+def _labeler(cells: ItemTable, name: str, excluded: Excluded, pool: Any) -> _Labeler:
     own = cells.distinct([name])
-    sample = _sample(own, name, excluded, pool, panel)
+    sample = _sample(own, name, excluded, pool)
     kappa = dh_kappa_of(sample)
     if kappa.parts is None or kappa.exact is None:
         return _Labeler(kappa, np.zeros(0, np.int64), np.zeros(0))
@@ -210,7 +209,7 @@ def _labeler(cells: Cells, name: str, excluded: Excluded, pool: Any, panel: str)
 
 
 def _difference(
-    cells: Cells,
+    cells: ItemTable,
     one: str,
     other: str,
     found: Mapping[str, _Labeler],
@@ -234,11 +233,8 @@ def _difference(
         return terms(_sample(cells, name, **design), parts)
 
     if first._sample.designed:
-        known, over_votes = seen(one, first.parts), None
-        if known.sample.other_votes:
-            psi = leave_one_vote(known) - leave_one_vote(seen(other, second.parts))
-            over_votes = vote_variance(known, psi)
-        spread = variance(known, move, over_votes)
+        known = seen(one, first.parts)
+        spread = variance(known, move)
         skew = skewness(known.weight / known.items * move, cells.items)
     else:
         squares = sum_of_squares(move, cells.items)
@@ -276,14 +272,14 @@ def _with_limits(rows: list[_Difference], confidence_level: float) -> list[_Diff
     return found
 
 
-def _influence(cells: Cells, name: str, found: Mapping[str, _Labeler]) -> Numbers:
+def _influence(cells: ItemTable, name: str, found: Mapping[str, _Labeler]) -> Numbers:
     """Return (K,) the influence of each cell on a labeler's kappa."""
     known = found[name]
     move: Numbers = known.phi[np.searchsorted(known.key, _keys(cells, name))]
     return move
 
 
-def _keys(cells: Cells, name: str) -> npt.NDArray[np.int64]:
+def _keys(cells: ItemTable, name: str) -> npt.NDArray[np.int64]:
     """Return (K,) an integer for the votes and the label of each cell."""
     return cells.vote.astype(np.int64) * len(cells.categories) + cells.labels[name]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dhkappa.errors import DataError, counted
+from dhkappa.errors import counted
 from dhkappa.stats.kappa import Baselines, Estimate, estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note, notes_on_labels, notes_on_sample, notes_on_value, notes_on_votes
 from dhkappa.stats.result import Kappa
@@ -54,8 +54,6 @@ def weighted_kappa_of(sample: Sample, weights: Any) -> Kappa:
     from dhkappa.stats.weights import weighted_estimate, weights_of
 
     sample_weight = weights_of(weights, len(sample.categories))
-    if sample.other_votes:
-        raise DataError("panel='drawn' is for the kappa without ordinal weights: leave out one of them.")
     plain = dh_kappa_of(sample)
     if plain.parts is None or plain.exact is None:
         return replace(plain, metric="weighted")
@@ -118,7 +116,7 @@ def _result(
         excluded=total.excluded,
         reason=reason if exact is None else None,
         _sample=sample,
-        _notes=(*notes_on_votes(total, sample.categories), *notes_on_sample(sample, metric == "dh"), *notes),
+        _notes=(*notes_on_votes(total, sample.categories), *notes_on_sample(sample), *notes),
     )
 
 

@@ -131,23 +131,6 @@ def _beta_limit(basis: Basis, added: float, share: float, probability: float, qu
     return 1 - width * float(quantile(mean * size, (1 - mean) * size, probability))
 
 
-def logit_interval(basis: Basis, alpha: float) -> tuple[float, float]:
-    """Return limits symmetric on the logit of kappa's place in its range, by the t distribution."""
-    from scipy.special import stdtrit
-
-    if basis.kappa == 1:
-        return max(LEAST, flawless(basis.unseen, basis.E, alpha)), 1.0
-    above, below = basis.kappa - LEAST, 1 - basis.kappa
-    middle = math.log(above / below)
-    half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se * (1 / above + 1 / below)
-    return max(LEAST, _from_logit(middle - half)), min(1.0, _from_logit(middle + half))
-
-
-def _from_logit(x: float) -> float:
-    # 1 - R/(1 + e^x), without overflow
-    return 1 - (1 - LEAST) * (math.exp(-x) / (1 + math.exp(-x)) if x > 0 else 1 / (1 + math.exp(x)))
-
-
 def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     """Return kappa plus and minus t times the standard error, within the range of kappa."""
     from scipy.special import stdtrit

@@ -85,9 +85,9 @@ def notes_on_votes(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]
             break
 
 
-def notes_on_sample(sample: Sample, labeled: bool) -> Iterator[Note]:
+def notes_on_sample(sample: Sample) -> Iterator[Note]:
     """Find what to know about where the items came from, and how they were drawn."""
-    yield from (Note("source", remark) for remark in sample.remarks)
+    yield from (Note("source", remark) for remark in sample.source_notes)
     if sample.n_effective < UNEQUAL * sample.n:
         yield Note(
             "unequal-weights",
@@ -95,11 +95,11 @@ def notes_on_sample(sample: Sample, labeled: bool) -> Iterator[Note]:
             f"{sample.n_effective:,.0f} of equal weight.",
         )
     drawn = max((part.fraction for part in sample.strata), default=Fraction(0))
-    if sample.panel == "fixed" and drawn > POOL_MATTERS:
+    if drawn > POOL_MATTERS:
         yield Note(
             "votes-fixed",
             "With pool=, the standard error is for which items of the pool were drawn, and takes the votes on each as "
-            "fixed" + ("; panel='drawn' adds the chance in which votes an item got." if labeled else "."),
+            "fixed.",
         )
 
 

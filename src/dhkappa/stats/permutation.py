@@ -21,7 +21,7 @@ from dhkappa.errors import DataError, shown
 from dhkappa.stats.influence import rest, room_for
 from dhkappa.stats.rng import generator
 from dhkappa.stats.terms import Numbers, Terms
-from dhkappa.stats.variance import signs, variance, vote_variance, without_a_vote
+from dhkappa.stats.variance import variance
 
 METHODS = ("exact", "z", "monte-carlo", "wald")
 ALTERNATIVES = ("greater", "two-sided")
@@ -267,15 +267,12 @@ def permutation_test(
 def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
     """Set kappa_P against its standard error, whatever the way that items were drawn."""
     value, phi = above_random(terms)
-    room, over_votes = terms.mean(1 - terms.t) + 2 * (_agreed(terms) * rest(terms.L)).sum(), None  # 1 - D0
+    room = terms.mean(1 - terms.t) + 2 * (_agreed(terms) * rest(terms.L)).sum()  # 1 - D0
     if not room or terms.E == 1:  # by rounding
         reason = "one item outweighs all the others."
         return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", 0, reason)
     difference = float(value * room / room_for(terms))
-    if terms.sample.other_votes:
-        decided = (signs(terms) - (1 - value) * (2 * terms.L - 1)[terms.patterns.code]) / room
-        over_votes = vote_variance(terms, without_a_vote(terms, decided, 0 * decided))
-    spread = variance(terms, phi, over_votes)
+    spread = variance(terms, phi)
     if not spread.endless or not spread.value:
         reason = "every item has the same influence on kappa above its floor, or the whole pool was drawn."
         return PermutationTest(difference, math.nan, math.nan, alternative, "wald", 0, reason)

@@ -12,7 +12,7 @@ import numpy as np
 from dhkappa.core.labels import Label
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.influence import extremes, influence
-from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, check_level, logit_interval, wald_interval
+from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, check_level, wald_interval
 from dhkappa.stats.kappa import Baselines, Parts
 from dhkappa.stats.notes import Note, notes_on_error
 from dhkappa.stats.sample import Excluded, Sample
@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # rooms that only some questions need are opened when they ar
     from dhkappa.table import Table
 
 _METHODS = {
-    "dh": ("beta", "logit", "wald", "bootstrap", "bca"),
-    "weighted": ("beta", "log", "wald"),
+    "dh": ("beta", "wald", "bootstrap", "bca"),
+    "weighted": ("beta", "wald"),
     "fleiss": ("wald",),
 }
 _NO_ERROR = "the sample cannot show how far kappa would vary."
@@ -137,12 +137,6 @@ class Kappa:
             return self._bootstrap_interval(confidence_level, method, n_resamples, rng)
         if method == "beta":
             low, high = beta_interval(basis, alpha)
-        elif method == "log":
-            from dhkappa.stats.weights import log_interval
-
-            low, high = log_interval(basis, alpha)
-        elif method == "logit":
-            low, high = logit_interval(basis, alpha)
         else:
             low, high = wald_interval(basis, alpha)
         return ConfidenceInterval(low, high, confidence_level, method)

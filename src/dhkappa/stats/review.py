@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dhkappa.core.items import Ballots
+from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import Label
 from dhkappa.core.patterns import Patterns
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.influence import influence
 from dhkappa.stats.kappa import Parts, estimate_dh
-from dhkappa.stats.sample import Pool, Sample, item_sample
+from dhkappa.stats.sample import Pool, Sample, sample_of
 from dhkappa.stats.sums import sums
 from dhkappa.stats.terms import Numbers, Terms, terms
 from dhkappa.table import Table
@@ -81,7 +81,7 @@ def leave_one_out(terms: Terms) -> Numbers:
     return found
 
 
-def review(ballots: Ballots, labeler: str, *, limit: int | None = None, pool: Pool = None) -> Table:
+def review(item_votes: ItemVotes, labeler: str, *, limit: int | None = None, pool: Pool = None) -> Table:
     """Return the items of a labeler in the order to review them, those that the panel most clearly rejects first.
 
     The lowest agreement differential comes first: -1 where all votes are for one other label. Of equal ones
@@ -89,7 +89,7 @@ def review(ballots: Ballots, labeler: str, *, limit: int | None = None, pool: Po
 
     Parameters
     ----------
-    ballots
+    item_votes
         The votes on each item. Items with fewer than two votes or without a suggested label are left out.
     labeler
         Whose suggested labels to review.
@@ -108,14 +108,16 @@ def review(ballots: Ballots, labeler: str, *, limit: int | None = None, pool: Po
 
     Examples
     --------
-    >>> from dhkappa.core.items import read_ballots
+    >>> from dhkappa.core.items import read_item_votes
     >>> votes = [["cat", "cat", "cat"], ["dog", "dog", "cat"], ["dog", "dog", "dog"]]
-    >>> table = review(read_ballots(votes, {"rule": ["cat", "cat", "cat"]}), "rule", limit=2)
+    >>> table = review(read_item_votes(votes, {"rule": ["cat", "cat", "cat"]}), "rule", limit=2)
     >>> [(row["item"], row["suggested"], row["majority"], row["votes"]) for row in table]
     [(2, 'cat', 'dog', 'dog: 3'), (1, 'cat', 'dog', 'dog: 2, cat: 1')]
     """
     limit = check_limit(limit)
-    sample, places = item_sample(ballots, labeler, pool)
+    sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
+    places = sample.kept
+    assert places is not None
     n = len(places)
     n_votes = sample.patterns.vote_totals()
     parts = _parts(sample) if n else None
@@ -127,20 +129,20 @@ def review(ballots: Ballots, labeler: str, *, limit: int | None = None, pool: Po
         d, pull = np.ones(n), np.zeros(n)
         added = phi = without = np.full(n, math.nan)
     order = np.lexsort((pull, -n_votes, d))
-    if ballots.find is None:
+    if item_votes.find is None:
         order = order[:limit]
-        names = [ballots.names[place] for place in places[order].tolist()]
+        names = [item_votes.names[place] for place in places[order].tolist()]
     else:
         limit = _ASKED if limit is None else limit
-        order = order[np.lexsort((np.array(ballots.names)[places[order]], pull[order], -n_votes[order], d[order]))]
+        order = order[np.lexsort((np.array(item_votes.names)[places[order]], pull[order], -n_votes[order], d[order]))]
         before = np.cumsum(sample.patterns.items[order]) - sample.patterns.items[order]
         rank = {place: row for row, place in enumerate(places.tolist())}
-        found = ballots.find(places[order[before < limit]].tolist(), limit)
+        found = item_votes.find(places[order[before < limit]].tolist(), limit)
         order, names = np.array([rank[place] for place, _ in found], np.int64), [name for _, name in found]
     return Table(
         {
             "item": names,
-            **_verdicts(sample.patterns.take(order), ballots.categories),
+            **_verdicts(sample.patterns.take(order), item_votes.categories),
             "differential": d[order].tolist(),
             "contribution": added[order].tolist(),
             "influence": phi[order].tolist(),

@@ -26,13 +26,11 @@ class Variance:
     endless: Any
 
 
-def variance(terms: Terms, phi: Numbers, over_votes: Numbers | None = None) -> Variance:
+def variance(terms: Terms, phi: Numbers) -> Variance:
     """Return the variance of an estimate whose influence values, (K,), are phi.
 
     With ``z_i = w_i phi_i / W`` it is ``sum_h (1 - f_h) n_h/(n_h - 1) sum_i (z_i - mean_h z)^2``, where stratum h has
-    n_h items, the share f_h of its pool. Without strata, weights and pool that is ``sum phi^2 / (n (n - 1))``. A panel
-    that is drawn adds ``f_h sum_i (w_i / W)^2 v_i``, where v_i is the jackknife variance of phi_i over its votes, (K,)
-    ``over_votes``; by default that of the kappa of the terms.
+    n_h items, the share f_h of its pool. Without strata, weights and pool that is ``sum phi^2 / (n (n - 1))``.
 
     Examples
     --------
@@ -58,11 +56,6 @@ def variance(terms: Terms, phi: Numbers, over_votes: Numbers | None = None) -> V
         if part.n > 1 and not is_rounding(square, part.n):
             endless = endless + square * part.n / (part.n - 1)
             drawn = drawn + _free(part.fraction, terms) * square * part.n / (part.n - 1)
-    if terms.sample.other_votes:
-        v = vote_variance(terms, leave_one_vote(terms)) if over_votes is None else over_votes
-        for part, square in zip(strata, _by_stratum(terms, each**2 * items * v), strict=True):
-            if not is_rounding(square, part.n):
-                drawn = drawn + (1 - _free(part.fraction, terms)) * square
     return Variance(drawn / n**2, endless / n**2)
 
 
@@ -175,45 +168,6 @@ def unseen_parts(strata: Sequence[Stratum]) -> npt.NDArray[np.float64]:
 def _over(cubes: npt.NDArray[Any], squares: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     share: npt.NDArray[np.float64] = cubes / np.where(squares > 0, squares, 1)
     return share
-
-
-def vote_variance(terms: Terms, psi: Numbers) -> Numbers:
-    """Return (K,) v_i, the jackknife variance of an item's influence over its votes.
-
-    ``v_i = (N_i - 1)/N_i sum_a (psi_{i,-a} - mean)^2``; (entries,) psi is that without a vote for the entry's category.
-    """
-    n_votes, length = terms.patterns.vote_totals(), np.diff(terms.patterns.start)
-    votes = terms.patterns.votes.astype(np.int64)
-    middle = np.repeat(terms.row_sums(psi * votes) / n_votes, length)
-    over: Numbers = terms.row_sums(votes * (psi - middle) ** 2) * (n_votes - 1) / n_votes
-    return over
-
-
-def leave_one_vote(terms: Terms) -> Numbers:
-    """Return (entries,) psi of an item without one vote for the entry's category; the item has three votes or more.
-
-    ``psi_i = (d_i - 2 (1 - kappa) sum_j C_j (2 L_j - 1) c_ij)/(1 - E)`` is the part of phi_i that votes decide.
-    """
-    pull = -2 * (1 - terms.kappa) * terms.C * (2 * terms.L - 1) / (1 - terms.E)
-    return without_a_vote(terms, signs(terms) / (1 - terms.E), pull[terms.patterns.code])
-
-
-def without_a_vote(terms: Terms, on_pairs: Numbers, on_votes: Numbers) -> Numbers:
-    """Return (entries,) ``sum_j (on_pairs_ij g_ij + on_votes_ij c_ij)`` of an item, less a vote for the category."""
-    patterns, n_votes = terms.patterns, terms.patterns.vote_totals()
-    length = np.diff(patterns.start)
-    votes, total = patterns.votes.astype(np.int64), np.repeat(n_votes, length)
-    pairs = np.repeat(terms.row_sums(on_pairs * terms.g), length) * (total * (total - 1) // 2)
-    shares = np.repeat(terms.row_sums(on_votes * terms.c), length) * total
-    # P - 1 pairs of this category are gone.
-    left: Numbers = (pairs - on_pairs * (votes - 1)) / ((total - 1) * (total - 2) // 2)
-    return left + (shares - on_votes) / (total - 1)
-
-
-def signs(terms: Terms) -> npt.NDArray[np.int64]:
-    """Return (entries,) 1 for the suggested label and -1 for others: d_i is the sum of sign times g_ij."""
-    label = np.repeat(terms.patterns.suggested, np.diff(terms.patterns.start))
-    return np.where(terms.patterns.code == label, 1, -1)
 
 
 def _free(fraction: Any, terms: Terms) -> Any:

@@ -19,7 +19,7 @@ from dhkappa.core.patterns import BLOCK, Patterns
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.memory import need
 from dhkappa.stats.influence import Extremes
-from dhkappa.stats.intervals import LEAST, Basis, flawless
+from dhkappa.stats.intervals import LEAST
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.terms import Numbers, Terms, divided
@@ -165,22 +165,6 @@ def _bottom(weights: Weights, E: float) -> float:
     apart = np.sqrt(1 - weights.matrix())
     through = min(float((apart[:, [y]] + apart[[y], :] - apart).min()) for y in range(len(apart)))
     return LEAST if through >= -_ROUNDING else min(LEAST, 1 - 2 / (1 - E))
-
-
-def log_interval(basis: Basis, alpha: float) -> tuple[float, float]:
-    """Return limits symmetric on log(1 - kappa), by the t distribution; the upper one is at most 1.
-
-    No sample claims more than a flawless one, as for the plain kappa: no item costs D more than 2 with weights either.
-    """
-    from scipy.special import stdtrit
-
-    cap = flawless(basis.unseen, basis.E, alpha)
-    if basis.kappa == 1:
-        return cap, 1.0
-    short = 1 - basis.kappa
-    half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se / short
-    ratio = math.exp(min(half, 700.0))  # beyond, a float has no room
-    return min(1 - short * ratio, cap), 1 - short / ratio
 
 
 @dataclass(frozen=True, slots=True, eq=False)

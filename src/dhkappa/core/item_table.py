@@ -1,4 +1,4 @@
-"""Cells: items by their votes and the labels of several labelers at once, for comparing labelers on the same items."""
+"""ItemTable: items by their votes and the labels of several labelers at once, for comparing labelers on the same items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORD = 2**63
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class ItemTable:
     """K cells: items with the same votes, labels, stratum and weight; two cells may be alike.
 
     Attributes
@@ -53,7 +53,7 @@ class Cells:
     labeled: bool = False
     remarks: tuple[str, ...] = ()
 
-    def take(self, rows: npt.NDArray[Any]) -> Cells:
+    def take(self, rows: npt.NDArray[Any]) -> ItemTable:
         """Return some cells, by index or by mask."""
         return replace(
             self,
@@ -75,7 +75,7 @@ class Cells:
     def _base(self) -> int:
         return max(len(self.categories) + (not self.labeled), 1)
 
-    def distinct(self, labelers: Sequence[str], joint: Sequence[tuple[int, Integers]] = ()) -> Cells:
+    def distinct(self, labelers: Sequence[str], joint: Sequence[tuple[int, Integers]] = ()) -> ItemTable:
         """Return the different cells as these labelers see them, in an order that only they decide.
 
         ``joint`` are their labels as fewer digits, where these are known already.
@@ -147,7 +147,7 @@ def _joined(columns: Sequence[tuple[int, Integers]], word: np.dtype[Any]) -> Int
     return key
 
 
-def read_cells(
+def read_item_table(
     votes: Any,
     suggested: Mapping[str, Any],
     *,
@@ -156,7 +156,7 @@ def read_cells(
     missing: Collection[Label] = (),
     sample_weight: Any = None,
     strata: Any = None,
-) -> Cells:
+) -> ItemTable:
     """Read votes or counts and the labels of several labelers, given as to ``compare``; a cell for each item."""
     check_labelers(suggested)
     if counts is None:
@@ -180,7 +180,7 @@ def read_cells(
     if not np.array_equal(table, np.arange(table.size)):  # in the order that a tally of the same items has
         patterns, order = patterns.recode(table, np.zeros(1, np.int64)).grouped()
         vote = order.astype(vote.dtype)[vote]
-    return Cells(
+    return ItemTable(
         found,
         patterns,
         vote,
@@ -206,7 +206,7 @@ def names_of(suggested: Any) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
-def cells_of(tally: Tally, labelers: Iterable[str] | None = None) -> Cells:
+def item_table_of(tally: Tally, labelers: Iterable[str] | None = None) -> ItemTable:
     """Return the cells of a tally, for some of its labelers or all."""
     sides, patterns = tally.sides, tally.patterns
     chosen = sides.labelers if labelers is None else tuple(labelers)
@@ -224,7 +224,7 @@ def cells_of(tally: Tally, labelers: Iterable[str] | None = None) -> Cells:
     side = patterns.suggested
     m = len(tally.categories)
     labels = np.where(sides.labels < 0, m, sides.labels).astype(np.min_scalar_type(m))
-    return Cells(
+    return ItemTable(
         tally.categories,
         votes,
         vote,
