@@ -14,11 +14,9 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import Label
 from dhkappa.core.patterns import Patterns
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.influence import influence
-from dhkappa.stats.kappa import Parts, estimate_dh
+from dhkappa.stats.influence import Numbers, Terms, influence, terms
+from dhkappa.stats.kappa import Parts, dh_parts, sums
 from dhkappa.stats.sample import Pool, Sample, sample_of
-from dhkappa.stats.sums import sums
-from dhkappa.stats.terms import Numbers, Terms, terms
 from dhkappa.table import Table
 
 _CANCELLED = 64  # a difference this many times smaller than its first term is computed anew, exactly
@@ -167,7 +165,7 @@ def _short_of_certain(C: Numbers) -> Numbers:
 
 
 def _parts(sample: Sample) -> Parts:
-    return estimate_dh(sums(sample, weighted=sample.weighted), sample.categories).parts
+    return dh_parts(sums(sample, weighted=sample.weighted), sample.categories)
 
 
 def _without(sample: Sample, row: int) -> Sample:

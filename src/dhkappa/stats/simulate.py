@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dhkappa.core.labels import Label, declare, is_real
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.memory import need
-from dhkappa.stats.rng import generator
+from dhkappa.stats.sample import generator
 
 _MOST = 10**10
 _VOTE = 40  # bytes of a vote, as it is drawn
