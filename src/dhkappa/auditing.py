@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dhkappa.core.item_table import item_table_of
+from dhkappa.core.counts import Counts, item_table_of_counts
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.progress import Progress
 from dhkappa.report.content import Chapter, Story
@@ -336,10 +335,11 @@ class Audit:
 
 
 def audit_of(
-    whole: Tally,
+    counts: Counts,
     item_votes: ItemVotes | None,
     names: Sequence[str],
     *,
+    source_notes: tuple[str, ...] = (),
     weights: Any,
     pool: Pool,
     confidence_level: float,
@@ -358,7 +358,7 @@ def audit_of(
     found: dict[str, AnnotatorComparison] = {}
     with Progress(len(names) + 1, "audit", progress) as shown_progress:
         for name in names:
-            sample = sample_of(whole.labeled_patterns(name if whole.labelers else None), pool=pool)
+            sample = sample_of(counts.labeled_patterns(name, source_notes), pool=pool)
             kappa = kappas[name] = Kappa(estimate_dh(sample))
             if weights is not None:
                 weighted[name] = Kappa(estimate_weighted(sample, weights))
@@ -372,7 +372,8 @@ def audit_of(
             shown_progress.advance()
         comparison = None
         if len(names) > 1:
-            cells = item_table_of(whole, names)
-            comparison = compare_of(cells, confidence_level=confidence_level, pool=pool, rng=source)
-        fleiss = Kappa(estimate_fleiss(sample_of(whole.labeled_patterns(labeled=False), labeled=False, pool=pool)))
+            table = item_table_of_counts(counts, names, source_notes)
+            comparison = compare_of(table, confidence_level=confidence_level, pool=pool, rng=source)
+        rows = counts.labeled_patterns(counts.columns.labelers[0], source_notes)
+        fleiss = Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
     return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, found, item_votes, pool)

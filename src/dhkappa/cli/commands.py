@@ -123,7 +123,7 @@ def score(files: tuple[str, ...], **said: Any) -> None:
 
 def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Kappa]:
     """Return the kappa of each labeler, from one count of all."""
-    from dhkappa.core.tally import Tally
+    from dhkappa.inputs.tally import Tally
 
     names = asked.words().get("suggested")
     if isinstance(data := asked.data(), Tally):
@@ -309,7 +309,7 @@ def tally_add(files: tuple[str, ...], output: str, format: str) -> None:
 @options("json")
 def tally_show(file: str, format: str) -> None:
     """Show what a tally file holds."""
-    from dhkappa.core.tally import Tally
+    from dhkappa.inputs.tally import Tally
 
     _show_tally("tally show", Tally.load(file), file, format)
 

@@ -18,7 +18,7 @@ from dhkappa.errors import DataError
 from dhkappa.paths import is_stream
 
 if TYPE_CHECKING:
-    from dhkappa.core.tally import Tally
+    from dhkappa.inputs.tally import Tally
 
 _HEAD = 1 << 14  # bytes at either end of a file that tell what it is
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -129,7 +129,7 @@ class Asked:
 
     def data(self) -> Any:
         """Return what to pass as data: a tally where the files are tallies, else what ``read`` makes of them."""
-        from dhkappa.inputs.reading import read
+        from dhkappa.inputs.reading import open_source
 
         files = list(chain.from_iterable(matches(file) for file in self.files))
         tallies = [file for file in files if is_tally(file)]
@@ -146,7 +146,7 @@ class Asked:
                 )
             return sum_of(tallies)
         path: Any = self.files[0] if len(self.files) == 1 else list(self.files)
-        return read(path, **{word: self.said.get(word) for word in ("input_format", "question", "table")})
+        return open_source(path, **{word: self.said.get(word) for word in ("input_format", "question", "table")})
 
     def words(self, *, sample: bool = True) -> dict[str, Any]:
         """Return the rest of what was said, as the calls of the library take it."""
@@ -234,7 +234,7 @@ def matches(path: str) -> list[str]:
 
 def sum_of(paths: Sequence[str]) -> Tally:
     """Add up tally files; one that is named twice would count twice."""
-    from dhkappa.core.tally import Tally
+    from dhkappa.inputs.tally import Tally
 
     places = [os.path.realpath(path) for path in paths]
     if len(set(places)) < len(places):

@@ -12,8 +12,8 @@ from operator import mul
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Integers
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import Integers
 from dhkappa.core.patterns import Patterns, from_votes
 from dhkappa.errors import DataError
 from dhkappa.stats.kappa import Sums, dh_parts, sums

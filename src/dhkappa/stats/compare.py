@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.item_table import ItemTable
-from dhkappa.core.labels import Integers
+from dhkappa.core import Integers
+from dhkappa.core.counts import ItemTable
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
@@ -91,7 +91,7 @@ def compare_of(
                 pairs[one, other] = _difference(both, one, other, found, design, source)
     ordered = _with_limits([pairs[pair] for pair in combinations(names, 2)], confidence_level)
     kappas = {name: found[name].kappa for name in names}
-    remarks = [Note("source", remark) for remark in cells.remarks]
+    remarks = [Note("source", remark) for remark in cells.source_notes]
     return Comparison(
         kappas, _table(ordered, confidence_level), (*remarks, *_notes(kappas, ordered, excluded)), confidence_level
     )

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Integers, Label, NotALabelError, plain
+from dhkappa.core import Integers, Label
+from dhkappa.core.labels import NotALabelError, to_label
 from dhkappa.core.patterns import LabeledPatterns, Patterns
 from dhkappa.errors import DataError, counted, shown
 
@@ -223,7 +224,7 @@ def _strata(
 def _name(stratum: Any) -> Any:
     """Return what a stratum is called, for an enum member as for its name."""
     try:
-        return plain(stratum)
+        return to_label(stratum)
     except NotALabelError:
         return stratum
 

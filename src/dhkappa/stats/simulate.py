@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Label, declare, is_real
+from dhkappa.core import Label
+from dhkappa.core.labels import check_categories, is_real
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.memory import need
 from dhkappa.stats.sample import generator
@@ -86,7 +87,7 @@ def simulate(
     >>> drawn.votes[0].tolist(), drawn.suggested["llm"][0], drawn.truth[0]
     (['b', 'b', 'c'], 'b', 'b')
     """
-    names = declare(categories)
+    names = check_categories(categories)
     if not names:
         raise DataError("categories must name a category at least.")
     n_items = _whole_number("n_items", n_items)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import shown
 from dhkappa.stats.annotator_comparison import AnnotatorComparison
 from dhkappa.stats.notes import LOW_AGREEMENT, spelled

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.patterns import BLOCK, Patterns
+from dhkappa.core.grouping import BLOCK
+from dhkappa.core.patterns import Patterns
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.memory import need
 from dhkappa.stats.influence import Extremes, Numbers, Terms, basis_of, terms
