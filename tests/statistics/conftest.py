@@ -1,0 +1,1 @@
+"""Statistics tests import the modules beside them."""
