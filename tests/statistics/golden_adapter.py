@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,11 @@ def given(case: Case, make: Make, *left_out: str, **more: Any) -> tuple[Any, dic
     if "agreement_weights" in options:
         options["weights"] = options.pop("agreement_weights")
     if isinstance(data, (str, FileData)):
-        design: dict[str, Any] = {name: options.pop(name) for name in ("weights", "pool") if name in options}
         question = {"question": data.question} if isinstance(data, FileData) else {}
         path = data.path if isinstance(data, FileData) else data
+        if "suggested" not in signature(dk.read).parameters:
+            return dk.read(path, **question), options
+        design: dict[str, Any] = {name: options.pop(name) for name in ("weights", "pool") if name in options}
         return dk.read(path, **question, **options), design
     return data, options
 
