@@ -66,7 +66,7 @@ def compare_goal(n: int, N: int, m: int, *, seconds: float, rounds: int) -> Goal
 
 def _with_interval(sample: Sample) -> object:
     kappa = dh_kappa(sample.votes, sample.suggested)
-    return kappa.se, kappa.interval()
+    return kappa.se, kappa.confidence_interval()
 
 
 def _resample(sample: Sample) -> object:

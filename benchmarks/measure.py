@@ -76,7 +76,13 @@ def kappa_and_parts(sample: Sample) -> object:
     """What is timed: the value and every part, whether or not they are computed on demand."""
     kappa = dh_kappa(sample.votes, sample.suggested)
     parts = kappa.parts
-    return kappa.value, kappa.floor, kappa.ceiling, kappa.fleiss, parts and (parts.C, parts.L, parts.D, parts.E)
+    return (
+        kappa.value,
+        kappa.baselines.random,
+        kappa.baselines.majority,
+        kappa.fleiss,
+        parts and (parts.C, parts.L, parts.D, parts.E),
+    )
 
 
 def check_kappa(sample: Sample) -> float:

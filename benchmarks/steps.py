@@ -57,7 +57,7 @@ def step_table(n: int) -> list[Step]:
 def _steps(path: str) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Return every step, each with what those before it have made."""
     import dhkappa
-    from dhkappa.data.duck import connect
+    from dhkappa.inputs.backends.duckdb import connect
 
     made: dict[str, Any] = {}
 
@@ -68,10 +68,10 @@ def _steps(path: str) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "reading", lambda: connect().execute(values).fetchall()
     yield "tally", keep("tally", lambda: dhkappa.tally(path, "suggested", annotators="ann_*"))
     yield "kappa", keep("kappa", lambda: dhkappa.dh_kappa(made["tally"]))
-    yield "intervals", lambda: (made["kappa"].interval(), made["kappa"].bootstrap(rng=1))
+    yield "intervals", lambda: (made["kappa"].confidence_interval(), made["kappa"].bootstrap(rng=1))
     yield "audit", keep("audit", lambda: dhkappa.audit(path, "suggested", annotators="ann_*", rng=1, progress=False))
     if find_spec("vl_convert") is not None:  # without which there is no report
-        yield "report", lambda: made["audit"].report(str(Path(path).with_suffix(".html")))
+        yield "report", lambda: made["audit"].to_html(str(Path(path).with_suffix(".html")))
 
 
 def _measured(path: str, layout: str) -> Iterator[tuple[str, str, float, float, float]]:

@@ -14,7 +14,7 @@ Votes = Sequence[Sequence[Hashable]]
 
 
 @dataclass(frozen=True)
-class Dropped:
+class Excluded:
     no_votes: int
     one_vote: int
     no_label: int
@@ -28,7 +28,7 @@ class Fleiss:
     R: Fraction
     C_E: Fraction
     kappa: Fraction | None
-    dropped: Dropped
+    excluded: Excluded
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class DH:
     E: Fraction
     kappa: Fraction | None
     fleiss: Fraction | None
-    floor: Fraction | None
-    ceiling: Fraction | None
-    dropped: Dropped
+    random: Fraction | None
+    majority: Fraction | None
+    excluded: Excluded
 
 
 def cast(item: Sequence[Hashable]) -> list[Hashable]:
@@ -73,7 +73,7 @@ def pair_share(item: Sequence[Hashable], category: Hashable) -> Fraction:
     return Fraction(sum(a == b == category for a, b in pairs), len(pairs))
 
 
-def eligible(votes: Votes, suggested: Sequence[Hashable]) -> tuple[Votes, Sequence[Hashable], Dropped]:
+def eligible(votes: Votes, suggested: Sequence[Hashable]) -> tuple[Votes, Sequence[Hashable], Excluded]:
     items, labels = [], []
     no_votes = one_vote = no_label = 0
     for item, label in zip(map(cast, votes), suggested, strict=True):
@@ -86,23 +86,23 @@ def eligible(votes: Votes, suggested: Sequence[Hashable]) -> tuple[Votes, Sequen
         else:
             items.append(item)
             labels.append(label)
-    return items, labels, Dropped(no_votes, one_vote, no_label)
+    return items, labels, Excluded(no_votes, one_vote, no_label)
 
 
 def fleiss(votes: Votes) -> Fleiss:
     """Eq. 1-3 over every item with two votes or more."""
-    items, _, dropped = eligible(votes, [True] * len(votes))
+    items, _, excluded = eligible(votes, [True] * len(votes))
     categories = {vote for item in items for vote in item}
     C = {j: mean([vote_share(item, j) for item in items]) for j in categories}  # eq. 1
     R_i = [sum((pair_share(item, j) for j in categories), Fraction(0)) for item in items]  # eq. 2
     C_E = sum((C[j] ** 2 for j in categories), Fraction(0))
     kappa = beyond_chance(len(items), mean(R_i), C_E)  # eq. 3
-    return Fleiss(len(items), sum(map(len, items)), C, mean(R_i), C_E, kappa, dropped)
+    return Fleiss(len(items), sum(map(len, items)), C, mean(R_i), C_E, kappa, excluded)
 
 
 def dh(votes: Votes, suggested: Sequence[Hashable], categories: Sequence[Hashable]) -> DH:
     """Eq. 4-13, with the floor and the ceiling of docs/methods.md; ties follow `categories`."""
-    items, labels, dropped = eligible(votes, suggested)
+    items, labels, excluded = eligible(votes, suggested)
     n, zero = len(items), Fraction(0)
     C = {j: mean([vote_share(item, j) for item in items]) for j in categories}  # eq. 4
     L = {j: mean([Fraction(label == j) for label in labels]) for j in categories}  # eq. 5
@@ -132,9 +132,9 @@ def dh(votes: Votes, suggested: Sequence[Hashable], categories: Sequence[Hashabl
         E=E,
         kappa=beyond_chance(n, D, E),  # eq. 13
         fleiss=fleiss(items).kappa,
-        floor=beyond_chance(n, D_0, E),
-        ceiling=beyond_chance(n, *differential(items, plurality)),
-        dropped=dropped,
+        random=beyond_chance(n, D_0, E),
+        majority=beyond_chance(n, *differential(items, plurality)),
+        excluded=excluded,
     )
 
 

@@ -77,14 +77,14 @@ class Votes:
     annotators: Sequence[str]
     votes: Sequence[Sequence[Any]]
     suggested: Mapping[str, Sequence[Any]]
-    weights: Sequence[float] = field(default=())
+    sample_weight: Sequence[float] = field(default=())
     strata: Sequence[Any] = field(default=())
 
     @property
     def beside(self) -> dict[str, Sequence[Any]]:
         """The columns that stand beside votes."""
         found = dict(self.suggested)
-        found |= {"weight": self.weights} if self.weights else {}
+        found |= {"weight": self.sample_weight} if self.sample_weight else {}
         return found | ({"stratum": self.strata} if self.strata else {})
 
     def shape(self, layout: str) -> Shape:
@@ -180,7 +180,7 @@ def drawn(
         annotators=[f"ann_{place}" for place in range(N)],
         votes=votes,
         suggested=suggested,
-        weights=[draw.choice([0.1, 1.5, 2.25]) for _ in range(n)],
+        sample_weight=[draw.choice([0.1, 1.5, 2.25]) for _ in range(n)],
         strata=[draw.choice(["north", "south"]) for _ in range(n)],
     )
 

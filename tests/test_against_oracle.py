@@ -24,10 +24,10 @@ def same(value: float, truth: Fraction | None) -> bool:
     return math.isnan(value) if truth is None else value == float(truth)
 
 
-def dropped(result: Kappa) -> oracle.Dropped:
-    counts = result.dropped
+def excluded(result: Kappa) -> oracle.Excluded:
+    counts = result.excluded
     assert counts.total == counts.no_votes + counts.one_vote + counts.no_label
-    return oracle.Dropped(counts.no_votes, counts.one_vote, counts.no_label)
+    return oracle.Excluded(counts.no_votes, counts.one_vote, counts.no_label)
 
 
 def assert_dh(result: Kappa, data: Data) -> None:
@@ -35,12 +35,12 @@ def assert_dh(result: Kappa, data: Data) -> None:
     assert result.exact == truth.kappa
     assert same(result.value, truth.kappa)
     assert same(float(result), truth.kappa)
-    assert same(result.floor, truth.floor)
-    assert same(result.ceiling, truth.ceiling)
+    assert same(result.baselines.random, truth.random)
+    assert same(result.baselines.majority, truth.majority)
     assert same(result.fleiss, truth.fleiss)
     assert (result.reason is None) == (truth.kappa is not None)
     assert (result.n_items, result.n_votes) == (truth.n, truth.votes)
-    assert dropped(result) == truth.dropped
+    assert excluded(result) == truth.excluded
     assert (result.parts is None) == (truth.n == 0)
     if result.parts is not None:
         for part in ("C", "L", "R", "S", "C_E", "C_F", "D", "E"):
@@ -53,9 +53,9 @@ def assert_fleiss(result: Kappa, data: Data) -> None:
     assert same(result.value, truth.kappa)
     assert (result.reason is None) == (truth.kappa is not None)
     assert (result.n_items, result.n_votes) == (truth.n, truth.votes)
-    assert (result.dropped.no_votes, result.dropped.one_vote) == (
-        truth.dropped.no_votes,
-        truth.dropped.one_vote,
+    assert (result.excluded.no_votes, result.excluded.one_vote) == (
+        truth.excluded.no_votes,
+        truth.excluded.one_vote,
     )
     assert (result.parts is None) == (truth.n == 0)
     if result.parts is not None:
@@ -247,8 +247,8 @@ INVARIANCES: dict[str, Callable[[Data, Random], Data | Tally]] = {
 
 def numbers(result: Kappa) -> Sequence[object]:
     """What a result says, with NaN equal to NaN, and shares as a sorted list since names may change."""
-    floats = [repr(x) for x in (result.value, result.floor, result.ceiling, result.fleiss)]
-    totals = [result.exact, result.n_items, result.n_votes, result.dropped, result.reason is None]
+    floats = [repr(x) for x in (result.value, result.baselines.random, result.baselines.majority, result.fleiss)]
+    totals = [result.exact, result.n_items, result.n_votes, result.excluded, result.reason is None]
     if result.parts is None:
         return [*floats, *totals]
     p = result.parts

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import oracle
 from dhkappa import DataError, simulate
-from dhkappa.data.ballots import Ballots, read_ballots
+from dhkappa.core.items import ItemVotes, read_item_votes
 from dhkappa.stats.annotators import annotator_parts, annotators
 from strategies import Data, ragged
 
@@ -27,9 +27,9 @@ def filled(data: Data) -> Rows:
     return [[*item, *[None] * (width - len(item))] for item in data.votes]
 
 
-def ballots_of(data: Data, weight: Sequence[int] | None = None) -> Ballots:
+def item_votes_of(data: Data, weight: Sequence[int] | None = None) -> ItemVotes:
     given_weight = None if weight is None else np.array(weight, np.float64)
-    return read_ballots(data.object_votes, {"labels": data.written_suggested}, weights=given_weight)
+    return read_item_votes(data.object_votes, {"labels": data.written_suggested}, sample_weight=given_weight)
 
 
 def drawn_weights(seed: int, n: int) -> list[int]:
@@ -58,8 +58,8 @@ def part_by_pairs(items: list[tuple[list[Hashable], Hashable]], a: int) -> tuple
     return under / len(items), over / under if under else None
 
 
-def check(rows: Rows, labels: Sequence[Hashable], categories: Sequence[Hashable], ballots: Ballots) -> None:
-    kappa, found = annotator_parts(ballots, "labels")
+def check(rows: Rows, labels: Sequence[Hashable], categories: Sequence[Hashable], item_votes: ItemVotes) -> None:
+    kappa, found = annotator_parts(item_votes, "labels")
     expected = oracle.dh(rows, labels, categories)
     items = eligible(rows, labels)
     assert kappa == expected.kappa
@@ -79,8 +79,8 @@ def check(rows: Rows, labels: Sequence[Hashable], categories: Sequence[Hashable]
 @given(ragged(max_items=15))
 def test_parts_against_pairs_and_recomputation(data: Data) -> None:
     rows = filled(data)
-    check(rows, data.suggested, data.categories, ballots_of(data))
-    _, found = annotator_parts(ballots_of(data), "labels")
+    check(rows, data.suggested, data.categories, item_votes_of(data))
+    _, found = annotator_parts(item_votes_of(data), "labels")
     for a, part in enumerate(found):
         mine = [(row[a], label) for row, label in eligible(rows, data.suggested) if row[a] is not None]
         assert part.items == len(mine)
@@ -94,7 +94,7 @@ def test_weights_against_repeated_items(data: Data, seed: int) -> None:
     repeated = data.take([i for i, times in enumerate(weight) for _ in range(times)])
     rows = [row for row, times in zip(filled(data), weight, strict=True) for _ in range(times)]
     if rows:
-        check(rows, repeated.suggested, data.categories, ballots_of(data, weight))
+        check(rows, repeated.suggested, data.categories, item_votes_of(data, weight))
 
 
 @settings(max_examples=20)
@@ -102,14 +102,14 @@ def test_weights_against_repeated_items(data: Data, seed: int) -> None:
 def test_order_of_items_does_not_matter(data: Data, seed: int) -> None:
     order = Random(seed).sample(range(len(data.votes)), len(data.votes))
     array = data.object_votes
-    shuffled = read_ballots(array[order], {"labels": data.take(order).written_suggested})
-    assert annotator_parts(shuffled, "labels") == annotator_parts(ballots_of(data), "labels")
+    shuffled = read_item_votes(array[order], {"labels": data.take(order).written_suggested})
+    assert annotator_parts(shuffled, "labels") == annotator_parts(item_votes_of(data), "labels")
 
 
 def test_complete_design_closed_form() -> None:
     drawn = simulate(80, annotators=4, rng=3)
-    ballots = read_ballots(drawn.votes, drawn.suggested)
-    _, found = annotator_parts(ballots, "labeler")
+    item_votes = read_item_votes(drawn.votes, drawn.suggested)
+    _, found = annotator_parts(item_votes, "labeler")
     labels = drawn.suggested["labeler"].tolist()
     whole = oracle.dh(drawn.votes.tolist(), labels, drawn.categories)
     for a, part in enumerate(found):
@@ -120,8 +120,8 @@ def test_complete_design_closed_form() -> None:
 
 def test_by_hand() -> None:
     # pairs of annotator 2: on item 0 with a, a: agree on the label; on item 1 with a, a: none; on item 2: agree on b
-    ballots = read_ballots(np.array([list("aaa"), list("aab"), list("abb")]), {"labels": list("aaa")})
-    _, found = annotator_parts(ballots, "labels")
+    item_votes = read_item_votes(np.array([list("aaa"), list("aab"), list("abb")]), {"labels": list("aaa")})
+    _, found = annotator_parts(item_votes, "labels")
     assert [part.D for part in found] == [F(1 + F(1, 2) + 0, 3), F(1 + F(1, 2) - F(1, 2), 3), F(1 + 0 - F(1, 2), 3)]
     assert [part.weight for part in found] == [F(1, 3)] * 3
     assert [part.agree for part in found] == [1, F(2, 3), F(1, 3)]
@@ -130,9 +130,9 @@ def test_by_hand() -> None:
 class TestTable:
     def test_columns(self) -> None:
         drawn = simulate(60, annotators=3, missing=0.2, rng=5)
-        ballots = replace(read_ballots(drawn.votes, drawn.suggested), annotators=("Ann", "Bo", "Cy"))
-        kappa, found = annotator_parts(ballots, "labeler")
-        table = annotators(ballots, "labeler")
+        item_votes = replace(read_item_votes(drawn.votes, drawn.suggested), annotators=("Ann", "Bo", "Cy"))
+        kappa, found = annotator_parts(item_votes, "labeler")
+        table = annotators(item_votes, "labeler")
         assert table.column("annotator") == ["Ann", "Bo", "Cy"]
         assert kappa is not None
         for row, part in zip(table, found, strict=True):
@@ -145,7 +145,7 @@ class TestTable:
 
     def test_someone_without_eligible_items_changes_nothing(self) -> None:
         votes = [["a", "a", None], ["a", "b", None], ["b", "b", None], [None, None, "a"]]
-        row = annotators(read_ballots(np.array(votes), {"labels": list("aabb")}), "labels").to_dicts()[2]
+        row = annotators(read_item_votes(np.array(votes), {"labels": list("aabb")}), "labels").to_dicts()[2]
         assert (row["items"], row["weight"], row["change"]) == (0, 0, 0)
         assert math.isnan(row["kappa"])
         assert row["reason"] == "no eligible item has a vote of theirs."
@@ -160,21 +160,21 @@ class TestTable:
     )
     def test_undefined_values_have_a_reason(self, votes: list[str], labels: str, reason: str) -> None:
         row = annotators(
-            read_ballots(np.array([list(item) for item in votes]), {"labels": list(labels)}), "labels"
+            read_item_votes(np.array([list(item) for item in votes]), {"labels": list(labels)}), "labels"
         ).to_dicts()[-1]
         assert math.isnan(row["kappa_without"])
         assert math.isnan(row["change"])
         assert row["reason"] == reason
 
     def test_votes_must_tell_who_cast_them(self) -> None:
-        for ballots in (
-            read_ballots([["a", "b"], ["a", "a", "a"]], {"labels": ["a", "b"]}),
-            read_ballots(None, {"labels": [0, 1]}, counts=[[2, 1], [0, 3]]),
+        for item_votes in (
+            read_item_votes([["a", "b"], ["a", "a", "a"]], {"labels": ["a", "b"]}),
+            read_item_votes(None, {"labels": [0, 1]}, counts=[[2, 1], [0, 3]]),
         ):
             with pytest.raises(DataError, match="n x N array, or as a table in memory"):
-                annotators(ballots, "labels")
+                annotators(item_votes, "labels")
 
     def test_no_items(self) -> None:
-        table = annotators(read_ballots(np.empty((0, 2), object), {"labels": []}), "labels")
+        table = annotators(read_item_votes(np.empty((0, 2), object), {"labels": []}), "labels")
         assert table.column("items") == [0, 0]
         assert all(map(math.isnan, table.column("kappa_without")))

@@ -56,7 +56,7 @@ def test_annotators_that_are_one_once_they_are_fetched() -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "json", "pandas", "polars", "duckdb", "pyarrow"])
 def test_nobody_is_a_blank_and_a_null(tmp_path: Path, kind: str) -> None:
-    rows = [(1, "", "a", "a"), (1, "", "b", "a"), (1, "p", "a", "a"), (2, "p", "a", "b"), (2, "q", "a", "b")]
+    rows = [(1, "", "a", "a"), (1, "", "b", "a"), (1, "pvalue", "a", "a"), (2, "pvalue", "a", "b"), (2, "q", "a", "b")]
     names = ["item", "annotator", "label", "suggested"]
     columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
     data: Any = tmp_path / f"votes.{kind}"
@@ -86,13 +86,15 @@ def stored(path: Path, create: str, rows: list[tuple[Any, ...]]) -> str:
 @pytest.mark.parametrize("kind", ["REAL", "DECIMAL(10,2)", "DECIMAL(10,0)", "NUMERIC"])
 def test_weights_of_sqlite_are_not_rounded(tmp_path: Path, kind: str) -> None:
     pytest.importorskip("ibis")
-    weights = [0.125, 0.135, 1.005, 2.5, 3.333, 1e-12, 7]
+    sample_weight = [0.125, 0.135, 1.005, 2.5, 3.333, 1e-12, 7]
     votes = [["a", "b"], ["a", "a"], ["b", "b"], ["a", "b"], ["b", "b"], ["a", "a"], ["b", "a"]]
     labels = list("ababaab")
-    rows = [(label, *vote, weight) for label, vote, weight in zip(labels, votes, weights, strict=True)]
+    rows = [(label, *vote, weight) for label, vote, weight in zip(labels, votes, sample_weight, strict=True)]
     url = stored(tmp_path / "w.db", f"CREATE TABLE votes (suggested TEXT, v1 TEXT, v2 TEXT, w {kind})", rows)
-    found = dhkappa.dh_kappa(dhkappa.read(url, table="votes"), suggested="suggested", annotators="v*", weights="w")
-    assert found.value == dhkappa.dh_kappa(votes, labels, weights=weights).value
+    found = dhkappa.dh_kappa(
+        dhkappa.read(url, table="votes"), suggested="suggested", annotators="v*", sample_weight="w"
+    )
+    assert found.value == dhkappa.dh_kappa(votes, labels, sample_weight=sample_weight).value
 
 
 def test_any_of_sqlite_is_no_text(tmp_path: Path) -> None:
@@ -149,7 +151,7 @@ def test_items_of_postgres_of_any_type(postgres: Server, kind: str, names: list[
             source = dhkappa.read(postgres.url(), table="named")
             found = dhkappa.audit(source, **LONG)
             assert found.kappas["suggested"].exact == dhkappa.dh_kappa([["a", "a"], ["b", "b"]] * 2, list("aabb")).exact
-            assert len({str(row["item"]) for row in found.items()}) == 4
+            assert len({str(row["item"]) for row in found.review()}) == 4
             source.votes.get_backend().disconnect()
         finally:
             connection.execute("DROP TABLE named")

@@ -10,10 +10,10 @@ import pytest
 
 import dhkappa
 from dhkappa import Audit, DataError
-from dhkappa.data.ballots import read_ballots
+from dhkappa.core.items import read_item_votes
+from dhkappa.stats.annotator_comparison import annotator_comparison
 from dhkappa.stats.annotators import annotators
-from dhkappa.stats.items import review
-from dhkappa.stats.people import people
+from dhkappa.stats.review import review
 
 DRAWN = dhkappa.simulate(120, labelers={"rule": 0.6, "llm": 0.9}, annotators=4, missing=0.2, rng=3)
 
@@ -29,32 +29,32 @@ def same(left: object, right: object) -> bool:
 
 
 def test_every_answer_is_that_of_the_single_call(audit: Audit) -> None:
-    ballots = read_ballots(DRAWN.votes, DRAWN.suggested)
+    item_votes = read_item_votes(DRAWN.votes, DRAWN.suggested)
     assert audit.labelers == ("rule", "llm")
     for name, labels in DRAWN.suggested.items():
         kappa = dhkappa.dh_kappa(DRAWN.votes, labels)
         assert audit.kappas[name].exact == kappa.exact
         assert audit.kappas[name].to_dict() == kappa.to_dict()
-        assert audit.tests[name] == kappa.test()
+        assert audit.permutation_tests[name] == kappa.permutation_test()
         assert same(audit.categories(name).to_dicts(), kappa.by_category().to_dicts())
         assert same(audit.confusion(name).to_dicts(), kappa.confusion().to_dicts())
-        assert same(audit.items(name).to_dicts(), review(ballots, name).to_dicts())
-        assert same(audit.annotators(name).to_dicts(), annotators(ballots, name).to_dicts())
-        assert audit.people(name).to_dict() == people(ballots, name).to_dict()
+        assert same(audit.review(name).to_dicts(), review(item_votes, name).to_dicts())
+        assert same(audit.annotators(name).to_dicts(), annotators(item_votes, name).to_dicts())
+        assert audit.annotator_comparison(name).to_dict() == annotator_comparison(item_votes, name).to_dict()
     assert audit.comparison is not None
     assert same(audit.comparison.to_dict(), dhkappa.compare(DRAWN.votes, DRAWN.suggested).to_dict())
     assert audit.fleiss.exact == dhkappa.fleiss_kappa(DRAWN.votes).exact
 
 
 def test_most_limits_the_queue(audit: Audit) -> None:
-    assert audit.items("llm", most=5).to_dicts() == audit.items("llm").to_dicts()[:5]
+    assert audit.review("llm", limit=5).to_dicts() == audit.review("llm").to_dicts()[:5]
 
 
 def test_one_labeler_needs_no_name() -> None:
     found = dhkappa.audit(DRAWN.votes, DRAWN.suggested["llm"])
     assert found.comparison is None
     assert found.labelers == ("labeler",)
-    assert found.people().difference == found.people("labeler").difference
+    assert found.annotator_comparison().difference == found.annotator_comparison("labeler").difference
     assert found.categories().names[0] == "category"
 
 
@@ -67,8 +67,8 @@ def test_a_tally_answers_all_but_items_and_annotators(audit: Audit) -> None:
     assert audit.comparison is not None
     assert same(found.comparison.to_dict(), audit.comparison.to_dict())
     with pytest.raises(DataError, match="a tally does not keep"):
-        found.items("llm")
-    for ask in (found.annotators, found.people):
+        found.review("llm")
+    for ask in (found.annotators, found.annotator_comparison):
         with pytest.raises(DataError, match=r"who cast which vote.*column for each annotator"):
             ask("llm")
     json.dumps(found.to_dict(), allow_nan=False)
@@ -77,9 +77,9 @@ def test_a_tally_answers_all_but_items_and_annotators(audit: Audit) -> None:
 def test_counts_have_items_but_no_annotators() -> None:
     counts = [[3, 0], [2, 1], [0, 3], [1, 2]] * 10
     found = dhkappa.audit(counts=counts, suggested={"a": [0, 0, 1, 1] * 10, "b": [0, 1, 1, 1] * 10})
-    assert len(found.items("a")) == 40
+    assert len(found.review("a")) == 40
     with pytest.raises(DataError, match="who cast which vote"):
-        found.people("a")
+        found.annotator_comparison("a")
 
 
 def test_designs_reach_every_part() -> None:
@@ -94,37 +94,39 @@ def test_designs_reach_every_part() -> None:
     fleiss = dhkappa.fleiss_kappa(DRAWN.votes, strata=strata, pool=pool)
     assert found.fleiss.exact == fleiss.exact
     weight = {h: size / (strata == h).sum() for h, size in pool.items()}
-    eligible = found.items("llm").column("item")
+    eligible = found.review("llm").column("item")
     assert len(eligible) == kappa.n_items
     sizes = {h: sum(strata[i] == h for i in eligible) for h in pool}
     w = np.array([pool[strata[i]] / sizes[strata[i]] for i in eligible])
     # Sums of some hundred floats.
-    assert np.average(found.items("llm").column("contribution"), weights=w) == pytest.approx(kappa.value, rel=1e-12)
+    assert np.average(found.review("llm").column("contribution"), weights=w) == pytest.approx(kappa.value, rel=1e-12)
     parts = found.annotators("llm")
     together = np.dot(parts.column("weight"), parts.column("kappa"))
     assert together == pytest.approx(kappa.value, rel=1e-12)
     by_weights = dhkappa.audit(
-        DRAWN.votes, DRAWN.suggested, weights=[weight[h] * (strata == h).sum() / sizes[h] for h in strata]
+        DRAWN.votes, DRAWN.suggested, sample_weight=[weight[h] * (strata == h).sum() / sizes[h] for h in strata]
     )
-    assert found.people("llm").difference == pytest.approx(by_weights.people("llm").difference, rel=1e-12)
+    assert found.annotator_comparison("llm").difference == pytest.approx(
+        by_weights.annotator_comparison("llm").difference, rel=1e-12
+    )
 
 
 def test_ordinal_stands_beside() -> None:
-    found = dhkappa.audit(DRAWN.votes, DRAWN.suggested, categories=["a", "b", "c"], ordinal="linear")
-    expected = dhkappa.dh_kappa(DRAWN.votes, DRAWN.suggested["llm"], categories=["a", "b", "c"], ordinal="linear")
-    assert found.ordinal["llm"].exact == expected.exact
+    found = dhkappa.audit(DRAWN.votes, DRAWN.suggested, categories=["a", "b", "c"], weights="linear")
+    expected = dhkappa.dh_kappa(DRAWN.votes, DRAWN.suggested["llm"], categories=["a", "b", "c"], weights="linear")
+    assert found.weighted["llm"].exact == expected.exact
     with pytest.raises(DataError, match="ordinal needs the categories in their order"):
-        dhkappa.audit(DRAWN.votes, DRAWN.suggested, ordinal="linear")
+        dhkappa.audit(DRAWN.votes, DRAWN.suggested, weights="linear")
 
 
 def test_undefined_kappas_leave_the_rest_standing() -> None:
     votes = [["a", "a", "a"]] * 12
     found = dhkappa.audit(votes, {"one": ["a"] * 12, "two": ["a"] * 11 + ["b"]})
     assert math.isnan(found.kappas["one"].value)
-    assert found.tests["one"] is None
+    assert found.permutation_tests["one"] is None
     with pytest.raises(DataError, match="needs a kappa that is defined"):
         found.categories("one")
-    assert len(found.items("one")) == 12
+    assert len(found.review("one")) == 12
     assert "same category" in repr(found.comparison.differences.to_dicts()[0]) if found.comparison else False
     json.dumps(found.to_dict(), allow_nan=False)
 
@@ -132,15 +134,15 @@ def test_undefined_kappas_leave_the_rest_standing() -> None:
 def test_no_eligible_item() -> None:
     found = dhkappa.audit([["a"], ["b"]], {"x": ["a", "b"], "y": ["b", "b"]})
     assert found.kappas["x"].n_items == 0
-    assert len(found.items("x")) == 0
+    assert len(found.review("x")) == 0
     json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_notes_name_the_labelers_they_are_about(audit: Audit) -> None:
     texts = [note.text for note in audit.notes]
     assert len(texts) == len(set(texts))
-    dropped = [note for note in audit.notes if note.code == "items-dropped"]
-    assert len(dropped) == 1
+    excluded = [note for note in audit.notes if note.code == "items-excluded"]
+    assert len(excluded) == 1
     votes = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]] * 10
     found = dhkappa.audit(votes, {"good": ["a", "b", "a", "b"] * 10, "same": ["a"] * 40})
     one = next(note for note in found.notes if note.code == "one-label")
@@ -157,11 +159,13 @@ def test_it_shows_itself(audit: Audit) -> None:
 
 
 def test_plain_values(audit: Audit) -> None:
-    found = json.loads(json.dumps(audit.to_dict(most=3), allow_nan=False))
-    assert set(found) == {"level", "verdict", "labelers", "comparison", "fleiss", "notes"}
+    found = json.loads(json.dumps(audit.to_dict(limit=3), allow_nan=False))
+    assert set(found) == {"confidence_level", "verdict", "labelers", "comparison", "fleiss", "notes"}
     assert len(found["labelers"]["llm"]["items"]) == 3
     assert found["labelers"]["llm"]["kappa"]["value"] == audit.kappas["llm"].value
-    assert found["labelers"]["llm"]["people"]["difference"] == audit.people("llm").difference
+    assert (
+        found["labelers"]["llm"]["annotator_comparison"]["difference"] == audit.annotator_comparison("llm").difference
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +174,7 @@ def test_plain_values(audit: Audit) -> None:
         ({"data": DRAWN.votes}, "suggested is absent"),
         ({}, "pass either votes or counts="),
         ({"data": DRAWN.votes, "suggested": {}}, "suggested is an empty mapping"),
-        ({"data": DRAWN.votes, "suggested": DRAWN.suggested, "level": 95}, "level must be between 0 and 1"),
+        ({"data": DRAWN.votes, "suggested": DRAWN.suggested, "confidence_level": 95}, "level must be between 0 and 1"),
         ({"data": dhkappa.tally(DRAWN.votes, DRAWN.suggested), "suggested": ["gpt"]}, "'gpt', not in the tally"),
     ],
 )
@@ -183,19 +187,19 @@ def test_an_unknown_labeler_is_named(audit: Audit) -> None:
     with pytest.raises(DataError, match=r"'gpt' is not in the audit\. Labelers: 'rule', 'llm'"):
         audit.categories("gpt")
     with pytest.raises(DataError, match="say which labeler"):
-        audit.items()
+        audit.review()
 
 
 def test_lists_do_not_tell_who_voted() -> None:
     found = dhkappa.audit(DRAWN.votes.tolist(), DRAWN.suggested)
     with pytest.raises(DataError, match="nothing tells who cast which vote, as lists"):
-        found.people("llm")
+        found.annotator_comparison("llm")
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"weights": range(120)}, "holds votes and labels already: leave out weights"),
+        ({"sample_weight": range(120)}, "holds votes and labels already: leave out weights"),
         ({"suggested": {"rule": ["a"]}}, "suggested must list names of labelers"),
         ({"suggested": 5}, "suggested must list names of labelers"),
         ({"suggested": []}, "names nobody"),
@@ -207,7 +211,7 @@ def test_a_tally_holds_votes_and_labels_already(given: dict[str, object], messag
 
 
 def test_a_weighted_tally_of_one_labeler_has_no_name() -> None:
-    counted = dhkappa.tally(DRAWN.votes, DRAWN.suggested["llm"], weights=[1, 2] * 60)
+    counted = dhkappa.tally(DRAWN.votes, DRAWN.suggested["llm"], sample_weight=[1, 2] * 60)
     assert counted.labelers == ()
     assert dhkappa.audit(counted).labelers == ("labeler",)
 
@@ -215,31 +219,35 @@ def test_a_weighted_tally_of_one_labeler_has_no_name() -> None:
 def test_items_of_a_dataframe_are_ready_for_json() -> None:
     frame = pd.DataFrame(DRAWN.votes, index=pd.date_range("2026-01-01", periods=120))
     found = dhkappa.audit(frame, pd.Series(DRAWN.suggested["llm"], index=frame.index))
-    first = json.loads(json.dumps(found.to_dict(most=1), allow_nan=False))["labelers"]["labeler"]["items"][0]
+    first = json.loads(json.dumps(found.to_dict(limit=1), allow_nan=False))["labelers"]["labeler"]["items"][0]
     assert first["item"].startswith("2026-")
 
 
 def test_most_is_checked_whatever_was_asked_before() -> None:
     found = dhkappa.audit(DRAWN.votes, DRAWN.suggested["llm"])
-    assert len(found.items(most=1)) == 1
+    assert len(found.review(limit=1)) == 1
     for most in (True, 1.0, [1]):
         with pytest.raises(DataError, match="most must be a whole number"):
-            found.items(most=most)  # type: ignore[arg-type]
+            found.review(limit=most)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("weights", [[5e-324] * 119 + [1.0], [5e-324] * 119 + [1e-300], [1e300] + [1.0] * 119])
-def test_one_item_that_outweighs_all_others_warns_nobody(weights: list[float]) -> None:
-    found = dhkappa.audit(DRAWN.votes, DRAWN.suggested, weights=weights, categories=["a", "b", "c"], ordinal="linear")
+@pytest.mark.parametrize("sample_weight", [[5e-324] * 119 + [1.0], [5e-324] * 119 + [1e-300], [1e300] + [1.0] * 119])
+def test_one_item_that_outweighs_all_others_warns_nobody(sample_weight: list[float]) -> None:
+    found = dhkappa.audit(
+        DRAWN.votes, DRAWN.suggested, sample_weight=sample_weight, categories=["a", "b", "c"], weights="linear"
+    )
     assert "llm" in repr(found)
-    few = dhkappa.audit(DRAWN.votes[:12], DRAWN.suggested["llm"][:12], weights=[*weights[:11], weights[-1]])
+    few = dhkappa.audit(
+        DRAWN.votes[:12], DRAWN.suggested["llm"][:12], sample_weight=[*sample_weight[:11], sample_weight[-1]]
+    )
     assert "labeler" in repr(few)
-    json.dumps(found.to_dict(most=3), allow_nan=False)
+    json.dumps(found.to_dict(limit=3), allow_nan=False)
 
 
 def test_a_narrower_interval_asks_for_no_more_items_than_the_pool_has() -> None:
     strata = ["a", "b"] * (len(DRAWN.votes) // 2) + ["a"] * (len(DRAWN.votes) % 2)
     pool = {"a": 500, "b": 900}
-    table = dhkappa.audit(DRAWN.votes, DRAWN.suggested, strata=strata, pool=pool).tighter("rule")
+    table = dhkappa.audit(DRAWN.votes, DRAWN.suggested, strata=strata, pool=pool).sample_sizes("rule")
     assert len(table) > 0
     assert max(table.column("items")) <= sum(pool.values())
     assert max(table.column("items_assured")) <= sum(pool.values())
@@ -274,12 +282,12 @@ def test_sizes_of_pools_are_our_own(kind: str) -> None:
     }[kind]
     found = dhkappa.audit(drawn.votes, drawn.suggested, strata=strata, pool=pool, progress=False)
     pool["x"] = 401  # which is nobody's business any more
-    assert found.tighter().to_dicts() == right.tighter().to_dicts()
-    assert found.items().to_dicts() == right.items().to_dicts()
+    assert found.sample_sizes().to_dicts() == right.sample_sizes().to_dicts()
+    assert found.review().to_dicts() == right.review().to_dicts()
     assert found.to_dict() == right.to_dict()
 
 
 def test_a_pool_of_any_size() -> None:
     drawn = dhkappa.simulate(400, labelers={"a": 0.8}, annotators=3, rng=3)
     endless, huge = (dhkappa.audit(drawn.votes, drawn.suggested, pool=pool, progress=False) for pool in (None, 10**15))
-    assert huge.tighter().to_dicts() == endless.tighter().to_dicts()
+    assert huge.sample_sizes().to_dicts() == endless.sample_sizes().to_dicts()

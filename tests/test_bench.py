@@ -10,7 +10,7 @@ BENCH = Path(__file__).parents[1] / "benchmarks" / "bench.py"
 
 def test_quick_benchmark_runs(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
-    command = [sys.executable, str(BENCH), "--quick", "--json", str(path)]
+    command = [sys.executable, str(BENCH), "--quick", "--format", "json", str(path)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stderr == ""
     assert run.returncode == 0

@@ -144,7 +144,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.usefixtures("way")
 def test_sampled_frequencies_follow_the_enumeration() -> None:
     exact = exact_distribution(FIVE)
-    drawn = bootstrap(terms_of(tally_of(FIVE)), n=B, rng=11)
+    drawn = bootstrap(terms_of(tally_of(FIVE)), n_resamples=B, rng=11)
     defined = sorted(kappa for kappa in exact if kappa is not None)
     points = np.array([float(kappa) for kappa in defined])
     nearest = np.abs(drawn.values[:, None] - points).argmin(axis=1)
@@ -194,7 +194,7 @@ def sixty() -> tuple[ByItems, Terms]:
 
 def test_mean_and_sd_against_scipy(sixty: tuple[ByItems, Terms]) -> None:
     by_items, of = sixty
-    ours, theirs = bootstrap(of, n=B, rng=5), by_items.scipy("percentile", 6).bootstrap_distribution
+    ours, theirs = bootstrap(of, n_resamples=B, rng=5), by_items.scipy("percentile", 6).bootstrap_distribution
     # Differences of two independent Monte Carlo means and sds: 4 of their standard errors.
     assert abs(ours.mean - theirs.mean()) < 4 * ours.sd * math.sqrt(2 / B)
     tails = stats.kurtosis(theirs, fisher=False)
@@ -207,14 +207,14 @@ def test_sd_is_close_to_the_standard_error_by_influence() -> None:
     of = terms_of(dhkappa.tally(*simulated(500)))
     se = standard_error(sum_of_squares(influence(of), of.items), of.n)
     # Monte Carlo error of an sd is 1/sqrt(2B) = 0.5%, the two differ by a further term of order 1/n = 0.2%
-    assert bootstrap(of, n=B, rng=2).sd == pytest.approx(se, rel=0.02)
+    assert bootstrap(of, n_resamples=B, rng=2).sd == pytest.approx(se, rel=0.02)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
-def test_intervals_of_the_same_replicates_equal_scipys(sixty: tuple[ByItems, Terms], level: float) -> None:
+@pytest.mark.parametrize("confidence_level", [0.8, 0.95, 0.99])
+def test_intervals_of_the_same_replicates_equal_scipys(sixty: tuple[ByItems, Terms], confidence_level: float) -> None:
     by_items, _ = sixty
     theirs = stats.bootstrap(
-        (np.arange(60),), by_items, n_resamples=B, batch=500, method="BCa", confidence_level=level, rng=9
+        (np.arange(60),), by_items, n_resamples=B, batch=500, method="BCa", confidence_level=confidence_level, rng=9
     )
     values = theirs.bootstrap_distribution
     assert abs((values < by_items(np.arange(60))).mean() - 0.5) > 1e-3  # else no bias would be corrected
@@ -224,23 +224,23 @@ def test_intervals_of_the_same_replicates_equal_scipys(sixty: tuple[ByItems, Ter
         n_resamples=0,
         bootstrap_result=theirs,
         method="percentile",
-        confidence_level=level,
+        confidence_level=confidence_level,
     ).confidence_interval
-    ours = percentile_interval(values, 1 - level)
+    ours = percentile_interval(values, 1 - confidence_level)
     assert (ours.low, ours.high) == pytest.approx(tuple(plain), rel=1e-12)  # alpha/2 in another rounding
     # scipy takes the acceleration from the jackknife; given its values in place of phi, the limits are the same.
     everything = np.arange(60)
     without = np.array([by_items(np.delete(everything, i)) for i in everything])
     phi = 59 * (without.mean() - without)
-    bca = bca_interval(values, float(by_items(everything)), phi, np.ones(60, np.int64), 1 - level)
+    bca = bca_interval(values, float(by_items(everything)), phi, np.ones(60, np.int64), 1 - confidence_level)
     assert (bca.low, bca.high) == pytest.approx(tuple(theirs.confidence_interval), rel=1e-9)
-    assert (bca.level, bca.method, bca.reason) == (level, "bca", None)
+    assert (bca.confidence_level, bca.method, bca.reason) == (confidence_level, "bca", None)
 
 
 @pytest.mark.parametrize("method", ["percentile", "BCa"])
 def test_intervals_against_scipy(sixty: tuple[ByItems, Terms], method: str) -> None:
     by_items, of = sixty
-    drawn, theirs = bootstrap(of, n=B, rng=7), by_items.scipy(method, 8).confidence_interval
+    drawn, theirs = bootstrap(of, n_resamples=B, rng=7), by_items.scipy(method, 8).confidence_interval
     if method == "BCa":
         ours = bca_interval(drawn.values, drawn.kappa, influence(of), of.items, 0.05)
     else:
@@ -257,40 +257,46 @@ def test_intervals_against_scipy(sixty: tuple[ByItems, Terms], method: str) -> N
 
 def test_seeds_reproduce() -> None:
     of = terms_of(tally_of(FIVE))
-    first = bootstrap(of, n=500, rng=3)
-    assert np.array_equal(first.values, bootstrap(of, n=500, rng=3).values)
-    assert np.array_equal(first.values, bootstrap(of, n=500, rng=np.random.default_rng(3)).values)
-    assert not np.array_equal(first.values, bootstrap(of, n=500, rng=4).values)
-    assert not np.array_equal(bootstrap(of, n=500).values, bootstrap(of, n=500).values)
+    first = bootstrap(of, n_resamples=500, rng=3)
+    assert np.array_equal(first.values, bootstrap(of, n_resamples=500, rng=3).values)
+    assert np.array_equal(first.values, bootstrap(of, n_resamples=500, rng=np.random.default_rng(3)).values)
+    assert not np.array_equal(first.values, bootstrap(of, n_resamples=500, rng=4).values)
+    assert not np.array_equal(bootstrap(of, n_resamples=500).values, bootstrap(of, n_resamples=500).values)
     generator = np.random.default_rng(3)
-    assert not np.array_equal(bootstrap(of, n=500, rng=generator).values, bootstrap(of, n=500, rng=generator).values)
-    assert np.array_equal(first.values[:100], bootstrap(of, n=100, rng=3).values[:100])  # none of these is undefined
+    assert not np.array_equal(
+        bootstrap(of, n_resamples=500, rng=generator).values, bootstrap(of, n_resamples=500, rng=generator).values
+    )
+    assert np.array_equal(
+        first.values[:100], bootstrap(of, n_resamples=100, rng=3).values[:100]
+    )  # none of these is undefined
 
 
 @pytest.mark.usefixtures("way")
 def test_values_do_not_depend_on_rows_partitions_or_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     votes, labels = simulated(400, m=12)  # numpy adds fewer than 8 numbers in one order only
-    whole = bootstrap(terms_of(dhkappa.tally(votes, labels)), n=301, rng=1).values
+    whole = bootstrap(terms_of(dhkappa.tally(votes, labels)), n_resamples=301, rng=1).values
     shuffled = np.random.default_rng(2).permutation(400)
     parts = [dhkappa.tally(votes[some], labels[some]) for some in np.array_split(shuffled, 7)]
     of = terms_of(sum(parts[1:], parts[0]))
-    assert np.array_equal(whole, bootstrap(of, n=301, rng=1).values)
+    assert np.array_equal(whole, bootstrap(of, n_resamples=301, rng=1).values)
     for least in (1, 20_000, 10**6):  # blocks of one replicate, of a few with one left over, of many
         monkeypatch.setattr(room, "_ROOM", least)
-        assert np.array_equal(whole, bootstrap(of, n=301, rng=1).values)
+        assert np.array_equal(whole, bootstrap(of, n_resamples=301, rng=1).values)
 
 
 def test_fractions_give_the_same_values_as_floats() -> None:
     kappa = dhkappa.dh_kappa(tally_of(FIVE))
     assert kappa.parts is not None
-    exact, floats = (bootstrap(terms(kappa.sample, kappa.parts, exact=e), n=200, rng=1) for e in (True, False))
+    exact, floats = (
+        bootstrap(terms(kappa.sample, kappa.parts, exact=e), n_resamples=200, rng=1) for e in (True, False)
+    )
     assert exact.kappa == floats.kappa
     assert exact.values == pytest.approx(floats.values, rel=0, abs=1e-14)  # 1 - d rounded once, not twice
 
 
 def test_undefined_replicates_are_dropped_and_counted() -> None:
-    drawn = bootstrap(terms_of(tally_of(from_counts("30/1 03/2"))), n=B, rng=1)
-    assert drawn.values.size + drawn.undefined == B == drawn.n
+    drawn = bootstrap(terms_of(tally_of(from_counts("30/1 03/2"))), n_resamples=B, rng=1)
+    assert drawn.values.size + drawn.undefined == B == drawn.n_resamples
     assert (drawn.values == 1).all()
     # half of the pairs are one item twice: 4 standard deviations of a binomial
     assert abs(drawn.undefined - B / 2) < 4 * math.sqrt(B / 4)
@@ -299,7 +305,7 @@ def test_undefined_replicates_are_dropped_and_counted() -> None:
 
 
 def test_one_item_gives_the_same_kappa_every_time() -> None:
-    drawn = bootstrap(terms_of(tally_of(from_counts("21/1"))), n=50, rng=1)
+    drawn = bootstrap(terms_of(tally_of(from_counts("21/1"))), n_resamples=50, rng=1)
     assert (drawn.undefined, drawn.sd) == (0, 0)
     # C = (2/3, 1/3), L = (1, 0): E = 1/3, and so is D = 1/3: kappa is 0 up to rounding
     assert drawn.values == pytest.approx(0, abs=1e-15)
@@ -309,7 +315,7 @@ def test_one_item_gives_the_same_kappa_every_time() -> None:
 def test_a_thousand_million_items_and_more(doublings: int) -> None:
     of = terms_of(times(dhkappa.tally(*simulated(500)), doublings))
     assert of.n == 500 * 2**doublings >= 10**9
-    drawn = bootstrap(of, n=B, rng=3)
+    drawn = bootstrap(of, n_resamples=B, rng=3)
     se = standard_error(sum_of_squares(influence(of), of.items), of.n)
     # Once 1e-16, the rounding of a kappa, is no longer small beside the standard error, the sd holds it too.
     assert drawn.sd == pytest.approx(se, rel=4 / math.sqrt(2 * B), abs=1e-16)
@@ -329,7 +335,7 @@ def test_a_pattern_of_one_item_among_a_million_million_turns_up_once_on_average(
 def test_rare_patterns_among_2_to_the_60_items_are_not_lost() -> None:
     rare = from_counts("03/2 03/2 03/2 21/1 30/2 30/2")
     of = terms_of(times(tally_of(from_counts("30/1")), 60) + tally_of(rare))
-    drawn = bootstrap(of, n=B, rng=1)
+    drawn = bootstrap(of, n_resamples=B, rng=1)
     # None of the six turns up with probability e^-6, and then E is 1: 4 standard deviations of a Poisson number.
     expected = B * math.exp(-6)
     assert abs(drawn.undefined - expected) < 4 * math.sqrt(expected)
@@ -343,10 +349,10 @@ def test_rare_patterns_among_2_to_the_60_items_are_not_lost() -> None:
 def test_memory_is_bounded(n: int, m: int, N: int, repeats: int, least: int) -> None:
     of = terms_of(times(dhkappa.tally(*simulated(n, m, N, accuracy=0.5)), repeats))
     assert len(of.items) >= least
-    bootstrap(of, n=1, rng=1)  # imports
+    bootstrap(of, n_resamples=1, rng=1)  # imports
     tracemalloc.start()
     try:
-        bootstrap(of, n=30 if n > 10**5 else 1_000, rng=1)
+        bootstrap(of, n_resamples=30 if n > 10**5 else 1_000, rng=1)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -359,7 +365,7 @@ def test_replicates_do_not_add_to_memory_but_for_their_kappas() -> None:
     for n in (60_000, 180_000):  # several blocks each
         tracemalloc.start()
         try:
-            bootstrap(of, n=n, rng=1)
+            bootstrap(of, n_resamples=n, rng=1)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
@@ -376,8 +382,8 @@ def test_result_shows_itself() -> None:
     assert math.isnan(empty.mean)
     assert math.isnan(empty.sd)
     with pytest.raises(AttributeError):
-        drawn.n = 5  # type: ignore[misc]
-    values = bootstrap(terms_of(tally_of(FIVE)), n=5, rng=1).values
+        drawn.n_resamples = 5  # type: ignore[misc]
+    values = bootstrap(terms_of(tally_of(FIVE)), n_resamples=5, rng=1).values
     with pytest.raises(ValueError, match="read-only"):
         values[0] = 0
 
@@ -434,13 +440,13 @@ def test_past_the_pole_of_the_acceleration_the_limit_is_the_last_replicate() -> 
 @pytest.mark.parametrize("n", [0, -1, 2.5, "many", None, True, 10**9, math.nan])
 def test_bad_n(n: Any) -> None:
     with pytest.raises(DataError, match="n, the number of replicates, must be a whole number from 1 to"):
-        bootstrap(terms_of(tally_of(FIVE)), n=n)
+        bootstrap(terms_of(tally_of(FIVE)), n_resamples=n)
 
 
 @pytest.mark.parametrize("rng", [-1, 1.5, "seed"])
 def test_bad_rng(rng: Any) -> None:
     with pytest.raises(DataError, match="rng must be a seed"):
-        bootstrap(terms_of(tally_of(FIVE)), n=5, rng=rng)
+        bootstrap(terms_of(tally_of(FIVE)), n_resamples=5, rng=rng)
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 95, math.nan, "0.05", None])
@@ -555,8 +561,8 @@ def test_bootstrap_shows_progress_only_if_asked(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("dhkappa.progress._PAUSE", -1)
     monkeypatch.setattr(room, "_ROOM", 1)
     of = terms_of(tally_of(FIVE))
-    bootstrap(of, n=4, rng=1, progress=False)
+    bootstrap(of, n_resamples=4, rng=1, progress=False)
     assert terminal.getvalue() == ""
-    bootstrap(of, n=4, rng=1)
+    bootstrap(of, n_resamples=4, rng=1)
     assert terminal.lines[1].startswith("bootstrap: 50% (2 of 4)")
     assert terminal.seen == ""

@@ -50,7 +50,7 @@ def audit() -> dhkappa.Audit:
 @pytest.fixture(scope="module")
 def report(audit: dhkappa.Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    audit.report(path, title="Tickets", command="dhkappa audit tickets.csv -o report.html")
+    audit.to_html(path, title="Tickets", command="dhkappa audit tickets.csv -o report.html")
     return path
 
 
@@ -71,7 +71,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     layout: dict[str, Any] = {"items": items, "item": "item", "annotator": "annotator", "label": "label"}
     path = tmp_path_factory.mktemp("hostile") / "report.html"
     found = dhkappa.audit(votes, list(EVIL_LABELERS), **layout, rng=1)
-    found.report(path, title="<script>alert(8)</script>", command="dhkappa audit '</script><script>alert(9)</script>'")
+    found.to_html(path, title="<script>alert(8)</script>", command="dhkappa audit '</script><script>alert(9)</script>'")
     return path
 
 
@@ -160,7 +160,7 @@ def test_sorts_by_every_column(chromium: Any, report: Path, audit: dhkappa.Audit
 
 
 def test_searches_and_filters_and_counts(chromium: Any, report: Path, audit: dhkappa.Audit) -> None:
-    rows = audit.items("llm").to_dicts()
+    rows = audit.review("llm").to_dicts()
     with opened(chromium, report) as (page, _):
         status, search = page.get_by_role("status"), page.get_by_label("Search")
         assert status.inner_text() == f"Showing {len(rows)} of {len(rows)} items"
@@ -186,7 +186,8 @@ def test_switches_labelers(chromium: Any, report: Path, audit: dhkappa.Audit) ->
             page.get_by_label("Labeler", exact=True).select_option(label=name)
             shown = [(row[1], row[2], row[3], row[4]) for row in visible_rows(page)]
             assert shown == [
-                (str(row["item"]), row["suggested"], row["panel"] or "tie", row["votes"]) for row in audit.items(name)
+                (str(row["item"]), row["suggested"], row["majority"] or "tie", row["votes"])
+                for row in audit.review(name)
             ]
             extent = page.locator(".queue-extent:visible").inner_text()
             assert extent == f"{name}: {audit.kappas[name].n_items} items."
@@ -194,9 +195,9 @@ def test_switches_labelers(chromium: Any, report: Path, audit: dhkappa.Audit) ->
 
 def test_a_long_queue_shows_its_first_thousand_and_says_so(chromium: Any, tmp_path: Path) -> None:
     found = audited(1_200)
-    found.report(tmp_path / "report.html")
+    found.to_html(tmp_path / "report.html")
     with opened(chromium, tmp_path / "report.html") as (page, _):
-        assert [row[1] for row in visible_rows(page)] == [str(row["item"]) for row in found.items("llm", 1_000)]
+        assert [row[1] for row in visible_rows(page)] == [str(row["item"]) for row in found.review("llm", 1_000)]
         assert page.get_by_role("status").inner_text() == "Showing 1,000 of 1,000 items"
         extent = page.locator(".queue-extent:visible").inner_text()
         n_items = found.kappas["llm"].n_items

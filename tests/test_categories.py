@@ -84,15 +84,15 @@ def kappa_of_label(
 
     Its slope is the derivative by the weight of the item ``moved``.
     """
-    weights = [Dual(F(1), F(i == moved)) for i in range(len(items))]
-    total = sum(weights, ZERO)
+    sample_weight = [Dual(F(1), F(i == moved)) for i in range(len(items))]
+    total = sum(sample_weight, ZERO)
     voted = {vote for item in items for vote in item}
     E = D = own = ZERO
     for k in voted:
-        shares = [w * Dual(oracle.vote_share(item, k)) for item, w in zip(items, weights, strict=True)]
+        shares = [w * Dual(oracle.vote_share(item, k)) for item, w in zip(items, sample_weight, strict=True)]
         C = sum(shares, ZERO) / total
         E = E + Dual(F(1 if k == j else -1)) * C * C
-    for item, label, w in zip(items, labels, weights, strict=True):
+    for item, label, w in zip(items, labels, sample_weight, strict=True):
         if label == j:
             own = own + w
             D = D + w * Dual(sum(((1 if k == j else -1) * oracle.pair_share(item, k) for k in voted), F(0)))
@@ -117,15 +117,15 @@ def expand(data: Data, values: Sequence[Fraction], found: Terms) -> list[Fractio
     ]
 
 
-@pytest.mark.parametrize(("data", "kappas", "weights"), WORKED.values(), ids=WORKED)
-def test_parts_against_worked_example(data: Data, kappas: list[F], weights: list[F]) -> None:
+@pytest.mark.parametrize(("data", "kappas", "sample_weight"), WORKED.values(), ids=WORKED)
+def test_parts_against_worked_example(data: Data, kappas: list[F], sample_weight: list[F]) -> None:
     parts = category_parts(terms_of(data))
     assert parts.kappa.tolist() == kappas
-    assert parts.weight.tolist() == weights
+    assert parts.weight.tolist() == sample_weight
     table = by_category(terms_of(data), names(data))
     assert table.column("category") == list(data.categories)
     assert table.column("kappa") == [float(kappa) for kappa in kappas]
-    assert table.column("weight") == [float(weight) for weight in weights]
+    assert table.column("weight") == [float(weight) for weight in sample_weight]
 
 
 @given(defined_data)
@@ -262,9 +262,9 @@ def test_coverage_of_intervals_by_simulation() -> None:
 
 def test_interval_is_t_with_items_less_one() -> None:
     data = panel(200, np.random.default_rng(3))
-    for level in (0.9, 0.95):
-        for row in by_category(terms_of(data), (0, 1, 2), level):
-            half = student.ppf((1 + level) / 2, row["items"] - 1) * row["se"]
+    for confidence_level in (0.9, 0.95):
+        for row in by_category(terms_of(data), (0, 1, 2), confidence_level):
+            half = student.ppf((1 + confidence_level) / 2, row["items"] - 1) * row["se"]
             # Two routes to the t quantile, each right to about 10^-12.
             assert (row["low"], row["high"]) == pytest.approx((row["kappa"] - half, row["kappa"] + half), rel=1e-9)
 
@@ -312,7 +312,7 @@ def test_structural_zero_has_no_interval(exact: bool) -> None:
 
 def test_level_must_be_a_probability() -> None:
     with pytest.raises(DataError, match="level must be between 0 and 1"):
-        by_category(terms_of(EXAMPLE_1), names(EXAMPLE_1), level=95)
+        by_category(terms_of(EXAMPLE_1), names(EXAMPLE_1), confidence_level=95)
 
 
 def test_a_billion_items_give_the_same_kappas_as_a_few() -> None:

@@ -1,4 +1,4 @@
-"""Cells: items by votes and several labels at once, against counting item by item."""
+"""ItemTable: items by votes and several labels at once, against counting item by item."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import DataError, Tally, tally
-from dhkappa.data import cells as room
-from dhkappa.data.cells import Cells, cells_of, read_cells
+from dhkappa.core import item_table as room
+from dhkappa.core.item_table import ItemTable, item_table_of, read_item_table
 from strategies import Data, ragged
 
 NAMES = ["rule", " ", "llm 🦙"]
@@ -25,7 +25,7 @@ class Several:
 
     data: Data
     labels: Mapping[str, Sequence[Hashable]]
-    weights: list[float] | None
+    sample_weight: list[float] | None
     strata: list[str] | None
 
     @property
@@ -34,7 +34,7 @@ class Several:
 
     @property
     def beside(self) -> dict[str, Any]:
-        return {"weights": self.weights, "strata": self.strata}
+        return {"sample_weight": self.sample_weight, "strata": self.strata}
 
 
 @st.composite
@@ -46,14 +46,14 @@ def several(draw: st.DrawFn) -> Several:
         who: [label if random.random() < 0.6 else random.choice([None, *data.categories]) for label in data.suggested]
         for who in NAMES
     }
-    weights = [random.choice([0.0, 1.0, 2.5]) for _ in range(n)] if n and draw(st.booleans()) else None
-    if weights is not None:
-        weights[0] = 1.0
+    sample_weight = [random.choice([0.0, 1.0, 2.5]) for _ in range(n)] if n and draw(st.booleans()) else None
+    if sample_weight is not None:
+        sample_weight[0] = 1.0
     strata = [random.choice(["north", "south"]) for _ in range(n)] if draw(st.booleans()) else None
-    return Several(data, labels, weights, strata)
+    return Several(data, labels, sample_weight, strata)
 
 
-def items_of(cells: Cells) -> Iterator[tuple[Any, int]]:
+def items_of(cells: ItemTable) -> Iterator[tuple[Any, int]]:
     """Each cell in words, and how many items it is."""
     for k in range(len(cells.vote)):
         row = cells.vote[k]
@@ -68,7 +68,7 @@ def items_of(cells: Cells) -> Iterator[tuple[Any, int]]:
         yield (votes, labels, stratum, weight), int(cells.items[k])
 
 
-def counted(cells: Cells) -> Counter[Any]:
+def counted(cells: ItemTable) -> Counter[Any]:
     found: Counter[Any] = Counter()
     for what, items in items_of(cells):
         found[what] += items
@@ -81,19 +81,19 @@ def expected(given: Several, names: Sequence[str] = tuple(NAMES)) -> Counter[Any
             frozenset(Counter(vote for vote in item if vote is not None).items()),
             tuple((who, given.labels[who][i]) for who in names),
             None if given.strata is None else given.strata[i],
-            None if given.weights is None else given.weights[i],
+            None if given.sample_weight is None else given.sample_weight[i],
         )
         for i, item in enumerate(given.data.votes)
     )
 
 
-def read(given: Several) -> Cells:
-    return read_cells(given.data.written_votes, given.suggested, **given.beside)
+def read(given: Several) -> ItemTable:
+    return read_item_table(given.data.written_votes, given.suggested, **given.beside)
 
 
-def in_counts(given: Several) -> Cells:
+def in_counts(given: Several) -> ItemTable:
     categories = tuple(given.data.categories)
-    return read_cells(
+    return read_item_table(
         None,
         given.labels,
         counts=given.data.counts,
@@ -113,10 +113,10 @@ def test_items_are_read_as_they_came(given: Several) -> None:
 @given(several())
 def test_a_tally_gives_the_same_cells_in_the_same_order(given: Several) -> None:
     whole = tally(given.data.written_votes, given.suggested, **given.beside)
-    assert counted(cells_of(whole)) == expected(given)
-    assert counted(cells_of(whole, [" ", "rule"])) == expected(given, [" ", "rule"])
+    assert counted(item_table_of(whole)) == expected(given)
+    assert counted(item_table_of(whole, [" ", "rule"])) == expected(given, [" ", "rule"])
     for some in (NAMES, ["llm 🦙"]):
-        assert list(items_of(cells_of(whole).distinct(some))) == list(items_of(read(given).distinct(some)))
+        assert list(items_of(item_table_of(whole).distinct(some))) == list(items_of(read(given).distinct(some)))
 
 
 @pytest.mark.parametrize("limits", [(1 << 16, 1 << 22, 2**63), (0, 0, 2**63), (0, 0, 0)], ids=["bins", "keys", "rows"])
@@ -127,7 +127,7 @@ def test_different_cells_by_every_route(limits: tuple[int, int, int], monkeypatc
     @settings(max_examples=40)
     @given(several())
     def holds(given: Several) -> None:
-        for whole in (read(given), cells_of(tally(given.data.written_votes, given.suggested, **given.beside))):
+        for whole in (read(given), item_table_of(tally(given.data.written_votes, given.suggested, **given.beside))):
             for some in (NAMES, ["llm 🦙", "rule"], [" "]):
                 found = whole.distinct(some)
                 listed = list(items_of(found))
@@ -142,7 +142,7 @@ def test_different_cells_by_every_route(limits: tuple[int, int, int], monkeypatc
 def test_every_route_finds_the_same_cells_in_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     votes, labels = rng.integers(0, 3, (400, 3)), {who: rng.integers(0, 3, 400) for who in NAMES}
-    cells = read_cells(votes, labels, weights=rng.integers(1, 3, 400), strata=rng.integers(0, 2, 400))
+    cells = read_item_table(votes, labels, sample_weight=rng.integers(1, 3, 400), strata=rng.integers(0, 2, 400))
     found = [list(items_of(cells.distinct(NAMES)))]
     for limit in (2**63, 0):
         monkeypatch.setattr(room, "_FEW", 0)
@@ -158,7 +158,7 @@ def test_many_items_in_blocks_of_keys(most: int) -> None:
     rng = np.random.default_rng(most)
     n, m = 100_000, 3 if most == 200 else 20
     votes, labels = rng.integers(0, m, (n, 2)), {who: rng.integers(0, m, n) for who in ("a", "b")}
-    found = read_cells(votes, labels).distinct(["a", "b"])
+    found = read_item_table(votes, labels).distinct(["a", "b"])
     space = len(found.votes) * m * m
     assert (space < 2**16) == (most == 200)
     assert space <= max(room._FEW, n)  # so bins it is
@@ -175,7 +175,7 @@ def test_many_categories_take_keys_instead_of_bins() -> None:
     labels = {who: rng.integers(0, 300, 200) for who in ("a", "b", "c")}
     for codes in labels.values():
         codes[:2] = 0, 299
-    cells = read_cells(votes, labels, categories=tuple(range(300)))
+    cells = read_item_table(votes, labels, categories=tuple(range(300)))
     found = cells.distinct(["a", "b", "c"])
     assert len(found.votes) * 300**3 > room._MANY
     assert counted(found) == counted(cells)
@@ -183,18 +183,18 @@ def test_many_categories_take_keys_instead_of_bins() -> None:
 
 class TestNoItems:
     def test_no_rows(self) -> None:
-        cells = read_cells(np.zeros((0, 3), int), {"a": [], "b": []})
+        cells = read_item_table(np.zeros((0, 3), int), {"a": [], "b": []})
         assert len(cells.distinct(["a", "b"]).items) == 0
         assert cells.categories == ()
 
     def test_no_votes_and_no_labels(self) -> None:
-        cells = read_cells([[None, None]], {"a": [None], "b": [None]})
+        cells = read_item_table([[None, None]], {"a": [None], "b": [None]})
         assert list(items_of(cells.distinct(["a", "b"]))) == [
             ((frozenset(), (("a", None), ("b", None)), None, None), 1)
         ]
 
     def test_none_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        cells = read_cells([[1, 1], [2, 2]], {"a": [1, 2], "b": [1, 1]}, weights=[1, 2])
+        cells = read_item_table([[1, 1], [2, 2]], {"a": [1, 2], "b": [1, 1]}, sample_weight=[1, 2])
         none = cells.take(np.zeros(2, np.bool_))
         assert len(none.distinct(["a"]).items) == 0
         for name in ("_FEW", "_MANY", "_WORD"):
@@ -207,20 +207,20 @@ class TestNames:
 
     def test_not_in_the_tally(self) -> None:
         with pytest.raises(DataError, match=r"suggested names 'd', 3, not in the tally\. Labelers: 'a', 'b', 'c'\."):
-            cells_of(self.counted, ["a", "d", 3])  # type: ignore[list-item]
+            item_table_of(self.counted, ["a", "d", 3])  # type: ignore[list-item]
 
     def test_twice(self) -> None:
         with pytest.raises(DataError, match="suggested names a labeler twice: 'a', 'b', 'a'"):
-            cells_of(self.counted, ["a", "b", "a"])
+            item_table_of(self.counted, ["a", "b", "a"])
 
     def test_of_a_tally_without_names(self) -> None:
         with pytest.raises(DataError, match="suggested names 'a', but the tally has one labeler without a name"):
-            cells_of(tally([[1, 1]], [1]), ["a"])
+            item_table_of(tally([[1, 1]], [1]), ["a"])
         with pytest.raises(DataError, match="suggested names 'a', but the tally has one labeler without a name"):
-            cells_of(Tally(), ["a"])
+            item_table_of(Tally(), ["a"])
 
     def test_one_without_a_name(self) -> None:
-        cells = cells_of(tally([[1, 1], [1, 2]], [2, None]))
+        cells = item_table_of(tally([[1, 1], [1, 2]], [2, None]))
         assert counted(cells) == {
             (frozenset({(1, 2)}), (("", 2),), None, None): 1,
             (frozenset({(1, 1), (2, 1)}), (("", None),), None, None): 1,
@@ -228,7 +228,7 @@ class TestNames:
 
 
 def test_cells_stay_as_they_are() -> None:
-    cells = read_cells([[1, 1], [2, 2], [1, 1]], {"a": [1, 2, 1]})
+    cells = read_item_table([[1, 1], [2, 2], [1, 1]], {"a": [1, 2, 1]})
     before = list(items_of(cells))
     taken = cells.take(np.array([2, 0]))
     assert list(items_of(taken)) == [before[2], before[0]]

@@ -13,7 +13,7 @@ from scipy.stats import hypergeom
 import oracle
 from dhkappa import Tally, dh_kappa, simulate, tally
 from dhkappa.errors import DataError
-from dhkappa.stats.chance import RandomLabelTest, above_floor, permutation_moments, random_label_test
+from dhkappa.stats.permutation import PermutationTest, above_random, permutation_moments, permutation_test
 from dhkappa.stats.sample import sample_of
 from dhkappa.stats.terms import Terms, terms
 from strategies import Data, complete, from_counts, ragged
@@ -87,7 +87,7 @@ def test_moments_against_all_dealings_of_any_data(data: Data) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "D0", "variance", "floor"),
+    ("data", "D0", "variance", "baseline_random"),
     [
         (ONE, F(-13, 54), F(86, 729), F(-59, 544)),
         (TWO, F(-1, 6), F(107, 1125), F(-263, 3237)),
@@ -99,10 +99,10 @@ def test_worked_examples(data: Data, D0: Fraction, variance: Fraction, floor: Fr
     exact = terms_of(data, exact=True)
     assert permutation_moments(exact) == (D0, variance)
     assert (D0 - exact.E) / (1 - exact.E) == floor == oracle.floor_by_permutation(data.votes, data.suggested)
-    result = random_label_test(exact)
+    result = permutation_test(exact)
     assert result.difference == float(exact.kappa - floor)
     assert result.z == pytest.approx(float(exact.D - D0) / math.sqrt(variance), rel=1e-15)  # two roundings
-    assert above_floor(exact)[0] == (exact.D - D0) / (1 - D0)
+    assert above_random(exact)[0] == (exact.D - D0) / (1 - D0)
 
 
 def test_worked_example_one_in_digits() -> None:
@@ -110,8 +110,8 @@ def test_worked_example_one_in_digits() -> None:
     items, _, _ = oracle.eligible(ONE.votes, ONE.suggested)
     G = [oracle.mean([oracle.pair_share(item, j) for item in items]) for j in ONE.categories]
     assert tuple(G) == (F(2, 9), F(1, 3), F(1, 6))
-    assert round(random_label_test(exact).z, 6) == 1.833157
-    assert above_floor(exact)[0] == F(34, 67)
+    assert round(permutation_test(exact).z, 6) == 1.833157
+    assert above_random(exact)[0] == F(34, 67)
 
 
 @settings(max_examples=40)
@@ -133,17 +133,17 @@ def test_two_categories_have_the_floor_zero(data: Data) -> None:
     assume(oracle.dh(data.votes, data.suggested, data.categories).kappa is not None)
     exact = terms_of(data, exact=True)
     assert permutation_moments(exact)[0] == exact.E
-    assert above_floor(exact)[0] == exact.kappa
+    assert above_random(exact)[0] == exact.kappa
 
 
-def kappa_p(items: oracle.Votes, labels: Sequence[Hashable], weights: Sequence[Fraction]) -> Fraction:
+def kappa_p(items: oracle.Votes, labels: Sequence[Hashable], sample_weight: Sequence[Fraction]) -> Fraction:
     """Kappa_P of weighted items, from the definitions."""
-    whole = sum(weights, F(0))
+    whole = sum(sample_weight, F(0))
     categories = {vote for item in items for vote in item} | set(labels)
     g = [{j: oracle.pair_share(item, j) for j in categories} for item in items]
 
     def mean(values: Sequence[Fraction]) -> Fraction:
-        return sum((w * value for w, value in zip(weights, values, strict=True)), F(0)) / whole
+        return sum((w * value for w, value in zip(sample_weight, values, strict=True)), F(0)) / whole
 
     D = mean([2 * g_i[label] - sum(g_i.values(), F(0)) for g_i, label in zip(g, labels, strict=True)])
     G = {j: mean([g_i[j] for g_i in g]) for j in categories}
@@ -155,7 +155,7 @@ def kappa_p(items: oracle.Votes, labels: Sequence[Hashable], weights: Sequence[F
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL)
 def test_influence_on_kappa_p_is_its_derivative(data: Data) -> None:
     exact = terms_of(data, exact=True)
-    value, phi = above_floor(exact)
+    value, phi = above_random(exact)
     items, labels, _ = oracle.eligible(data.votes, data.suggested)
     n = len(items)
     assert value == kappa_p(items, labels, [F(1)] * n)
@@ -179,8 +179,8 @@ def test_influence_on_kappa_p_is_its_derivative(data: Data) -> None:
 def test_influence_in_floats() -> None:
     data = simulate(300, categories=list("abcde"), missing=0.2, rng=4)
     counts = tally(data.votes, data.suggested["labeler"])
-    value, phi = above_floor(terms_of(counts))
-    exact_value, exact_phi = above_floor(terms_of(counts, exact=True))
+    value, phi = above_random(terms_of(counts))
+    exact_value, exact_phi = above_random(terms_of(counts, exact=True))
     # Some hundred roundings of numbers of size 1 each.
     assert value == pytest.approx(float(exact_value), abs=1e-13)
     np.testing.assert_allclose(phi, exact_phi.astype(float), rtol=0, atol=1e-12)
@@ -198,20 +198,20 @@ def exact_p(data: Data, alternative: str) -> float:
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL)
 def test_monte_carlo_against_all_dealings(data: Data, alternative: str) -> None:
     p, draws = exact_p(data, alternative), 20_000
-    result = random_label_test(terms_of(data), method="monte-carlo", alternative=alternative, n=draws, rng=1)
+    result = permutation_test(terms_of(data), method="monte-carlo", alternative=alternative, n_resamples=draws, rng=1)
     # Five standard errors, and the one that p = (1 + ...)/(n + 1) adds.
-    assert abs(result.p_value - p) <= 5 * math.sqrt(p * (1 - p) / draws) + 1 / draws
+    assert abs(result.pvalue - p) <= 5 * math.sqrt(p * (1 - p) / draws) + 1 / draws
 
 
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL)
 @pytest.mark.parametrize("exact", [False, True])
 def test_exact_against_all_dealings(data: Data, alternative: str, exact: bool) -> None:
-    result = random_label_test(terms_of(data, exact), alternative=alternative)
-    assert (result.method, result.n_draws) == ("exact", 0)
-    assert result.p_value == pytest.approx(exact_p(data, alternative), rel=1e-13)  # some dozen roundings
-    assert result == random_label_test(terms_of(data, exact), method="exact", alternative=alternative)
-    assert result.z == random_label_test(terms_of(data, exact), method="z").z
+    result = permutation_test(terms_of(data, exact), alternative=alternative)
+    assert (result.method, result.n_resamples) == ("exact", 0)
+    assert result.pvalue == pytest.approx(exact_p(data, alternative), rel=1e-13)  # some dozen roundings
+    assert result == permutation_test(terms_of(data, exact), method="exact", alternative=alternative)
+    assert result.z == permutation_test(terms_of(data, exact), method="z").z
 
 
 @settings(max_examples=60)
@@ -220,9 +220,9 @@ def test_exact_against_all_dealings_of_any_data(data: Data) -> None:
     coded = data.coded()
     assume(oracle.dh(coded.votes, coded.suggested, coded.categories).kappa is not None)
     for alternative in ("greater", "two-sided"):
-        result = random_label_test(terms_of(coded), alternative=alternative)
+        result = permutation_test(terms_of(coded), alternative=alternative)
         assert result.method == "exact"
-        assert result.p_value == pytest.approx(exact_p(coded, alternative), rel=1e-13)
+        assert result.pvalue == pytest.approx(exact_p(coded, alternative), rel=1e-13)
 
 
 @pytest.mark.parametrize("right", [20, 45, 73, 100])
@@ -232,20 +232,20 @@ def test_exact_is_fishers_test_where_annotators_agree(right: int) -> None:
     labels = ["a"] * right + ["b"] * (150 - right) + ["a"] * (100 - right) + ["b"] * right
     found = terms_of(tally(votes, labels))
     urn = hypergeom(250, 150, 100)
-    assert random_label_test(found).p_value == pytest.approx(float(urn.sf(right - 1)), rel=1e-10)
+    assert permutation_test(found).pvalue == pytest.approx(float(urn.sf(right - 1)), rel=1e-10)
     far = [k for k in range(101) if abs(k - 60) >= abs(right - 60)]  # 60 are expected
-    two_sided = random_label_test(found, alternative="two-sided")
+    two_sided = permutation_test(found, alternative="two-sided")
     assert two_sided.method == "exact"
-    assert two_sided.p_value == pytest.approx(float(urn.pmf(far).sum()), rel=1e-10)
+    assert two_sided.pvalue == pytest.approx(float(urn.pmf(far).sum()), rel=1e-10)
 
 
 def test_a_rare_label_is_not_normal() -> None:
     """Of two labels b on 40 items one meets one of the two b: C(38, 2) of the C(40, 2) dealings meet none."""
     votes, labels = [("a", "a")] * 38 + [("b", "b")] * 2, ["a"] * 37 + ["b", "a", "b"]
     found = terms_of(tally(votes, labels))
-    exact, z = random_label_test(found), random_label_test(found, method="z")
-    assert exact.p_value == pytest.approx(1 - 703 / 780, rel=1e-13)
-    assert z.p_value < 0.01
+    exact, z = permutation_test(found), permutation_test(found, method="z")
+    assert exact.pvalue == pytest.approx(1 - 703 / 780, rel=1e-13)
+    assert z.pvalue < 0.01
 
 
 def test_votes_and_labels_of_many_kinds_in_the_middle_of_what_is_counted() -> None:
@@ -253,8 +253,8 @@ def test_votes_and_labels_of_many_kinds_in_the_middle_of_what_is_counted() -> No
     drawn = simulate(25, categories=list("abcd"), accuracy=0.6, labelers={"weak": 0.4}, missing=0.2, rng=11)
     found = terms_of(tally(drawn.votes, drawn.suggested["weak"]))
     for alternative in ("greater", "two-sided"):
-        exact = random_label_test(found, method="exact", alternative=alternative).p_value
-        dealt = random_label_test(found, method="monte-carlo", alternative=alternative, n=40_000, rng=1).p_value
+        exact = permutation_test(found, method="exact", alternative=alternative).pvalue
+        dealt = permutation_test(found, method="monte-carlo", alternative=alternative, n_resamples=40_000, rng=1).pvalue
         assert 0.001 < exact < 0.9
         assert abs(exact - dealt) <= 5 * math.sqrt(exact * (1 - exact) / 40_000) + 1 / 40_000
 
@@ -272,10 +272,10 @@ def test_what_takes_too_long_to_count_is_normal() -> None:
     }
     for number, (votes, labels) in cases.items():
         found = terms_of(tally(votes, labels))
-        assert random_label_test(found) == random_label_test(found, method="z")
+        assert permutation_test(found) == permutation_test(found, method="z")
         if number != "10,000":  # which can be counted, in minutes
             with pytest.raises(DataError) as error:
-                random_label_test(found, method="exact")
+                permutation_test(found, method="exact")
             assert str(error.value) == (
                 f"method='exact' cannot count the ways to deal {number} labels in reasonable time: "
                 "use method='z' or 'monte-carlo'."
@@ -288,18 +288,20 @@ def test_tables_draw_like_shuffles(alternative: str, monkeypatch: pytest.MonkeyP
     found = terms_of(tally(drawn.votes, drawn.suggested["weak"]))
     draws, p = 20_000, []
     for cell in (0, 10**6):  # tables always, then shuffles always
-        monkeypatch.setattr("dhkappa.stats.chance._CELL", cell)
-        p.append(random_label_test(found, method="monte-carlo", alternative=alternative, n=draws, rng=2).p_value)
+        monkeypatch.setattr("dhkappa.stats.permutation._CELL", cell)
+        p.append(
+            permutation_test(found, method="monte-carlo", alternative=alternative, n_resamples=draws, rng=2).pvalue
+        )
     assert 0.01 < p[0] < 0.99
     assert abs(p[0] - p[1]) <= 5 * math.sqrt(2 * p[0] * (1 - p[0]) / draws)
 
 
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL)
 def test_tables_against_all_dealings(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dhkappa.stats.chance._CELL", 0)
+    monkeypatch.setattr("dhkappa.stats.permutation._CELL", 0)
     p, draws = exact_p(data, "greater"), 20_000
-    result = random_label_test(terms_of(data, exact=True), method="monte-carlo", n=draws, rng=3)
-    assert abs(result.p_value - p) <= 5 * math.sqrt(p * (1 - p) / draws) + 1 / draws
+    result = permutation_test(terms_of(data, exact=True), method="monte-carlo", n_resamples=draws, rng=3)
+    assert abs(result.pvalue - p) <= 5 * math.sqrt(p * (1 - p) / draws) + 1 / draws
 
 
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
@@ -311,8 +313,8 @@ def test_random_labels_are_rejected_as_often_as_stated(m: int, n_items: int, alt
         drawn = simulate(n_items, categories=range(m), labelers={"random": 1 / m}, rng=rng)
         found = terms_of(tally(drawn.votes, drawn.suggested["random"], categories=range(m)))
         for method in rejected:
-            result = random_label_test(found, method=method, alternative=alternative, n=199, rng=rng)
-            rejected[method] += result.p_value <= 0.05
+            result = permutation_test(found, method=method, alternative=alternative, n_resamples=199, rng=rng)
+            rejected[method] += result.pvalue <= 0.05
     # Five binomial standard errors of .05 are 5.4 points; ties make Monte Carlo reject less, and the normal
     # approximation at 40 to 100 items is off by 1 point or so.
     assert 0 < rejected["z"] / sets < 0.05 + 0.054 + 0.01
@@ -322,13 +324,16 @@ def test_random_labels_are_rejected_as_often_as_stated(m: int, n_items: int, alt
 def test_right_labels_are_found() -> None:
     drawn = simulate(200, labelers={"good": 0.9}, rng=1)
     found = terms_of(tally(drawn.votes, drawn.suggested["good"]))
-    assert random_label_test(found).p_value < 1e-20
-    assert random_label_test(found, method="monte-carlo", n=999, rng=1).p_value == 1 / 1000
+    assert permutation_test(found).pvalue < 1e-20
+    assert permutation_test(found, method="monte-carlo", n_resamples=999, rng=1).pvalue == 1 / 1000
     swapped = [{"a": "b", "b": "c", "c": "a"}[label] for label in drawn.suggested["good"]]
     wrong = terms_of(tally(drawn.votes, swapped))
-    assert random_label_test(wrong).p_value > 1 - 1e-9
-    assert random_label_test(wrong, alternative="two-sided").p_value < 1e-9
-    assert random_label_test(wrong, method="monte-carlo", alternative="two-sided", n=999, rng=1).p_value == 1 / 1000
+    assert permutation_test(wrong).pvalue > 1 - 1e-9
+    assert permutation_test(wrong, alternative="two-sided").pvalue < 1e-9
+    assert (
+        permutation_test(wrong, method="monte-carlo", alternative="two-sided", n_resamples=999, rng=1).pvalue
+        == 1 / 1000
+    )
 
 
 @pytest.mark.parametrize(
@@ -342,10 +347,10 @@ def test_no_variance(text: str, method: str, exact: bool) -> None:
     varies = text.startswith("210")
     found = terms_of(data, exact)
     assert (permutation_moments(found)[1] != 0) == varies
-    result = random_label_test(found, method=method, n=99, rng=1)
+    result = permutation_test(found, method=method, n_resamples=99, rng=1)
     assert (result.reason is None) == varies
     if not varies:
-        assert result.p_value == 1
+        assert result.pvalue == 1
         assert math.isnan(result.z)
         # One rounding of a difference of numbers of size 1, which is 0.
         assert result.difference == pytest.approx(0, abs=1e-15)
@@ -364,14 +369,14 @@ def test_variance_zero_in_floats_with_awkward_shares() -> None:
 def test_seeds_reproduce_in_any_order_of_rows() -> None:
     drawn = simulate(150, categories=list("abcd"), accuracy=0.5, labelers={"weak": 0.3}, missing=0.2, rng=3)
     votes, labels = drawn.votes, drawn.suggested["weak"]
-    first = random_label_test(terms_of(tally(votes, labels)), method="monte-carlo", n=500, rng=7)
+    first = permutation_test(terms_of(tally(votes, labels)), method="monte-carlo", n_resamples=500, rng=7)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(votes))
         found = terms_of(tally(votes[order], labels[order]))
-        assert random_label_test(found, method="monte-carlo", n=500, rng=7) == first
-        assert random_label_test(found, method="monte-carlo", n=500, rng=np.random.default_rng(7)) == first
-    other = random_label_test(terms_of(tally(votes, labels)), method="monte-carlo", n=500, rng=8)
-    assert other.p_value != first.p_value
+        assert permutation_test(found, method="monte-carlo", n_resamples=500, rng=7) == first
+        assert permutation_test(found, method="monte-carlo", n_resamples=500, rng=np.random.default_rng(7)) == first
+    other = permutation_test(terms_of(tally(votes, labels)), method="monte-carlo", n_resamples=500, rng=8)
+    assert other.pvalue != first.pvalue
 
 
 @pytest.mark.parametrize("items", [10**8, 10**9])
@@ -386,9 +391,9 @@ def test_many_items_cost_what_few_do(items: int) -> None:
     )
     found = terms_of(many)
     assert found.n == items
-    assert random_label_test(found).p_value == 0
-    result = random_label_test(found, method="monte-carlo", n=999, rng=1)
-    assert result.p_value == 1 / 1000
+    assert permutation_test(found).pvalue == 0
+    result = permutation_test(found, method="monte-carlo", n_resamples=999, rng=1)
+    assert result.pvalue == 1 / 1000
 
 
 def test_monte_carlo_of_random_labels_on_many_items_is_like_z() -> None:
@@ -397,9 +402,9 @@ def test_monte_carlo_of_random_labels_on_many_items_is_like_z() -> None:
     numbers = rng.multinomial(10**8, np.full(12, 1 / 12)).tolist()
     cells = [(kind, label, numbers.pop()) for kind in kinds for label in labels]
     found = terms_of(tallied(*cells, m=3))
-    z, drawn = (random_label_test(found, method=method, n=20_000, rng=1) for method in ("z", "monte-carlo"))
+    z, drawn = (permutation_test(found, method=method, n_resamples=20_000, rng=1) for method in ("z", "monte-carlo"))
     # With 10^8 items D is normal for all that 20,000 draws can tell: five of their standard errors.
-    assert abs(z.p_value - drawn.p_value) < 5 * math.sqrt(0.25 / 20_000)
+    assert abs(z.pvalue - drawn.pvalue) < 5 * math.sqrt(0.25 / 20_000)
     assert z.z == drawn.z
 
 
@@ -413,20 +418,20 @@ def test_many_categories_need_no_matrix() -> None:
     D0, variance = permutation_moments(found)
     assert -1 < D0 < 1
     assert variance > 0
-    assert random_label_test(found).p_value < 1e-9
-    assert random_label_test(found, method="monte-carlo", n=99, rng=1).p_value == 1 / 100
-    value, phi = above_floor(found)
+    assert permutation_test(found).pvalue < 1e-9
+    assert permutation_test(found, method="monte-carlo", n_resamples=99, rng=1).pvalue == 1 / 100
+    value, phi = above_random(found)
     assert abs(found.mean(phi)) < 1e-12  # 3,000 roundings of numbers of size 1
     assert 0 < value < 1
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     too_many = tallied(((3, 0), 0, 10**9), ((0, 3), 1, 10**9), ((0, 3), 0, 5), m=2)
-    assert random_label_test(terms_of(too_many)).p_value == 0
+    assert permutation_test(terms_of(too_many)).pvalue == 0
     with pytest.raises(DataError, match=r"cannot deal 2,000,000,005 labels 99 times .* use method='z'"):
-        random_label_test(terms_of(too_many), method="monte-carlo", n=99)
+        permutation_test(terms_of(too_many), method="monte-carlo", n_resamples=99)
     with pytest.raises(DataError, match="use method='z', or fewer draws"):
-        random_label_test(terms_of(ONE), method="monte-carlo", n=10**12)
+        permutation_test(terms_of(ONE), method="monte-carlo", n_resamples=10**12)
 
 
 @pytest.mark.parametrize(
@@ -442,16 +447,16 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 )
 def test_bad_arguments(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        random_label_test(terms_of(ONE), **wrong)  # type: ignore[arg-type]
+        permutation_test(terms_of(ONE), **wrong)  # type: ignore[arg-type]
 
 
 def test_results_show_themselves() -> None:
-    result = random_label_test(terms_of(ONE), method="monte-carlo", n=1_999, rng=1)
-    assert isinstance(result, RandomLabelTest)
+    result = permutation_test(terms_of(ONE), method="monte-carlo", n_resamples=1_999, rng=1)
+    assert isinstance(result, PermutationTest)
     text = repr(result)
     assert "\n" not in text
     assert text.startswith("labels against random labels: +0.5625 from the floor (p 0.0")
     assert text.endswith(", z 1.83, alternative greater, method monte-carlo, draws 1,999)")
     assert "<td>+0.5625</td>" in result._repr_html_()
-    assert "< 1e-300" in repr(RandomLabelTest(0.5, 50.0, 0.0, "greater", "z", 0))
-    assert "&lt; 1e-300" in RandomLabelTest(0.5, 50.0, 0.0, "greater", "z", 0)._repr_html_()
+    assert "< 1e-300" in repr(PermutationTest(0.5, 50.0, 0.0, "greater", "z", 0))
+    assert "&lt; 1e-300" in PermutationTest(0.5, 50.0, 0.0, "greater", "z", 0)._repr_html_()

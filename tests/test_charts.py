@@ -10,10 +10,10 @@ import altair
 import pytest
 
 import dhkappa
-from dhkappa.present import charts
-from dhkappa.present.charts import CHARTS, LIGHT, OF_ONE, Spec, chart_of, spec_of, unique
-from dhkappa.present.report import svg_of
-from dhkappa.present.story import Story
+from dhkappa.report import charts
+from dhkappa.report.charts import CHARTS, LIGHT, OF_ONE, Spec, chart_of, spec_of, unique
+from dhkappa.report.content import Story
+from dhkappa.report.html import svg_of
 
 LABELERS = {"rule": 0.6, "llm": 0.9}
 
@@ -62,13 +62,13 @@ def test_scale_has_every_labeler_best_first_between_its_marks(audit: dhkappa.Aud
     for name in LABELERS:
         kappa = audit.kappas[name]
         assert [point["place"] for point in points if point["name"] == name] == [
-            kappa.floor,
-            kappa.ceiling,
+            kappa.baselines.random,
+            kappa.baselines.majority,
             kappa.value,
         ]
     spans = values(spec_of(story, "scale"), 1)
     assert [(span["low"], span["high"]) for span in spans] == [
-        tuple(audit.kappas[n].interval()) for n in ("llm", "rule")
+        tuple(audit.kappas[n].confidence_interval()) for n in ("llm", "rule")
     ]
 
 
@@ -100,10 +100,10 @@ def test_confusion_has_the_shares_of_votes(audit: dhkappa.Audit, story: Story) -
 
 
 def test_people_are_those_of_the_table_beside_the_labeler(audit: dhkappa.Audit, story: Story) -> None:
-    spans = values(spec_of(story, "people", "llm"), 0)
-    table = sorted(audit.people("llm").table, key=lambda row: row["difference"])
+    spans = values(spec_of(story, "annotator_comparison", "llm"), 0)
+    table = sorted(audit.annotator_comparison("llm").table, key=lambda row: row["difference"])
     assert [(span["name"], span["person"], span["labeler"]) for span in spans] == [
-        (str(row["annotator"]), row["kappa_person"], row["kappa_labeler"]) for row in table
+        (str(row["annotator"]), row["kappa_annotator"], row["kappa_labeler"]) for row in table
     ]
 
 
@@ -124,7 +124,7 @@ def test_large_charts_are_cut_and_say_so() -> None:
     assert {cell["chosen"] for cell in cells} <= {*most, "others"}
     for name in most:  # what is not shown is in the last column
         assert math.isclose(sum(cell["share"] for cell in cells if cell["name"] == name), 1)
-    spec = spec_of(story, "people", "llm")
+    spec = spec_of(story, "annotator_comparison", "llm")
     assert len(values(spec, 0)) == 40
     assert spec["title"]["text"].endswith("(40 of 45 annotators, those with most items)")
 
@@ -190,8 +190,8 @@ def test_an_image_has_its_words_and_nothing_but_shapes(story: Story, name: str) 
     ("name", "labeler", "said"),
     [
         ("scales", None, "'scales' is none of .*Did you mean 'scale'"),
-        ("people", None, "say which labeler. Labelers: 'llm', 'rule'"),
-        ("people", "gpt", "labeler 'gpt' is not in the audit"),
+        ("annotator_comparison", None, "say which labeler. Labelers: 'llm', 'rule'"),
+        ("annotator_comparison", "gpt", "labeler 'gpt' is not in the audit"),
     ],
 )
 def test_what_cannot_be_asked_is_said(story: Story, name: str, labeler: str | None, said: str) -> None:
@@ -204,7 +204,7 @@ def test_what_cannot_be_drawn_is_said() -> None:
     with pytest.raises(dhkappa.DataError, match="two labelers at least"):
         chart_of(one, "differences")
     with pytest.raises(dhkappa.DataError, match="who cast which vote"):
-        chart_of(one, "people")
+        chart_of(one, "annotator_comparison")
     certain = dhkappa.audit([["a", "a"], ["a", "a"]], ["a", "a"]).story(1)
     for name in ("scale", "categories", "confusion"):
         with pytest.raises(dhkappa.DataError, match="defined"):

@@ -14,8 +14,8 @@ import duckdb
 import pytest
 
 import dhkappa
-from dhkappa.present.cli import main
-from dhkappa.present.demo import write_demo
+from dhkappa.cli.commands import main
+from dhkappa.cli.demo import write_demo
 
 COMMAND = str(Path(sys.executable).with_name("dhkappa"))
 REPORTS = all(map(find_spec, ("altair", "jinja2", "vl_convert")))
@@ -157,8 +157,19 @@ def test_compare_and_plan(folder: Path) -> None:
     assert done.stdout.startswith(
         f"{planned.items:,} items with 2.625 votes each, {planned.total_votes:,} votes in all"
     )
-    done = run("plan", "0.05", "--prevalence", "4,3,1", "--accuracy", "0.9", "--labeler", "0.85", "--pool", "2000")
-    planned = dhkappa.plan(0.05, prevalence=[4, 3, 1], accuracy=0.9, labeler=0.85, pool=2000)
+    done = run(
+        "plan",
+        "0.05",
+        "--prevalence",
+        "4,3,1",
+        "--annotator-accuracy",
+        "0.9",
+        "--labeler-accuracy",
+        "0.85",
+        "--pool",
+        "2000",
+    )
+    planned = dhkappa.plan(0.05, prevalence=[4, 3, 1], annotator_accuracy=0.9, labeler_accuracy=0.85, pool=2000)
     assert done.stdout.startswith(f"{planned.items:,} items with {planned.votes} votes each")
 
 
@@ -172,9 +183,9 @@ def test_tallies_of_two_days_add_up_to_the_week(folder: Path) -> None:
     done = run("tally", "add", "monday.json", "tuesday.json", "-o", "week.json")
     assert done.stdout == run("tally", "show", "week.json").stdout
     assert done.stdout.startswith("week.json: Tally(8 items, 21 votes, 3 categories,")
-    week = json.loads(run("score", "week.json", "--json").stdout)["result"]
-    assert week == json.loads(run("score", "votes.csv", "--json").stdout)["result"]
-    assert week == json.loads(run("score", "monday.json", "tuesday.json", "--json").stdout)["result"]
+    week = json.loads(run("score", "week.json", "--format", "json").stdout)["result"]
+    assert week == json.loads(run("score", "votes.csv", "--format", "json").stdout)["result"]
+    assert week == json.loads(run("score", "monday.json", "tuesday.json", "--format", "json").stdout)["result"]
     assert week["labelers"]["llm"]["exact"] == str(kappas(suggested=LLM).exact)
     strange = run("tally", "add", "monday.json", "monday.csv", "-o", "other.json")
     assert strange.stderr == "dhkappa: 'monday.csv' is no tally: make one of it with dhkappa tally make.\n"
@@ -202,7 +213,7 @@ def test_demo_writes_data_and_says_they_are_simulated(
     scale = done.stdout.split("Kappa, between")[1].split("Labelers")[0]
     assert scale in audited.stdout
     found = dhkappa.compare("tried/annotations.csv", items="tried/items.csv").kappas
-    assert found["llm"].interval().low > found["rule"].interval().high
+    assert found["llm"].confidence_interval().low > found["rule"].confidence_interval().high
 
 
 def test_demo_with_one_ticket_and_another_seed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +245,7 @@ def test_completion_completes_commands_and_options() -> None:
 
 def test_version_and_help_start_quickly() -> None:
     assert run("--version").stdout.strip() == f"dhkappa, version {dhkappa.__version__}"
-    loaded = "import sys, dhkappa.present.cli; print(sorted({'duckdb', 'numpy', 'rich', 'scipy'} & {*sys.modules}))"
+    loaded = "import sys, dhkappa.cli.commands; print(sorted({'duckdb', 'numpy', 'rich', 'scipy'} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"  # only a command that needs them loads them
 
@@ -249,7 +260,7 @@ def test_version_and_help_start_quickly() -> None:
         (["-s", "llm", "--fail-under", "0.02"], 1, "llm (lower bound 0.0114)"),
         (["-s", "llm", "--fail-under", "0.6", "--on", "value"], 0, ""),  # 0.6253
         (["-s", "llm", "--fail-under", "0.63", "--on", "value"], 1, "llm (kappa 0.6253)"),
-        (["-s", "llm", "--fail-under", "0.02", "--level", "0.9"], 0, ""),  # a narrower interval
+        (["-s", "llm", "--fail-under", "0.02", "--confidence-level", "0.9"], 0, ""),  # a narrower interval
         (["--fail-under", "0"], 1, "rule (lower bound -0.3141)"),  # every labeler has to pass
         (["--fail-under", "-0.4"], 0, ""),
     ],
@@ -261,8 +272,11 @@ def test_gate(
     if command == "compare" and "-s" in words:
         words = ["--suggested", "rule,llm", *words[2:]]
         passed = dhkappa.compare(VOTES, {"rule": RULE, "llm": LLM}).kappas
-        bar, level = float(words[3]), 0.9 if "--level" in words else 0.95
-        low = [kappa.value if "value" in words else kappa.interval(level).low for kappa in passed.values()]
+        bar, confidence_level = float(words[3]), 0.9 if "--confidence-level" in words else 0.95
+        low = [
+            kappa.value if "value" in words else kappa.confidence_interval(confidence_level).low
+            for kappa in passed.values()
+        ]
         code, below = int(min(low) < bar), ""
     done = inside(capsys, command, "votes.csv", *words)
     assert done.returncode == code
@@ -271,7 +285,7 @@ def test_gate(
     assert below in done.stderr
     if code:
         assert done.stderr.startswith("dhkappa: below --fail-under ")
-    gate = json.loads(inside(capsys, command, "votes.csv", *words, "--json").stdout)["gate"]
+    gate = json.loads(inside(capsys, command, "votes.csv", *words, "--format", "json").stdout)["gate"]
     assert all(gate["passed"].values()) == (code == 0)
 
 
@@ -284,13 +298,19 @@ def test_gate_with_ordinal_weights(
     command: str, words: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     order = ["ham", "spam", "news"]
-    weighted = dhkappa.dh_kappa(VOTES, LLM, categories=order, ordinal="linear")
+    weighted = dhkappa.dh_kappa(VOTES, LLM, categories=order, weights="linear")
     plain = dhkappa.dh_kappa(VOTES, LLM)
-    reached = told.format(weighted.interval(), weighted)
-    asked = [command, "votes.csv", "-s", "llm", "--categories", ",".join(order), "--ordinal", "linear", *words]
-    between = (weighted.value + plain.value) / 2 if words else (weighted.interval().low + plain.interval().low) / 2
+    reached = told.format(weighted.confidence_interval(), weighted)
+    asked = [command, "votes.csv", "-s", "llm", "--categories", ",".join(order), "--weights", "linear", *words]
+    between = (
+        (weighted.value + plain.value) / 2
+        if words
+        else (weighted.confidence_interval().low + plain.confidence_interval().low) / 2
+    )
     bar = f"{between:.4f}"  # which one of the two kappas is below
-    above = weighted.value > plain.value if words else weighted.interval().low > plain.interval().low
+    above = (
+        weighted.value > plain.value if words else weighted.confidence_interval().low > plain.confidence_interval().low
+    )
     done = inside(capsys, *asked, "--fail-under", bar)
     assert done.returncode == (0 if above else 1)
     passed = inside(capsys, *asked, "--fail-under", "-1")
@@ -300,14 +320,14 @@ def test_gate_with_ordinal_weights(
     failed = inside(capsys, *asked, "--fail-under", "1")
     assert failed.stderr == f"dhkappa: below --fail-under 1: llm ({reached}).\n"
     assert "Not below" not in failed.stdout
-    gate = json.loads(inside(capsys, *asked, "--fail-under", "-1", "--json").stdout)["gate"]
+    gate = json.loads(inside(capsys, *asked, "--fail-under", "-1", "--format", "json").stdout)["gate"]
     assert gate == {
         "fail_under": -1.0,
         "on": words[-1] if words else "low",
-        "metric": "ordinal",
+        "metric": "weighted",
         "passed": {"llm": True},
     }
-    assert "ordinal" not in inside(capsys, command, "votes.csv", "-s", "llm", "--fail-under", "-1").stdout.lower()
+    assert "weighted" not in inside(capsys, command, "votes.csv", "-s", "llm", "--fail-under", "-1").stdout.lower()
 
 
 @pytest.mark.parametrize("on", ["low", "value"])
@@ -369,7 +389,7 @@ def test_closed_streams(closed: str, folder: Path) -> None:
 
 _SLOW = """
 import signal, sys, time, dhkappa
-from dhkappa.present.cli import main
+from dhkappa.cli.commands import main
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever started the tests may have turned off
 call = getattr(dhkappa, sys.argv[1])
 def slow(*args, **words):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dhkappa
-from dhkappa.present import cli
+from dhkappa.cli import commands as cli
 from test_cli import REPORTS, environment, folder, inside, refused, run
 
 __all__ = ["folder"]  # a fixture
@@ -30,8 +30,8 @@ def test_a_tally_named_twice_does_not_count_twice(folder: Path) -> None:
 def test_words_that_a_tally_cannot_take(folder: Path) -> None:
     assert run("tally", "make", "votes.csv", "-o", "t.json").returncode == 0
     for command in ("score", "audit", "compare"):
-        sentence = refused(run(command, "t.json", "--missing", "spam", "--weights", "w"))
-        assert "--missing and --weights would change nothing" in sentence
+        sentence = refused(run(command, "t.json", "--missing", "spam", "--sample-weight", "w"))
+        assert "--missing and --sample-weight would change nothing" in sentence
 
 
 def test_a_pipe_is_refused_at_once(folder: Path) -> None:
@@ -100,7 +100,7 @@ def test_passwords_are_covered(address: str, shown: str, monkeypatch: pytest.Mon
 def test_a_fault_of_ours_is_one_sentence(folder: Path) -> None:
     broken = (
         "import dhkappa; dhkappa.tally = lambda *a, **b: 1 / 0\n"
-        "from dhkappa.present.cli import main; main(['score', 'votes.csv'])"
+        "from dhkappa.cli.commands import main; main(['score', 'votes.csv'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", broken], capture_output=True, text=True, env=environment(), check=False
@@ -113,14 +113,14 @@ def test_a_fault_of_ours_is_one_sentence(folder: Path) -> None:
 def test_several_patterns_name_the_columns_of_votes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("two.csv").write_text("item,suggested,b1,a1,b2,a2,c*\nx,p,p,p,q,p,q\ny,q,q,q,q,p,p\n", encoding="utf-8")
     for words, votes in (
-        ("a*,b*", [["p", "p", "q", "p"], ["q", "q", "q", "p"]]),
-        ("b?,[ab]*,a2", [["p", "p", "q", "p"], ["q", "q", "q", "p"]]),  # no column twice
-        ("a*,c*", [["p", "p", "q"], ["q", "p", "p"]]),  # a column that is called so
-        ("a1,c*", [["p", "q"], ["q", "p"]]),
+        ("a*,b*", [["pvalue", "pvalue", "q", "pvalue"], ["q", "q", "q", "pvalue"]]),
+        ("b?,[ab]*,a2", [["pvalue", "pvalue", "q", "pvalue"], ["q", "q", "q", "pvalue"]]),  # no column twice
+        ("a*,c*", [["pvalue", "pvalue", "q"], ["q", "pvalue", "pvalue"]]),  # a column that is called so
+        ("a1,c*", [["pvalue", "q"], ["q", "pvalue"]]),
     ):
-        done = inside(capsys, "score", "two.csv", "-a", words, "--json")
+        done = inside(capsys, "score", "two.csv", "-a", words, "--format", "json")
         told = json.loads(done.stdout)["result"]["labelers"]["suggested"]
-        assert told["exact"] == str(dhkappa.dh_kappa(votes, ["p", "q"]).exact), words
+        assert told["exact"] == str(dhkappa.dh_kappa(votes, ["pvalue", "q"]).exact), words
         assert told["n_votes"] == 2 * len(votes[0])
     for words, said in (("a*,x*", "annotators 'x*' matches no column"), ("a*,b3", "annotators column 'b3' is not in")):
         assert said in inside(capsys, "score", "two.csv", "-a", words).stderr
@@ -152,7 +152,7 @@ def test_a_plan_says_which_items_of_the_pilot_tell_of_other_numbers_of_votes(fol
         "votes each"
     ) in shown
     assert shown.count("The comparison is from") == 1
-    whole = run("plan", "0.05", "--categories", "5", "--accuracy", "0.9", "--labeler", "0.85").stdout
+    whole = run("plan", "0.05", "--categories", "5", "--annotator-accuracy", "0.9", "--labeler-accuracy", "0.85").stdout
     assert "Other numbers of votes on an item\nvotes each" in whole
 
 

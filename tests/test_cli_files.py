@@ -18,9 +18,9 @@ import jsonschema
 import pytest
 
 import dhkappa
+from dhkappa.cli.commands import commands, main
+from dhkappa.cli.options import in_flags
 from dhkappa.errors import DataError
-from dhkappa.present.cli import commands, main
-from dhkappa.present.options import in_flags
 from test_cli import REPORTS, WIDE, inside, refused, run
 from test_published import SCORED, digits, table_of
 
@@ -42,7 +42,7 @@ EXACT = {name: str(dhkappa.dh_kappa(VOTES, labels).exact) for name, labels in LA
 
 
 def answer(text: str) -> Any:
-    """Read what ``--json`` printed: one JSON value by the schema, without NaN, which is no JSON."""
+    """Read what ``--format json`` printed: one JSON value by the schema, without NaN, which is no JSON."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
@@ -135,7 +135,7 @@ def exact(told: Any) -> dict[str, str]:
 def test_score_of_every_layout(layout: str, kind: str, tmp_path: Path, capsys: Capsys) -> None:
     rows, beside, words = LAYOUTS[layout]
     words = [*words, "--items", write(tmp_path / f"items.{kind}", items())] if beside else words
-    done = inside(capsys, "score", write(tmp_path / f"votes.{kind}", rows()), *words, "--json")
+    done = inside(capsys, "score", write(tmp_path / f"votes.{kind}", rows()), *words, "--format", "json")
     assert exact(answer(done.stdout)) == EXACT
 
 
@@ -144,29 +144,35 @@ def test_every_command_on_every_layout(layout: str, tmp_path: Path, capsys: Caps
     rows, beside, words = LAYOUTS[layout]
     file = write(tmp_path / "votes.csv", rows())
     words = [*words, "--items", write(tmp_path / "items.csv", items())] if beside else words
-    done = run("audit", file, *words, "--json") if beside else inside(capsys, "audit", file, *words, "--json")
+    done = (
+        run("audit", file, *words, "--format", "json")
+        if beside
+        else inside(capsys, "audit", file, *words, "--format", "json")
+    )
     assert (done.returncode, done.stderr) == (0, "")
     told = answer(done.stdout)["result"]
     assert {name: found["kappa"]["exact"] for name, found in told["labelers"].items()} == EXACT
     named = layout in ("wide", "long", "long-items")
-    assert all((found["people"] is not None) == named for found in told["labelers"].values())
+    assert all((found["annotator_comparison"] is not None) == named for found in told["labelers"].values())
     assert all((found["annotators"] is not None) == named for found in told["labelers"].values())
-    shared = answer(inside(capsys, "compare", file, *words, "--json").stdout)["result"]
+    shared = answer(inside(capsys, "compare", file, *words, "--format", "json").stdout)["result"]
     assert {name: kappa["exact"] for name, kappa in shared["kappas"].items()} == EXACT
-    queue = answer(inside(capsys, "items", file, *words, "-s", "llm", "--json").stdout)["result"]["items"]
+    queue = answer(inside(capsys, "items", file, *words, "-s", "llm", "--format", "json").stdout)["result"]["items"]
     assert (
         queue
-        == answer(inside(capsys, "audit", file, *words, "-s", "llm", "--json").stdout)["result"]["labelers"]["llm"][
-            "items"
-        ]
+        == answer(inside(capsys, "audit", file, *words, "-s", "llm", "--format", "json").stdout)["result"]["labelers"][
+            "llm"
+        ]["items"]
     )
     assert {row["item"] for row in queue} <= {row["item"] for row in items()}
-    planned = answer(inside(capsys, "plan", "0.05", file, *words, "-s", "llm", "--json").stdout)["result"]
+    planned = answer(inside(capsys, "plan", "0.05", file, *words, "-s", "llm", "--format", "json").stdout)["result"]
     assert planned["items"] == dhkappa.plan(0.05, dhkappa.dh_kappa(VOTES, LABELS["llm"])).items
-    made = answer(inside(capsys, "tally", "make", file, *words, "-o", tmp_path / "t.json", "--json").stdout)["result"]
+    made = answer(inside(capsys, "tally", "make", file, *words, "-o", tmp_path / "t.json", "--format", "json").stdout)[
+        "result"
+    ]
     counts = (made["n_items"], made["n_votes"], made["categories"], made["labelers"])
     assert counts == (40, sum(vote is not None for votes in VOTES for vote in votes), CATEGORIES, ["rule", "llm"])
-    assert exact(answer(inside(capsys, "score", tmp_path / "t.json", "--json").stdout)) == EXACT
+    assert exact(answer(inside(capsys, "score", tmp_path / "t.json", "--format", "json").stdout)) == EXACT
 
 
 def test_columns_of_any_name(tmp_path: Path, capsys: Capsys) -> None:
@@ -176,9 +182,9 @@ def test_columns_of_any_name(tmp_path: Path, capsys: Capsys) -> None:
     ]
     file = write(tmp_path / "own.csv", table)
     for words in (["--annotators", "p*"], ["-a", "p0,p1", "-a", "p2"]):
-        done = inside(capsys, "score", file, "--suggested", "machine", *words, "--json")
+        done = inside(capsys, "score", file, "--suggested", "machine", *words, "--format", "json")
         assert exact(answer(done.stdout)) == {"machine": EXACT["llm"]}
-    queue = inside(capsys, "items", file, "-s", "machine", "-a", "p*", "--item", "q, no", "--json")
+    queue = inside(capsys, "items", file, "-s", "machine", "-a", "p*", "--item", "q, no", "--format", "json")
     assert answer(queue.stdout)["result"]["items"][0]["item"].startswith("t")
     cast = [{"q": row["item"], "who": row["annotator"], "vote": row["label"]} for row in long_alone()]
     words = [
@@ -193,14 +199,16 @@ def test_columns_of_any_name(tmp_path: Path, capsys: Capsys) -> None:
             tmp_path / "own_items.csv", [{"q": row["item"], "machine, new": row["suggested_llm"]} for row in items()]
         ),
     ]
-    done = inside(capsys, "score", write(tmp_path / "cast.csv", cast), *words, "-s", '"machine, new"', "--json")
+    done = inside(
+        capsys, "score", write(tmp_path / "cast.csv", cast), *words, "-s", '"machine, new"', "--format", "json"
+    )
     assert exact(answer(done.stdout)) == {"machine, new": EXACT["llm"]}
 
 
 def test_several_files_and_a_pattern(tmp_path: Path, capsys: Capsys) -> None:
     parts = [write(tmp_path / f"part-{half}.csv", wide()[half::2]) for half in (0, 1)]
-    assert exact(answer(run("score", *parts, "--json").stdout)) == EXACT
-    assert exact(answer(inside(capsys, "score", tmp_path / "part-*.csv", "--json").stdout)) == EXACT
+    assert exact(answer(run("score", *parts, "--format", "json").stdout)) == EXACT
+    assert exact(answer(inside(capsys, "score", tmp_path / "part-*.csv", "--format", "json").stdout)) == EXACT
 
 
 def test_words_reach_the_library(tmp_path: Path, capsys: Capsys) -> None:
@@ -209,26 +217,30 @@ def test_words_reach_the_library(tmp_path: Path, capsys: Capsys) -> None:
     file = write(tmp_path / "votes.parquet", rows)
     duplicate = write(tmp_path / "twice.csv", [*long(), long()[0] | {"label": "news"}])
     asked: list[tuple[str, list[str], dict[str, Any]]] = [
-        (file, ["--weights", "w"], {"weights": "w"}),
+        (file, ["--sample-weight", "w"], {"sample_weight": "w"}),
         (file, ["--strata", "s", "--pool", "a=100,b=900"], {"strata": "s", "pool": {"a": 100, "b": 900}}),
         (file, ["--strata", "s", "--pool", "a=100", "--pool", "b=900"], {"strata": "s", "pool": {"a": 100, "b": 900}}),
         (file, ["--pool", "5_000"], {"pool": 5000}),
         (file, ["--categories", "spam,ham,news,other"], {"categories": ["spam", "ham", "news", "other"]}),
         (
             file,
-            ["--categories", "spam,ham,news", "--ordinal", "quadratic"],
-            {"categories": ["spam", "ham", "news"], "ordinal": "quadratic"},
+            ["--categories", "spam,ham,news", "--weights", "quadratic"],
+            {"categories": ["spam", "ham", "news"], "weighted": "quadratic"},
         ),
         (file, ["--missing", "ham"], {"missing": ["ham"]}),
         (duplicate, ["--duplicates", "last"], {"duplicates": "last"}),
         (duplicate, ["--annotator", ""], {"annotator": None}),
     ]
     for path, words, python in asked:
-        told = answer(inside(capsys, "score", path, "-s", "llm", *words, "--json").stdout)["result"]["labelers"]["llm"]
+        told = answer(inside(capsys, "score", path, "-s", "llm", *words, "--format", "json").stdout)["result"][
+            "labelers"
+        ]["llm"]
         assert told == dhkappa.dh_kappa(path, "suggested_llm", **python).to_dict()
-    told = answer(inside(capsys, "score", file, "-s", "llm", "--level", "0.8", "--json").stdout)["result"]
-    low = dhkappa.dh_kappa(VOTES, LABELS["llm"]).interval(0.8).low
-    assert (told["level"], told["labelers"]["llm"]["interval"]["low"]) == (0.8, low)
+    told = answer(inside(capsys, "score", file, "-s", "llm", "--confidence-level", "0.8", "--format", "json").stdout)[
+        "result"
+    ]
+    low = dhkappa.dh_kappa(VOTES, LABELS["llm"]).confidence_interval(0.8).low
+    assert (told["confidence_level"], told["labelers"]["llm"]["confidence_interval"]["low"]) == (0.8, low)
 
 
 def test_whole_numbers_as_categories_and_missing(tmp_path: Path, capsys: Capsys) -> None:
@@ -237,7 +249,7 @@ def test_whole_numbers_as_categories_and_missing(tmp_path: Path, capsys: Capsys)
     rows = [{name: code[vote] for name, vote in row.items() if name != "item"} for row in wide()]
     words = ["--categories", "1,2,10", "--missing", "99"]
     for kind in ("parquet", "csv"):
-        done = inside(capsys, "score", write(tmp_path / f"codes.{kind}", rows), *words, "--json")
+        done = inside(capsys, "score", write(tmp_path / f"codes.{kind}", rows), *words, "--format", "json")
         assert exact(answer(done.stdout)) == EXACT
 
 
@@ -252,7 +264,7 @@ def test_strata_and_categories_of_a_typed_file(truth: bool, tmp_path: Path, caps
         for place, row in enumerate(wide())
     ]
     file, no, yes = write(tmp_path / "typed.parquet", rows), kind(0), kind(1)
-    words = ["--strata", "drawn", "--pool", f"{no}=100,{yes}=50", "--categories", f"{no},{yes}", "--json"]
+    words = ["--strata", "drawn", "--pool", f"{no}=100,{yes}=50", "--categories", f"{no},{yes}", "--format", "json"]
     python: dict[str, Any] = {"strata": "drawn", "pool": {no: 100, yes: 50}, "categories": [no, yes]}
     expected = dhkappa.dh_kappa(file, "suggested_llm", **python).to_dict()
     assert answer(inside(capsys, "score", file, "-s", "llm", *words).stdout)["result"]["labelers"]["llm"] == expected
@@ -269,7 +281,7 @@ def test_strata_and_categories_of_a_typed_file(truth: bool, tmp_path: Path, caps
 @pytest.mark.parametrize("path", EXPORTS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_exports(path: Path, capsys: Capsys) -> None:
     """The same answer as in Python, or the same sentence."""
-    done = inside(capsys, "audit", path, "--seed", "1", "--json")
+    done = inside(capsys, "audit", path, "--seed", "1", "--format", "json")
     wrong, found = "", {}
     try:
         found = json.loads(json.dumps(dhkappa.audit(path, rng=1).to_dict())) | {"report": None}
@@ -282,9 +294,9 @@ def test_exports(path: Path, capsys: Capsys) -> None:
 
 
 def test_an_export_of_each_tool_in_a_process(capsys: Capsys) -> None:
-    told = answer(run("score", ROOT / "tests/exports/label_studio/mail_whole.json", "--json").stdout)
+    told = answer(run("score", ROOT / "tests/exports/label_studio/mail_whole.json", "--format", "json").stdout)
     assert told["result"]["labelers"]
-    sentence = refused(run("score", ROOT / "tests/exports/label_studio/mail_whole.json", "--format", "prodigy"))
+    sentence = refused(run("score", ROOT / "tests/exports/label_studio/mail_whole.json", "--input-format", "prodigy"))
     assert "Prodigy" in sentence or "prodigy" in sentence
 
 
@@ -292,7 +304,7 @@ def test_an_export_of_each_tool_in_a_process(capsys: Capsys) -> None:
 def test_real_data_without_a_flag_but_items(name: str, shared_data: Path, capsys: Capsys) -> None:
     folder = shared_data / name
     votes = next(path for path in (folder / "annotations.csv", folder / "counts_long.csv") if path.exists())
-    done = inside(capsys, "score", votes, "--items", folder / "items.csv", "--json")
+    done = inside(capsys, "score", votes, "--items", folder / "items.csv", "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     told, table = answer(done.stdout)["result"]["labelers"], table_of(folder)
     assert list(told) == list(SCORED[name].kappas)
@@ -305,7 +317,7 @@ def test_real_data_without_a_flag_but_items(name: str, shared_data: Path, capsys
 def test_audit_of_real_data_without_a_flag_but_items(name: str, shared_data: Path) -> None:
     folder = shared_data / name
     votes = next(path for path in (folder / "annotations.csv", folder / "counts_long.csv") if path.exists())
-    done = run("audit", votes, "--items", folder / "items.csv", "--json")
+    done = run("audit", votes, "--items", folder / "items.csv", "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     told, table = answer(done.stdout)["result"], table_of(folder)
     for labeler, found in told["labelers"].items():
@@ -315,7 +327,7 @@ def test_audit_of_real_data_without_a_flag_but_items(name: str, shared_data: Pat
 
 def test_davidson_with_counts(shared_data: Path) -> None:
     counts = "hate_speech,offensive_language,neither"
-    done = run("score", shared_data / "davidson" / "items.csv", "--counts", counts, "--json")
+    done = run("score", shared_data / "davidson" / "items.csv", "--counts", counts, "--format", "json")
     told = answer(done.stdout)["result"]["labelers"]
     table = table_of(shared_data / "davidson")
     assert {name: kappa["value"] for name, kappa in told.items()} == {
@@ -347,7 +359,7 @@ def test_every_command_is_in_the_schema() -> None:
         command: Any = commands
         for word in name.split():
             command = command.commands[word]
-        assert any("--json" in option.opts for option in command.params), name
+        assert any("--format" in option.opts for option in command.params), name
         gated = any("--fail-under" in option.opts for option in command.params)
         assert ("anyOf" in told_by(name)["properties"]["gate"]) == gated, name
 
@@ -358,18 +370,18 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("answers")
     write(folder / "votes.csv", wide())
     asked = {
-        "audit": "audit votes.csv --fail-under 0.1 --ordinal linear --categories ham,news,spam",
+        "audit": "audit votes.csv --fail-under 0.1 --weights linear --categories ham,news,spam",
         "score": "score votes.csv --fail-under 0.1",
         "compare": "compare votes.csv",
         "items": "items votes.csv -s llm",
-        "plan": "plan 0.05 --categories 3 --accuracy 0.9 --labeler 0.9 --pool 5000",
+        "plan": "plan 0.05 --categories 3 --annotator-accuracy 0.9 --labeler-accuracy 0.9 --pool 5000",
         "tally make": "tally make votes.csv -o one.json",
         "tally add": "tally add one.json -o two.json",
         "tally show": "tally show two.json",
         "demo": "demo --items 30 -o demo",
     }
     with chdir(folder):
-        return {name: json.loads(printed(f"{words} --json")) for name, words in asked.items()}
+        return {name: json.loads(printed(f"{words} --format json")) for name, words in asked.items()}
 
 
 def printed(words: str) -> str:
@@ -452,7 +464,7 @@ def test_odd_data_by_the_schema(name: str, tmp_path: Path, capsys: Capsys) -> No
     file = tmp_path / "odd.csv"
     file.write_text(ODD[name])
     for command in ("audit", "score", "items", "compare"):
-        done = inside(capsys, command, file, "--json")
+        done = inside(capsys, command, file, "--format", "json")
         if done.returncode == 2:  # several labelers for items, one for compare
             assert command in ("items", "compare")
             assert refused(done)
@@ -475,16 +487,16 @@ def test_random_small_data_by_the_schema(tmp_path: Path, capsys: Capsys) -> None
         ]
         rows = [{name: row.get(name, "") for name in rows[0]} for row in rows]
         file = write(tmp_path / f"{place}.csv", rows)
-        done = inside(capsys, "audit", file, "--json")
+        done = inside(capsys, "audit", file, "--format", "json")
         assert done.returncode == 0, (rows, done.stderr)
         answer(done.stdout)
 
 
 def test_undefined_is_null(tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "same.csv").write_text(ODD["one category"])
-    told = answer(inside(capsys, "audit", tmp_path / "same.csv", "--fail-under", "0", "--json").stdout)
+    told = answer(inside(capsys, "audit", tmp_path / "same.csv", "--fail-under", "0", "--format", "json").stdout)
     kappa: Mapping[str, Any] = told["result"]["labelers"]["suggested"]["kappa"]
-    assert (kappa["value"], kappa["exact"], kappa["interval"]["low"]) == (None, None, None)
+    assert (kappa["value"], kappa["exact"], kappa["confidence_interval"]["low"]) == (None, None, None)
     assert kappa["reason"]
     assert told["result"]["labelers"]["suggested"]["verdict"]["code"] == "unknown"
     assert told["gate"]["passed"] == {"suggested": False}
@@ -492,5 +504,5 @@ def test_undefined_is_null(tmp_path: Path, capsys: Capsys) -> None:
 
 def test_a_hostile_table_is_plain_json(tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "votes.csv").write_text(WIDE.replace("spam", '"a\x1b[31m""\u2028</script>"'), encoding="utf-8")
-    told = answer(inside(capsys, "score", tmp_path / "votes.csv", "--json").stdout)
+    told = answer(inside(capsys, "score", tmp_path / "votes.csv", "--format", "json").stdout)
     assert told["result"]["labelers"]["llm"]["parts"]["C"][0][0] == 'a\x1b[31m"\u2028</script>'

@@ -17,8 +17,8 @@ from scipy import stats
 
 import oracle
 from dhkappa import DataError, Tally, compare, dh_kappa, simulate, tally
-from dhkappa.data import cells as cells_room
-from dhkappa.data.cells import read_cells
+from dhkappa.core import item_table as cells_room
+from dhkappa.core.item_table import read_item_table
 from dhkappa.stats import compare as room
 from dhkappa.stats.compare import Comparison, holm
 from strategies import Data, from_counts, ragged
@@ -94,13 +94,13 @@ def influences(items: Votes, labels: Sequence[Hashable], share: Sequence[Fractio
 class Design:
     """How items were drawn: at random; with weights; in strata; from a pool, whole or by stratum."""
 
-    weights: Sequence[int] | None = None
+    sample_weight: Sequence[int] | None = None
     strata: Sequence[str] | None = None
     pool: int | Mapping[str, int] | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {"weights": self.weights, "strata": self.strata, "pool": self.pool}
+        return {"sample_weight": self.sample_weight, "strata": self.strata, "pool": self.pool}
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class Expected:
         design = Design() if design is None else design
         everybody = [len(oracle.cast(item)) for item in votes]
         full = [all(given[i] is not None for given in labels.values()) for i in range(len(votes))]
-        weigh = [design.weights is None or design.weights[i] > 0 for i in range(len(votes))]
+        weigh = [design.sample_weight is None or design.sample_weight[i] > 0 for i in range(len(votes))]
         self.rows = [i for i in range(len(votes)) if everybody[i] > 1 and full[i] and weigh[i]]
-        self.dropped = (
+        self.excluded = (
             sum(number == 0 for number in everybody),
             sum(number == 1 for number in everybody),
             sum(number > 1 and not there for number, there in zip(everybody, full, strict=True)),
@@ -137,7 +137,7 @@ class Expected:
     def _weight(self, i: int, stratum: str) -> Fraction:
         if isinstance(self.design.pool, Mapping):
             return F(self.design.pool[stratum], self.strata.count(stratum))
-        return F(1) if self.design.weights is None else F(self.design.weights[i])
+        return F(1) if self.design.sample_weight is None else F(self.design.sample_weight[i])
 
     def kappa(self, labels: Sequence[Hashable]) -> Fraction | None:
         """An item of weight 3 is three items."""
@@ -180,7 +180,7 @@ class Expected:
                 f = F(n_h, pool[h]) if pool else F(0)
                 total += sum((share[i] for i in inside), F(0)) ** 2 * (1 - f) * s2 / n_h
             return total
-        if self.design.weights is not None:
+        if self.design.sample_weight is not None:
             return F(n, n - 1) * sum(((p * phi) ** 2 for p, phi in zip(share, move, strict=True)), F(0))
         left = 1 - F(n, pool) if pool else F(1)
         return left * sum((phi**2 for phi in move), F(0)) / (n * (n - 1))
@@ -212,15 +212,15 @@ def check(found: Comparison, expected: Expected) -> None:
     assert list(found.kappas) == list(expected.labels)
     for who, kappa in found.kappas.items():
         assert kappa.exact == expected.kappas[who]
-        lost = kappa.dropped
-        assert (lost.no_votes, lost.one_vote, lost.no_label, lost.no_weight) == expected.dropped
+        lost = kappa.excluded
+        assert (lost.no_votes, lost.one_vote, lost.no_label, lost.no_weight) == expected.excluded
         assert kappa.n_items == len(expected.rows)
     assert [(row["labeler"], row["other"]) for row in found.differences] == list(combinations(expected.labels, 2))
     for row in found.differences:
         pair = expected.pair(row["labeler"], row["other"])
         if pair is None:
             assert math.isnan(row["difference"])
-            assert math.isnan(row["p"])
+            assert math.isnan(row["pvalue"])
             assert row["method"] is None
             assert row["reason"]
             continue
@@ -229,7 +229,7 @@ def check(found: Comparison, expected: Expected) -> None:
         assert row["discordant"] == pair.discordant
         if n == 1:
             assert math.isnan(row["se"])
-            assert math.isnan(row["p"])
+            assert math.isnan(row["pvalue"])
             assert row["reason"] == "only one item counts, so its spread is unknown."
             continue
         assert row["reason"] is None
@@ -239,9 +239,9 @@ def check(found: Comparison, expected: Expected) -> None:
         assert row["difference"] - 1e-12 <= row["high"]
         assert row["method"] == ("swap" if pair.discordant < 10 or pair.endless == 0 else "t")
         if row["method"] == "swap" and pair.discordant <= 4:
-            assert row["p"] == float(expected.swap_p(row["labeler"], row["other"]))
+            assert row["pvalue"] == float(expected.swap_p(row["labeler"], row["other"]))
         elif row["method"] == "t" and not pair.variance:
-            assert row["p"] == (pair.difference == 0)
+            assert row["pvalue"] == (pair.difference == 0)
 
 
 def labels_of(
@@ -285,10 +285,10 @@ class Several:
 
     def design(self) -> Design:
         """One of the designs, for eligible items only."""
-        kind = self.random.choice(["weights", "strata", "pool", "strata and pool", "zeros"])
-        if kind in ("weights", "zeros") or self.n < 4:
-            weights = [self.random.choice([1, 2, 5] if kind != "zeros" else [0, 1, 3]) for _ in range(self.n)]
-            return Design(weights=[*weights[:-1], 1] if weights else None)
+        kind = self.random.choice(["sample_weight", "strata", "pool", "strata and pool", "zeros"])
+        if kind in ("sample_weight", "zeros") or self.n < 4:
+            sample_weight = [self.random.choice([1, 2, 5] if kind != "zeros" else [0, 1, 3]) for _ in range(self.n)]
+            return Design(sample_weight=[*sample_weight[:-1], 1] if sample_weight else None)
         if kind == "pool":
             return Design(pool=self.n + self.random.choice([0, 1, 10, 1000]))
         strata = [
@@ -315,7 +315,7 @@ def seen(found: Comparison) -> str:
     return repr(found.to_dict())
 
 
-def rows_of(found: Comparison, without: Sequence[str] = ("p_holm",)) -> dict[tuple[str, str], str]:
+def rows_of(found: Comparison, without: Sequence[str] = ("pvalue_holm",)) -> dict[tuple[str, str], str]:
     return {
         (row["labeler"], row["other"]): repr({name: value for name, value in row.items() if name not in without})
         for row in found.differences
@@ -334,7 +334,7 @@ class TestAgainstFractions:
         (row,) = found.differences
         assert row["difference"] == -81 / 272
         assert row["se"] == pytest.approx(math.sqrt(516632823 / 6842040320), rel=1e-14)  # a few ulp
-        assert (row["p"], row["method"], row["discordant"]) == (0.5, "swap", 2)
+        assert (row["pvalue"], row["method"], row["discordant"]) == (0.5, "swap", 2)
         assert found.best == "B"
         assert found.table().column("labeler") == ["B", "A"]
 
@@ -351,14 +351,14 @@ class TestAgainstFractions:
         found = compare(given.votes, given.suggested, **design.arguments, rng=1)
         check(found, Expected(given.data.votes, given.labels, design))
 
-    @pytest.mark.parametrize("kind", ["plain", "weights", "pool", "strata", "strata and pool"])
+    @pytest.mark.parametrize("kind", ["plain", "sample_weight", "pool", "strata", "strata and pool"])
     def test_each_design_with_many_discordant_items(self, kind: str) -> None:
         """Random data seldom have what each formula needs: many discordant items, and a variance that is not 0."""
         drawn = simulate(60, annotators=3, labelers={"a": 0.6, "b": 0.8}, rng=2)
         strata = ["x" if i % 3 else "y" for i in range(60)]
         design = {
             "plain": Design(),
-            "weights": Design(weights=[1 + i % 4 for i in range(60)]),
+            "sample_weight": Design(sample_weight=[1 + i % 4 for i in range(60)]),
             "pool": Design(pool=80),
             "strata": Design(strata=strata),
             "strata and pool": Design(strata=strata, pool={"x": 50, "y": 400}),
@@ -416,40 +416,43 @@ class TestAgainstFractions:
         [row] = compare(votes, labels, pool=n_pool, panel="drawn", rng=1).differences
         assert (row["difference"], row["se"]) == (0, 0)
 
-    @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+    @pytest.mark.parametrize("confidence_level", [0.9, 0.95, 0.99])
     @pytest.mark.parametrize("accuracy", [0.8, 0.95])
-    def test_limits_are_those_of_a_sample_with_half_an_item_more(self, level: float, accuracy: float) -> None:
+    def test_limits_are_those_of_a_sample_with_half_an_item_more(
+        self, confidence_level: float, accuracy: float
+    ) -> None:
         drawn = simulate(60, annotators=3, labelers={"a": 0.6, "b": accuracy}, rng=2)
         votes, labels = drawn.votes.tolist(), {who: list(given) for who, given in drawn.suggested.items()}
-        found = compare(votes, labels, level=level)
+        found = compare(votes, labels, confidence_level=confidence_level)
         n, half = 60, 0.5
         share = [F(1, n)] * n
         phi = [influences(votes, labels[who], share) for who in "ab"]
         move = [float(a - b) for a, b in zip(*phi, strict=True)]
         reach = sum(1 / (1 - float(kappa.parts.E)) for kappa in found.kappas.values() if kappa.parts)
-        t = stats.t.ppf((1 + level) / 2, n - 1)
+        t = stats.t.ppf((1 + confidence_level) / 2, n - 1)
         (row,) = found.differences
         for name, sign in (("low", -1), ("high", 1)):
-            values, weights = [*move, sign * reach], [1.0] * n + [half]
+            values, sample_weight = [*move, sign * reach], [1.0] * n + [half]
             mean = (sum(move) + half * sign * reach) / (n + half)
             squares, cubes = (
-                sum(w * (value - mean) ** power for value, w in zip(values, weights, strict=True)) for power in (2, 3)
+                sum(w * (value - mean) ** power for value, w in zip(values, sample_weight, strict=True))
+                for power in (2, 3)
             )
             skewed = max(0, sign * cubes / squares / (n + half))
             spread = math.sqrt(squares / ((n + half) * (n + half - 1)))
             limit = row["difference"] + mean + sign * (t * spread + (t**2 - 1) / 3 * skewed)
             # The quantile of t is computed in another way here, to about 1e-10.
             assert row[name] == pytest.approx(limit, rel=1e-9)
-        assert found.level == level
-        assert f"{level:.4g} intervals" in repr(found)
+        assert found.confidence_level == confidence_level
+        assert f"{confidence_level:.4g} intervals" in repr(found)
 
     @pytest.mark.parametrize("accuracy", [0.55, 0.9, 0.95])
     def test_p_is_one_less_the_level_at_which_a_limit_is_0(self, accuracy: float) -> None:
         drawn = simulate(80, annotators=3, labelers={"a": 0.7, "b": accuracy}, rng=2)
         (row,) = compare(drawn.votes, drawn.suggested).differences
         assert row["method"] == "t"
-        assert 1e-9 < row["p"] < 1
-        (other,) = compare(drawn.votes, drawn.suggested, level=1 - row["p"]).differences
+        assert 1e-9 < row["pvalue"] < 1
+        (other,) = compare(drawn.votes, drawn.suggested, confidence_level=1 - row["pvalue"]).differences
         # 1 - p keeps 1e-16 of p, and a quantile follows it.
         assert min(abs(other["low"]), abs(other["high"])) == pytest.approx(0, abs=1e-6)
 
@@ -460,7 +463,12 @@ class TestAgainstFractions:
             (row,) = compare(drawn.votes, drawn.suggested, pool=pool).differences
             widths.append(row["high"] - row["low"])
             if pool == 60:
-                assert (row["se"], row["p"], row["low"], row["high"]) == (0, 0, row["difference"], row["difference"])
+                assert (row["se"], row["pvalue"], row["low"], row["high"]) == (
+                    0,
+                    0,
+                    row["difference"],
+                    row["difference"],
+                )
         assert widths == sorted(widths)
         assert widths[0] == 0
 
@@ -470,33 +478,37 @@ class TestLabelSwap:
     @given(several(names=("one", "two"), max_items=7))
     def test_all_ways_with_kappas_computed_anew(self, given: Several) -> None:
         given = given.kept()
-        weights = [given.random.choice([1, 2, 3]) for _ in range(given.n)] if given.random.random() < 0.5 else None
-        expected = Expected(given.data.votes, given.labels, Design(weights=weights))
-        for row in compare(given.votes, given.suggested, weights=weights).differences:
-            if not math.isnan(row["p"]):
-                assert row["p"] == float(expected.swap_p("one", "two"))
+        sample_weight = (
+            [given.random.choice([1, 2, 3]) for _ in range(given.n)] if given.random.random() < 0.5 else None
+        )
+        expected = Expected(given.data.votes, given.labels, Design(sample_weight=sample_weight))
+        for row in compare(given.votes, given.suggested, sample_weight=sample_weight).differences:
+            if not math.isnan(row["pvalue"]):
+                assert row["pvalue"] == float(expected.swap_p("one", "two"))
 
     def test_a_swap_that_leaves_no_kappa_counts_as_far(self) -> None:
         votes, labels = [[1, 1], [1, 1]], {"A": [1, 2], "B": [2, 1]}
         expected = Expected(votes, labels)
         assert expected.kappa([1, 1]) is None
-        assert compare(votes, labels).differences.column("p") == [float(expected.swap_p("A", "B"))] == [1.0]
+        assert compare(votes, labels).differences.column("pvalue") == [float(expected.swap_p("A", "B"))] == [1.0]
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_drawn_ways_are_near_all_ways(self, weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         drawn = simulate(25, annotators=3, labelers={"a": 0.9, "b": 0.65}, rng=8)
-        weights = [1 + i % 3 for i in range(25)] if weighted else None
-        (row,) = compare(drawn.votes, drawn.suggested, weights=weights).differences
+        sample_weight = [1 + i % 3 for i in range(25)] if weighted else None
+        (row,) = compare(drawn.votes, drawn.suggested, sample_weight=sample_weight).differences
         assert 5 <= row["discordant"] <= 9
-        assert 0.02 < row["p"] < 0.98
+        assert 0.02 < row["pvalue"] < 0.98
         monkeypatch.setattr(room, "_MOST_TOSSED", 0)
-        (other,) = compare(drawn.votes, drawn.suggested, weights=weights, rng=1).differences
-        (again,) = compare(drawn.votes, drawn.suggested, weights=weights, rng=1).differences
+        (other,) = compare(drawn.votes, drawn.suggested, sample_weight=sample_weight, rng=1).differences
+        (again,) = compare(drawn.votes, drawn.suggested, sample_weight=sample_weight, rng=1).differences
         # Five standard errors of a share of 9,999 draws.
-        assert other["p"] == pytest.approx(row["p"], abs=5 * math.sqrt(row["p"] * (1 - row["p"]) / 9_999))
-        assert other["p"] != row["p"]
-        assert other["p"] == again["p"]
-        assert other["p"] * 10_000 == pytest.approx(round(other["p"] * 10_000))
+        assert other["pvalue"] == pytest.approx(
+            row["pvalue"], abs=5 * math.sqrt(row["pvalue"] * (1 - row["pvalue"]) / 9_999)
+        )
+        assert other["pvalue"] != row["pvalue"]
+        assert other["pvalue"] == again["pvalue"]
+        assert other["pvalue"] * 10_000 == pytest.approx(round(other["pvalue"] * 10_000))
 
     @pytest.mark.parametrize("n", [11, 15])
     def test_many_discordant_items_without_a_standard_error(self, n: int) -> None:
@@ -515,10 +527,10 @@ class TestLabelSwap:
         (row,) = found.differences
         assert (row["se"], row["method"], row["discordant"]) == (0, "swap", n)
         if n <= 12:
-            assert row["p"] == p
+            assert row["pvalue"] == p
         else:  # (1 + share) / 10,000: five standard errors, and one draw more
-            assert row["p"] == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / 9_999) + 1e-4)
-        assert [note.code for note in found.notes] == ["at-ceiling", "no-standard-error"]  # of A, by its labels
+            assert row["pvalue"] == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / 9_999) + 1e-4)
+        assert [note.code for note in found.notes] == ["equals-majority", "no-standard-error"]  # of A, by its labels
         assert "The labels of 'A' score exactly what the panel's own most frequent" in found.notes[0].text
         assert "No item sets 'A' and 'B' further apart" in found.notes[1].text
 
@@ -546,7 +558,7 @@ class TestHolm:
     def test_in_the_table(self) -> None:
         drawn = simulate(80, labelers={"a": 0.7, "b": 0.8, "c": 0.95}, rng=1)
         differences = compare(drawn.votes, drawn.suggested).differences
-        assert differences.column("p_holm") == holm(differences.column("p"))
+        assert differences.column("pvalue_holm") == holm(differences.column("pvalue"))
 
 
 class TestSameWhateverTheWay:
@@ -555,10 +567,10 @@ class TestSameWhateverTheWay:
     def test_order_of_items(self, given: Several, weighted: bool) -> None:
         rows = given.random.sample(range(given.n), given.n)
         other = given.take(rows)
-        weights = np.array([given.random.choice([0.1, 1, 3.7]) for _ in range(given.n)]) if weighted else None
-        moved = None if weights is None else weights[rows]
-        one = compare(given.votes, given.suggested, weights=weights)
-        assert seen(one) == seen(compare(other.votes, other.suggested, weights=moved))
+        sample_weight = np.array([given.random.choice([0.1, 1, 3.7]) for _ in range(given.n)]) if weighted else None
+        moved = None if sample_weight is None else sample_weight[rows]
+        one = compare(given.votes, given.suggested, sample_weight=sample_weight)
+        assert seen(one) == seen(compare(other.votes, other.suggested, sample_weight=moved))
 
     @settings(max_examples=25)
     @given(several())
@@ -571,7 +583,7 @@ class TestSameWhateverTheWay:
             # To the bit; + 0.0 turns -0.0 into 0.0.
             for name, mirrored in (("difference", "difference"), ("low", "high"), ("high", "low")):
                 assert repr(row[name] + 0.0) == repr(-twin[mirrored] + 0.0)
-            for name in ("se", "p", "p_holm", "method", "discordant"):
+            for name in ("se", "pvalue", "pvalue_holm", "method", "discordant"):
                 assert repr(row[name]) == repr(twin[name])
         assert {who: repr(k.to_dict()) for who, k in found.kappas.items()} == {
             who: repr(k.to_dict()) for who, k in turned.kappas.items()
@@ -594,7 +606,7 @@ class TestSameWhateverTheWay:
     def test_a_tally_with_a_design(self, given: Several) -> None:
         given = given.kept()
         design = given.design()
-        whole = tally(given.votes, given.suggested, weights=design.weights, strata=design.strata)
+        whole = tally(given.votes, given.suggested, sample_weight=design.sample_weight, strata=design.strata)
         found = compare(given.votes, given.suggested, **design.arguments, rng=1)
         assert seen(compare(whole, pool=design.pool, rng=1)) == seen(found)
 
@@ -625,11 +637,11 @@ class TestSameWhateverTheWay:
         votes = rng.integers(0, 300, (40, 3))[rng.integers(0, 40, 120)]
         votes[:40] = votes[:40, :1]
         labels = {who: np.where(rng.random(120) < 0.7, votes[:, 0], rng.integers(0, 300, 120)) for who in "ab"}
-        strata, weights = rng.integers(0, 2, 120), rng.integers(1, 9, 120)
-        before = seen(compare(votes, labels, strata=strata, weights=weights, rng=1))
+        strata, sample_weight = rng.integers(0, 2, 120), rng.integers(1, 9, 120)
+        before = seen(compare(votes, labels, strata=strata, sample_weight=sample_weight, rng=1))
         for name, limit in zip(("_FEW", "_MANY", "_WORD"), limits, strict=True):
             monkeypatch.setattr(cells_room, name, limit)
-        assert seen(compare(votes, labels, strata=strata, weights=weights, rng=1)) == before
+        assert seen(compare(votes, labels, strata=strata, sample_weight=sample_weight, rng=1)) == before
 
     def test_many_categories(self) -> None:
         rng = np.random.default_rng(1)
@@ -638,7 +650,7 @@ class TestSameWhateverTheWay:
         votes = kinds[np.arange(60) % 40]
         labels = {who: np.where(rng.random(60) < 0.8, votes[:, 0], rng.integers(0, 300, 60)).tolist() for who in "ab"}
         found = compare(votes, labels, categories=range(300))
-        cells = read_cells(votes, labels, categories=tuple(range(300)))
+        cells = read_item_table(votes, labels, categories=tuple(range(300)))
         assert len(cells.votes) * 300**2 > 1 << 16
         check(found, Expected(votes.tolist(), labels))
 
@@ -656,7 +668,7 @@ class TestManyLabelers:
 
     def test_each_pair_as_if_alone(self) -> None:
         drawn = simulate(150, labelers={who: 0.6 + 0.05 * i for i, who in enumerate(self.names)}, rng=1)
-        groups = list(room._groups(read_cells(drawn.votes, drawn.suggested), self.names))
+        groups = list(room._groups(read_item_table(drawn.votes, drawn.suggested), self.names))
         assert len(groups) > 1
         assert max(len(left) + len(right) for left, right in groups) > 2
         found = compare(drawn.votes, drawn.suggested)
@@ -674,17 +686,17 @@ class TestManyLabelers:
     def test_every_two_are_counted_together(self, m: int, number: int) -> None:
         names = [f"l{i}" for i in range(number)]
         votes = [[j, j] for j in range(m)]
-        groups = list(room._groups(read_cells(votes, {who: list(range(m)) for who in names}), names))
+        groups = list(room._groups(read_item_table(votes, {who: list(range(m)) for who in names}), names))
         pairs = [pair for left, right in groups for pair in combinations((*left, *right), 2)]
         assert set(pairs) == set(combinations(names, 2))
 
 
 class TestEdges:
-    @pytest.mark.parametrize("design", [{}, {"weights": [1, 2, 1, 1, 2, 3]}, {"strata": list("xxxyyy")}])
+    @pytest.mark.parametrize("design", [{}, {"sample_weight": [1, 2, 1, 1, 2, 3]}, {"strata": list("xxxyyy")}])
     def test_the_same_labels_twice(self, design: dict[str, Any]) -> None:
         found = compare(EXAMPLE.votes, {"one": BOTH["A"], "two": BOTH["A"]}, **design)
         (row,) = found.differences
-        assert (row["difference"], row["se"], row["p"], row["p_holm"], row["discordant"]) == (0, 0, 1, 1, 0)
+        assert (row["difference"], row["se"], row["pvalue"], row["pvalue_holm"], row["discordant"]) == (0, 0, 1, 1, 0)
         assert row["low"] == -row["high"] < 0
         assert found.best == "one"
 
@@ -720,17 +732,17 @@ class TestEdges:
         check(found, Expected(votes, labels))
         assert [row["reason"] is None for row in found.differences] == [False, False, True]
         assert found.differences.column("reason")[0] == found.kappas["all 1"].reason
-        assert [math.isnan(p) for p in found.differences.column("p_holm")] == [True, True, False]
-        assert found.differences.column("p_holm")[2] == found.differences.column("p")[2]
+        assert [math.isnan(p) for p in found.differences.column("pvalue_holm")] == [True, True, False]
+        assert found.differences.column("pvalue_holm")[2] == found.differences.column("pvalue")[2]
         assert found.best == "A"
         assert found.table().column("labeler")[-1] == "all 1"
         assert "reason" in repr(found)
 
     def test_one_item_outweighs_all_others(self) -> None:
-        found = compare([[1, 1], [1, 2], [2, 2]], {"A": [1, 1, 2], "B": [1, 2, 2]}, weights=[1, 1e-20, 1e-20])
+        found = compare([[1, 1], [1, 2], [2, 2]], {"A": [1, 1, 2], "B": [1, 2, 2]}, sample_weight=[1, 1e-20, 1e-20])
         (row,) = found.differences
         assert row["reason"] == "one item outweighs all the others, so its spread is unknown."
-        assert math.isnan(row["p"])
+        assert math.isnan(row["pvalue"])
         assert math.isnan(row["se"])
         assert not math.isnan(row["difference"])
 
@@ -743,7 +755,7 @@ class TestEdges:
         found = compare(EXAMPLE.votes, labels, missing=["NA"])
         lost = {who: [None if label == "NA" else label for label in given] for who, given in labels.items()}
         check(found, Expected(EXAMPLE.votes, lost))
-        assert found.notes[0].code == "items-dropped"
+        assert found.notes[0].code == "items-excluded"
         assert found.notes[0].text == (
             "2 items did not count: 2 with no suggested label. Labelers are compared on items that all of them labeled."
         )
@@ -751,10 +763,10 @@ class TestEdges:
 
     def test_a_weight_of_0_leaves_an_item_out(self) -> None:
         rest = slice(1, None)
-        found = compare(EXAMPLE.votes, BOTH, weights=[0, 1, 1, 1, 1, 1])
+        found = compare(EXAMPLE.votes, BOTH, sample_weight=[0, 1, 1, 1, 1, 1])
         other = compare(EXAMPLE.votes[rest], {who: labels[rest] for who, labels in BOTH.items()})
         assert rows_of(found) == rows_of(other)
-        assert found.kappas["A"].dropped.no_weight == 1
+        assert found.kappas["A"].excluded.no_weight == 1
 
     def test_counts_of_items_and_not_of_rows_with_a_large_tally(self) -> None:
         """Doubling a tally thirty times: the difference stays, its error shrinks by the root of 2^30."""
@@ -806,7 +818,16 @@ class TestPresentation:
     def test_columns(self, found: Comparison) -> None:
         columns = "labeler other difference se low high p p_holm method discordant reason"
         assert list(found.differences.names) == columns.split()
-        assert list(found.table().names) == ["labeler", "kappa", "low", "high", "se", "floor", "ceiling", "items"]
+        assert list(found.table().names) == [
+            "labeler",
+            "kappa",
+            "low",
+            "high",
+            "se",
+            "baseline_random",
+            "baseline_majority",
+            "items",
+        ]
 
     def test_html_is_escaped(self) -> None:
         script = "<script>alert('x')</script>"
@@ -820,12 +841,12 @@ class TestPresentation:
 
     def test_json(self, found: Comparison) -> None:
         said = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-        assert list(said) == ["kappas", "differences", "level", "notes"]
+        assert list(said) == ["kappas", "differences", "confidence_level", "notes"]
         assert said["kappas"]["llm"]["value"] == found.kappas["llm"].value
         assert said["differences"] == found.differences.to_dicts()
         undefined = compare([[1, 1], [1, 1]], {"A": [1, 1], "B": [1, 2]})
         said = json.loads(json.dumps(undefined.to_dict(), allow_nan=False))
-        assert said["differences"][0]["p"] is None
+        assert said["differences"][0]["pvalue"] is None
         assert said["differences"][0]["reason"]
 
     def test_notes(self, found: Comparison) -> None:
@@ -885,10 +906,10 @@ def bad() -> Iterator[tuple[str, dict[str, Any], str]]:
     )
     yield (
         "level 0",
-        {"data": VOTES, "suggested": PAIR, "level": 0},
+        {"data": VOTES, "suggested": PAIR, "confidence_level": 0},
         "level must be between 0 and 1, such as 0.95: got 0",
     )
-    yield "level 95", {"data": VOTES, "suggested": PAIR, "level": 95}, "level must be between 0 and 1"
+    yield "level 95", {"data": VOTES, "suggested": PAIR, "confidence_level": 95}, "level must be between 0 and 1"
     yield "rng", {"data": VOTES, "suggested": PAIR, "rng": "x"}, "rng must be a seed"
     yield "panel", {"data": VOTES, "suggested": PAIR, "panel": "open"}, "panel must be one of 'fixed', 'drawn'"
     yield (
@@ -902,7 +923,11 @@ def bad() -> Iterator[tuple[str, dict[str, Any], str]]:
         {"data": VOTES, "suggested": PAIR, "strata": list("xxy")},
         "stratum 'y' has one eligible item",
     )
-    yield "weights", {"data": VOTES, "suggested": PAIR, "weights": [1, -1, 1]}, "weights must be numbers, 0 or more"
+    yield (
+        "sample_weight",
+        {"data": VOTES, "suggested": PAIR, "sample_weight": [1, -1, 1]},
+        "weights must be numbers, 0 or more",
+    )
     yield "a tally without names", {"data": tally(VOTES, [1, 1, 2])}, two + r"one without a name\."
     yield "an empty tally", {"data": Tally()}, two + r"one without a name\."
     yield "one of a tally", {"data": TALLY, "suggested": "a"}, two + r"'a'\."
@@ -923,7 +948,7 @@ def bad() -> Iterator[tuple[str, dict[str, Any], str]]:
         {"data": TALLY, "suggested": 3},
         "suggested must list names of labelers, beside a Tally: got 3",
     )
-    yield "a tally and weights", {"data": TALLY, "weights": [1, 1, 1]}, "a Tally is given.*leave out weights"
+    yield "a tally and weights", {"data": TALLY, "sample_weight": [1, 1, 1]}, "a Tally is given.*leave out weights"
 
 
 @pytest.mark.parametrize(("given", "message"), [case[1:] for case in bad()], ids=[case[0] for case in bad()])

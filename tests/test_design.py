@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from dhkappa import Kappa, dh_kappa, fleiss_kappa
 from dhkappa.stats.categories import category_influence, category_parts, category_variances
-from dhkappa.stats.chance import above_floor
-from dhkappa.stats.design import unseen_items, variance
 from dhkappa.stats.influence import influence
+from dhkappa.stats.permutation import above_random
 from dhkappa.stats.terms import Terms, terms
+from dhkappa.stats.variance import unseen_items, variance
 from strategies import Data, from_counts, ragged
 
 F = Fraction
@@ -77,11 +77,11 @@ class Oracle:
         return (self.D - self.E) / (1 - self.E)
 
     @property
-    def floor(self) -> Fraction:
+    def random(self) -> Fraction:
         return (self.D0 - self.E) / (1 - self.E)
 
     @property
-    def above_floor(self) -> Fraction:
+    def above_random(self) -> Fraction:
         return (self.D - self.D0) / (1 - self.D0)
 
     @property
@@ -89,7 +89,7 @@ class Oracle:
         return None if self.same == 1 else (sum(self.G.values()) - self.same) / (1 - self.same)
 
     @property
-    def ceiling(self) -> Fraction | None:
+    def majority(self) -> Fraction | None:
         best = [
             Item(item.votes, max(self.categories, key=item.votes.count), item.weight, None)  # first of several
             for item in self.items
@@ -114,7 +114,7 @@ class Oracle:
         for j in self.categories:
             eps += (g(votes, j) - self.G[j]) * (2 * self.L[j] - 1)
             eps += 2 * self.G[j] * ((item.label == j) - self.L[j])
-        return (d(votes, item.label) - self.D - (1 - self.above_floor) * eps) / (1 - self.D0)
+        return (d(votes, item.label) - self.D - (1 - self.above_random) * eps) / (1 - self.D0)
 
     def D_j(self, j: Hashable) -> Fraction:
         return self.mean(lambda item: (item.label == j) * d(item.votes, item.label)) / self.L[j]
@@ -165,16 +165,22 @@ def exact_variance(kappa: Kappa) -> Fraction:
 
 def shown(kappa: Kappa) -> list[Any]:
     """Every number that a person can see, for comparing bits."""
-    numbers = [kappa.value, kappa.se, *kappa.interval(), *kappa.interval(0.9, "logit"), *kappa.interval(0.9, "wald")]
-    numbers += [kappa.floor, kappa.ceiling, kappa.fleiss, kappa.above_floor, kappa.n_effective]
-    tested = kappa.test()
+    numbers = [
+        kappa.value,
+        kappa.se,
+        *kappa.confidence_interval(),
+        *kappa.confidence_interval(0.9, "logit"),
+        *kappa.confidence_interval(0.9, "wald"),
+    ]
+    numbers += [kappa.baselines.random, kappa.baselines.majority, kappa.fleiss, kappa.above_random, kappa.n_effective]
+    tested = kappa.permutation_test()
     tables = [tuple(row.values()) for row in [*kappa.by_category(), *kappa.confusion()]]
-    return [*map(repr, numbers), repr(tested.z), repr(tested.p_value), repr(tables)]
+    return [*map(repr, numbers), repr(tested.z), repr(tested.pvalue), repr(tables)]
 
 
-def eligible(data: Data, weights: Sequence[Any], strata: Sequence[Hashable]) -> list[Item]:
+def eligible(data: Data, sample_weight: Sequence[Any], strata: Sequence[Hashable]) -> list[Item]:
     items = []
-    for votes, label, weight, stratum in zip(data.votes, data.suggested, weights, strata, strict=True):
+    for votes, label, weight, stratum in zip(data.votes, data.suggested, sample_weight, strata, strict=True):
         cast = tuple(vote for vote in votes if vote is not None)
         if len(cast) > 1 and label is not None and weight:
             items.append(Item(cast, label, F(weight), stratum))
@@ -186,17 +192,17 @@ def designed(draw: st.DrawFn) -> tuple[Data, list[int], list[str]]:
     """Ragged data with small whole weights, some 0, and strata of two eligible items or more."""
     data = draw(ragged(max_items=16, max_votes=5, max_categories=4))
     random = Random(draw(st.integers(0, 2**32)))
-    weights = [random.choice([0, 1, 1, 2, 3, 7]) for _ in data.votes]
+    sample_weight = [random.choice([0, 1, 1, 2, 3, 7]) for _ in data.votes]
     strata = [random.choice("xyz") for _ in data.votes]
-    items = eligible(data, weights, strata)
+    items = eligible(data, sample_weight, strata)
     assume(len(items) > 1)
     for name in "xyz":
         if sum(item.stratum == name for item in items) < 2:
             strata = ["w" if other == name else other for other in strata]
-    if sum(item.stratum == "w" for item in eligible(data, weights, strata)) < 2:
+    if sum(item.stratum == "w" for item in eligible(data, sample_weight, strata)) < 2:
         strata = ["w"] * len(strata)
-    assume(Oracle(eligible(data, weights, strata), data.categories).E != 1)
-    return data, weights, strata
+    assume(Oracle(eligible(data, sample_weight, strata), data.categories).E != 1)
+    return data, sample_weight, strata
 
 
 def call(data: Data, **given: Any) -> Kappa:
@@ -223,23 +229,26 @@ def check_error(kappa: Kappa, expected: Fraction) -> None:
 @given(designed())
 @settings(max_examples=40)
 def test_weighted_estimates_equal_item_sums(drawn: tuple[Data, list[int], list[str]]) -> None:
-    data, weights, strata = drawn
-    oracle, kappa = Oracle(eligible(data, weights, strata), data.categories), call(data, weights=weights)
+    data, sample_weight, strata = drawn
+    oracle, kappa = (
+        Oracle(eligible(data, sample_weight, strata), data.categories),
+        call(data, sample_weight=sample_weight),
+    )
     parts = kappa.parts
     assert parts is not None
     assert (parts.C, parts.L) == (oracle.C, oracle.L)
     assert (parts.D, parts.E, kappa.exact) == (oracle.D, oracle.E, oracle.kappa)
-    assert kappa.floor == float(oracle.floor)
-    assert [kappa.ceiling, kappa.fleiss] == pytest.approx(
-        [math.nan if mark is None else float(mark) for mark in (oracle.ceiling, oracle.fleiss)],
+    assert kappa.baselines.random == float(oracle.random)
+    assert [kappa.baselines.majority, kappa.fleiss] == pytest.approx(
+        [math.nan if mark is None else float(mark) for mark in (oracle.majority, oracle.fleiss)],
         rel=0,
         abs=0,
         nan_ok=True,
     )
     known = exact_terms(kappa)
-    assert above_floor(known)[0] == oracle.above_floor
-    assert kappa.above_floor == pytest.approx(float(oracle.above_floor), rel=FLOAT, abs=1e-13)
-    assert kappa.dropped.no_weight == len(eligible(data, [1] * len(weights), strata)) - len(oracle.items)
+    assert above_random(known)[0] == oracle.above_random
+    assert kappa.above_random == pytest.approx(float(oracle.above_random), rel=FLOAT, abs=1e-13)
+    assert kappa.excluded.no_weight == len(eligible(data, [1] * len(sample_weight), strata)) - len(oracle.items)
     W2 = sum(item.weight**2 for item in oracle.items)
     assert kappa.n_effective == pytest.approx(float(oracle.W**2 / W2), rel=FLOAT)
 
@@ -247,12 +256,12 @@ def test_weighted_estimates_equal_item_sums(drawn: tuple[Data, list[int], list[s
 @given(designed())
 @settings(max_examples=40)
 def test_weighted_fleiss_equals_item_sums(drawn: tuple[Data, list[int], list[str]]) -> None:
-    data, weights, _ = drawn
+    data, sample_weight, _ = drawn
     labeled = Data(data.categories, data.votes, [data.categories[0]] * len(data.votes))
-    items = eligible(labeled, weights, ["w"] * len(weights))
+    items = eligible(labeled, sample_weight, ["w"] * len(sample_weight))
     oracle, kappa = (
         Oracle(items, data.categories),
-        fleiss_kappa(data.votes, categories=data.categories, weights=weights),
+        fleiss_kappa(data.votes, categories=data.categories, sample_weight=sample_weight),
     )
     assert kappa.exact == oracle.fleiss
     if oracle.fleiss is not None:
@@ -260,7 +269,7 @@ def test_weighted_fleiss_equals_item_sums(drawn: tuple[Data, list[int], list[str
 
 
 def test_worked_example_with_weights() -> None:
-    kappa = call(EXAMPLE, weights=[2, 2, 1, 1, 1, 1])
+    kappa = call(EXAMPLE, sample_weight=[2, 2, 1, 1, 1, 1])
     assert kappa.parts is not None
     assert list(kappa.parts.C.values()) == [F(11, 24), F(3, 8), F(1, 6)]
     assert list(kappa.parts.L.values()) == [F(1, 2), F(1, 4), F(1, 4)]
@@ -272,24 +281,24 @@ def test_worked_example_with_weights() -> None:
 # The standard error
 
 
-@given(designed(), st.sampled_from(["weights", "strata", "both"]))
+@given(designed(), st.sampled_from(["sample_weight", "strata", "both"]))
 @settings(max_examples=40)
 def test_variance_without_a_pool(drawn: tuple[Data, list[int], list[str]], what: str) -> None:
-    data, weights, strata = drawn
-    given_weights = weights if what != "strata" else [1] * len(weights)
-    given_strata = strata if what != "weights" else ["w"] * len(strata)
+    data, sample_weight, strata = drawn
+    given_weights = sample_weight if what != "strata" else [1] * len(sample_weight)
+    given_strata = strata if what != "sample_weight" else ["w"] * len(strata)
     items = eligible(data, given_weights, given_strata)
     assume(all(sum(item.stratum == h for item in items) > 1 for h in set(given_strata)))
     oracle = Oracle(items, data.categories)
     assume(oracle.E != 1)
-    chosen: dict[str, Any] = {"weights": weights} if what != "strata" else {}
-    chosen |= {"strata": strata} if what != "weights" else {}
+    chosen: dict[str, Any] = {"sample_weight": sample_weight} if what != "strata" else {}
+    chosen |= {"strata": strata} if what != "sample_weight" else {}
     kappa = call(data, **chosen)
     assert kappa.exact == oracle.kappa
     check_error(kappa, oracle.variance(oracle.phi))
     known = exact_terms(kappa)
-    value, phi = above_floor(known)
-    assert (value, variance(known, phi).value) == (oracle.above_floor, oracle.variance(oracle.phi_floor))
+    value, phi = above_random(known)
+    assert (value, variance(known, phi).value) == (oracle.above_random, oracle.variance(oracle.phi_floor))
 
 
 @given(designed(), st.integers(0, 30), st.booleans())
@@ -318,9 +327,9 @@ def test_variance_with_a_pool(drawn: tuple[Data, list[int], list[str]], more: in
 @given(designed())
 @settings(max_examples=40)
 def test_categories_with_weights_and_strata(drawn: tuple[Data, list[int], list[str]]) -> None:
-    data, weights, strata = drawn
-    oracle = Oracle(eligible(data, weights, strata), data.categories)
-    kappa = call(data, weights=weights, strata=strata)
+    data, sample_weight, strata = drawn
+    oracle = Oracle(eligible(data, sample_weight, strata), data.categories)
+    kappa = call(data, sample_weight=sample_weight, strata=strata)
     known = exact_terms(kappa)
     parts = category_parts(known)
     table = kappa.by_category()
@@ -357,10 +366,10 @@ def test_a_drawn_panel_in_every_statistic(seed: int) -> None:
     known = exact_terms(kappa)
     found = category_variances(known, category_parts(known))
     assert list(found) == [oracle.variance(oracle.phi_category(j), drawn=True) for j in data.categories]
-    tested = kappa.test()
+    tested = kappa.permutation_test()
     expected = oracle.variance(oracle.phi_floor, drawn=True)
-    assert tested.z == pytest.approx(float(oracle.above_floor) / math.sqrt(expected), rel=FLOAT)
-    assert tested.difference == pytest.approx(float(oracle.kappa - oracle.floor), rel=FLOAT)
+    assert tested.z == pytest.approx(float(oracle.above_random) / math.sqrt(expected), rel=FLOAT)
+    assert tested.difference == pytest.approx(float(oracle.kappa - oracle.random), rel=FLOAT)
     srs = call(data, pool=20, panel="drawn")
     alone = Oracle([Item(i.votes, i.label, F(1), None) for i in items], data.categories, {None: 20})
     assert exact_variance(srs) == alone.variance(alone.phi, drawn=True)
@@ -369,9 +378,9 @@ def test_a_drawn_panel_in_every_statistic(seed: int) -> None:
 
 
 def test_the_test_of_perfect_labels_knows_how_far_they_are_from_random() -> None:
-    kappa = call(from_counts("30/1 30/1 03/2 03/2"), weights=[1, 2, 1, 1])
+    kappa = call(from_counts("30/1 30/1 03/2 03/2"), sample_weight=[1, 2, 1, 1])
     assert kappa.exact == 1
-    assert kappa.test().difference == pytest.approx(1 - kappa.floor, rel=FLOAT)
+    assert kappa.permutation_test().difference == pytest.approx(1 - kappa.baselines.random, rel=FLOAT)
 
 
 # The interval's added item
@@ -380,9 +389,9 @@ def test_the_test_of_perfect_labels_knows_how_far_they_are_from_random() -> None
 @given(designed())
 @settings(max_examples=40)
 def test_shares_of_an_unseen_item(drawn: tuple[Data, list[int], list[str]]) -> None:
-    data, weights, strata = drawn
-    items = eligible(data, weights, strata)
-    kappa = call(data, weights=weights, strata=strata)
+    data, sample_weight, strata = drawn
+    items = eligible(data, sample_weight, strata)
+    kappa = call(data, sample_weight=sample_weight, strata=strata)
     assume(kappa.sample.weighted or len(kappa.sample.strata) > 1)
     W = sum(item.weight for item in items)
 
@@ -427,10 +436,10 @@ def test_the_interval_by_hand() -> None:
     known = terms(kappa.sample, kappa.parts, exact=True)
     phi = influence(known)
     unseen = unseen_items(known, phi)
-    weights = {"x": F(70, 7), "y": F(700, 7)}
-    W = sum(weights[h] for h in strata)
+    sample_weight = {"x": F(70, 7), "y": F(700, 7)}
+    W = sum(sample_weight[h] for h in strata)
     g = {"x": 0.1 / -math.log(0.9), "y": 0.01 / -math.log(0.99)}
-    top = g["y"] * float(weights["y"] / W)
+    top = g["y"] * float(sample_weight["y"] / W)
     assert unseen.most == pytest.approx(top, rel=FLOAT)
     kinds = []
     for place, h in enumerate("xy"):
@@ -438,7 +447,7 @@ def test_the_interval_by_hand() -> None:
         middle = (phi * known.weight)[inside].sum() / known.weight[inside].sum()
         for j in {data.suggested[i] for i, at in enumerate(strata) if at == h}:
             code = data.categories.index(j)
-            share = math.sqrt(g[h] * float(weights[h] / W) * top)
+            share = math.sqrt(g[h] * float(sample_weight[h] / W) * top)
             kinds += [(float(phi_jv(known, code, v) - middle), share) for v in range(3)]
     n, w, R, E = 14, 0.75, 27 / 13, float(known.E)
     limits = []
@@ -450,19 +459,21 @@ def test_the_interval_by_hand() -> None:
         nu = u * (1 - u) * R**2 / v - 1
         limits.append(1 - R * beta.ppf(probability, u * nu, (1 - u) * nu))
     cap = 1 - 2 * (1 - 0.025**top) / (1 - E)
-    assert tuple(kappa.interval()) == pytest.approx((max(-14 / 13, min(limits[0], cap)), limits[1]), rel=1e-9)
+    assert tuple(kappa.confidence_interval()) == pytest.approx(
+        (max(-14 / 13, min(limits[0], cap)), limits[1]), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(
     ("design", "expected"),
     [
-        ({"weights": [2, 2, 1, 1, 1, 1]}, (-0.265684754, 0.868257985)),
-        ({"weights": [2, 2, 2, 1, 1, 1], "strata": list("xxxyyy")}, (-0.289858495, 0.939976766)),
+        ({"sample_weight": [2, 2, 1, 1, 1, 1]}, (-0.265684754, 0.868257985)),
+        ({"sample_weight": [2, 2, 2, 1, 1, 1], "strata": list("xxxyyy")}, (-0.289858495, 0.939976766)),
     ],
 )
 def test_intervals_against_another_program(design: dict[str, Any], expected: tuple[float, float]) -> None:
     data = from_counts("300/1 210/1 030/2 111/2 003/3 030/3")
-    found = tuple(dh_kappa(data.votes, data.suggested, **design).interval())
+    found = tuple(dh_kappa(data.votes, data.suggested, **design).confidence_interval())
     assert found == pytest.approx(expected, abs=1e-9)  # the digits of the other program
 
 
@@ -477,32 +488,32 @@ def phi_jv(known: Terms, j: int, v: int) -> Fraction:
 @given(designed())
 @settings(max_examples=30)
 def test_repeated_items_are_whole_weights(drawn: tuple[Data, list[int], list[str]]) -> None:
-    data, weights, _ = drawn
-    repeated = data.take([i for i, weight in enumerate(weights) for _ in range(weight)])
-    weighted, plain = call(data, weights=weights), call(repeated)
+    data, sample_weight, _ = drawn
+    repeated = data.take([i for i, weight in enumerate(sample_weight) for _ in range(weight)])
+    weighted, plain = call(data, sample_weight=sample_weight), call(repeated)
     assert weighted.exact == plain.exact
-    assert [repr(x) for x in (weighted.floor, weighted.ceiling, weighted.fleiss)] == [
-        repr(x) for x in (plain.floor, plain.ceiling, plain.fleiss)
+    assert [repr(x) for x in (weighted.baselines.random, weighted.baselines.majority, weighted.fleiss)] == [
+        repr(x) for x in (plain.baselines.random, plain.baselines.majority, plain.fleiss)
     ]
 
 
 @given(designed(), st.integers(-40, 40))
 @settings(max_examples=15)
 def test_only_ratios_of_weights_matter(drawn: tuple[Data, list[int], list[str]], power: int) -> None:
-    data, weights, strata = drawn
-    kappa = shown(call(data, weights=weights, strata=strata))
-    assert kappa == shown(call(data, weights=[weight * 2.0**power for weight in weights], strata=strata))
-    assert kappa == shown(call(data, weights=[3 * weight for weight in weights], strata=strata))
+    data, sample_weight, strata = drawn
+    kappa = shown(call(data, sample_weight=sample_weight, strata=strata))
+    assert kappa == shown(call(data, sample_weight=[weight * 2.0**power for weight in sample_weight], strata=strata))
+    assert kappa == shown(call(data, sample_weight=[3 * weight for weight in sample_weight], strata=strata))
 
 
 @given(designed(), st.randoms(use_true_random=False))
 @settings(max_examples=15)
 def test_order_does_not_matter(drawn: tuple[Data, list[int], list[str]], random: Random) -> None:
-    data, weights, strata = drawn
-    order = list(range(len(weights)))
+    data, sample_weight, strata = drawn
+    order = list(range(len(sample_weight)))
     random.shuffle(order)
-    moved = call(data.take(order), weights=[weights[i] for i in order], strata=[strata[i] for i in order])
-    kappa = call(data, weights=weights, strata=strata)
+    moved = call(data.take(order), sample_weight=[sample_weight[i] for i in order], strata=[strata[i] for i in order])
+    kappa = call(data, sample_weight=sample_weight, strata=strata)
     assert shown(moved) == shown(kappa)
     assert moved.bootstrap(20, rng=1).values.tolist() == kappa.bootstrap(20, rng=1).values.tolist()
 
@@ -513,20 +524,24 @@ def test_equal_weights_and_one_stratum_are_none(data: Data) -> None:
     plain = call(data)
     assume(plain.exact is not None and plain.n_items > 1)
     n = len(data.votes)
-    assert shown(plain) == shown(call(data, weights=[0.1] * n)) == shown(call(data, strata=["all"] * n))
+    assert shown(plain) == shown(call(data, sample_weight=[0.1] * n)) == shown(call(data, strata=["all"] * n))
 
 
 def test_float_weights_are_binary_fractions() -> None:
-    weights = [0.1, 0.2, 0.3, 0.1, 0.2, 0.7]
+    sample_weight = [0.1, 0.2, 0.3, 0.1, 0.2, 0.7]
     items = [
-        Item(i.votes, i.label, F(w), None) for i, w in zip(eligible(EXAMPLE, [1] * 6, "w" * 6), weights, strict=True)
+        Item(i.votes, i.label, F(w), None)
+        for i, w in zip(eligible(EXAMPLE, [1] * 6, "w" * 6), sample_weight, strict=True)
     ]
-    kappa = call(EXAMPLE, weights=weights)
+    kappa = call(EXAMPLE, sample_weight=sample_weight)
     assert kappa.exact == Oracle(items, EXAMPLE.categories).kappa
-    assert call(EXAMPLE, weights=np.array(weights, np.float32)).exact != kappa.exact
+    assert call(EXAMPLE, sample_weight=np.array(sample_weight, np.float32)).exact != kappa.exact
     rounded = [Item(i.votes, i.label, F(float(np.float32(i.weight))), None) for i in items]
-    assert call(EXAMPLE, weights=np.array(weights, np.float32)).exact == Oracle(rounded, EXAMPLE.categories).kappa
-    assert call(EXAMPLE, weights=[F(1, 3)] * 6).exact == call(EXAMPLE).exact
+    assert (
+        call(EXAMPLE, sample_weight=np.array(sample_weight, np.float32)).exact
+        == Oracle(rounded, EXAMPLE.categories).kappa
+    )
+    assert call(EXAMPLE, sample_weight=[F(1, 3)] * 6).exact == call(EXAMPLE).exact
 
 
 def test_strata_by_label_with_a_pool_know_the_labels() -> None:
@@ -545,7 +560,7 @@ def test_a_census_has_no_error(given: dict[str, Any]) -> None:
     kappa = call(EXAMPLE, **given)
     assert (kappa.exact, kappa.se) == (F(247, 544), 0)
     for method in ("beta", "logit", "wald"):  # through 1 - kappa and back, so right to a few units in the last place
-        assert tuple(kappa.interval(method=method)) == pytest.approx((kappa.value, kappa.value), abs=1e-15)
+        assert tuple(kappa.confidence_interval(method=method)) == pytest.approx((kappa.value, kappa.value), abs=1e-15)
     for row in kappa.by_category():
         assert (row["se"], row["reason"]) == (0, None)
         assert (row["low"], row["high"]) == (row["kappa"], row["kappa"])
@@ -555,7 +570,7 @@ def test_a_census_needs_no_spread() -> None:
     same = from_counts("300/2 300/2 300/2 300/2 300/2")
     assert math.isnan(call(same).se)
     kappa = call(same, pool=5)
-    assert (kappa.value, kappa.se, *kappa.interval()) == (0, 0, 0, 0)
+    assert (kappa.value, kappa.se, *kappa.confidence_interval()) == (0, 0, 0, 0)
     assert math.isnan(call(same, pool=6).se)
 
 
@@ -570,7 +585,7 @@ def test_a_stratum_known_whole_adds_nothing() -> None:
 
 def test_a_flawless_category_keeps_its_interval_with_weights() -> None:
     data = from_counts("300/1 300/1 300/1 030/2 030/2 003/2 012/3")
-    for kappa in (call(data), call(data, weights=[1, 2, 1, 1, 1, 1, 1])):
+    for kappa in (call(data), call(data, sample_weight=[1, 2, 1, 1, 1, 1, 1])):
         perfect, *_ = kappa.by_category()
         assert (perfect["kappa"], perfect["se"], perfect["high"], perfect["reason"]) == (1, 0, 1, None)
         assert -3 < perfect["low"] < 0.5  # of three items
@@ -581,19 +596,19 @@ def test_a_flawless_category_keeps_its_interval_with_weights() -> None:
 
 @pytest.mark.parametrize("heavy", [1e6, 1e12, 1e15])
 def test_one_heavy_item_loses_no_digits(heavy: float) -> None:
-    weights = [heavy, 1, 1, 1, 1, 1]
-    oracle = Oracle(eligible(EXAMPLE, weights, "w" * 6), EXAMPLE.categories)
-    kappa = call(EXAMPLE, weights=weights)
+    sample_weight = [heavy, 1, 1, 1, 1, 1]
+    oracle = Oracle(eligible(EXAMPLE, sample_weight, "w" * 6), EXAMPLE.categories)
+    kappa = call(EXAMPLE, sample_weight=sample_weight)
     assert kappa.exact == oracle.kappa
     assert kappa.se == pytest.approx(math.sqrt(oracle.variance(oracle.phi)), rel=1e-9)  # 1 - E itself is kept to 10^-16
-    assert kappa.above_floor == pytest.approx(float(oracle.above_floor), rel=1e-9)
-    expected = float(oracle.above_floor) / math.sqrt(oracle.variance(oracle.phi_floor))
-    assert kappa.test().z == pytest.approx(expected, rel=1e-9)
+    assert kappa.above_random == pytest.approx(float(oracle.above_random), rel=1e-9)
+    expected = float(oracle.above_random) / math.sqrt(oracle.variance(oracle.phi_floor))
+    assert kappa.permutation_test().z == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
-    "weights",
+    "sample_weight",
     [
         [1e100, 1, 1, 1, 1, 1],
         [1, 1, 1, 1e100, 1, 1],
@@ -602,23 +617,26 @@ def test_one_heavy_item_loses_no_digits(heavy: float) -> None:
         [5e-324, 1.7e308, 5e-324, 5e-324, 5e-324, 5e-324],
     ],
 )
-def test_extreme_weights_give_exact_kappa_and_no_warning(weights: list[float]) -> None:
-    oracle, kappa = Oracle(eligible(EXAMPLE, weights, "w" * 6), EXAMPLE.categories), call(EXAMPLE, weights=weights)
+def test_extreme_weights_give_exact_kappa_and_no_warning(sample_weight: list[float]) -> None:
+    oracle, kappa = (
+        Oracle(eligible(EXAMPLE, sample_weight, "w" * 6), EXAMPLE.categories),
+        call(EXAMPLE, sample_weight=sample_weight),
+    )
     assert kappa.exact == oracle.kappa
     assert 1 <= kappa.n_effective < 3
-    interval = kappa.interval()
+    interval = kappa.confidence_interval()
     assert interval.reason if math.isnan(kappa.se) else interval.low <= kappa.value <= interval.high
     assert len(shown(kappa)) > 10
     assert (kappa.bootstrap(200, rng=1).values <= 1).all()
-    assert fleiss_kappa(EXAMPLE.votes, weights=weights).exact == oracle.fleiss
-    assert not fleiss_kappa(EXAMPLE.votes, weights=weights).se < 0
+    assert fleiss_kappa(EXAMPLE.votes, sample_weight=sample_weight).exact == oracle.fleiss
+    assert not fleiss_kappa(EXAMPLE.votes, sample_weight=sample_weight).se < 0
 
 
 def test_an_item_that_outweighs_all_shows_no_error() -> None:
-    kappa = call(EXAMPLE, weights=[1e100, 1, 1, 1, 1, 1])
+    kappa = call(EXAMPLE, sample_weight=[1e100, 1, 1, 1, 1, 1])
     assert math.isnan(kappa.se)
-    assert kappa.interval().reason == "the sample cannot show how far kappa would vary."
-    assert kappa.test().reason is not None
+    assert kappa.confidence_interval().reason == "the sample cannot show how far kappa would vary."
+    assert kappa.permutation_test().reason is not None
     assert "no-standard-error" in {note.code for note in kappa.notes}
 
 
@@ -633,14 +651,14 @@ def simulated(seed: int, n: int) -> tuple[Data, list[int]]:
     return Data((0, 1, 2), votes.tolist(), labels.tolist()), rng.integers(1, 6, n).tolist()
 
 
-def fast_kappas(data: Data, weights: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def fast_kappas(data: Data, sample_weight: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Kappa of each row of item indexes, by weighted means over items."""
     votes, labels = np.array(data.votes), np.array(data.suggested)
     shares = np.stack([(votes == j).mean(axis=1) for j in range(3)], axis=1)
     N = votes.shape[1]
     pairs = (shares * N) * (shares * N - 1) / (N * (N - 1))
     differential = 2 * pairs[np.arange(len(labels)), labels] - pairs.sum(axis=1)
-    w = np.asarray(weights, float)[rows]
+    w = np.asarray(sample_weight, float)[rows]
     w /= w.sum(axis=1, keepdims=True)
     C = (w[:, :, None] * shares[rows]).sum(axis=1)
     L = (w[:, :, None] * (labels[:, None] == range(3))[rows]).sum(axis=1)
@@ -650,12 +668,12 @@ def fast_kappas(data: Data, weights: np.ndarray[Any, Any], rows: np.ndarray[Any,
 
 
 def test_weighted_replicates_follow_item_resampling() -> None:
-    data, weights = simulated(7, 60)
+    data, sample_weight = simulated(7, 60)
     B = 4000
     rows = np.random.default_rng(1).integers(0, 60, (B, 60))
-    naive = fast_kappas(data, np.array(weights), rows)
-    drawn = call(data, weights=weights).bootstrap(B, rng=2)
-    assert fast_kappas(data, np.array(weights), np.arange(60)[None])[0] == pytest.approx(drawn.kappa)
+    naive = fast_kappas(data, np.array(sample_weight), rows)
+    drawn = call(data, sample_weight=sample_weight).bootstrap(B, rng=2)
+    assert fast_kappas(data, np.array(sample_weight), np.arange(60)[None])[0] == pytest.approx(drawn.kappa)
     # Two means of B draws differ by sd sqrt(2/B), two sds by about sd/sqrt(B): five times that.
     assert abs(drawn.mean - naive.mean()) < 5 * naive.std() * math.sqrt(2 / B)
     assert abs(drawn.sd - naive.std(ddof=1)) < 5 * naive.std() / math.sqrt(B)
@@ -664,8 +682,8 @@ def test_weighted_replicates_follow_item_resampling() -> None:
 
 
 def test_stratified_replicates_have_the_spread_of_the_standard_error() -> None:
-    data, weights = simulated(8, 400)
-    kappa = call(data, strata=data.suggested, weights=weights)
+    data, sample_weight = simulated(8, 400)
+    kappa = call(data, strata=data.suggested, sample_weight=sample_weight)
     drawn = kappa.bootstrap(4000, rng=3)
     # The sd of 4,000 replicates is known to 1.1%; the bootstrap divides by n_h, not n_h - 1, and is not linear: 5%.
     assert drawn.sd == pytest.approx(kappa.se, rel=0.05)

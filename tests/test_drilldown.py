@@ -21,13 +21,15 @@ def large(**options: Any) -> Kappa:
 
 
 def test_chance_against_worked_example() -> None:
-    test = KAPPA.test()
+    test = KAPPA.permutation_test()
     assert test.z == pytest.approx(1.833157, abs=5.1e-7)  # given to six digits
     assert test.difference == pytest.approx(float(F(247, 544) - F(-59, 544)), rel=1e-12)
-    assert KAPPA.above_floor == pytest.approx(34 / 67, rel=1e-12)
-    drawn = KAPPA.test("monte-carlo", n=4999, rng=1)
-    assert drawn.p_value == pytest.approx(KAPPA.test("monte-carlo", n=4999, rng=2).p_value, abs=0.03)
-    assert drawn.p_value == KAPPA.test("monte-carlo", n=4999, rng=1).p_value
+    assert KAPPA.above_random == pytest.approx(34 / 67, rel=1e-12)
+    drawn = KAPPA.permutation_test("monte-carlo", n_resamples=4999, rng=1)
+    assert drawn.pvalue == pytest.approx(
+        KAPPA.permutation_test("monte-carlo", n_resamples=4999, rng=2).pvalue, abs=0.03
+    )
+    assert drawn.pvalue == KAPPA.permutation_test("monte-carlo", n_resamples=4999, rng=1).pvalue
 
 
 def test_categories_against_worked_example() -> None:
@@ -44,59 +46,59 @@ def test_bootstrap_intervals_are_near_the_others_on_a_large_sample() -> None:
     replicates = kappa.bootstrap(3000, rng=1)
     assert replicates.sd == pytest.approx(kappa.se, rel=0.08)  # the sd of 3,000 replicates is known to 1.3%
     for method in ("bootstrap", "bca"):
-        interval = kappa.interval(method=method, n=3000, rng=1)
+        interval = kappa.confidence_interval(method=method, n_resamples=3000, rng=1)
         assert interval.method == method
-        assert tuple(interval) == pytest.approx(tuple(kappa.interval(method="wald")), abs=0.02)
-        assert interval == kappa.interval(method=method, n=3000, rng=1)
+        assert tuple(interval) == pytest.approx(tuple(kappa.confidence_interval(method="wald")), abs=0.02)
+        assert interval == kappa.confidence_interval(method=method, n_resamples=3000, rng=1)
 
 
 class TestOrdinal:
     def test_against_worked_example(self) -> None:
-        kappa = dh_kappa(EXAMPLE.votes, EXAMPLE.suggested, categories=[1, 2, 3], ordinal="linear")
+        kappa = dh_kappa(EXAMPLE.votes, EXAMPLE.suggested, categories=[1, 2, 3], weights="linear")
         assert kappa.exact == F(35, 62)
         assert kappa.parts is not None
         assert (F(11, 18), F(26, 243)) == (kappa.parts.D, kappa.parts.E)
         assert repr(kappa).startswith("ordinal kappa_DH 0.5645 [")
         counted = tally(EXAMPLE.votes, EXAMPLE.suggested, categories=[1, 2, 3])
-        assert dh_kappa(counted, ordinal="linear").exact == kappa.exact
+        assert dh_kappa(counted, weights="linear").exact == kappa.exact
 
     def test_identity_weights_are_the_plain_result_to_the_bit(self) -> None:
         plain = large(categories=["low", "mid", "high"])
-        same = large(categories=["low", "mid", "high"], ordinal=np.eye(3))
+        same = large(categories=["low", "mid", "high"], weights=np.eye(3))
         assert (same.exact, same.value, same.se, same.fleiss) == (plain.exact, plain.value, plain.se, plain.fleiss)
-        assert same.interval(method="wald") == plain.interval(method="wald")
+        assert same.confidence_interval(method="wald") == plain.confidence_interval(method="wald")
 
     def test_interval_holds_kappa(self) -> None:
-        kappa = large(categories=["low", "mid", "high"], ordinal="quadratic")
+        kappa = large(categories=["low", "mid", "high"], weights="quadratic")
         for method in ("beta", "log", "wald"):
-            low, high = kappa.interval(method=method)
+            low, high = kappa.confidence_interval(method=method)
             assert low < kappa.value < high <= 1
-        assert kappa.interval().method == "beta"
+        assert kappa.confidence_interval().method == "beta"
 
     def test_identity_weights_give_the_plain_interval(self) -> None:
-        kappa = large(categories=["low", "mid", "high"], ordinal=[[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+        kappa = large(categories=["low", "mid", "high"], weights=[[1, 0, 0], [0, 1, 0], [0, 0, 1]])
         plain = large(categories=["low", "mid", "high"])
-        assert tuple(kappa.interval()) == tuple(plain.interval())
-        assert math.isnan(kappa.floor)
-        assert math.isnan(kappa.above_floor)
+        assert tuple(kappa.confidence_interval()) == tuple(plain.confidence_interval())
+        assert math.isnan(kappa.baselines.random)
+        assert math.isnan(kappa.above_random)
 
     def test_a_flawless_sample(self) -> None:
         kappa = dh_kappa(
             [["a", "a"], ["b", "b"], ["c", "c"]] * 10,
             ["a", "b", "c"] * 10,
             categories=["a", "b", "c"],
-            ordinal="linear",
+            weights="linear",
         )
         assert kappa.exact == 1
         assert kappa.se == 0
-        assert 0 < kappa.interval().low < kappa.interval().high == 1
+        assert 0 < kappa.confidence_interval().low < kappa.confidence_interval().high == 1
 
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ({"ordinal": "linear"}, "ordinal needs the categories in their order"),
-            ({"ordinal": "cubic", "categories": ["low", "mid", "high"]}, "linear"),
-            ({"ordinal": np.ones((2, 2)), "categories": ["low", "mid", "high"]}, "ordinal"),
+            ({"weighted": "linear"}, "ordinal needs the categories in their order"),
+            ({"weighted": "cubic", "categories": ["low", "mid", "high"]}, "linear"),
+            ({"weighted": np.ones((2, 2)), "categories": ["low", "mid", "high"]}, "weighted"),
         ],
     )
     def test_bad_input(self, options: dict[str, Any], words: str) -> None:
@@ -104,20 +106,20 @@ class TestOrdinal:
             large(**options)
 
     def test_undefined(self) -> None:
-        kappa = dh_kappa([["a", "a"]], ["a"], categories=["a", "b"], ordinal="linear")
+        kappa = dh_kappa([["a", "a"]], ["a"], categories=["a", "b"], weights="linear")
         assert math.isnan(kappa.value)
         assert kappa.reason
-        same = dh_kappa([["a", "b"], ["b", "b"]], ["a", "b"], categories=["a", "b"], ordinal=np.ones((2, 2)))
+        same = dh_kappa([["a", "b"], ["b", "b"]], ["a", "b"], categories=["a", "b"], weights=np.ones((2, 2)))
         assert math.isnan(same.value)
         assert "weight 1" in str(same.reason)
-        assert math.isnan(same.interval().low)
+        assert math.isnan(same.confidence_interval().low)
 
 
 @pytest.mark.parametrize("ask", ["test", "by_category", "confusion", "bootstrap"])
 def test_questions_about_labels_need_a_plain_defined_kappa(ask: str) -> None:
-    for kappa in (fleiss_kappa(EXAMPLE.votes), large(categories=["low", "mid", "high"], ordinal="linear")):
+    for kappa in (fleiss_kappa(EXAMPLE.votes), large(categories=["low", "mid", "high"], weights="linear")):
         with pytest.raises(DataError, match="for the plain kappa_DH only"):
             getattr(kappa, ask)()
     with pytest.raises(DataError, match="but the data hold no items"):
         getattr(dh_kappa([], []), ask)()
-    assert math.isnan(fleiss_kappa(EXAMPLE.votes).above_floor)
+    assert math.isnan(fleiss_kappa(EXAMPLE.votes).above_random)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dhkappa.data.export import Export, Records
-from dhkappa.data.exports.label_studio import TOOL, read_export, recognise
-from dhkappa.data.exports.records import first_record, read_records
 from dhkappa.errors import DataError
+from dhkappa.inputs.readers.export import Export, Records
+from dhkappa.inputs.readers.label_studio import TOOL, read_export, recognise
+from dhkappa.inputs.readers.records import first_record, read_records
 
 FOLDER = Path(__file__).parent / "exports" / "label_studio"
 NEWS, ODD = 'it\'s "news" 📰', "a, b\\c; -- שלום"
@@ -131,7 +131,7 @@ def test_several_controls_ask_which(name: str) -> None:
     [
         ("tone", [(13, 2, "good"), (13, 3, "good"), (14, 2, "bad"), (14, 3, "good"), (15, 2, "good"), (15, 2, "bad")]),
         ("stars", [(13, 2, 5), (13, 3, 4), (14, 2, 1), (14, 3, 3)]),
-        ("people", [(13, 2, 2), (13, 3, 2), (14, 2, 3)]),
+        ("annotator_comparison", [(13, 2, 2), (13, 3, 2), (14, 2, 3)]),
         ("place", [(13, 2, "city / north"), (13, 3, "city / north"), (14, 3, "sea")]),
         ("topics=food", [(13, 2, "food"), (13, 3, "food"), (14, 2, "food"), (15, 2, "not food"), (15, 2, "not food")]),
         ("topics=price", [(13, n, "not price") for n in (2, 3)] + [(14, 2, "price")] + 2 * [(15, 2, "not price")]),

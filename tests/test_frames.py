@@ -50,20 +50,20 @@ def _options(made: Votes, layout: str, choice: str) -> tuple[dict[str, Any], dic
     options: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         "declared": ({"categories": ordered}, {"suggested": llm, "categories": ordered}),
         "missing": ({"missing": ["spam", "nowhere"]}, {"suggested": llm, "missing": ["spam", "nowhere"]}),
-        "weights": ({"weights": "weight"}, {"suggested": llm, "weights": made.weights}),
+        "sample_weight": ({"sample_weight": "weight"}, {"suggested": llm, "sample_weight": made.sample_weight}),
         "strata": ({"strata": "stratum"}, {"suggested": llm, "strata": made.strata}),
         "labelers": ({"suggested": ["llm", "rule"]}, {"suggested": both}),
         "named": ({"suggested": {"A": "rule", "B": "llm"}}, {"suggested": {"A": both["rule"], "B": llm}}),
         "unlabeled": ({"suggested": None}, {}),
         "everything": (
-            {"suggested": ["rule", "llm"], "weights": "weight", "strata": "stratum", "categories": ordered},
-            {"suggested": both, "weights": made.weights, "strata": made.strata, "categories": ordered},
+            {"suggested": ["rule", "llm"], "sample_weight": "weight", "strata": "stratum", "categories": ordered},
+            {"suggested": both, "sample_weight": made.sample_weight, "strata": made.strata, "categories": ordered},
         ),
     }
     return options[choice]
 
 
-CHOICES = ("declared", "missing", "weights", "strata", "labelers", "named", "unlabeled", "everything")
+CHOICES = ("declared", "missing", "sample_weight", "strata", "labelers", "named", "unlabeled", "everything")
 CHOICES_BY_LAYOUT = [
     (layout, choice)
     for layout in LAYOUTS
@@ -139,7 +139,7 @@ def test_kappas_are_those_of_lists(engine: Engine, layout: str) -> None:
     data, words = made.shape(layout).given(engine)
     kappa, expected = dhkappa.dh_kappa(data, "llm", **words), dhkappa.dh_kappa(made.votes, made.suggested["llm"])
     assert (kappa.value, kappa.se, kappa.exact) == (expected.value, expected.se, expected.exact)
-    assert (kappa.n_items, kappa.n_votes, kappa.dropped) == (expected.n_items, expected.n_votes, expected.dropped)
+    assert (kappa.n_items, kappa.n_votes, kappa.excluded) == (expected.n_items, expected.n_votes, expected.excluded)
     fleiss, of_lists = dhkappa.fleiss_kappa(data, **words), dhkappa.fleiss_kappa(made.votes)
     assert (fleiss.value, fleiss.se, fleiss.n_items) == (of_lists.value, of_lists.se, of_lists.n_items)
 
@@ -148,8 +148,8 @@ def test_kappas_are_those_of_lists(engine: Engine, layout: str) -> None:
 def test_comparison_is_that_of_lists(engine: Engine, layout: str) -> None:
     made = drawn_for(layout)
     data, words = made.shape(layout).given(engine)
-    found = dhkappa.compare(data, ["llm", "rule"], weights="weight", rng=1, **words)
-    expected = dhkappa.compare(made.votes, made.suggested, weights=made.weights, rng=1)
+    found = dhkappa.compare(data, ["llm", "rule"], sample_weight="weight", rng=1, **words)
+    expected = dhkappa.compare(made.votes, made.suggested, sample_weight=made.sample_weight, rng=1)
     for name in ("llm", "rule"):
         assert (found.kappas[name].value, found.kappas[name].se) == (
             expected.kappas[name].value,
@@ -169,15 +169,15 @@ def test_audit_names_items_and_annotators(engine: Engine, layout: str) -> None:
     for labeler in ("llm", "rule"):
         kappa, of_lists = found.kappas[labeler], expected.kappas[labeler]
         assert (kappa.value, kappa.se) == (of_lists.value, of_lists.se)
-        items = [row | {"item": place[row["item"]]} for row in found.items(labeler).to_dicts()]
+        items = [row | {"item": place[row["item"]]} for row in found.review(labeler).to_dicts()]
         assert sorted(items, key=lambda row: row["item"]) == sorted(
-            expected.items(labeler).to_dicts(), key=lambda row: row["item"]
+            expected.review(labeler).to_dicts(), key=lambda row: row["item"]
         )
         rows = [row | {"annotator": who[row["annotator"]]} for row in found.annotators(labeler).to_dicts()]
         assert rows == expected.annotators(labeler).to_dicts()
-        people, of_array = found.people(labeler), expected.people(labeler)
-        assert str(people) == str(of_array)
-        by_person = [row | {"annotator": who[row["annotator"]]} for row in people.table.to_dicts()]
+        annotator_comparison, of_array = found.annotator_comparison(labeler), expected.annotator_comparison(labeler)
+        assert str(annotator_comparison) == str(of_array)
+        by_person = [row | {"annotator": who[row["annotator"]]} for row in annotator_comparison.table.to_dicts()]
         assert by_person == of_array.table.to_dicts()
 
 
@@ -187,8 +187,8 @@ def test_audit_names_items_of_pandas_by_their_index() -> None:
     from engines import _pandas
 
     frame = _pandas(made.shape("wide").columns, {}).set_index("id")
-    found = dhkappa.audit(frame, "llm", annotators="ann_*", rng=1).items("llm").to_dicts()
-    expected = dhkappa.audit(made.votes, made.suggested["llm"], rng=1).items().to_dicts()
+    found = dhkappa.audit(frame, "llm", annotators="ann_*", rng=1).review("llm").to_dicts()
+    expected = dhkappa.audit(made.votes, made.suggested["llm"], rng=1).review().to_dicts()
     assert [row["item"] for row in found] == [made.items[row["item"]] for row in expected]
 
 
@@ -282,7 +282,7 @@ def test_items_without_votes_are_counted(engine: Engine) -> None:
     items = engine.table({"id": ["x", "y", "z"], "llm": ["a", "b", "a"]})
     votes = engine.table({"id": ["x", "x"], "choice": ["a", "b"]})
     kappa = dhkappa.dh_kappa(votes, "llm", item="id", label="choice", items=items)
-    assert (kappa.n_items, kappa.dropped.no_votes) == (1, 2)
+    assert (kappa.n_items, kappa.excluded.no_votes) == (1, 2)
 
 
 def test_items_of_a_wide_table_need_no_names(engine: Engine) -> None:

@@ -24,12 +24,12 @@ import pytest
 import dhkappa
 import fuzz
 import fuzz_trial
-from dhkappa.data import duck
+from dhkappa.inputs.backends import duckdb as duck
 from fuzz_dice import Dice, Input
 from fuzz_files import MADE_BY
 from fuzz_trial import FindingError, Trial
 
-SCRIPT = Path(__file__).parents[1] / "trust" / "fuzz.py"
+SCRIPT = Path(__file__).parents[1] / "robustness" / "fuzz.py"
 
 GRID = np.zeros((2, 2), [("x", int)])
 SPAN = np.timedelta64(1, "s")
@@ -110,18 +110,22 @@ FOUND = [
     ("line break as prevalence", call("simulate", n_items=2, prevalence="\r"), "prevalence must be 3 numbers"),
     ("table as accuracy", call("simulate", n_items=2, accuracy=pa.table({"a": [1]})), "accuracy must be between 0 and"),
     ("array of no annotators", call("simulate", n_items=2, annotators=np.array(1.5)), "annotators must be a whole"),
-    ("array as method", then("interval", method=PAIR), "method must be one of beta"),
+    ("array as method", then("confidence_interval", method=PAIR), "method must be one of beta"),
     ("array as method of a test", then("test", method=PAIR), "method must be one of 'exact', 'z'"),
     ("array as alternative", then("test", alternative=PAIR), "alternative must be one of"),
     ("annotators beyond memory", call("simulate", n_items=50, annotators=2**31), "50 items with 2,147,483,648 votes"),
-    ("span of time as level", then("interval", level=SPAN), "level must be between 0 and 1"),
+    ("span of time as level", then("confidence_interval", confidence_level=SPAN), "level must be between 0 and 1"),
     ("span of time as draws", then("test", n=SPAN), "n must be a whole number of draws"),
     ("span of time as accuracy", call("simulate", n_items=2, accuracy=SPAN), "accuracy must be between 0 and 1"),
     ("span of time as half_width", call("plan", half_width=SPAN), "half_width must be"),
     ("options that are none", prodigy(options=True), ""),
     ("array of replicates", then("bootstrap", n=PAIR), "n, the number of replicates, must be a whole number"),
-    ("fraction as level", then("by_category", level=Fraction(1, 2)), ""),
-    ("fraction as level of a bootstrap", then("interval", level=Fraction(1, 2), method="bootstrap", n=9), ""),
+    ("fraction as level", then("by_category", confidence_level=Fraction(1, 2)), ""),
+    (
+        "fraction as level of a bootstrap",
+        then("confidence_interval", confidence_level=Fraction(1, 2), method="bootstrap", n=9),
+        "",
+    ),
     ("series as duplicates", call("tally", data=VOTES, duplicates=pd.Series(["first", "x"])), "duplicates must be"),
     ("array as format", Input("tally", {"read": {"path": "x.csv", "format": PAIR}}), "format must be one of"),
     ("number as question", Input("tally", {"read": {"path": "x.csv", "question": 1}}), "question must be the name"),

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from dhkappa import DataError, Tally, dh_kappa, fleiss_kappa, simulate, tally
-from dhkappa.data import patterns
+from dhkappa.core import patterns
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -53,7 +53,7 @@ def test_key_spaces_at_the_edge_of_a_word(top: int) -> None:
     kappa = dh_kappa(counts=[[top - 1, 0], [1, 1]], suggested=[0, 1])
     assert kappa.exact == dh_kappa(counts=np.array([[top - 1, 0, 0], [1, 1, 0]]), suggested=[0, 1]).exact
     if top < 10**5:
-        assert fleiss_kappa(np.arange(top + 1)[:, None]).dropped.one_vote == top + 1
+        assert fleiss_kappa(np.arange(top + 1)[:, None]).excluded.one_vote == top + 1
 
 
 def test_masked_counts_are_refused() -> None:
@@ -125,7 +125,7 @@ def test_sums_of_tallies_do_not_depend_on_grouping() -> None:
     a, b, c, d = (tally(votes, labels, categories=order) for order in (["b", "a"], ["a", "b"], ["b", "a"], None))
     sums = [(a + b) + c, (a + c) + b, a + (b + c), c + (b + a), ((d + a) + b) + c, sum([c, d, b, a], Tally())]
     assert {total.categories for total in sums} == {("a", "b")}
-    assert {dh_kappa(total).ceiling for total in sums[:4]} == {dh_kappa(sums[0]).ceiling}
+    assert {dh_kappa(total).baselines.majority for total in sums[:4]} == {dh_kappa(sums[0]).baselines.majority}
     assert not any(total.declared for total in sums)
     assert (a + c + d).categories == ("b", "a")
 
@@ -223,7 +223,7 @@ def test_merging_while_tables_gather(monkeypatch: pytest.MonkeyPatch) -> None:
     votes, labels = rng.integers(0, 60, (400, 20)), rng.integers(0, 60, 400)
     expected = tally(votes, labels)
     monkeypatch.setattr(patterns, "BLOCK", 2)
-    monkeypatch.setattr("dhkappa.data.votes.BLOCK", 30)
+    monkeypatch.setattr("dhkappa.core.counting.BLOCK", 30)
     assert tally(votes, labels) == expected
     assert tally(votes.tolist(), labels.tolist()) == expected
 

@@ -112,10 +112,10 @@ def test_names_of_columns(engine: Engine, text: str) -> None:
     expected = dhkappa.tally([["a", "a"], ["b", "a"]], ["a", "b"])
     wide = {name: ["a", "b"], "other": ["a", "a"], "llm": ["a", "b"]}
     assert dhkappa.tally(engine.table(wide), "llm", annotators=[name, "other"]) == expected
-    labeled = {"p": ["a", "b"], "other": ["a", "a"], name: ["a", "b"]}
-    assert dhkappa.tally(engine.table(labeled), name, annotators=["p", "other"]) == expected
+    labeled = {"pvalue": ["a", "b"], "other": ["a", "a"], name: ["a", "b"]}
+    assert dhkappa.tally(engine.table(labeled), name, annotators=["pvalue", "other"]) == expected
     named = dhkappa.tally([["a", "a"], ["b", "a"]], {name: ["a", "b"]})
-    assert dhkappa.tally(engine.table(labeled), [name], annotators=["p", "other"]) == named
+    assert dhkappa.tally(engine.table(labeled), [name], annotators=["pvalue", "other"]) == named
     if engine.slow:
         return
     votes = engine.table({f"{name} 1": ["x", "x", "y", "y"], name: ["a", "a", "b", "a"], f"{name} 2": [*"pqpq"]})
@@ -139,18 +139,20 @@ def test_names_in_the_audit(engine: Engine) -> None:
     """Items, annotators and labelers are called what they are called."""
     names = possible(engine)
     votes = [["a", "b", "a"] if place % 2 else ["b", "b", "b"] for place in range(len(names))]
-    people = names[:3]
+    annotator_comparison = names[:3]
     cast = [
-        (item, who, vote) for item, row in zip(names, votes, strict=True) for who, vote in zip(people, row, strict=True)
+        (item, who, vote)
+        for item, row in zip(names, votes, strict=True)
+        for who, vote in zip(annotator_comparison, row, strict=True)
     ]
     columns = {name: [row[at] for row in cast] for at, name in enumerate(("id", "who", "choice"))}
     items = {"id": names, "llm": ["a"] * len(names)}
     found = dhkappa.audit(
         engine.table(columns), "llm", item="id", label="choice", annotator="who", items=engine.table(items)
     )
-    assert {row["item"] for row in found.items().to_dicts()} <= set(names)
-    assert {row["item"] for row in found.items(most=None).to_dicts()} >= set(names[::2])
-    assert {row["annotator"] for row in found.annotators().to_dicts()} == set(people)
+    assert {row["item"] for row in found.review().to_dicts()} <= set(names)
+    assert {row["item"] for row in found.review(limit=None).to_dicts()} >= set(names[::2])
+    assert {row["annotator"] for row in found.annotators().to_dicts()} == set(annotator_comparison)
 
 
 def test_items_that_look_alike_stay_apart(engine: Engine) -> None:
@@ -162,8 +164,8 @@ def test_items_that_look_alike_stay_apart(engine: Engine) -> None:
 
 
 def test_annotators_that_look_alike_stay_apart(engine: Engine) -> None:
-    people = ["p", "P", "p ", " p", "e\u0301", "\u00e9"]
-    data = engine.table({"id": ["x"] * 6, "who": people, "choice": ["a"] * 6, "llm": ["a"] * 6})
+    annotator_comparison = ["pvalue", "P", "p ", " p", "e\u0301", "\u00e9"]
+    data = engine.table({"id": ["x"] * 6, "who": annotator_comparison, "choice": ["a"] * 6, "llm": ["a"] * 6})
     found = dhkappa.tally(data, "llm", item="id", label="choice", annotator="who")
     assert found == dhkappa.tally([["a"] * 6], ["a"])
 

@@ -160,7 +160,7 @@ def test_error_is_the_same_to_the_bit_in_any_order_and_partition() -> None:
     turned = dh_kappa(votes[::-1, ::-1], labels[::-1])
     parts = dh_kappa(sum((tally(votes[i::7], labels[i::7]) for i in range(7)), tally([], [])))
     assert whole.se == turned.se == parts.se
-    assert whole.interval() == turned.interval() == parts.interval()
+    assert whole.confidence_interval() == turned.confidence_interval() == parts.confidence_interval()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -175,7 +175,7 @@ def test_fleiss_error_against_irrcac(seed: int) -> None:
     # They round to 15 digits.
     assert ours.value == pytest.approx(theirs["coefficient_value"], abs=1e-12)
     assert ours.se == pytest.approx(theirs["se"], abs=1e-12)
-    assert tuple(ours.interval()) == pytest.approx(theirs["confidence_interval"], abs=1e-12)
+    assert tuple(ours.confidence_interval()) == pytest.approx(theirs["confidence_interval"], abs=1e-12)
 
 
 def test_standard_error_against_the_spread_of_samples() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dhkappa import DataError, Interval, Kappa, dh_kappa, fleiss_kappa, simulate
+from dhkappa import ConfidenceInterval, DataError, Kappa, dh_kappa, fleiss_kappa, simulate
 from strategies import Data, from_counts, ragged
 
 EXAMPLES = [
@@ -28,14 +28,16 @@ def scored(text: str) -> Kappa:
 def test_intervals_against_worked_example(text: str, beta: tuple[float, float], logit: tuple[float, float]) -> None:
     kappa = scored(text)
     # The values are given to six digits.
-    assert tuple(kappa.interval()) == pytest.approx(beta, abs=5.1e-7)
-    assert tuple(kappa.interval(method="logit")) == pytest.approx(logit, abs=5.1e-7)
+    assert tuple(kappa.confidence_interval()) == pytest.approx(beta, abs=5.1e-7)
+    assert tuple(kappa.confidence_interval(method="logit")) == pytest.approx(logit, abs=5.1e-7)
 
 
 def test_wald_by_hand() -> None:
     kappa = scored(EXAMPLES[0][0])
     half = 2.5705818366 * kappa.se  # t with 5 degrees of freedom
-    assert tuple(kappa.interval(method="wald")) == pytest.approx((kappa.value - half, min(1, kappa.value + half)))
+    assert tuple(kappa.confidence_interval(method="wald")) == pytest.approx(
+        (kappa.value - half, min(1, kappa.value + half))
+    )
 
 
 @pytest.mark.parametrize("text", ["300/2 " * 5, "011/1 " * 4, "20/1 02/1 11/1"])
@@ -43,20 +45,25 @@ def test_no_interval_where_every_item_has_the_same_influence(text: str) -> None:
     kappa = scored(text)
     assert math.isnan(kappa.se)
     for method in ("beta", "logit", "wald"):
-        interval = kappa.interval(method=method)
+        interval = kappa.confidence_interval(method=method)
         assert math.isnan(interval.low)
         assert math.isnan(interval.high)
         assert interval.reason
     assert "no-standard-error" in {note.code for note in kappa.notes}
-    assert kappa.to_dict()["interval"] == {"low": None, "high": None, "level": 0.95, "method": "beta"}
+    assert kappa.to_dict()["confidence_interval"] == {
+        "low": None,
+        "high": None,
+        "confidence_level": 0.95,
+        "method": "beta",
+    }
 
 
 @pytest.mark.parametrize("text", ["", "30/1", "30/1 30/1", "21/1"])
 def test_undefined_kappa_and_single_items_have_none(text: str) -> None:
     kappa = scored(text) if text else dh_kappa([], [])
     assert math.isnan(kappa.se)
-    assert math.isnan(kappa.interval().low)
-    assert kappa.interval().reason
+    assert math.isnan(kappa.confidence_interval().low)
+    assert kappa.confidence_interval().reason
 
 
 @settings(max_examples=400)
@@ -66,33 +73,33 @@ def test_every_interval_holds_kappa_within_its_range(data: Data) -> None:
     if math.isnan(kappa.se):
         return
     for method in ("beta", "logit", "wald"):
-        narrow, wide = kappa.interval(0.95, method), kappa.interval(0.99, method)
+        narrow, wide = kappa.confidence_interval(0.95, method), kappa.confidence_interval(0.99, method)
         assert -14 / 13 <= wide.low <= narrow.low <= kappa.value <= narrow.high <= wide.high <= 1
     declared = dh_kappa(data.written_votes, data.written_suggested, categories=[*data.written_categories, "unused"])
     # The same numbers in another order of categories, so their sums may round differently.
-    assert tuple(declared.interval()) == pytest.approx(tuple(kappa.interval()), abs=1e-9)
+    assert tuple(declared.confidence_interval()) == pytest.approx(tuple(kappa.confidence_interval()), abs=1e-9)
 
 
 def test_upper_limit_is_one_for_a_flawless_sample() -> None:
     kappa = scored("20/1 02/2 " * 40)
     assert kappa.se == 0
-    assert kappa.interval().high == 1
-    assert 0.8 < kappa.interval().low < 1
+    assert kappa.confidence_interval().high == 1
+    assert 0.8 < kappa.confidence_interval().low < 1
 
 
 def test_limits_stay_in_the_range_of_kappa_for_a_small_flawless_sample() -> None:
     kappa = scored("50/1 50/1 50/1 05/2 50/1 50/1")  # E = 4/9
     low = 1 - 2 * (1 - 0.025 ** (1 / 6)) / (1 - 4 / 9)
     for method in ("beta", "logit"):
-        assert tuple(kappa.interval(method=method)) == pytest.approx((low, 1))
-        assert kappa.interval(0.99, method).low == -14 / 13
+        assert tuple(kappa.confidence_interval(method=method)) == pytest.approx((low, 1))
+        assert kappa.confidence_interval(0.99, method).low == -14 / 13
 
 
 def test_intervals_narrow_like_one_over_root_n() -> None:
     drawn = simulate(40_000, rng=2)
     labels = drawn.suggested["labeler"]
     few, many = dh_kappa(drawn.votes[:2500], labels[:2500]), dh_kappa(drawn.votes, labels)
-    ratio = np.diff(list(few.interval()))[0] / np.diff(list(many.interval()))[0]
+    ratio = np.diff(list(few.confidence_interval()))[0] / np.diff(list(many.confidence_interval()))[0]
     assert ratio == pytest.approx(4, rel=0.15)  # the two samples' own sds differ by some percent
 
 
@@ -105,37 +112,37 @@ def test_coverage_is_at_least_nominal() -> None:
     held = 0
     for _ in range(400):
         drawn = simulate(50, rng=rng, **model)
-        low, high = dh_kappa(drawn.votes, drawn.suggested["x"]).interval()
+        low, high = dh_kappa(drawn.votes, drawn.suggested["x"]).confidence_interval()
         held += low <= truth <= high
     assert held / 400 > 0.906
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 95, "0.95", math.nan])
-def test_levels_that_are_none(level: Any) -> None:
+@pytest.mark.parametrize("confidence_level", [0, 1, -0.5, 95, "0.95", math.nan])
+def test_levels_that_are_none(confidence_level: Any) -> None:
     with pytest.raises(DataError, match="level must be between 0 and 1"):
-        scored(EXAMPLES[0][0]).interval(level)
+        scored(EXAMPLES[0][0]).confidence_interval(confidence_level)
 
 
-@pytest.mark.parametrize("level", [1e-10, 1 - 1e-10])
-def test_levels_too_close_to_none_and_all(level: float) -> None:
+@pytest.mark.parametrize("confidence_level", [1e-10, 1 - 1e-10])
+def test_levels_too_close_to_none_and_all(confidence_level: float) -> None:
     with pytest.raises(
-        DataError, match=rf"level must be between 0 and 1, by more than 1e-09, such as 0.95: got {level}"
+        DataError, match=rf"level must be between 0 and 1, by more than 1e-09, such as 0.95: got {confidence_level}"
     ):
-        scored(EXAMPLES[0][0]).interval(level)
+        scored(EXAMPLES[0][0]).confidence_interval(confidence_level)
 
 
 def test_methods_are_listed() -> None:
     with pytest.raises(DataError, match="one of beta, logit, wald, bootstrap, bca: got 'bayes'"):
-        scored(EXAMPLES[0][0]).interval(method="bayes")
+        scored(EXAMPLES[0][0]).confidence_interval(method="bayes")
     with pytest.raises(DataError, match="one of wald: got 'beta'"):
-        fleiss_kappa([["a", "b"], ["a", "a"]]).interval(method="beta")
+        fleiss_kappa([["a", "b"], ["a", "a"]]).confidence_interval(method="beta")
 
 
 def test_an_interval_reads_well() -> None:
-    interval = scored(EXAMPLES[0][0]).interval(0.9)
+    interval = scored(EXAMPLES[0][0]).confidence_interval(0.9)
     assert repr(interval) == f"[{interval.low:.4f}, {interval.high:.4f}] at 0.9 (beta)"
-    assert " at 0.99999999 (" in repr(scored(EXAMPLES[0][0]).interval(0.99999999))
+    assert " at 0.99999999 (" in repr(scored(EXAMPLES[0][0]).confidence_interval(0.99999999))
     low, high = interval
     assert (low, high) == (interval.low, interval.high)
-    assert "cannot" in repr(scored("011/1 " * 4).interval())
-    assert isinstance(interval, Interval)
+    assert "cannot" in repr(scored("011/1 " * 4).confidence_interval())
+    assert isinstance(interval, ConfidenceInterval)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import oracle
 from dhkappa import DataError
-from dhkappa.data.ballots import Ballots, read_ballots
+from dhkappa.core.items import ItemVotes, read_item_votes
 from dhkappa.stats.influence import influence
-from dhkappa.stats.items import contributions, leave_one_out, review
 from dhkappa.stats.kappa import estimate_dh
+from dhkappa.stats.review import contributions, leave_one_out, review
 from dhkappa.stats.sample import Sample, item_sample
 from dhkappa.stats.sums import sums
 from dhkappa.stats.terms import Terms, terms
@@ -33,7 +33,7 @@ NAMES = [
     "votes",
     "n_votes",
     "suggested_share",
-    "panel_share",
+    "majority_share",
     "differential",
     "contribution",
     "influence",
@@ -58,10 +58,10 @@ def repeated(data: Data, times: Sequence[int], without: int = -1) -> Data:
     return data.take([i for i, weight in enumerate(times) for _ in range(weight) if i != without])
 
 
-def ballots_of(data: Data, weight: Sequence[float] | None = None) -> Ballots:
+def item_votes_of(data: Data, weight: Sequence[float] | None = None) -> ItemVotes:
     categories: Any = data.categories
-    weights = None if weight is None else np.array(weight, np.float64)
-    return read_ballots(data.votes, {"rule": data.suggested}, categories=categories, weights=weights)
+    sample_weight = None if weight is None else np.array(weight, np.float64)
+    return read_item_votes(data.votes, {"rule": data.suggested}, categories=categories, sample_weight=sample_weight)
 
 
 def terms_of(sample: Sample, exact: bool = True) -> Terms:
@@ -70,7 +70,7 @@ def terms_of(sample: Sample, exact: bool = True) -> Terms:
 
 
 def item_terms(data: Data, weight: Sequence[float] | None = None, exact: bool = True) -> Terms:
-    return terms_of(item_sample(ballots_of(data, weight), "rule")[0], exact)
+    return terms_of(item_sample(item_votes_of(data, weight), "rule")[0], exact)
 
 
 def or_none(values: Any) -> list[F | None]:
@@ -113,7 +113,7 @@ def test_leave_one_out_against_recomputation(data: Data) -> None:
 @given(defined_data)
 def test_leave_one_out_takes_one_of_the_items_that_share_a_pattern(data: Data) -> None:
     twice = data.take([*range(len(data.votes)), *range(len(data.votes))])
-    sample, _ = item_sample(ballots_of(twice), "rule")
+    sample, _ = item_sample(item_votes_of(twice), "rule")
     merged, apart = sample.merged(), terms_of(sample)
     assert int(merged.patterns.items.min()) >= 2
     found = leave_one_out(terms_of(merged))
@@ -156,7 +156,7 @@ def test_floats_are_as_good_as_fractions(data: Data) -> None:
 )
 @pytest.mark.parametrize("items", [1, 10**3, 10**9, 10**15])
 def test_floats_hold_where_nearly_all_items_are_alike(odd: str, items: int) -> None:
-    sample, _ = item_sample(ballots_of(from_counts(f"30/1 {odd}")), "rule")
+    sample, _ = item_sample(item_votes_of(from_counts(f"30/1 {odd}")), "rule")
     many = sample.patterns.items.copy()
     many[0] = items
     sample = replace(sample, patterns=replace(sample.patterns, items=many), mass=many)
@@ -171,9 +171,9 @@ def test_floats_hold_where_nearly_all_items_are_alike(odd: str, items: int) -> N
 @pytest.mark.parametrize("weight", [1e3, 1e9, 1e100])
 def test_floats_hold_where_one_item_outweighs_the_others(heavy: int, weight: float) -> None:
     light = [1, 2, 1, 2, 3, 1]
-    weights = [weight if i == heavy else light[i] for i in range(6)]
-    found = leave_one_out(item_terms(EXAMPLE_1, weights, exact=False))
-    assert close(found, leave_one_out(item_terms(EXAMPLE_1, weights)))
+    sample_weight = [weight if i == heavy else light[i] for i in range(6)]
+    found = leave_one_out(item_terms(EXAMPLE_1, sample_weight, exact=False))
+    assert close(found, leave_one_out(item_terms(EXAMPLE_1, sample_weight)))
     assert found[heavy] == float(kappa_of(repeated(EXAMPLE_1, light, heavy)) or 0)  # recomputed, so rounded once
 
 
@@ -199,7 +199,7 @@ def test_one_item_leaves_nothing() -> None:
 
 
 def queue(text: str, weight: Sequence[float] | None = None, most: int | None = None) -> Table:
-    return review(ballots_of(from_counts(text), weight), "rule", most=most)
+    return review(item_votes_of(from_counts(text), weight), "rule", limit=most)
 
 
 def test_items_come_in_the_order_of_how_clearly_the_panel_rejects_the_label() -> None:
@@ -211,7 +211,7 @@ def test_items_come_in_the_order_of_how_clearly_the_panel_rejects_the_label() ->
 
 @given(ragged(max_items=15))
 def test_review_against_the_definitions(data: Data) -> None:
-    table = review(ballots_of(data), "rule")
+    table = review(item_votes_of(data), "rule")
     places = [i for i, item in enumerate(data.votes) if len(oracle.cast(item)) > 1 and data.suggested[i] is not None]
     assert sorted(table.column("item")) == places
     assert list(table.names) == NAMES
@@ -220,9 +220,9 @@ def test_review_against_the_definitions(data: Data) -> None:
         most = max(map(cast.count, cast))
         leaders = [category for category in data.categories if cast.count(category) == most]
         assert (row["suggested"], row["n_votes"]) == (label, len(cast))
-        assert row["panel"] == (leaders[0] if len(leaders) == 1 else None)
+        assert row["majority"] == (leaders[0] if len(leaders) == 1 else None)
         assert row["tie"] is (len(leaders) > 1)
-        assert row["panel_share"] == most / len(cast)
+        assert row["majority_share"] == most / len(cast)
         assert row["suggested_share"] == cast.count(label) / len(cast)
         pairs = {j: oracle.pair_share(cast, j) for j in data.categories}
         assert row["differential"] == float(2 * pairs[label] - sum(pairs.values()))
@@ -267,13 +267,13 @@ def test_rounding_does_not_decide_the_order() -> None:
     exact, floats = influence(item_terms(data)), influence(item_terms(data, exact=False))
     assert exact[2] == exact[5]
     assert floats[2] > floats[5]
-    order = review(ballots_of(data), "rule").column("item")
+    order = review(item_votes_of(data), "rule").column("item")
     assert order.index(2) < order.index(5)
 
 
 @pytest.mark.parametrize("most", [1, 3, 6, 99, np.int64(2)])
 def test_most_takes_the_head_of_the_queue(most: int) -> None:
-    whole, head = review(ballots_of(EXAMPLE_1), "rule"), review(ballots_of(EXAMPLE_1), "rule", most=most)
+    whole, head = review(item_votes_of(EXAMPLE_1), "rule"), review(item_votes_of(EXAMPLE_1), "rule", limit=most)
     assert head.to_dicts() == whole.to_dicts()[:most]
     assert whole.title == "rule: 6 items, most clearly rejected first"
     if most == 3:
@@ -282,9 +282,9 @@ def test_most_takes_the_head_of_the_queue(most: int) -> None:
 
 def test_ties_are_shown_not_broken() -> None:
     rows = {row["item"]: row for row in queue("220/1 111/2 021/1")}
-    assert [(rows[i]["panel"], rows[i]["tie"]) for i in range(3)] == [(None, True), (None, True), (2, False)]
+    assert [(rows[i]["majority"], rows[i]["tie"]) for i in range(3)] == [(None, True), (None, True), (2, False)]
     assert [rows[i]["votes"] for i in range(3)] == ["1: 2, 2: 2", "1: 1, 2: 1, 3: 1", "2: 2, 3: 1"]
-    assert [rows[i]["panel_share"] for i in range(3)] == [1 / 2, 1 / 3, 2 / 3]
+    assert [rows[i]["majority_share"] for i in range(3)] == [1 / 2, 1 / 3, 2 / 3]
 
 
 def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
@@ -294,7 +294,7 @@ def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
         [" x", "<b>", "<b>"],
         ["日本", "日本", "line\n"],
     ]
-    table = review(read_ballots(odd, {"rule": ["🐈", "a, b", "<b>", "日本"]}), "rule")
+    table = review(read_item_votes(odd, {"rule": ["🐈", "a, b", "<b>", "日本"]}), "rule")
     texts = dict(zip(table.column("item"), table.column("votes"), strict=True))
     assert texts == {0: "🐕: 2, 🐈: 1", 1: "'a, b': 2, '\\t': 1", 2: "<b>: 2, ' x': 1", 3: "日本: 2, 'line\\n': 1"}
     assert "<b>" not in table._repr_html_()
@@ -302,7 +302,7 @@ def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
 
 
 def test_labels_keep_their_types() -> None:
-    table = review(read_ballots([[True, True], [False, True]], {"rule": [False, True]}), "rule")
+    table = review(read_item_votes([[True, True], [False, True]], {"rule": [False, True]}), "rule")
     assert table.column("suggested") == [False, True]
     assert table.column("panel") == [True, None]
     assert table.column("votes") == ["True: 2", "False: 1, True: 1"]
@@ -311,13 +311,13 @@ def test_labels_keep_their_types() -> None:
 def test_items_go_by_the_names_of_a_dataframe() -> None:
     pandas = pytest.importorskip("pandas")
     votes = pandas.DataFrame({"ann": ["x", "y"], "bob": ["x", "y"]}, index=["first", "second"])
-    table = review(read_ballots(votes, {"rule": ["x", "x"]}), "rule")
+    table = review(read_item_votes(votes, {"rule": ["x", "x"]}), "rule")
     assert table.column("item") == ["second", "first"]
 
 
 def test_one_item_can_be_reviewed() -> None:
     (row,) = queue("21/2")
-    assert (row["item"], row["panel"], row["differential"]) == (0, 1, -1 / 3)
+    assert (row["item"], row["majority"], row["differential"]) == (0, 1, -1 / 3)
     assert math.isnan(row["kappa_without"])
     # Kappa is 0, the difference of two numbers of order 1.
     assert row["contribution"] == pytest.approx(0, abs=1e-15)
@@ -345,4 +345,4 @@ def test_most_must_be_a_number_of_items(most: Any) -> None:
 
 def test_an_unknown_labeler_is_refused() -> None:
     with pytest.raises(DataError, match="labeler 'gpt' is not in the data"):
-        review(ballots_of(EXAMPLE_1), "gpt")
+        review(item_votes_of(EXAMPLE_1), "gpt")

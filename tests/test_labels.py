@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dhkappa import DataError, audit, compare, dh_kappa, tally
-from dhkappa.data.labels import natural, unite
+from dhkappa.core.labels import natural, unite
 
 
 class Colour(Enum):
@@ -90,7 +90,7 @@ def test_missing_votes_and_labels(missing: Any) -> None:
         [["a", "a", missing], ["b", missing, "b"], ["a", "b", "b"], ["a", "a", "a"]], ["a", "b", "b", missing]
     )
     assert kappa.exact == dh_kappa([["a", "a"], ["b", "b"], ["a", "b", "b"]], ["a", "b", "b"]).exact
-    assert kappa.dropped.no_label == 1
+    assert kappa.excluded.no_label == 1
 
 
 def test_float_arrays_with_nan_and_masked_arrays() -> None:
@@ -109,7 +109,7 @@ def test_spellings_of_missing() -> None:
     assert kappa.exact == dh_kappa([["a", "a"], ["b", "b"], ["a"], ["a", "b", "b"]], ["a", "b", "a", "b"]).exact
     assert kappa.categories == ("a", "b")
     assert dh_kappa(np.array([[1, 1, -1], [2, -1, 2], [1, 2, 2]]), [1, 2, 2], missing=[-1]).n_votes == 7
-    assert dh_kappa(votes, ["a", "b", "a", "NA"], missing="NA").dropped.no_label == 1
+    assert dh_kappa(votes, ["a", "b", "a", "NA"], missing="NA").excluded.no_label == 1
 
 
 def test_text_that_looks_missing_is_a_label() -> None:
@@ -119,8 +119,8 @@ def test_text_that_looks_missing_is_a_label() -> None:
 def test_empty_text_is_missing() -> None:
     kappa = dh_kappa([["a", "", "a"], ["b", "b", "a"], ["a", "a", "b"]], ["a", "b", ""])
     assert kappa.categories == ("a", "b")
-    assert (kappa.n_votes, kappa.dropped.no_label) == (5, 1)
-    assert dh_kappa(np.array([["a", ""], ["b", "b"]]), ["a", "b"]).dropped.one_vote == 1
+    assert (kappa.n_votes, kappa.excluded.no_label) == (5, 1)
+    assert dh_kappa(np.array([["a", ""], ["b", "b"]]), ["a", "b"]).excluded.one_vote == 1
 
 
 def test_pandas_objects_are_arrays() -> None:
@@ -231,7 +231,7 @@ def test_counts_with_labels_codes_and_one_hot() -> None:
     assert dh_kappa(counts=counts, suggested=[code + 1 for code in codes], categories=[1, 2, 3]).exact == expected
     assert dh_kappa(counts=counts, suggested=[2 - code for code in codes], categories=[2, 1, 0]).exact == expected
     assert dh_kappa(counts=counts.astype(float), suggested=pd.Series(codes)).exact == expected
-    assert dh_kappa(counts=counts.astype(object), suggested=[*codes[:-1], None]).dropped.no_label == 1
+    assert dh_kappa(counts=counts.astype(object), suggested=[*codes[:-1], None]).excluded.no_label == 1
 
 
 @pytest.mark.parametrize("byte", [2, 128, 255])

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import dh_kappa, tally
-from dhkappa.data import patterns, votes
+from dhkappa.core import counting as votes
+from dhkappa.core import patterns
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,12 @@ def test_a_billion_billion_items_by_adding() -> None:
     kappa = dh_kappa(total)
     assert kappa.n_items == 3 * 2**59
     assert kappa.n_votes == 9 * 2**59
-    assert (kappa.exact, kappa.value, kappa.floor, kappa.ceiling) == (once.exact, once.value, once.floor, once.ceiling)
+    assert (kappa.exact, kappa.value, kappa.baselines.random, kappa.baselines.majority) == (
+        once.exact,
+        once.value,
+        once.baselines.random,
+        once.baselines.majority,
+    )
     assert kappa.parts is not None
     assert once.parts is not None
     assert kappa.parts.C == once.parts.C

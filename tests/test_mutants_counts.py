@@ -14,10 +14,10 @@ import pytest
 
 import oracle
 from dhkappa import DataError, dh_kappa, fleiss_kappa, tally
-from dhkappa.data.ballots import read_ballots
+from dhkappa.core.items import read_item_votes
 from dhkappa.stats.influence import extremes, influence, is_rounding, rest, room_for, standard_error, sum_of_squares
 from dhkappa.stats.kappa import estimate_fleiss
-from dhkappa.stats.sample import Dropped, Stratum, item_sample, own_pool, sample_of
+from dhkappa.stats.sample import Excluded, Stratum, item_sample, own_pool, sample_of
 from dhkappa.stats.sums import Spread, _by_category, _dot, _times, sums
 from dhkappa.stats.terms import Terms, divided, item_weights, terms
 from mutants import EXAMPLE, STRATA, F, example, known, refused
@@ -52,7 +52,7 @@ class TestSample:
                 "pool gives a size for each stratum, but strata= is absent: pass the stratum of each item.",
             ),
             (
-                {"pool": 10, "weights": [1, 2, 3, 4, 5, 6]},
+                {"pool": 10, "sample_weight": [1, 2, 3, 4, 5, 6]},
                 "pool= as one size is for items drawn with equal chances: with weights leave it out, or pass strata= "
                 "and the size of each stratum.",
             ),
@@ -65,7 +65,7 @@ class TestSample:
                 "pool must map each stratum to its size, such as {'x': 1000}: got a list.",
             ),
             (
-                {"strata": STRATA, "pool": {"x": 9, "y": 9}, "weights": [1, 2, 3, 4, 5, 6]},
+                {"strata": STRATA, "pool": {"x": 9, "y": 9}, "sample_weight": [1, 2, 3, 4, 5, 6]},
                 "weights= and pool= both say how much the items of a stratum count: pass one of them.",
             ),
             (
@@ -136,7 +136,7 @@ class TestSample:
             assert str(error.value) == empty + "or leave its items out."
         labelers = dict.fromkeys(("l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9", "l10"), EXAMPLE.suggested)
         with pytest.raises(DataError) as error:
-            item_sample(read_ballots(EXAMPLE.votes, labelers), "rule")
+            item_sample(read_item_votes(EXAMPLE.votes, labelers), "rule")
         named = ", ".join(f"'l{i}'" for i in range(10))
         assert str(error.value) == f"labeler 'rule' is not in the data. Labelers: {named}, ...."
 
@@ -147,19 +147,19 @@ class TestSample:
         assert sorted((sample.mass / sample.patterns.items).tolist()) == [3, 3, 3, 10, 10, 10]
         assert [part.fraction for part in sample.strata] == [F(1, 3), F(1, 10)]
         assert sample.n_effective == pytest.approx(39**2 / (3 * 9 + 3 * 100))
-        twice = dh_kappa([[1, 1], [1, 1], [2, 2], [1, 2]], [1, 1, 2, 2], weights=[1, 1, 3, 5])._sample
+        twice = dh_kappa([[1, 1], [1, 1], [2, 2], [1, 2]], [1, 1, 2, 2], sample_weight=[1, 1, 3, 5])._sample
         assert len(twice.patterns) == 3
         assert twice.n_effective == pytest.approx(10**2 / (1 + 1 + 9 + 25))
-        assert example(weights=[2, 4, 6, 8, 10, 12.0])._sample.mass.sum() == 21
+        assert example(sample_weight=[2, 4, 6, 8, 10, 12.0])._sample.mass.sum() == 21
         assert not example(strata=STRATA, pool={"x": 9, "y": 9})._sample.weighted
         for heavy in (2**61, 2**65):
-            huge = example(weights=[1, 1, 1, 1, 1, float(heavy)])._sample
+            huge = example(sample_weight=[1, 1, 1, 1, 1, float(heavy)])._sample
             assert sorted(huge.mass.tolist()) == [1, 1, 1, 1, 1, heavy]
 
     def test_weights_stay_with_their_items_where_others_do_not_count(self) -> None:
-        counts = tally([[1], *EXAMPLE.votes], [1, *EXAMPLE.suggested], weights=[7, 1, 2, 3, 4, 5, 6])
+        counts = tally([[1], *EXAMPLE.votes], [1, *EXAMPLE.suggested], sample_weight=[7, 1, 2, 3, 4, 5, 6])
         assert sorted(sample_of(counts).mass.tolist()) == [1, 2, 3, 4, 5, 6]
-        assert dh_kappa(counts).exact == example(weights=[1, 2, 3, 4, 5, 6]).exact
+        assert dh_kappa(counts).exact == example(sample_weight=[1, 2, 3, 4, 5, 6]).exact
 
     def test_sizes_of_a_pool_by_what_can_be_turned_into_a_dict(self) -> None:
         """As a Series of pandas can."""
@@ -175,22 +175,28 @@ class TestSample:
         votes = [*EXAMPLE.votes, [1, 1], [1]]
         labels = [*EXAMPLE.suggested, None, 1]
         given: dict[str, Any] = {"strata": [*STRATA, "x", "y"]}
-        sample, places = item_sample(read_ballots(votes, {"rule": labels}, **given), "rule", {"x": 9, "y": 30})
+        sample, places = item_sample(read_item_votes(votes, {"rule": labels}, **given), "rule", {"x": 9, "y": 30})
         assert sample.strata == (Stratum("x", 3, 9), Stratum("y", 3, 30))
         assert (sample.stratum.tolist(), places.tolist()) == ([0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 4, 5])
         assert sample.mass.tolist() == [3, 3, 3, 10, 10, 10]
-        assert sample.dropped == Dropped(one_vote=1, no_label=1)
-        weighted, _ = item_sample(read_ballots(votes, {"rule": labels}, weights=[1, 2, 3, 0, 5, 6, 7, 8]), "rule")
+        assert sample.excluded == Excluded(one_vote=1, no_label=1)
+        weighted, _ = item_sample(read_item_votes(votes, {"rule": labels}, sample_weight=[1, 2, 3, 0, 5, 6, 7, 8]), "rule")
         assert weighted.mass.tolist() == [1, 2, 3, 5, 6]
-        assert weighted.dropped == Dropped(one_vote=1, no_label=1, no_weight=1)
-        assert weighted.dropped.why() == "1 with one vote, 1 with no suggested label, 1 with weight 0"
-        assert Dropped(no_votes=1234).why() == "1,234 with no votes"
-        assert Dropped(1, 2, 3, 4).total == 10
+        assert weighted.excluded == Excluded(one_vote=1, no_label=1, no_weight=1)
+        assert weighted.excluded.why() == "1 with one vote, 1 with no suggested label, 1 with weight 0"
+        assert Excluded(no_votes=1234).why() == "1,234 with no votes"
+        assert Excluded(1, 2, 3, 4).total == 10
 
     def test_designed_is_whatever_is_more_than_chance(self) -> None:
         found = [
             example(**given)._sample.designed
-            for given in ({}, {"strata": STRATA}, {"pool": 20}, {"weights": [1, 1, 1, 1, 1, 2]}, {"weights": [3] * 6})
+            for given in (
+                {},
+                {"strata": STRATA},
+                {"pool": 20},
+                {"sample_weight": [1, 1, 1, 1, 1, 2]},
+                {"sample_weight": [3] * 6},
+            )
         ]
         assert found == [False, True, True, True, False]
 
@@ -205,8 +211,8 @@ class TestSample:
         assert sorted(sample.stratum.tolist()) == [0, 0, 1]
 
     def test_merging_items_merges_their_strata(self) -> None:
-        ballots = read_ballots([[1, 1], [1, 2], [1, 1], [1, 1], [2]], {"rule": [1, 1, 1, 2, 1]})
-        sample, places = item_sample(ballots, "rule")
+        item_votes = read_item_votes([[1, 1], [1, 2], [1, 1], [1, 1], [2]], {"rule": [1, 1, 1, 2, 1]})
+        sample, places = item_sample(item_votes, "rule")
         assert places.tolist() == [0, 1, 2, 3]
         merged = sample.merged()
         assert sorted(merged.patterns.items.tolist()) == [1, 1, 2]
@@ -304,7 +310,7 @@ class TestSums:
         assert (spread.n_items, spread.n_votes) == (80_000, 3)
 
     def test_items_count_by_their_weights_only_if_asked(self) -> None:
-        sample = example(weights=[1, 2, 3, 4, 5, 6])._sample
+        sample = example(sample_weight=[1, 2, 3, 4, 5, 6])._sample
         assert sums(sample).n == 6
         assert sums(sample, weighted=True).n == 21
         assert sums(sample) != sums(sample, weighted=True)
@@ -322,10 +328,10 @@ class TestSums:
         assert _dot(np.full(2, 2**31), np.full(2, 2**31)) == 2**63
         assert _dot(np.full(3, 2**31), np.full(3, 2**31)) == 3 * 2**62
 
-    @pytest.mark.parametrize("weights", [[2**53 - 1, 2, 1], [2**53 - 1, 2], [2**62, 2**62], [2**60 + 1, 5]])
-    def test_sums_beyond_the_digits_of_floats(self, weights: list[int]) -> None:
-        code = np.zeros(len(weights), np.int64)
-        assert _by_category(code, np.array(weights), 2).tolist() == [sum(weights), 0]
+    @pytest.mark.parametrize("sample_weight", [[2**53 - 1, 2, 1], [2**53 - 1, 2], [2**62, 2**62], [2**60 + 1, 5]])
+    def test_sums_beyond_the_digits_of_floats(self, sample_weight: list[int]) -> None:
+        code = np.zeros(len(sample_weight), np.int64)
+        assert _by_category(code, np.array(sample_weight), 2).tolist() == [sum(sample_weight), 0]
 
 
 class TestTerms:
@@ -367,7 +373,7 @@ class TestTerms:
         assert terms(example().sample, example().parts or pytest.fail("none")).c.dtype == np.float64
 
     def test_weights_add_up_to_the_number_of_items(self) -> None:
-        kappa = example(weights=[1, 2, 3, 4, 5, 6])
+        kappa = example(sample_weight=[1, 2, 3, 4, 5, 6])
         assert sorted(known(kappa).weight.tolist()) == [F(6 * w, 21) for w in range(1, 7)]
         assert sorted(known(kappa, exact=False).weight.tolist()) == [6 * w / 21 for w in range(1, 7)]
         assert sorted(item_weights(kappa.sample).tolist()) == [6 * w / 21 for w in range(1, 7)]

@@ -13,14 +13,14 @@ import pytest
 
 import oracle
 from dhkappa import Kappa, compare, dh_kappa, fleiss_kappa
-from dhkappa.stats.design import basis_of, leave_one_vote, unseen_items, variance
 from dhkappa.stats.influence import extremes, influence
 from dhkappa.stats.intervals import (
     LEAST,
 )
-from dhkappa.stats.ordinal import ordinal_estimate, weight_matrix, weights_of
-from dhkappa.stats.sample import Dropped
+from dhkappa.stats.sample import Excluded
 from dhkappa.stats.terms import Terms
+from dhkappa.stats.variance import basis_of, leave_one_vote, unseen_items, variance
+from dhkappa.stats.weights import weight_matrix, weighted_estimate, weights_of
 from mutants import EXAMPLE, STRATA, F, example, known, refused
 
 
@@ -37,7 +37,7 @@ class TestEstimators:
                 "(3 items: 1 with no votes, 1 with one vote, 1 with no suggested label).",
             ),
             (
-                lambda: dh_kappa([[1, 1], [1], [1, 2]], [None, 1, 1], weights=[1, 1, 0]),
+                lambda: dh_kappa([[1, 1], [1], [1, 2]], [None, 1, 1], sample_weight=[1, 1, 0]),
                 "no item has two votes and a suggested label and a weight "
                 "(3 items: 1 with one vote, 1 with no suggested label, 1 with weight 0).",
             ),
@@ -47,11 +47,11 @@ class TestEstimators:
                 "every vote and every suggested label is the same category, so agreement is certain.",
             ),
             (
-                lambda: dh_kappa([[1, 2], [2, 1]], [1, 2], ordinal=[[1, 1], [1, 1]], categories=[1, 2]),
+                lambda: dh_kappa([[1, 2], [2, 1]], [1, 2], weights=[[1, 1], [1, 1]], categories=[1, 2]),
                 "every category that occurs has weight 1 to every other.",
             ),
             (
-                lambda: dh_kappa([[1, 1]], [1], ordinal="linear", categories=[1, 2, 3]),
+                lambda: dh_kappa([[1, 1]], [1], weights="linear", categories=[1, 2, 3]),
                 "every vote and every suggested label is the same category, so agreement is certain.",
             ),
         ],
@@ -60,16 +60,16 @@ class TestEstimators:
         kappa = scored()
         assert kappa.reason == reason
         assert kappa.exact is None
-        assert all(map(math.isnan, (kappa.value, kappa.floor, kappa.ceiling, kappa.se)))
+        assert all(map(math.isnan, (kappa.value, kappa.baselines.random, kappa.baselines.majority, kappa.se)))
         assert (kappa.parts is None) == (kappa.n_items == 0)
 
     def test_undefined_kappas_keep_their_names(self) -> None:
         assert (fleiss_kappa([]).metric, dh_kappa([], []).metric) == ("fleiss", "dh")
-        assert dh_kappa([[1, 1]], [1], ordinal="linear", categories=[1, 2]).metric == "ordinal"
+        assert dh_kappa([[1, 1]], [1], weights="linear", categories=[1, 2]).metric == "weighted"
 
     def test_weighted_fleiss_is_that_of_items_that_occur_as_often(self) -> None:
         often = [1, 2, 1, 3, 1, 1]
-        weighted = fleiss_kappa(EXAMPLE.votes, weights=often)
+        weighted = fleiss_kappa(EXAMPLE.votes, sample_weight=often)
         repeated = [item for item, times in zip(EXAMPLE.votes, often, strict=True) for _ in range(times)]
         assert weighted.exact == oracle.fleiss(repeated).kappa
         assert weighted.parts is not None
@@ -77,8 +77,8 @@ class TestEstimators:
 
     def test_ordinal_kappa_may_fall_below_the_plain_one(self) -> None:
         """Where neighbours are nearly the same and the ends are not, the square roots of 1 - w are no distances."""
-        weights = [[1, 0.99, 0], [0.99, 1, 0.99], [0, 0.99, 1]]
-        kappa = dh_kappa([[1, 2, 2], [3, 3, 2], [1, 1, 2]], [1, 3, 2], ordinal=weights, categories=[1, 2, 3])
+        sample_weight = [[1, 0.99, 0], [0.99, 1, 0.99], [0, 0.99, 1]]
+        kappa = dh_kappa([[1, 2, 2], [3, 3, 2], [1, 1, 2]], [1, 3, 2], weights=sample_weight, categories=[1, 2, 3])
         assert kappa.parts is not None
         assert kappa._basis is not None
         assert kappa._basis.bottom == pytest.approx(1 - 2 / (1 - float(kappa.parts.E)), rel=1e-12)
@@ -87,15 +87,15 @@ class TestEstimators:
     def test_what_each_kappa_carries(self) -> None:
         plain, panel = example(), fleiss_kappa(EXAMPLE.votes)
         assert (plain.metric, plain.exact, plain.reason) == ("dh", F(247, 544), None)
-        assert (plain.floor, plain.fleiss) == (-59 / 544, 59 / 104)
-        assert (plain.n_items, plain.n_votes, plain.dropped) == (6, 18, Dropped())
+        assert (plain.baselines.random, plain.fleiss) == (-59 / 544, 59 / 104)
+        assert (plain.n_items, plain.n_votes, plain.excluded) == (6, 18, Excluded())
         assert (panel.metric, panel.exact, panel.value, panel.reason) == ("fleiss", F(59, 104), 59 / 104, None)
-        assert math.isnan(panel.floor)
-        assert math.isnan(panel.ceiling)
+        assert math.isnan(panel.baselines.random)
+        assert math.isnan(panel.baselines.majority)
 
     def test_ordinal_kappa_by_hand(self) -> None:
         """Votes 1 2 3, 3 3 2 and 1 1 1 with labels 1, 3 and 2; w is 1, 1/2 and 0 for distances 0, 1 and 2."""
-        kappa = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], ordinal="linear", categories=[1, 2, 3])
+        kappa = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], weights="linear", categories=[1, 2, 3])
         assert kappa.parts is not None
         # A pair counts w_xy (w_xl + w_yl - 1): (1/2 (1 + 1/2 - 1) + 0 + 1/2 (1/2 + 0 - 1)) / 3 = 0 on the first item,
         # (1 (1 + 1 - 1) + 2 1/2 (1 + 1/2 - 1)) / 3 = 1/2 on the second, 1 (1/2 + 1/2 - 1) = 0 on the third.
@@ -103,9 +103,9 @@ class TestEstimators:
         letters = kappa.parts.D, kappa.parts.E
         assert letters == (F(1, 6), F(11, 243))
         assert kappa.exact == (F(1, 6) - F(11, 243)) / (1 - F(11, 243)) == F(59, 464)
-        assert kappa.metric == "ordinal"
-        assert math.isnan(kappa.floor)
-        assert math.isnan(kappa.ceiling)
+        assert kappa.metric == "weighted"
+        assert math.isnan(kappa.baselines.random)
+        assert math.isnan(kappa.baselines.majority)
         # Pairs agree by 1/3, 2/3 and 1; by chance by (4 5 + 2 11/2 + 3 4)/81 = 43/81.
         assert kappa.fleiss == float((F(2, 3) - F(43, 81)) / (1 - F(43, 81)))
         assert [note.code for note in kappa.notes] == ["few-items"]
@@ -114,7 +114,7 @@ class TestEstimators:
     def test_ordinal_kappa_is_for_votes_as_they_are(self) -> None:
         refused(
             "panel='drawn' is for the kappa without ordinal weights: leave out one of them.",
-            ordinal="linear",
+            weights="linear",
             categories=[1, 2, 3],
             pool=20,
             panel="drawn",
@@ -175,7 +175,7 @@ class TestDesign:
             {},
             {"pool": 30},
             {"pool": 30, "panel": "drawn"},
-            {"weights": [1, 2, 3, 1, 2, 3, 1, 2, 1, 2, 4]},
+            {"sample_weight": [1, 2, 3, 1, 2, 3, 1, 2, 1, 2, 4]},
             {"strata": list("xxxyyyxyxxx")},
             {"strata": list("xxxyyyxyxxx"), "pool": {"x": 20, "y": 5}, "panel": "drawn"},
             {"strata": list("xxxxxxxyxxy")},
@@ -185,7 +185,7 @@ class TestDesign:
     def test_variance_item_by_item(self, given: dict[str, Any]) -> None:
         kappa = dh_kappa([[int(vote) for vote in item] for item in self.VOTES], self.LABELS, **given)
         found = known(kappa)
-        assert found.items.max() > 1 or "weights" in given
+        assert found.items.max() > 1 or "sample_weight" in given
         spread = variance(found, influence(found))
         assert (spread.value, spread.endless) == variance_by_hand(kappa, given.get("panel") == "drawn")
         # Sums of some ten terms, and a root.
@@ -252,8 +252,8 @@ class TestDesign:
 
     def test_unseen_items_of_strata_with_weights(self) -> None:
         """docs/methods.md: share(A) = sum p^3 / sum p^2, and the mean influence of a stratum, by weight."""
-        weights, strata = [1, 2, 3, 4, 5, 6], list("xxxyyy")
-        found = known(example(weights=weights, strata=strata), exact=False)
+        sample_weight, strata = [1, 2, 3, 4, 5, 6], list("xxxyyy")
+        found = known(example(sample_weight=sample_weight, strata=strata), exact=False)
         phi = influence(found)
         p = found.weight / found.n
         inside = [found.sample.stratum == place for place in range(2)]
@@ -314,12 +314,12 @@ class TestOrdinal:
 
     @pytest.mark.parametrize("w", ["linear", [[1, 1 - 2**-29, 0], [1 - 2**-29, 1, 0.25], [0, 0.25, 1]]])
     def test_against_pairs(self, w: Any) -> None:
-        weights = [[F(x) for x in row] for row in weight_matrix(w, 3, exact=True).tolist()]
-        kappa = dh_kappa(self.VOTES, self.LABELS, ordinal=w, categories=range(3))
-        assert kappa.exact == ordinal_by_hand(self.VOTES, self.LABELS, weights)
+        sample_weight = [[F(x) for x in row] for row in weight_matrix(w, 3, exact=True).tolist()]
+        kappa = dh_kappa(self.VOTES, self.LABELS, weights=w, categories=range(3))
+        assert kappa.exact == ordinal_by_hand(self.VOTES, self.LABELS, sample_weight)
         many = [(0,) * 30 + (1,) * 25 + (2,) * 5, *self.VOTES]
-        found = dh_kappa(many, [1, *self.LABELS], ordinal=w, categories=range(3))
-        assert found.exact == ordinal_by_hand(many, [1, *self.LABELS], weights)
+        found = dh_kappa(many, [1, *self.LABELS], weights=w, categories=range(3))
+        assert found.exact == ordinal_by_hand(many, [1, *self.LABELS], sample_weight)
 
     @pytest.mark.parametrize("exact", [True, False])
     @pytest.mark.parametrize("w", ["linear", "quadratic", [[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]]])
@@ -327,7 +327,7 @@ class TestOrdinal:
         plain = dh_kappa(self.VOTES, self.LABELS, categories=range(3))
         found, parts = known(plain, exact), plain.parts
         assert parts is not None
-        made = ordinal_estimate(found, parts, weights_of(w, 3))
+        made = weighted_estimate(found, parts, weights_of(w, 3))
         assert made.far is not None
         assert made.far.label.tolist() == [0, 1, 2]
         alike = np.diff(found.patterns.start) == 1
@@ -358,20 +358,21 @@ class TestOrdinalIntervals:
         near = {"linear": 0.5, "quadratic": 0.75}[name]
         matrix = [[1, near, 0], [near, 1, near], [0, near, 1]]
         named, own = (
-            dh_kappa(self.VOTES, self.LABELS, ordinal=weights, categories=[1, 2, 3]) for weights in (name, matrix)
+            dh_kappa(self.VOTES, self.LABELS, weights=sample_weight, categories=[1, 2, 3])
+            for sample_weight in (name, matrix)
         )
         assert named.parts is not None
         assert float(named.parts.E) > 1 / 27  # where 1 - 2 / (1 - E) is below the bound of the plain kappa
         assert named.exact == own.exact
         for method in ("beta", "log", "wald"):
-            assert tuple(named.interval(method=method)) == tuple(own.interval(method=method))
+            assert tuple(named.confidence_interval(method=method)) == tuple(own.confidence_interval(method=method))
 
     @pytest.mark.parametrize("far", [0, 0.5])
     def test_a_category_that_does_not_occur_changes_nothing(self, far: float) -> None:
         matrix = [[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]]
         wider = [[*row, far] for row in matrix] + [[far, far, far, 1]]
-        plain = dh_kappa(self.VOTES, self.LABELS, ordinal=matrix, categories=[1, 2, 3])
-        more = dh_kappa(self.VOTES, self.LABELS, ordinal=wider, categories=[1, 2, 3, 4])
+        plain = dh_kappa(self.VOTES, self.LABELS, weights=matrix, categories=[1, 2, 3])
+        more = dh_kappa(self.VOTES, self.LABELS, weights=wider, categories=[1, 2, 3, 4])
         assert more.exact == plain.exact
         assert more.se == pytest.approx(plain.se, rel=1e-12)
-        assert tuple(more.interval()) == pytest.approx(tuple(plain.interval()), rel=1e-12)
+        assert tuple(more.confidence_interval()) == pytest.approx(tuple(plain.confidence_interval()), rel=1e-12)

@@ -15,12 +15,12 @@ from dhkappa.errors import OutOfMemoryError
 from dhkappa.memory import Room
 from dhkappa.progress import Progress
 from dhkappa.stats.bootstrap import Bootstrap, bca_interval, percentile_interval
-from dhkappa.stats.chance import RandomLabelTest
+from dhkappa.stats.permutation import PermutationTest
 from mutants import cell, example, sentence
 
 
 def test_one_replicate_is_enough_to_ask_for() -> None:
-    assert example().bootstrap(n=1, rng=1).values.shape == (1,)
+    assert example().bootstrap(n_resamples=1, rng=1).values.shape == (1,)
 
 
 class TestBootstrap:
@@ -37,7 +37,7 @@ class TestBootstrap:
                 f"n, the number of replicates, must be a whole number from 1 to 100,000,000: got {n!r}."
             )
         none = percentile_interval(np.array([]), 0.1)
-        assert (none.reason, none.method, none.level) == ("no replicate has a kappa.", "bootstrap", 0.9)
+        assert (none.reason, none.method, none.confidence_level) == ("no replicate has a kappa.", "bootstrap", 0.9)
         equal = "all replicates are equal, so that they say nothing about other samples."
         assert percentile_interval(np.array([0.5, 0.5]), 0.1).reason == equal
         assert bca_interval(np.array([0.5, 0.5]), 0.5, np.array([1.0, -1.0]), ones, 0.1).reason == equal
@@ -72,7 +72,7 @@ class TestBootstrap:
     def test_quantiles(self) -> None:
         found = percentile_interval(self.VALUES, 0.5)
         assert tuple(found) == pytest.approx((0.175, 0.325), rel=1e-12)
-        assert (found.method, found.level, found.reason) == ("bootstrap", 0.5, None)
+        assert (found.method, found.confidence_level, found.reason) == ("bootstrap", 0.5, None)
 
     def test_bca_by_hand(self) -> None:
         """Of phi = 1, 1, -2: a = (1 + 1 - 8) / (6 * 6^1.5); of four replicates one is below, one tied counts half."""
@@ -81,7 +81,7 @@ class TestBootstrap:
         moved = [bias + float(ndtri(p)) for p in (0.25, 0.75)]
         places = [float(ndtr(bias + z / (1 - a * z))) for z in moved]
         assert tuple(found) == pytest.approx([0.1 + 0.3 * place for place in places], rel=1e-12)
-        assert (found.method, found.level) == ("bca", 0.5)
+        assert (found.method, found.confidence_level) == ("bca", 0.5)
 
     def test_in_words(self) -> None:
         assert repr(Bootstrap(self.VALUES, 2, 6, 0.25)) == (
@@ -118,95 +118,95 @@ class TestBootstrap:
 
 class TestChance:
     def test_sentences(self) -> None:
-        kappa, weighted = example(), example(weights=[1, 2, 3, 4, 5, 6])
+        kappa, weighted = example(), example(sample_weight=[1, 2, 3, 4, 5, 6])
         for method in ("x", 3):
-            assert sentence(kappa.test, method) == (
+            assert sentence(kappa.permutation_test, method) == (
                 f"method must be one of 'exact', 'z', 'monte-carlo', 'wald': got {method!r}."
             )
-        assert sentence(weighted.test, "z") == (
+        assert sentence(weighted.permutation_test, "z") == (
             "method='z' deals labels out over items that are all alike: with weights or strata use 'wald'."
         )
         for alternative in ("less", None):
-            assert sentence(kappa.test, alternative=alternative) == (
+            assert sentence(kappa.permutation_test, alternative=alternative) == (
                 f"alternative must be one of 'greater', 'two-sided': got {alternative!r}."
             )
         for n in (0, 2.5):
-            assert sentence(kappa.test, n=n) == f"n must be a whole number of draws, 1 or more: got {n!r}."
-        assert sentence(kappa.test, "monte-carlo", n=10**10) == (
+            assert sentence(kappa.permutation_test, n=n) == f"n must be a whole number of draws, 1 or more: got {n!r}."
+        assert sentence(kappa.permutation_test, "monte-carlo", n=10**10) == (
             "method='monte-carlo' cannot deal 6 labels 10,000,000,000 times in reasonable time: "
             "use method='z', or fewer draws, n=."
         )
 
     def test_in_words(self) -> None:
-        found = example().test()
+        found = example().permutation_test()
         assert repr(found) == (
             "labels against random labels: +0.5625 from the floor (p 0.0556, z 1.83, alternative greater, method exact)"
         )
-        drawn = example().test("monte-carlo", alternative="two-sided", n=1000, rng=1)
+        drawn = example().permutation_test("monte-carlo", alternative="two-sided", n_resamples=1000, rng=1)
         assert repr(drawn).endswith(", z 1.83, alternative two-sided, method monte-carlo, draws 1,000)")
-        still = dh_kappa([[1, 1], [2, 2]], [1, 1]).test()
+        still = dh_kappa([[1, 1], [2, 2]], [1, 1]).permutation_test()
         why = "these labels score the same on these items in whatever order"
         assert repr(still) == (
             "labels against random labels: +0.0000 from the floor "
             f"(p 1, z undefined, alternative greater, method exact): {why}"
         )
-        rows = [("kappa less floor", "+0.0000"), ("p", "1"), ("z", "undefined"), ("alternative", "greater")]
+        rows = [("kappa less floor", "+0.0000"), ("pvalue", "1"), ("z", "undefined"), ("alternative", "greater")]
         table = "".join(cell(*row) for row in [*rows, ("method", "exact")])
         assert still._repr_html_() == f"<table>{table}</table><p>{why}.</p>"
         assert found._repr_html_().endswith("<td>exact</td></tr></table>")
         assert still.to_dict() == {
             "difference": 0.0,
             "z": None,
-            "p_value": 1.0,
+            "pvalue": 1.0,
             "alternative": "greater",
             "method": "exact",
-            "n_draws": 0,
+            "n_resamples": 0,
             "reason": f"{why}.",
         }
-        assert repr(RandomLabelTest(0.5, 40.0, 0.0, "greater", "z", 0)).endswith(
+        assert repr(PermutationTest(0.5, 40.0, 0.0, "greater", "z", 0)).endswith(
             "(p < 1e-300, z 40.00, alternative greater, method z)"
         )
-        same = dh_kappa([[1, 1], [2, 2]] * 3, [1, 1] * 3, weights=[1, 2, 3, 4, 5, 6]).test()
+        same = dh_kappa([[1, 1], [2, 2]] * 3, [1, 1] * 3, sample_weight=[1, 2, 3, 4, 5, 6]).permutation_test()
         assert same.reason == "every item has the same influence on kappa above its floor, or the whole pool was drawn."
-        assert (same.method, math.isnan(same.z), math.isnan(same.p_value)) == ("wald", True, True)
-        assert same.n_draws == 0
+        assert (same.method, math.isnan(same.z), math.isnan(same.pvalue)) == ("wald", True, True)
+        assert same.n_resamples == 0
 
     @pytest.mark.parametrize("cell", [0, 10**6])  # tables always, then shuffles always
     @pytest.mark.parametrize("draws", [1, 2, 7])
     def test_every_dealing_is_drawn(self, cell: int, draws: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """No dealing scores less than labels that are all wrong, so all that are drawn count."""
-        monkeypatch.setattr("dhkappa.stats.chance._CELL", cell)
-        monkeypatch.setattr("dhkappa.stats.chance._AT_ONCE", 4)
+        monkeypatch.setattr("dhkappa.stats.permutation._CELL", cell)
+        monkeypatch.setattr("dhkappa.stats.permutation._AT_ONCE", 4)
         wrong = dh_kappa([[1, 1], [2, 2]] * 2, [2, 1] * 2)
-        assert wrong.test("monte-carlo", n=draws, rng=1).p_value == 1
+        assert wrong.permutation_test("monte-carlo", n_resamples=draws, rng=1).pvalue == 1
 
     def test_with_strata_and_weights(self) -> None:
         """kappa above its floor over its standard error; strata count as bound items, two of them already."""
-        for given in ({"strata": list("xxxyyy")}, {"weights": [1, 2, 3, 4, 5, 6]}):
-            found = example(**given).test(alternative="two-sided")
-            assert (found.method, found.n_draws) == ("wald", 0)
-            assert found.p_value == pytest.approx(2 * float(ndtr(-abs(found.z))), rel=1e-12)
-        heavy = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2], weights=[1e300, 1, 1]).test()
-        assert (heavy.reason, heavy.n_draws) == ("one item outweighs all the others.", 0)
-        assert all(map(math.isnan, (heavy.difference, heavy.z, heavy.p_value)))
+        for given in ({"strata": list("xxxyyy")}, {"sample_weight": [1, 2, 3, 4, 5, 6]}):
+            found = example(**given).permutation_test(alternative="two-sided")
+            assert (found.method, found.n_resamples) == ("wald", 0)
+            assert found.pvalue == pytest.approx(2 * float(ndtr(-abs(found.z))), rel=1e-12)
+        heavy = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2], sample_weight=[1e300, 1, 1]).permutation_test()
+        assert (heavy.reason, heavy.n_resamples) == ("one item outweighs all the others.", 0)
+        assert all(map(math.isnan, (heavy.difference, heavy.z, heavy.pvalue)))
         assert heavy.to_dict()["z"] is None
 
     def test_tails(self) -> None:
-        found, both = example().test("z"), example().test("z", alternative="two-sided")
+        found, both = example().permutation_test("z"), example().permutation_test("z", alternative="two-sided")
         assert found.z == both.z
-        assert found.p_value == pytest.approx(float(ndtr(-found.z)), rel=1e-12)
-        assert both.p_value == pytest.approx(2 * found.p_value, rel=1e-12)
+        assert found.pvalue == pytest.approx(float(ndtr(-found.z)), rel=1e-12)
+        assert both.pvalue == pytest.approx(2 * found.pvalue, rel=1e-12)
         below = dh_kappa([[1, 1], [2, 2], [1, 1], [2, 2]], [2, 1, 2, 1])
-        assert below.test().p_value > 0.5 > below.test(alternative="two-sided").p_value
+        assert below.permutation_test().pvalue > 0.5 > below.permutation_test(alternative="two-sided").pvalue
 
     def test_one_label_scores_the_same_in_whatever_order(self) -> None:
         """Also where rounding leaves something of a variance that is 0, as on some of these."""
         draw = np.random.default_rng(0)
         for _ in range(40):
             votes = draw.integers(0, 3, (int(draw.integers(5, 30)), int(draw.integers(2, 6))))
-            found = dh_kappa(votes, [0] * len(votes)).test()
+            found = dh_kappa(votes, [0] * len(votes)).permutation_test()
             assert found.reason == "these labels score the same on these items in whatever order."
-            assert (math.isnan(found.z), found.p_value) == (True, 1)
+            assert (math.isnan(found.z), found.pvalue) == (True, 1)
 
 
 class TestSimulate:

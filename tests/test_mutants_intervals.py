@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import betaincinv, expit, logit, stdtrit
 
-from dhkappa import DataError, Interval, compare
+from dhkappa import ConfidenceInterval, DataError, compare
 from dhkappa.stats.intervals import (
     LEAST,
     Basis,
@@ -29,7 +29,7 @@ from mutants import F
 
 
 class TestQuantiles:
-    @pytest.mark.parametrize("p", [0.025, 0.3, 0.5, 0.999])
+    @pytest.mark.parametrize("pvalue", [0.025, 0.3, 0.5, 0.999])
     @pytest.mark.parametrize(("a", "b"), [(4e6, 6e6), (1e6, 9e6), (9.5e6, 0.5e6)])
     def test_near_normal_against_scipy(self, a: float, b: float, p: float) -> None:
         """At sizes where scipy still is right; what the expansion leaves out is of the order of their -3/2th power."""
@@ -43,7 +43,9 @@ class TestQuantiles:
         assert beta_quantile(a, b, 0.975) == pytest.approx(normal, rel=1e-15)
         assert beta_quantile(b, a, 0.025) == pytest.approx(1 - normal, rel=1e-15)
 
-    @pytest.mark.parametrize(("a", "b", "p"), [(2, 3, 1 - 1e-12), (2.5, 30, 1 - 1e-13), (40, 3, 1e-12), (0.5, 2, 0.9)])
+    @pytest.mark.parametrize(
+        ("a", "b", "pvalue"), [(2, 3, 1 - 1e-12), (2.5, 30, 1 - 1e-13), (40, 3, 1e-12), (0.5, 2, 0.9)]
+    )
     def test_far_tails_are_scipys(self, a: float, b: float, p: float) -> None:
         assert beta_quantile(a, b, p) == float(betaincinv(a, b, p))
 
@@ -143,24 +145,34 @@ class TestIntervals:
     def test_levels(self) -> None:
         assert check_level(np.float64(0.9)) == 0.9
         assert check_level(F(9, 10)) == 0.9  # type: ignore[arg-type]
-        for level in (0, 1e-9, 1 - 1e-9, 1, 1.5, 2, "0.95"):
+        for confidence_level in (0, 1e-9, 1 - 1e-9, 1, 1.5, 2, "0.95"):
             with pytest.raises(DataError) as error:
-                check_level(level)  # type: ignore[arg-type]
-            edge = ", by more than 1e-09" if level in (1e-9, 1 - 1e-9) else ""
-            assert str(error.value) == f"level must be between 0 and 1{edge}, such as 0.95: got {level!r}."
+                check_level(confidence_level)  # type: ignore[arg-type]
+            edge = ", by more than 1e-09" if confidence_level in (1e-9, 1 - 1e-9) else ""
+            assert str(error.value) == f"level must be between 0 and 1{edge}, such as 0.95: got {confidence_level!r}."
 
     def test_levels_in_digits(self) -> None:
         """Four digits, or as many as tell a level from the whole; all of the whole is said as it is."""
-        assert [written(level) for level in (0.95, 0.99991, 0.99999, 1.0)] == ["0.95", "0.9999", "0.99999", "1"]
-        assert [written(level, 100) for level in (0.95, 0.99991, 0.9999951, 1.0)] == ["95", "99.99", "99.9995", "100"]
+        assert [written(confidence_level) for confidence_level in (0.95, 0.99991, 0.99999, 1.0)] == [
+            "0.95",
+            "0.9999",
+            "0.99999",
+            "1",
+        ]
+        assert [written(confidence_level, 100) for confidence_level in (0.95, 0.99991, 0.9999951, 1.0)] == [
+            "95",
+            "99.99",
+            "99.9995",
+            "100",
+        ]
 
     def test_an_interval_without_limits_says_why(self) -> None:
-        assert repr(Interval(math.nan, math.nan, 0.9, "beta", "no.")) == "[nan, nan] at 0.9 (beta): no."
+        assert repr(ConfidenceInterval(math.nan, math.nan, 0.9, "beta", "no.")) == "[nan, nan] at 0.9 (beta): no."
 
 
-def limits_by_hand(gap: Gap, level: float) -> tuple[float, float]:
+def limits_by_hand(gap: Gap, confidence_level: float) -> tuple[float, float]:
     """docs/methods.md, with w = 1/2 of an item that only one of the two gets wrong."""
-    n, w, alpha = gap.n, 0.5, 1 - level
+    n, w, alpha = gap.n, 0.5, 1 - confidence_level
     if not gap.se:
         hidden = 1 - (alpha / 2) ** (1 / n)
         return gap.value + gap.worst * hidden, gap.value + gap.best * hidden
@@ -190,27 +202,31 @@ GAPS = {
 
 
 class TestGaps:
-    @pytest.mark.parametrize("level", [0.9, 0.99])
+    @pytest.mark.parametrize("confidence_level", [0.9, 0.99])
     @pytest.mark.parametrize("name", GAPS)
-    def test_limits_by_hand(self, name: str, level: float) -> None:
-        found = tuple(float(limit) for limit in GAPS[name].limits(level))
-        assert found == pytest.approx(limits_by_hand(GAPS[name], level), rel=1e-12)
+    def test_limits_by_hand(self, name: str, confidence_level: float) -> None:
+        found = tuple(float(limit) for limit in GAPS[name].limits(confidence_level))
+        assert found == pytest.approx(limits_by_hand(GAPS[name], confidence_level), rel=1e-12)
 
     @pytest.mark.parametrize("name", ["left", "right", "few", "narrow"])
     def test_p_is_where_a_limit_is_zero(self, name: str) -> None:
         gap = GAPS[name]
         nearest = 0 if gap.value > 0 else 1
-        level = brentq(lambda level: float(gap.limits(level)[nearest]), 0.3, 1 - 1e-13, xtol=1e-15)
-        assert float(gap.p_value()) == pytest.approx(1 - level, rel=1e-6, abs=1e-12)  # as far as the root is found
+        confidence_level = brentq(
+            lambda confidence_level: float(gap.limits(confidence_level)[nearest]), 0.3, 1 - 1e-13, xtol=1e-15
+        )
+        assert float(gap.pvalue()) == pytest.approx(
+            1 - confidence_level, rel=1e-6, abs=1e-12
+        )  # as far as the root is found
 
     def test_p_where_nothing_moves_or_no_limit_is_zero(self) -> None:
-        assert float(GAPS["still"].p_value()) == 1
-        assert float(Gap(0.5, 0.0, 0.0, 30, 29, -2.0, 3.0).p_value()) == 1
-        assert float(Gap(0.001, 0.08, 0.0, 50, 49, -2.5, 2.5).p_value()) == 1
+        assert float(GAPS["still"].pvalue()) == 1
+        assert float(Gap(0.5, 0.0, 0.0, 30, 29, -2.0, 3.0).pvalue()) == 1
+        assert float(Gap(0.001, 0.08, 0.0, 50, 49, -2.5, 2.5).pvalue()) == 1
 
     def test_two_items_have_one_degree_of_freedom(self) -> None:
         labels = {"x": ["a", "a"], "y": ["b", "c"]}
-        row = next(iter(compare([["a", "a"], ["a", "b"]], labels, level=0.5).differences))
+        row = next(iter(compare([["a", "a"], ["a", "b"]], labels, confidence_level=0.5).differences))
         # C is 3/4 and 1/4. Of x, E = 9/16 - 1/16; of y it is 1/32 - 19/32. Two moves of mean 0 have no skewness.
         reach = 1 / (1 - 8 / 16) + 1 / (1 + 18 / 32)
         gap = Gap(row["difference"], row["se"], 0.0, 2, 1, -reach, reach)
@@ -224,7 +240,7 @@ class TestGaps:
         low, high = gap.limits(0.95)
         expected = [tuple(map(float, one.limits(0.95))) for one in several]
         assert list(zip(low.tolist(), high.tolist(), strict=True)) == expected
-        assert gap.p_value().tolist() == [float(one.p_value()) for one in several]
+        assert gap.pvalue().tolist() == [float(one.pvalue()) for one in several]
 
     def test_skewness(self) -> None:
         move, items = np.array([1.0, -2.0, 3.0]), np.array([3, 2, 1])

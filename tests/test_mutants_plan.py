@@ -14,7 +14,7 @@ import pytest
 from scipy.special import ndtri
 
 from dhkappa import compare, dh_kappa, fleiss_kappa, simulate, tally
-from dhkappa.data.cells import read_cells
+from dhkappa.core.item_table import read_item_table
 from dhkappa.stats import compare as compare_room
 from dhkappa.stats.compare import compare_of, holm
 from dhkappa.stats.intervals import (
@@ -37,7 +37,7 @@ class TestPlan:
             (0, {}, "half_width must be above 0 and at most 1, such as 0.05: got 0."),
             (1.01, {}, "half_width must be above 0 and at most 1, such as 0.05: got 1.01."),
             (True, {}, "half_width must be above 0 and at most 1, such as 0.05: got True."),
-            (0.1, {"level": 2}, "level must be between 0 and 1, such as 0.95: got 2."),
+            (0.1, {"confidence_level": 2}, "level must be between 0 and 1, such as 0.95: got 2."),
             (0.1, {"assurance": 1}, "assurance must be between 0 and 1, such as 0.9: got 1."),
             (0.1, {"assurance": 0}, "assurance must be between 0 and 1, such as 0.9: got 0."),
             (0.1, {"pool": 1}, "pool must be a whole number from 2 to 4,611,686,018,427,387,904: got 1."),
@@ -149,11 +149,11 @@ class TestPlan:
         assert planned.notes[-1].to_dict() == {"code": "trade-part", "text": f"The comparison is from {part}, {mixed}."}
         assert chosen.notes[-1].to_dict() == {"code": "trade-part", "text": f"The comparison is from {part}."}
         for found in (planned, chosen):
-            assert found.trade.title == f"Items for a half-width of 0.2 at 0.95, by votes on an item, from {part}"
-            assert f"<caption>{found.trade.title}</caption>" in found._repr_html_()
+            assert found.options.title == f"Items for a half-width of 0.2 at 0.95, by votes on an item, from {part}"
+            assert f"<caption>{found.options.title}</caption>" in found._repr_html_()
             assert repr(found).endswith(f"({found.assumes}; 3 notes)")
         # items of different numbers of votes, all of which tell
-        assert plan_of(0.2, pilot=dh_kappa([[1, 1], [1, 2, 1], [2, 2], [2, 2]], [1, 1, 2, 1])).trade.title == (
+        assert plan_of(0.2, pilot=dh_kappa([[1, 1], [1, 2, 1], [2, 2], [2, 2]], [1, 1, 2, 1])).options.title == (
             "Items for a half-width of 0.2 at 0.95, by votes on an item"
         )
 
@@ -166,20 +166,20 @@ class TestPlan:
         found = planned.to_dict()
         assert list(found) == [
             *("votes", "sigma", "items", "items_assured", "total_votes", "cheapest", "kappa"),
-            *("half_width", "level", "assurance", "pool", "assumes", "trade", "notes"),
+            *("half_width", "confidence_level", "assurance", "pool", "assumes", "trade", "notes"),
         ]
         assert found["votes"] == 3
         assert found["total_votes"] == 3 * planned.items
         assert found["sigma"] == pytest.approx(math.sqrt(6) * example().se, rel=1e-12)
-        assert (found["kappa"], found["half_width"], found["level"]) == (247 / 544, 0.2, 0.95)
+        assert (found["kappa"], found["half_width"], found["confidence_level"]) == (247 / 544, 0.2, 0.95)
         assert (found["assurance"], found["pool"], found["assumes"]) == (0.9, None, "pilot of 6 items")
-        assert [row["votes"] for row in found["trade"]] == [2, 3]
-        assert list(found["trade"][0]) == ["votes", "sigma", "items", "items_assured", "total_votes"]
-        assert found["cheapest"] == min(found["trade"], key=lambda row: row["total_votes"])["votes"]
+        assert [row["votes"] for row in found["options"]] == [2, 3]
+        assert list(found["options"][0]) == ["votes", "sigma", "items", "items_assured", "total_votes"]
+        assert found["cheapest"] == min(found["options"], key=lambda row: row["total_votes"])["votes"]
         page = planned._repr_html_()
         assert page.startswith(f"<p>{planned!r}</p><table><caption>Items for a half-width of 0.2 at 0.95, by votes ")
         assert page.endswith("".join(f"<li>{note.text}</li>" for note in planned.notes) + "</ul>")
-        assumed = plan_of(0.1, categories=3, accuracy=0.9, labeler=0.8, votes=4)
+        assumed = plan_of(0.1, n_categories=3, annotator_accuracy=0.9, labeler_accuracy=0.8, votes=4)
         assert assumed.assumes == "3 categories, accuracy 0.9, labeler 0.8"
         assert not assumed._repr_html_().endswith("</ul>")
         assert (assumed.votes, assumed.total_votes) == (4, 4 * assumed.items)
@@ -187,7 +187,7 @@ class TestPlan:
     def test_shares_of_categories(self) -> None:
         """Up to a thousand, in whatever unit."""
         model: dict[str, Any] = {"accuracy": 0.9, "labeler": 0.9}
-        even = plan_of(0.05, categories=2, **model).to_dict()
+        even = plan_of(0.05, n_categories=2, **model).to_dict()
         assert plan_of(0.05, prevalence=[1e308, 1e308], **model).to_dict() == even
         assert plan_of(0.3, prevalence=[1] * 1000, **model).items > 1
         for wrong in ([1] * 1001, 5, ["x", 1]):
@@ -200,7 +200,10 @@ class TestPlan:
         assert plan_of(0.2, pilot=pilot).votes == 2.5
 
     def test_a_pool_needs_fewer(self) -> None:
-        plain, pooled = (plan_of(0.1, categories=3, accuracy=0.9, labeler=0.8, votes=3, pool=n) for n in (None, 400))
+        plain, pooled = (
+            plan_of(0.1, n_categories=3, annotator_accuracy=0.9, labeler_accuracy=0.8, votes=3, pool=n)
+            for n in (None, 400)
+        )
         for name in ("items", "items_assured"):
             n = getattr(plain, name)
             assert getattr(pooled, name) == math.ceil(n / (1 + n / 400))
@@ -221,7 +224,7 @@ class TestPlan:
             low, high = beta_interval(plain_basis(D, 0.0, n, (n - 1) * assured, -1 - D, 1 - D), 1 - 0.95)
             return (high - low) / 2
 
-        planned = plan_of(0.1, categories=2, accuracy=a, labeler=q, votes=2)
+        planned = plan_of(0.1, n_categories=2, annotator_accuracy=a, labeler_accuracy=q, votes=2)
         assert planned.kappa == pytest.approx(D, rel=1e-12)
         assert planned.sigma == pytest.approx(math.sqrt(variance), rel=1e-12)
         assert half(planned.items_assured) <= 0.1 < half(planned.items_assured - 1)
@@ -275,8 +278,8 @@ class TestCompare:
             other = [x[i] if i in swapped else y[i] for i in range(6)]
             gaps.append(gap(one, other))
         assert found["discordant"] == len(places) == 2
-        assert found["p"] == sum(one >= gap(x, y) - 1e-12 for one in gaps) / 4
-        assert (found["method"], found["p_holm"]) == ("swap", found["p"])
+        assert found["pvalue"] == sum(one >= gap(x, y) - 1e-12 for one in gaps) / 4
+        assert (found["method"], found["pvalue_holm"]) == ("swap", found["pvalue"])
         assert found["difference"] == pytest.approx(
             dh_kappa(EXAMPLE.votes, x).value - dh_kappa(EXAMPLE.votes, y).value, rel=1e-12
         )
@@ -285,7 +288,7 @@ class TestCompare:
         """One labeler is always right and the other never, so no item moves the difference more than another."""
         found = compare([["a", "a"], ["b", "b"]] * 6, {"x": list("ab") * 6, "y": list("ba") * 6})
         row = next(iter(found.differences))
-        assert (row["method"], row["discordant"], row["p"]) == ("swap", 12, 2 / 2**12)
+        assert (row["method"], row["discordant"], row["pvalue"]) == ("swap", 12, 2 / 2**12)
         assert [note.to_dict() for note in found.notes] == [
             {
                 "code": "no-standard-error",
@@ -308,8 +311,8 @@ class TestCompare:
 
     def test_defaults_of_the_room(self) -> None:
         labels = {"x": [1, 1, 2, 2, 3, 3], "y": [1, 2, 2, 2, 3, 2]}
-        found, plain = compare_of(read_cells(EXAMPLE.votes, labels)), compare(EXAMPLE.votes, labels)
-        assert (found.level, repr(found)) == (0.95, repr(plain))
+        found, plain = compare_of(read_item_table(EXAMPLE.votes, labels)), compare(EXAMPLE.votes, labels)
+        assert (found.confidence_level, repr(found)) == (0.95, repr(plain))
         assert {kappa._sample.panel for kappa in found.kappas.values()} == {"fixed"}
 
     def test_categories_without_items(self) -> None:
@@ -322,7 +325,7 @@ class TestCompare:
         assert (row["discordant"], row["method"], math.isnan(row["difference"])) == (2, None, True)
 
     def test_one_of_two_items_outweighs_the_other(self) -> None:
-        (row,) = compare([[1, 1], [2, 2]], {"x": [1, 2], "y": [2, 1]}, weights=[1, 1e-20]).differences
+        (row,) = compare([[1, 1], [2, 2]], {"x": [1, 2], "y": [2, 1]}, sample_weight=[1, 1e-20]).differences
         assert row["reason"] == f"{ONE_WEIGHT}, so its spread is unknown."
 
     @pytest.mark.parametrize(("number", "method"), [(9, "swap"), (10, "t")])
@@ -352,7 +355,7 @@ class TestCompare:
         (row,) = compare([[1, 1, 2, 3]] * 12, {"x": [1] * 12, "y": [3] * 12}, pool=24, panel="drawn").differences
         assert (row["difference"], row["discordant"]) == (float(kappa[0] - kappa[1]), 12)
         assert row["se"] == pytest.approx(se, rel=1e-12)
-        assert (row["method"], row["p"]) == ("swap", 2 / 2**12)  # all swapped, or none
+        assert (row["method"], row["pvalue"]) == ("swap", 2 / 2**12)  # all swapped, or none
         reach = (8 / 7 + 4 / 5) * 0.5 / math.log(2)
         limits = Gap(row["difference"], se, 0.0, 12, 11, -reach, reach).limits(0.95)
         assert (row["low"], row["high"]) == pytest.approx([float(limit) for limit in limits], rel=1e-12)
@@ -371,27 +374,27 @@ class TestCompare:
         wrong = list("ba") * 10
         labels = {"x": wrong[:6] + right[6:], "y": right[:14] + wrong[14:]}
         (row,) = compare([[label] * 2 for label in right], labels, pool=20).differences
-        assert (row["difference"], row["se"], row["method"], row["discordant"], row["p"]) == (0, 0, "t", 12, 1)
+        assert (row["difference"], row["se"], row["method"], row["discordant"], row["pvalue"]) == (0, 0, "t", 12, 1)
 
     @pytest.mark.parametrize("at_once", [1 << 21, 2_000])
     def test_no_difference_is_as_far_in_every_swap(self, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Kappa is Cohen's with two categories, and 0 for one label: p is (1 + 9,999) / (1 + 9,999)."""
         monkeypatch.setattr(compare_room, "_AT_ONCE", at_once)
         (row,) = compare([[1, 1, 2]] * 13, {"x": [1] * 13, "y": [2] * 13}).differences
-        assert (row["difference"], row["method"], row["discordant"], row["p"]) == (0, "swap", 13, 1)
+        assert (row["difference"], row["method"], row["discordant"], row["pvalue"]) == (0, "swap", 13, 1)
 
     @pytest.mark.parametrize("light", [1.5438320775328533e-16, 1.7634952302877414e-16, 2.2079526514765869e-16])
     def test_a_swap_that_leaves_no_kappa_but_for_rounding(self, light: float) -> None:
         """A swap may leave every label 1; of E and D, which the light item keeps from 1, only D is then below 1."""
         for n in (2, 3):
             labels = {"x": [2, *[1] * n], "y": [1, 2, *[1] * (n - 1)]}
-            found = compare([[1, 1]] * n + [[1, 2]], labels, weights=[1.0] * n + [light])
+            found = compare([[1, 1]] * n + [[1, 2]], labels, sample_weight=[1.0] * n + [light])
             (row,) = found.differences
-            assert (row["difference"], row["method"], row["discordant"], row["p"]) == (0, "swap", 2, 1)
+            assert (row["difference"], row["method"], row["discordant"], row["pvalue"]) == (0, "swap", 2, 1)
 
     def test_ten_items_without_a_standard_error(self) -> None:
         found = compare([["a", "a"], ["b", "b"]] * 5, {"x": list("ab") * 5, "y": list("ba") * 5})
-        assert found.differences.column("p") == [2 / 2**10]
+        assert found.differences.column("pvalue") == [2 / 2**10]
         assert [note.code for note in found.notes] == ["no-standard-error"]
 
     def test_three_pairs_are_named_and_no_more(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dhkappa import DataError, Kappa, dh_kappa, fleiss_kappa, simulate, tally
+from dhkappa.stats.annotator_comparison import AnnotatorComparison
 from dhkappa.stats.compare import Comparison
 from dhkappa.stats.intervals import (
     beta_interval,
@@ -18,11 +19,10 @@ from dhkappa.stats.intervals import (
     wald_interval,
 )
 from dhkappa.stats.notes import html_list, notes_on_error, notes_on_value, text_list
-from dhkappa.stats.ordinal import log_interval
-from dhkappa.stats.people import People
 from dhkappa.stats.result import _digits, _text
 from dhkappa.stats.verdict import Verdict, _beside_people, _some, overall, verdict_of
 from dhkappa.stats.verdict import _digits as digits_of
+from dhkappa.stats.weights import log_interval
 from dhkappa.table import Table
 from mutants import EXAMPLE, F, cell, example
 
@@ -36,7 +36,7 @@ class TestNotes:
 
     def test_on_few_items(self) -> None:
         assert noted(dh_kappa([[1, 1], [1]], [1, 1])) == {
-            "items-dropped": "1 item did not count: 1 with one vote.",
+            "items-excluded": "1 item did not count: 1 with one vote.",
             "few-items": "Only 1 item counts: expect a different value on another sample.",
             "one-category-voted": "Every vote is 1: the votes cannot tell good labels from bad ones.",
             "one-label": "Every suggested label is 1: kappa cannot show whether labels follow items.",
@@ -44,7 +44,7 @@ class TestNotes:
         }
         assert noted(example()) == {
             "few-items": "Only 6 items count: expect a different value on another sample.",
-            "floor-not-zero": "Labels dealt out at random would score -0.11 here, not 0.",
+            "random-not-zero": "Labels dealt out at random would score -0.11 here, not 0.",
         }
 
     def test_on_thirty_items(self) -> None:
@@ -56,19 +56,19 @@ class TestNotes:
             "agreement of annotators with each other does not enter.",
         }
         enough = dh_kappa([["a", "a"]] * 10 + [["b", "b"]] * 10 + [["a", "b"]] * 10, ["a"] * 10 + ["b"] * 20)
-        assert noted(enough).keys() == {"two-categories", "at-ceiling", "low-agreement"}
+        assert noted(enough).keys() == {"two-categories", "equals-majority", "low-agreement"}
 
     def test_on_labels_that_nobody_votes_for(self) -> None:
         kappa = dh_kappa([["a", "a"]] * 5 + [["b", "b"]] * 4, ["a"] * 5 + ["c", "d", "e", "f"])
         assert noted(kappa) == {
             "few-items": "Only 9 items count: expect a different value on another sample.",
-            "labels-never-voted": "4 items of 9 with a suggested label that nobody ever votes for "
+            "labels-not-in-votes": "4 items of 9 with a suggested label that nobody ever votes for "
             "('c', 'd', 'e', ...): check the spelling, and that counts come as counts=.",
             "never-suggested": "'b' is never suggested, though 44% of the votes are for it.",
-            "floor-not-zero": "Labels dealt out at random would score -0.19 here, not 0.",
+            "random-not-zero": "Labels dealt out at random would score -0.19 here, not 0.",
         }
         tenth = dh_kappa([["a", "a"]] * 10, ["a"] * 9 + ["b"])
-        assert "labels-never-voted" not in noted(tenth)
+        assert "labels-not-in-votes" not in noted(tenth)
 
     def test_on_votes_that_are_never_suggested(self) -> None:
         kappa = dh_kappa([["a", "b"]] * 5 + [["b", "c"]] * 4 + [["d", "d"]], ["a"] * 10)
@@ -79,7 +79,7 @@ class TestNotes:
             "and 2 more categories like it.",
             "agree-on-others": "More pairs agree on another label than on the suggested one (0.10 and 0.00), "
             "though kappa is not negative: by chance it would be worse.",
-            "floor-not-zero": "Labels dealt out at random would score 0.08 here, not 0.",
+            "random-not-zero": "Labels dealt out at random would score 0.08 here, not 0.",
             "low-agreement": "Annotators hardly agree among themselves (Fleiss' kappa -0.31, under 0.4): "
             "even right labels score low.",
         }
@@ -90,11 +90,13 @@ class TestNotes:
         found = noted(dh_kappa([["a", "A"], ["n/a", "b "], ["b", "B"]], ["a", "b", "?"]))
         assert found["looks-missing"] == "'?', 'n/a' counts as a category: if it means missing, name it in missing=."
         alike = "'A', 'a' differ only in case or spaces, and count as different categories"
-        assert found["labels-alike"] == f"{alike}, and 2 more pairs like them."
-        assert noted(dh_kappa([["a", "A"], ["a", "A"]], ["a", "a"]))["labels-alike"] == f"{alike}."
-        two = noted(dh_kappa([["a", "A"], ["b", "B"]], ["a", "b"]))["labels-alike"]
+        assert found["category-variants"] == f"{alike}, and 2 more pairs like them."
+        assert noted(dh_kappa([["a", "A"], ["a", "A"]], ["a", "a"]))["category-variants"] == f"{alike}."
+        two = noted(dh_kappa([["a", "A"], ["b", "B"]], ["a", "b"]))["category-variants"]
         assert two == f"{alike}, and 1 more pair like them."
-        numbers = noted(dh_kappa([["3", " 3. "], ["-2.00", "-2"], ["3.05", "3a.0"]], ["3", "-2", "1"]))["labels-alike"]
+        numbers = noted(dh_kappa([["3", " 3. "], ["-2.00", "-2"], ["3.05", "3a.0"]], ["3", "-2", "1"]))[
+            "category-variants"
+        ]
         spelled = "'3', ' 3. ' are one number in two spellings, and count as different categories"
         assert numbers == f"{spelled}, and 1 more pair like them."
         mixed = noted(dh_kappa([["a", 2], [3, "b"]], ["a", "b"]))
@@ -102,14 +104,14 @@ class TestNotes:
             "Some labels are numbers and some are text, such as 2 and 'a': if a number stands for a text, they count "
             "as different categories."
         )
-        assert "labels-alike" not in mixed
+        assert "category-variants" not in mixed
         for plain in ([["a", "3.5"], ["b", "3"]], [[1, 2], [2, 1]]):
-            assert noted(dh_kappa(plain, plain[0])).keys().isdisjoint({"labels-alike", "labels-mixed"})
+            assert noted(dh_kappa(plain, plain[0])).keys().isdisjoint({"category-variants", "labels-mixed"})
         several = noted(dh_kappa([["na", "none"], ["null", "nil"]], ["na", "nil"]))["looks-missing"]
         assert several == ("'na', 'nil', 'none', ... counts as a category: if it means missing, name it in missing=.")
 
     def test_on_the_design(self) -> None:
-        assert noted(example(weights=[1, 1, 1, 1, 1, 9]))["unequal-weights"] == (
+        assert noted(example(sample_weight=[1, 1, 1, 1, 1, 9]))["unequal-weights"] == (
             "Weights differ so much that 6 items tell as much as 2 of equal weight."
         )
         fixed = (
@@ -132,12 +134,12 @@ class TestNotes:
         assert "votes-follow-agreement" not in noted(dh_kappa(votes[1:30] + votes[40:], ["a"] * 64))
 
     @pytest.mark.parametrize(
-        ("R", "S", "kappa", "floor", "ceiling", "fleiss", "codes"),
+        ("R", "S", "kappa", "baseline_random", "baseline_majority", "fleiss", "codes"),
         [
             (F(1, 5), F(1, 2), F(1, 10), F(1, 5), F(1, 10), F(39, 100), "at-ceiling agree-on-others floor below low"),
             (F(1, 5), F(1, 2), F(0), F(1, 20), F(1, 10), F(2, 5), "agree-on-others below"),
             (F(1, 2), F(1, 2), F(0), F(-1, 19), F(1, 10), F(-1, 1000), "floor low"),
-            (F(1, 5), F(1, 2), F(-1, 10), F(-1, 10), F(1, 10), None, "floor"),
+            (F(1, 5), F(1, 2), F(-1, 10), F(-1, 10), F(1, 10), None, "baseline_random"),
             (F(1), F(0), F(1), F(0), F(1), F(1), "perfect"),
             (F(1), F(0), None, None, None, None, "certain"),
         ],
@@ -146,11 +148,11 @@ class TestNotes:
         self, R: F, S: F, kappa: F | None, floor: F | None, ceiling: F | None, fleiss: F | None, codes: str
     ) -> None:
         sentences = {
-            "at-ceiling": "The labels score exactly what the panel's own most frequent labels would: if they were made "
+            "equals-majority": "The labels score exactly what the panel's own most frequent labels would: if they were made "
             "from these votes, that says nothing about them.",
             "agree-on-others": "More pairs agree on another label than on the suggested one (0.50 and 0.20), "
             "though kappa is not negative: by chance it would be worse.",
-            "floor": f"Labels dealt out at random would score {float(floor or 0):.2f} here, not 0.",
+            "baseline_random": f"Labels dealt out at random would score {float(floor or 0):.2f} here, not 0.",
             "below": "The labels score less than labels dealt out at random.",
             "low": "Annotators hardly agree among themselves "
             f"(Fleiss' kappa {abs(float(fleiss or 0)):.2f}, under 0.4): even right labels score low.",
@@ -192,40 +194,40 @@ class TestResult:
             "every vote and every suggested label is the same category, so agreement is certain; 4 notes)",
         ]
         assert (f"{example():.2f}", f"{example()}", float(example())) == ("0.45", found[0], 247 / 544)
-        ordinal = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], ordinal="linear", categories=[1, 2, 3])
-        assert repr(ordinal).startswith("ordinal kappa_DH 0.1272 [")
-        assert repr(ordinal).endswith("] (3 items, 9 votes; weighted Fleiss 0.2895; 1 note)")
+        weights = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], weights="linear", categories=[1, 2, 3])
+        assert repr(weights).startswith("ordinal kappa_DH 0.1272 [")
+        assert repr(weights).endswith("] (3 items, 9 votes; weighted Fleiss 0.2895; 1 note)")
 
     def test_in_a_notebook(self) -> None:
-        rows = [("kappa_DH", "<b>0.4540</b>"), ("95% interval", "-0.2502 to 0.8709"), ("floor", "-0.1085")]
-        rows += [("ceiling", "0.7472"), ("Fleiss", "0.5673"), ("items", "6"), ("votes", "18")]
+        rows = [("kappa_DH", "<b>0.4540</b>"), ("95% interval", "-0.2502 to 0.8709"), ("baseline_random", "-0.1085")]
+        rows += [("baseline_majority", "0.7472"), ("Fleiss", "0.5673"), ("items", "6"), ("votes", "18")]
         few = "<li>Only 6 items count: expect a different value on another sample.</li>"
         floor = "<li>Labels dealt out at random would score -0.11 here, not 0.</li>"
         table = "".join(cell(*row) for row in rows)
         assert example()._repr_html_() == f"<table>{table}</table><ul>{few}{floor}</ul>"
-        dropped = dh_kappa([*EXAMPLE.votes, [1]], [*EXAMPLE.suggested, 1])._repr_html_()
-        assert cell("votes", "18") + cell("items dropped", "1") in dropped
+        excluded = dh_kappa([*EXAMPLE.votes, [1]], [*EXAMPLE.suggested, 1])._repr_html_()
+        assert cell("votes", "18") + cell("items dropped", "1") in excluded
         nothing = dh_kappa([], [])._repr_html_()
         assert nothing.endswith("</table><ul><li>the data hold no items.</li></ul>")
-        assert "interval" not in nothing
+        assert "confidence_interval" not in nothing
         many = dh_kappa([["a", "a"], ["b", "b"], ["c", "c"], ["a", "b"]] * 300, list("abca") * 300)
         assert cell("items", "1,200") + cell("votes", "2,400") in many._repr_html_()
 
     def test_as_plain_values(self) -> None:
         found = example().to_dict(0.9)
-        low, high = example().interval(0.9)
+        low, high = example().confidence_interval(0.9)
         assert found == {
             "metric": "dh",
             "value": 247 / 544,
             "se": example().se,
-            "interval": {"low": low, "high": high, "level": 0.9, "method": "beta"},
+            "confidence_interval": {"low": low, "high": high, "confidence_level": 0.9, "method": "beta"},
             "exact": "247/544",
-            "floor": -59 / 544,
-            "ceiling": 133 / 178,
+            "baseline_random": -59 / 544,
+            "baseline_majority": 133 / 178,
             "fleiss": 59 / 104,
             "n_items": 6,
             "n_votes": 18,
-            "dropped": {"no_votes": 0, "one_vote": 0, "no_label": 0, "no_weight": 0},
+            "excluded": {"no_votes": 0, "one_vote": 0, "no_label": 0, "no_weight": 0},
             "parts": {
                 "R": 5 / 9,
                 "S": 1 / 6,
@@ -239,10 +241,12 @@ class TestResult:
             "notes": [{"code": code, "text": text} for code, text in noted(example()).items()],
             "reason": None,
         }
-        assert example().to_dict()["interval"]["level"] == 0.95
-        lost = dh_kappa([[], [1], [1, 1], [1, 1]], [1, 1, None, 1], weights=[1, 1, 1, 0]).to_dict()
-        assert lost["dropped"] == {"no_votes": 1, "one_vote": 1, "no_label": 1, "no_weight": 1}
-        assert {lost[name] for name in ("value", "se", "exact", "floor", "ceiling", "fleiss", "parts")} == {None}
+        assert example().to_dict()["confidence_interval"]["confidence_level"] == 0.95
+        lost = dh_kappa([[], [1], [1, 1], [1, 1]], [1, 1, None, 1], sample_weight=[1, 1, 1, 0]).to_dict()
+        assert lost["excluded"] == {"no_votes": 1, "one_vote": 1, "no_label": 1, "no_weight": 1}
+        assert {
+            lost[name] for name in ("value", "se", "exact", "baseline_random", "baseline_majority", "fleiss", "parts")
+        } == {None}
         assert fleiss_kappa(EXAMPLE.votes).to_dict()["parts"]["L"] == []
 
     def test_a_fraction_too_long_to_write(self) -> None:
@@ -263,70 +267,73 @@ class TestResult:
             with pytest.raises(DataError) as error:
                 getattr(undefined, asked)()
             assert str(error.value) == f"{asked} needs a kappa that is defined, but {undefined.reason}"
-            assert math.isnan(undefined.above_floor)
+            assert math.isnan(undefined.above_random)
 
     def test_intervals_by_name(self) -> None:
         kappa = example()
         known_basis = kappa._basis
         assert known_basis is not None
-        found = {name: tuple(kappa.interval(0.9, name)) for name in ("beta", "logit", "wald")}
+        found = {name: tuple(kappa.confidence_interval(0.9, name)) for name in ("beta", "logit", "wald")}
         by_name = {"beta": beta_interval, "logit": logit_interval, "wald": wald_interval}
         assert found == {name: interval(known_basis, 1 - 0.9) for name, interval in by_name.items()}
-        assert kappa.interval(0.9).method == "beta"
-        assert kappa.interval(0.9, "wald").level == 0.9
+        assert kappa.confidence_interval(0.9).method == "beta"
+        assert kappa.confidence_interval(0.9, "wald").confidence_level == 0.9
         values = kappa.bootstrap(99, rng=1).values
-        drawn = kappa.interval(0.9, "bootstrap", n=99, rng=1)
+        drawn = kappa.confidence_interval(0.9, "bootstrap", n_resamples=99, rng=1)
         assert tuple(drawn) == pytest.approx(np.quantile(values, [0.05, 0.95]).tolist(), rel=1e-12)
         assert drawn.method == "bootstrap"
-        assert drawn.level == pytest.approx(0.9)
-        corrected = kappa.interval(0.9, "bca", n=99, rng=1)
+        assert drawn.confidence_level == pytest.approx(0.9)
+        corrected = kappa.confidence_interval(0.9, "bca", n_resamples=99, rng=1)
         assert corrected.method == "bca"
         assert tuple(corrected) != found["wald"]
         assert min(values) <= corrected.low < corrected.high <= max(values)
-        order: dict[str, Any] = {"ordinal": "linear", "categories": [1, 2, 3]}
-        ordinal = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], **order)
-        assert ordinal._basis is not None
-        assert tuple(ordinal.interval(0.9, "log")) == log_interval(ordinal._basis, 1 - 0.9)
-        assert (dh_kappa([], []).interval().method, ordinal.interval(0.9, "log").method) == ("beta", "log")
-        dealt = [kappa.test("monte-carlo", n=200, rng=5).p_value for _ in range(3)]
+        order: dict[str, Any] = {"weighted": "linear", "categories": [1, 2, 3]}
+        weights = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], **order)
+        assert weights._basis is not None
+        assert tuple(weights.confidence_interval(0.9, "log")) == log_interval(weights._basis, 1 - 0.9)
+        assert (dh_kappa([], []).confidence_interval().method, weights.confidence_interval(0.9, "log").method) == (
+            "beta",
+            "log",
+        )
+        dealt = [kappa.permutation_test("monte-carlo", n_resamples=200, rng=5).pvalue for _ in range(3)]
         assert len(set(dealt)) == 1
         for method in ("bayes", 3):
             with pytest.raises(DataError) as error:
-                kappa.interval(method=method)  # type: ignore[arg-type]
+                kappa.confidence_interval(method=method)  # type: ignore[arg-type]
             assert str(error.value) == f"method must be one of beta, logit, wald, bootstrap, bca: got {method!r}."
-        assert dh_kappa([], []).interval().reason == "the data hold no items."
-        still = dh_kappa([[1, 2]] * 3, [1] * 3).interval(0.8)
-        assert (still.reason, still.level) == ("the sample cannot show how far kappa would vary.", 0.8)
+        assert dh_kappa([], []).confidence_interval().reason == "the data hold no items."
+        still = dh_kappa([[1, 2]] * 3, [1] * 3).confidence_interval(0.8)
+        assert (still.reason, still.confidence_level) == ("the sample cannot show how far kappa would vary.", 0.8)
 
     def test_numbers_beside_kappa(self) -> None:
         kappa = example()
         # D0 is the floor's D, -59/544 (1 - E) + E; kappa_P = (D - D0) / (1 - D0).
         D0 = F(-59, 544) * F(272, 243) - F(29, 243)
-        assert kappa.above_floor == pytest.approx(float((F(7, 18) - D0) / (1 - D0)), rel=1e-14)
+        assert kappa.above_random == pytest.approx(float((F(7, 18) - D0) / (1 - D0)), rel=1e-14)
         assert kappa.categories == (1, 2, 3)
         assert kappa.n_effective == 6.0
         assert kappa.se == pytest.approx(math.sqrt(F(432125685, 5473632256)), rel=1e-14)
         assert kappa.sample is kappa.sample
-        assert math.isnan(fleiss_kappa(EXAMPLE.votes).above_floor)
+        assert math.isnan(fleiss_kappa(EXAMPLE.votes).above_random)
 
 
-def beside(difference: float, low: float, high: float, *rows: tuple[str, int, float]) -> People:
+def beside(difference: float, low: float, high: float, *rows: tuple[str, int, float]) -> AnnotatorComparison:
     """A labeler beside people: name, items and difference of each."""
     columns = zip(("annotator", "items", "difference"), zip(*rows, strict=True), strict=True)
-    table = Table(dict(columns), title="people")
-    return People("llm", table, difference, 0.1, low, high, 0.95, 0.5, 30, (), (), None)
+    table = Table(dict(columns), title="annotator_comparison")
+    return AnnotatorComparison("llm", table, difference, 0.1, low, high, 0.95, 0.5, 30, (), (), None)
 
 
-CODES = {"a": "between", "b": "above", "c": "random", "p": "panel", "u": "unknown"}
+CODES = {"a": "between", "b": "better", "c": "random", "pvalue": "panel", "u": "undefined"}
 
 JUDGED = {name: Verdict(code, f"{name}.") for name, code in CODES.items()}
 
 
 def best_of(names: str, *rows: tuple[str, str, float, float]) -> str:
     """Say which labeler is best, from rows of labeler, other, difference and p."""
-    values = {"a": 0.9, "b": 0.5, "c": 0.1, "p": 0.95, "u": math.nan}
+    values = {"a": 0.9, "b": 0.5, "c": 0.1, "pvalue": 0.95, "u": math.nan}
     kappas = {name: replace(example(), value=value) for name, value in values.items()}
-    names_of_columns = ("labeler", "other", "difference", "p_holm")
+    names_of_columns = ("labeler", "other", "difference", "pvalue_holm")
     columns = {name: [row[place] for row in rows] for place, name in enumerate(names_of_columns)}
     comparison = Comparison({}, Table(columns, title="differences"), (), 0.95)
     return overall({name: JUDGED[name] for name in names}, kappas, comparison)
@@ -336,24 +343,24 @@ class TestVerdict:
     def test_beside_people(self) -> None:
         said = "from the average annotator as judged by the others (it matches or beats 1 of 2)"
         above = beside(0.1, 0.02, 0.18, ("ann", 20, 0.1), ("bob", 20, 0.1))
-        assert _beside_people(above) == ("above", f"+0.10, interval +0.02 to +0.18, {said}")
+        assert _beside_people(above) == ("better", f"+0.10, interval +0.02 to +0.18, {said}")
         below = beside(-0.1, -0.2, -0.01, ("ann", 20, -0.1), ("bob", 20, -0.1))
-        assert _beside_people(below) == ("short", f"-0.10, interval -0.20 to -0.01, {said}")
+        assert _beside_people(below) == ("below", f"-0.10, interval -0.20 to -0.01, {said}")
         same = beside(0.01, -0.05, 0.07, ("ann", 20, 0.1), ("bob", 20, -0.08))
-        assert _beside_people(same) == ("level", f"+0.01, interval -0.05 to +0.07, {said}")
+        assert _beside_people(same) == ("confidence_level", f"+0.01, interval -0.05 to +0.07, {said}")
         # Without ann's 20 of 30 items: (30 * 0.1 - 20 * 0.2) / 10.
         hanging = beside(0.1, 0.02, 0.18, ("ann", 20, 0.2), ("bob", 10, -0.1))
         assert _beside_people(hanging) == (
-            "level",
+            "confidence_level",
             f"+0.10, interval +0.02 to +0.18, {said}; but without ann it would be -0.10",
         )
         falling = beside(-0.1, -0.2, -0.01, ("ann", 20, -0.3), ("bob", 20, 0.1))
         assert _beside_people(falling) == (
-            "level",
+            "confidence_level",
             f"-0.10, interval -0.20 to -0.01, {said}; but without ann it would be +0.10",
         )
         alone = replace(beside(0.1, 0.02, 0.18, ("ann", 20, 0.1), ("bob", 0, math.nan)), matched=1.0)
-        assert _beside_people(alone) == ("above", f"+0.10, interval +0.02 to +0.18, {said[:-2]}1)")
+        assert _beside_people(alone) == ("better", f"+0.10, interval +0.02 to +0.18, {said[:-2]}1)")
         narrow = beside(0.1, 0.0998, 0.1002, ("ann", 20, 0.1), ("bob", 20, 0.1))
         assert _beside_people(narrow)[1].startswith("+0.1000, interval +0.0998 to +0.1002, from")
 
@@ -377,7 +384,7 @@ class TestVerdict:
             "the -0.11 that random labels would score.",
         }
         nothing = verdict_of("llm", dh_kappa([], []), None, 0.95)
-        assert (nothing.code, nothing.text) == ("unknown", "llm cannot be judged: the data hold no items.")
+        assert (nothing.code, nothing.text) == ("undefined", "llm cannot be judged: the data hold no items.")
         still = verdict_of("llm", dh_kappa([[1, 2]] * 3, [1] * 3), None, 0.9)
         assert still.text == "llm cannot be judged: the sample cannot show how far kappa would vary."
         drawn = simulate(400, rng=1, accuracy=0.9, labelers={"x": 0.9})
@@ -385,34 +392,36 @@ class TestVerdict:
         kappa = dh_kappa(votes)
         way = "of the way from labels dealt out at random to the panel's own most frequent labels."
         found = verdict_of("x", kappa, None, 0.95)
-        low, high = kappa.interval()
+        low, high = kappa.confidence_interval()
         assert found.text == (
             f"x does better than random: kappa {kappa.value:.2f}, interval {low:.2f} to {high:.2f}, "
             f"{found.share:.0%} {way}"
         )
-        assert found.share == (kappa.value - kappa.floor) / (kappa.ceiling - kappa.floor)
+        assert found.share == (kappa.value - kappa.baselines.random) / (
+            kappa.baselines.majority - kappa.baselines.random
+        )
         assert found.short == f"{found.share:.0%} from random to panel"
         for _ in range(10):
             votes = votes + votes
         many = dh_kappa(votes)
-        low, high = many.interval()
+        low, high = many.confidence_interval()
         assert verdict_of("x", many, None, 0.95).text == (
             f"x does better than random: kappa {many.value:.3f}, interval {low:.3f} to {high:.3f}, "
             f"{found.share:.0%} {way}"
         )
         person = verdict_of("x", kappa, beside(0.1, 0.02, 0.18, ("ann", 20, 0.1), ("bob", 20, 0.1)), 0.9)
-        low, high = kappa.interval(0.9)
+        low, high = kappa.confidence_interval(0.9)
         assert person.text == (
             f"x can be trusted more than a person: kappa {kappa.value:.2f}, interval {low:.2f} to {high:.2f}; "
             "+0.10, interval +0.02 to +0.18, from the average annotator as judged by the others "
             "(it matches or beats 1 of 2)."
         )
-        assert (person.code, person.short, person.judged) == ("above", "more than a person", True)
+        assert (person.code, person.short, person.judged) == ("better", "more than a person", True)
 
     def test_of_labels_made_from_the_votes(self) -> None:
         votes, labels = [list("abc"), list("aab"), list("bbc"), list("cca")], list("aabc")
         few = dh_kappa(votes * 6, labels * 6)
-        low, high = few.interval()
+        low, high = few.confidence_interval()
         assert verdict_of("llm", few, None, 0.95).text == (
             f"llm does better than random: kappa {few.value:.2f}, interval {low:.2f} to {high:.2f}, 100% of the way "
             "from labels dealt out at random to the panel's own most frequent labels. Annotators hardly agree among "
@@ -420,7 +429,7 @@ class TestVerdict:
             "were made from these votes, this says nothing."
         )
         many = dh_kappa(votes * 25, labels * 25)
-        low, high = many.interval()
+        low, high = many.confidence_interval()
         found = verdict_of("llm", many, None, 0.95)
         assert (found.code, found.judged) == ("panel", False)
         assert found.text == (
@@ -472,8 +481,10 @@ class TestVerdict:
     def test_without_room_between_floor_and_ceiling(self) -> None:
         drawn = simulate(400, rng=1, accuracy=0.9, labelers={"x": 0.9})
         kappa = dh_kappa(drawn.votes, drawn.suggested["x"])
-        low, high = kappa.interval()
-        found = verdict_of("x", replace(kappa, ceiling=kappa.floor), None, 0.95)
+        low, high = kappa.confidence_interval()
+        found = verdict_of(
+            "x", replace(kappa, baselines=replace(kappa.baselines, majority=kappa.baselines.random)), None, 0.95
+        )
         assert found.code == "between"
         assert math.isnan(found.share)
         assert found.text == (f"x does better than random: kappa {kappa.value:.2f}, interval {low:.2f} to {high:.2f}.")

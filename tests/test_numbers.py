@@ -74,7 +74,7 @@ def test_strata_of_many_items_are_exact(n: int) -> None:
 
 @pytest.mark.parametrize("size", [1e10, 1e15, 4e18])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
-@pytest.mark.parametrize("p", [0.005, 0.025, 0.975])
+@pytest.mark.parametrize("pvalue", [0.005, 0.025, 0.975])
 def test_quantiles_of_huge_samples(size: float, share: float, p: float) -> None:
     """So many items are nearly normal: mean, deviation and, by its skewness, a little more."""
     from statistics import NormalDist

@@ -15,10 +15,10 @@ import click
 import pytest
 
 import dhkappa
+from dhkappa.cli.commands import commands
+from dhkappa.cli.demo import write_demo
+from dhkappa.cli.options import PARTS, check_target, in_flags, is_tally, several
 from dhkappa.errors import DataError
-from dhkappa.present.cli import commands
-from dhkappa.present.demo import write_demo
-from dhkappa.present.options import PARTS, check_target, in_flags, is_tally, several
 from test_cli import REPORTS, WIDE, folder, inside, refused, run  # noqa: F401  # a fixture
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
@@ -59,7 +59,7 @@ WRONG = [
     ("score votes.csv -a 'an_*'", ["'an_*'"]),
     ("score votes.csv --item itm", ["'itm'", "Did you mean 'item'?"]),
     ("score long.csv --item item --label lable", ["'lable'", "Did you mean 'label'?"]),
-    ("score votes.csv --weights wieght", ["'wieght'"]),
+    ("score votes.csv --sample-weight wieght", ["'wieght'"]),
     ("score votes.csv --counts ham,eggs", ["'ham'", "Columns:"]),
     (
         "score own.csv",
@@ -79,15 +79,15 @@ WRONG = [
     ("score twice.csv", ["several votes", "--duplicates 'first'"]),
     ("score votes.csv --unlisted unlabeled", ["--items"]),
     ("score votes.csv --categories spam,ham", ["'news'", "--categories", "--missing"]),
-    ("score votes.csv --ordinal linear", ["categories"]),
+    ("score votes.csv --weights linear", ["categories"]),
     *(
         (f"{command} votes.csv -s llm {word} ''", [f"{word} is empty: give {what}, or leave it out."])
         for command, words, what in [
-            ("score", ["--weights", "--strata", "--item", "--label", "--counts", "--annotators"], "COLUMN"),
+            ("score", ["--sample-weight", "--strata", "--item", "--label", "--counts", "--annotators"], "COLUMN"),
             ("compare", ["--categories"], "LABEL"),
             ("items", ["--items", "--output"], "FILE"),
             ("score", ["--pool"], "N"),
-            ("score", ["--format"], "FORMAT"),
+            ("score", ["--input-format"], "FORMAT"),
             ("score", ["--question", "--table"], "NAME"),
             ("audit", ["--title"], "TEXT"),
         ]
@@ -98,33 +98,33 @@ WRONG = [
     ("score votes.csv --missing ''", ["--missing is empty, and empty text is missing anyway: leave it out."]),
     ("tally make votes.csv -o ''", ["--output is empty: give FILE."]),
     ("plan 0.05 --prevalence ''", ["--prevalence is empty: give SHARES"]),
-    ("score votes.csv --format foo", ["format", "'label_studio'", "'foo'"]),
-    ("score votes.csv --format prodigy", ["votes.csv"]),
+    ("score votes.csv --input-format foo", ["format", "'label_studio'", "'foo'"]),
+    ("score votes.csv --input-format prodigy", ["votes.csv"]),
     ("score votes.csv --question topic", ["question"]),
     ("score votes.csv --pool many", ["--pool", "'many'"]),
     ("score votes.csv --pool 3", ["pool", "3 items", "8"]),
     ("score votes.csv --pool -5", ["--pool", "'-5'"]),
     ("score votes.csv --pool a=10,b", ["--pool", "STRATUM=NUMBER"]),
     ("score votes.csv --pool a=10", ["--strata"]),
-    ("score votes.csv --level 2", ["level", "between 0 and 1", "2.0"]),
-    ("score votes.csv --level nan", ["level", "nan"]),
-    ("score votes.csv --level x", ["--level", "'x'"]),
+    ("score votes.csv --confidence-level 2", ["confidence_level", "between 0 and 1", "2.0"]),
+    ("score votes.csv --confidence-level nan", ["confidence_level", "nan"]),
+    ("score votes.csv --confidence-level x", ["--confidence-level", "'x'"]),
     ("score votes.csv --fail-under nan", ["--fail-under", "nan"]),
-    ("score votes.csv --fail-under inf --json", ["--fail-under", "inf"]),
+    ("score votes.csv --fail-under inf --format json", ["--fail-under", "inf"]),
     ("score votes.csv --fail-under low", ["--fail-under", "'low'"]),
     ("score votes.csv --on mean", ["--on", "'mean'"]),
     ("audit votes.csv --seed -1", ["--seed"]),
-    ("items votes.csv --most 0", ["--most"]),
+    ("items votes.csv --limit 0", ["--limit"]),
     ("items votes.csv", ["--suggested", "rule, llm"]),
     ("plan 0.05 votes.csv", ["--suggested", "rule, llm"]),
     ("compare one.csv", ["suggested"]),
-    ("plan 0.05", ["a pilot", "--accuracy", "--labeler", "--categories"]),
+    ("plan 0.05", ["a pilot", "--annotator-accuracy", "--labeler-accuracy", "--categories"]),
     ("plan 0.05 -s llm", ["pilot"]),
     ("plan 5 votes.csv -s llm", ["half_width", "5"]),
     ("plan wide votes.csv", ["HALF_WIDTH", "'wide'"]),
-    ("plan 0.05 --prevalence 4,x --accuracy 0.9 --labeler 0.9", ["--prevalence", "'4,x'"]),
-    ("plan 0.05 --prevalence 4,-1 --accuracy 0.9 --labeler 0.9", ["prevalence", "-1"]),
-    ("plan 0.05 --categories 3 --accuracy 2 --labeler 0.9", ["accuracy", "2"]),
+    ("plan 0.05 --prevalence 4,x --annotator-accuracy 0.9 --labeler-accuracy 0.9", ["--prevalence", "'4,x'"]),
+    ("plan 0.05 --prevalence 4,-1 --annotator-accuracy 0.9 --labeler-accuracy 0.9", ["prevalence", "-1"]),
+    ("plan 0.05 --categories 3 --annotator-accuracy 2 --labeler-accuracy 0.9", ["accuracy", "2"]),
     ("tally show votes.csv", ["'votes.csv'", "tally"]),
     ("tally show not.json", ["'not.json' is not a tally"]),
     ("tally show cut.json", ["'cut.json'", "damaged or cut short"]),
@@ -149,7 +149,7 @@ WRONG = [
     ("items link.csv -s llm -o votes.csv", ["is one of the files to read"]),
     ("items long.csv --items items.csv -o items.csv", ["is one of the files to read"]),
     ("items votes.csv -s llm -o out.json", ["'out.json'", ".csv"]),
-    ("items votes.csv -s llm -o out.csv --json", ["'out.csv'", ".json"]),
+    ("items votes.csv -s llm -o out.csv --format json", ["'out.csv'", ".json"]),
     ("items votes.csv -s llm -o /dev/full", ["/dev/full", "No space left on device"]),
     ("audit votes.csv -o out.pdf", ["'out.pdf'", ".html"]),
     ("audit votes.csv -o -", ["'-'", ".html"]),
@@ -235,7 +235,7 @@ def test_several(given: list[str], names: list[str]) -> None:
         ("pass duplicates='first' or 'last'", "pass --duplicates 'first' or 'last'"),
         ("name it in missing= if it is no label", "name it in --missing if it is no label"),
         ("path 'items=3.csv' is no file", "path 'items=3.csv' is no file"),
-        ("weights= and pool= both say", "--weights and --pool both say"),
+        ("weights= and pool= both say", "--sample-weight and --pool both say"),
         ("nothing to change: a = b", "nothing to change: a = b"),
     ],
 )
@@ -270,7 +270,7 @@ def test_tallies_are_known_however_they_are_laid_out(folder: Path, capsys: Capsy
     ):
         Path("again.json").write_text(text)
         assert is_tally("again.json")
-        assert inside(capsys, "score", "again.json", "--json").returncode == 0
+        assert inside(capsys, "score", "again.json", "--format", "json").returncode == 0
         assert inside(capsys, "tally", "add", "again.json", "-o", "sum.json").returncode == 0
         assert dhkappa.Tally.load("sum.json").n_votes == whole.n_votes
     Path("rows.json").write_text('{"text": "\\"format\\": \\"dhkappa-tally\\""}\n')

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 import dhkappa
 import oracle
 from dhkappa import memory
-from dhkappa.data.tally import Tally
+from dhkappa.api import tally
+from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError
-from dhkappa.estimate import tally
-from dhkappa.stats import ordinal as module
+from dhkappa.stats import weights as module
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
 from dhkappa.stats.intervals import Basis, plain_basis
 from dhkappa.stats.kappa import Parts, estimate_dh
-from dhkappa.stats.ordinal import OrdinalEstimate, log_interval, ordinal_estimate, weight_matrix, weights_of
 from dhkappa.stats.sample import sample_of
 from dhkappa.stats.sums import sums
 from dhkappa.stats.terms import Terms, terms
+from dhkappa.stats.weights import WeightedEstimate, log_interval, weight_matrix, weighted_estimate, weights_of
 from strategies import Data, complete, from_counts, ragged
 
 F = Fraction
@@ -58,8 +58,8 @@ SMALL_DATA = (ragged(max_items=6, max_votes=5, max_categories=4) | complete(max_
 TWO_CATEGORIES = complete(max_categories=2).filter(has_kappa)
 
 
-def estimated(data: Data, ordinal: object, exact: bool = True) -> OrdinalEstimate:
-    return ordinal_estimate(*plain(data, exact), weights_of(ordinal, len(data.categories)))
+def estimated(data: Data, weights: object, exact: bool = True) -> WeightedEstimate:
+    return weighted_estimate(*plain(data, exact), weights_of(weights, len(data.categories)))
 
 
 def identity(m: int) -> list[list[int]]:
@@ -75,7 +75,7 @@ def random_weights(random: Random, m: int) -> list[list[F]]:
 
 
 @st.composite
-def weights(draw: st.DrawFn, m: int) -> list[list[F]]:
+def sample_weight(draw: st.DrawFn, m: int) -> list[list[F]]:
     kind = draw(st.sampled_from(["own", "linear", "quadratic"]))
     if kind != "own":
         return weights_by_definition(kind, m)
@@ -178,7 +178,7 @@ def test_worked_example_with_linear_weights() -> None:
 @given(st.data())
 def test_against_pairs_of_votes(draw: st.DataObject) -> None:
     data = draw.draw(ANY_DATA)
-    w = draw.draw(weights(len(data.categories)))
+    w = draw.draw(sample_weight(len(data.categories)))
     found, expected = estimated(data, w), by_definition(data, w)
     at = rows_of_items(data, plain(data)[0])
     assert found.d[at].tolist() == expected.d
@@ -193,7 +193,7 @@ def test_against_pairs_of_votes(draw: st.DataObject) -> None:
 @given(st.data())
 def test_influence_is_the_derivative(draw: st.DataObject) -> None:
     data = draw.draw(SMALL_DATA)
-    w = draw.draw(weights(len(data.categories)))
+    w = draw.draw(sample_weight(len(data.categories)))
     found = estimated(data, w)
     assume(found.kappa is not None)
     at = rows_of_items(data, plain(data)[0])
@@ -216,7 +216,7 @@ def test_influence_is_the_derivative(draw: st.DataObject) -> None:
 @given(st.data())
 def test_floats_are_the_exact_values_rounded(draw: st.DataObject) -> None:
     data = draw.draw(ANY_DATA)
-    w = draw.draw(weights(len(data.categories)))
+    w = draw.draw(sample_weight(len(data.categories)))
     exact, found = estimated(data, w), estimated(data, w, exact=False)
     assume(exact.kappa is not None)
     assert (found.D, found.E, found.kappa) == (float(exact.D), float(exact.E), float(exact.kappa))
@@ -256,14 +256,14 @@ def test_identity_weights_bit_for_bit_with_the_most_votes() -> None:
     counts = Tally(["a", "b", "c"])
     counts.update(counts=[[2**31 - 3, 1, 1], [5, 2**30, 2**29], [0, 3, 0]], suggested=["a", "b", "b"])
     expected = terms(sample_of(counts).merged(), parts := parts_of(counts))
-    found = ordinal_estimate(expected, parts, weights_of(identity(3), 3))
+    found = weighted_estimate(expected, parts, weights_of(identity(3), 3))
     assert found.d.tobytes() == expected.d.tobytes()
     assert found.phi.tobytes() == influence(expected).tobytes()
 
 
 @given(TWO_CATEGORIES, st.sampled_from(["linear", "quadratic"]))
-def test_two_categories_are_plain(data: Data, ordinal: str) -> None:
-    found, (expected, parts) = estimated(data, ordinal), plain(data)
+def test_two_categories_are_plain(data: Data, weights: str) -> None:
+    found, (expected, parts) = estimated(data, weights), plain(data)
     assert found.parts == parts
     assert found.phi.tolist() == influence(expected).tolist()
 
@@ -272,22 +272,22 @@ def test_two_categories_are_plain(data: Data, ordinal: str) -> None:
 
 
 @given(ANY_DATA, st.sampled_from(["linear", "quadratic"]))
-def test_reversed_order_changes_nothing(data: Data, ordinal: str) -> None:
+def test_reversed_order_changes_nothing(data: Data, weights: str) -> None:
     turned = Data(data.categories[::-1], data.votes, data.suggested, data.spelling)
     for exact in (True, False):
-        found, other = estimated(data, ordinal, exact), estimated(turned, ordinal, exact)
+        found, other = estimated(data, weights, exact), estimated(turned, weights, exact)
         assert (found.D, found.E) == (other.D, other.E)
         assert found.parts.kappa == other.parts.kappa
         assert sorted(found.d) == sorted(other.d)
     if found.parts.kappa is not None:
-        assert sorted(estimated(data, ordinal).phi) == sorted(estimated(turned, ordinal).phi)
+        assert sorted(estimated(data, weights).phi) == sorted(estimated(turned, weights).phi)
 
 
 @given(st.data())
 def test_renamed_categories_change_nothing_if_weights_move_along(draw: st.DataObject) -> None:
     data = draw.draw(ANY_DATA)
     m = len(data.categories)
-    w = draw.draw(weights(m))
+    w = draw.draw(sample_weight(m))
     order = draw.draw(st.permutations(range(m)))
     moved = Data(tuple(data.categories[j] for j in order), data.votes, data.suggested, data.spelling)
     found, other = estimated(data, w), estimated(moved, [[w[x][y] for y in order] for x in order])
@@ -331,7 +331,7 @@ def test_many_items_are_as_exact_as_few() -> None:
     sample = replace(found.sample, patterns=replace(found.patterns, items=items), mass=items)
     many = replace(found, sample=sample, weight=items)
     w = weights_of("quadratic", 3)
-    assert ordinal_estimate(many, parts, w).parts == ordinal_estimate(found, parts, w).parts
+    assert weighted_estimate(many, parts, w).parts == weighted_estimate(found, parts, w).parts
 
 
 # Weights
@@ -376,7 +376,7 @@ def test_more_categories_than_memory_has_weights_for(monkeypatch: pytest.MonkeyP
     with pytest.raises(
         DataError, match=r"needed for ordinal weights, one for each two of 10,000 categories, and 1,024"
     ):
-        dhkappa.dh_kappa([[0, 1], [2, 2]], [0, 2], categories=range(10_000), ordinal="linear")
+        dhkappa.dh_kappa([[0, 1], [2, 2]], [0, 2], categories=range(10_000), weights="linear")
 
 
 def test_weights_without_a_small_unit() -> None:
@@ -418,9 +418,9 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_weights(case: str) -> None:
-    ordinal, m, message = BAD[case]
+    weights, m, message = BAD[case]
     with pytest.raises(DataError, match=message):
-        weights_of(ordinal, m)
+        weights_of(weights, m)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -479,12 +479,12 @@ def test_coverage_of_the_log_interval() -> None:
     w = weights_of("linear", 5)
     many = ordinal_counts(rng, 10**6, 0.3)
     known = terms(sample_of(many).merged(), p := parts_of(many))
-    truth = float(ordinal_estimate(known, p, w).kappa)  # its own error is some .0003
+    truth = float(weighted_estimate(known, p, w).kappa)  # its own error is some .0003
     sets, covered = 600, 0
     for _ in range(sets):
         counts = ordinal_counts(rng, 100, 0.3)
         found_terms = terms(sample_of(counts).merged(), parts := parts_of(counts))
-        found = ordinal_estimate(found_terms, parts, w)
+        found = weighted_estimate(found_terms, parts, w)
         se = standard_error(sum_of_squares(found.phi, found_terms.items), 100)
         low, high = log_interval(basis(found.kappa, se, 100, found.E), 0.05)
         covered += low <= truth <= high

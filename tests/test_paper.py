@@ -181,7 +181,7 @@ def test_two_categories_ragged_against_cohen(data: Data) -> None:
     assume(items)
     result = dh_kappa(data.written_votes, data.written_suggested)
     assert result.exact == cohen(items, labels)
-    assert result.exact is None or result.floor == 0
+    assert result.exact is None or result.baselines.random == 0
 
 
 def test_two_categories_ignore_agreement_among_annotators_against_methods() -> None:
@@ -315,19 +315,21 @@ def test_vote_moved_to_the_label_lowers_kappa_against_methods() -> None:
 # The floor, docs/methods.md
 
 
-@pytest.mark.parametrize(("m", "floor"), [(2, F(0)), (3, F(-1, 5)), (4, F(-1, 3)), (5, F(-3, 7)), (10, F(-2, 3))])
+@pytest.mark.parametrize(
+    ("m", "baseline_random"), [(2, F(0)), (3, F(-1, 5)), (4, F(-1, 3)), (5, F(-3, 7)), (10, F(-2, 3))]
+)
 def test_floor_of_perfect_annotators_against_methods(m: int, floor: F) -> None:
     """Every label on every unanimous item: labels carry no information, so kappa is its own floor."""
     pairs = list(product(range(m), repeat=2))
     result = dh_kappa([[truth] * 3 for truth, _ in pairs], [label for _, label in pairs])
     assert result.exact == floor
-    assert result.floor == float(floor)
+    assert result.baselines.random == float(floor)
 
 
 @given(ragged(max_items=4, max_votes=4))
 def test_floor_against_all_permutations(data: Data) -> None:
     truth = truth_of(data)
-    assert truth.floor == oracle.floor_by_permutation(data.votes, data.suggested)
+    assert truth.random == oracle.floor_by_permutation(data.votes, data.suggested)
 
 
 @given(ragged())
@@ -335,16 +337,16 @@ def test_kappa_above_floor_against_covariance(data: Data) -> None:
     """kappa - floor = 2 sum_j Cov(q_j, g_j)/(1 - E)."""
     items, labels, _ = oracle.eligible(data.votes, data.suggested)
     truth = truth_of(data)
-    assume(truth.kappa is not None and truth.floor is not None)
+    assume(truth.kappa is not None and truth.random is not None)
     assert truth.kappa is not None
-    assert truth.floor is not None
+    assert truth.random is not None
     covariance = F(0)
     for j in data.categories:
         g = [oracle.pair_share(item, j) for item in items]
         q = [F(label == j) for label in labels]
         covariance += oracle.mean([a * b for a, b in zip(g, q, strict=True)])
         covariance -= oracle.mean(g) * oracle.mean(q)
-    assert truth.kappa - truth.floor == 2 * covariance / (1 - truth.E)
+    assert truth.kappa - truth.random == 2 * covariance / (1 - truth.E)
 
 
 # The ceiling, docs/methods.md
@@ -376,7 +378,7 @@ def test_perfect_labels_under_80_percent_annotators_against_methods(data: Data, 
 def test_ceiling_ties_follow_the_order_of_categories_against_methods() -> None:
     """A tie leaves D alone and moves L: 11/- gives category 1 or 2, whichever is declared first."""
     votes = [[1, 2], [1, 1], [2, 2], [2, 2]]
-    ceilings = [dh_kappa(votes, [1] * 4, categories=order).ceiling for order in ([1, 2], [2, 1])]
+    ceilings = [dh_kappa(votes, [1] * 4, categories=order).baselines.majority for order in ([1, 2], [2, 1])]
     expected = [cohen(votes, [first, 1, 2, 2]) for first in (1, 2)]
     assert ceilings == [float(kappa) for kappa in expected if kappa is not None]
     assert ceilings[0] != ceilings[1]

@@ -16,20 +16,20 @@ from scipy import stats
 
 import oracle
 from dhkappa import DataError, simulate
-from dhkappa.data.ballots import Ballots, read_ballots
+from dhkappa.core.items import ItemVotes, read_item_votes
+from dhkappa.stats.annotator_comparison import FEWEST_ITEMS, AnnotatorComparison, annotator_comparison
 from dhkappa.stats.intervals import Gap, skewness
-from dhkappa.stats.people import FEWEST_ITEMS, People, people
 
 F = Fraction
 Votes = Sequence[Sequence[Hashable]]
 
 
 def kappa_and_influence(
-    items: Votes, labels: Sequence[Hashable], weights: Sequence[Fraction]
+    items: Votes, labels: Sequence[Hashable], sample_weight: Sequence[Fraction]
 ) -> tuple[Fraction, list[Fraction], Fraction]:
     """Kappa from weighted means, its derivative by each item's weight, and E: the rules for products and quotients."""
     categories = {vote for item in items for vote in item} | set(labels)
-    share = [weight / sum(weights) for weight in weights]
+    share = [weight / sum(sample_weight) for weight in sample_weight]
 
     def mean(values: Sequence[Fraction]) -> Fraction:
         return sum((p * value for p, value in zip(share, values, strict=True)), F(0))
@@ -62,7 +62,7 @@ class Expected:
     variance: Fraction
 
 
-def expected_people(votes: Votes, labels: Sequence[Hashable], weights: Sequence[Fraction]) -> Expected:
+def expected_people(votes: Votes, labels: Sequence[Hashable], sample_weight: Sequence[Fraction]) -> Expected:
     """What people() computes, by loops."""
     sizes, kappas, variances, wholes = [], [], [], []
     moved: dict[int, Fraction] = {}
@@ -70,10 +70,10 @@ def expected_people(votes: Votes, labels: Sequence[Hashable], weights: Sequence[
         rows, panel = [], []
         for i, item in enumerate(votes):
             others = [vote for b, vote in enumerate(item) if b != a and vote is not None]
-            if item[a] is not None and labels[i] is not None and len(others) >= 2 and weights[i]:
+            if item[a] is not None and labels[i] is not None and len(others) >= 2 and sample_weight[i]:
                 rows.append(i)
                 panel.append(others)
-        w = [weights[i] for i in rows]
+        w = [sample_weight[i] for i in rows]
         kappa_m, phi_m, _ = kappa_and_influence(panel, [labels[i] for i in rows], w)
         kappa_a, phi_a, _ = kappa_and_influence(panel, [votes[i][a] for i in rows], w)
         steps = [x * (m - p) for x, m, p in zip(w, phi_m, phi_a, strict=True)]
@@ -103,13 +103,13 @@ def drawn(seed: int, n: int = 60, **options: Any) -> tuple[npt.NDArray[np.object
 @pytest.mark.parametrize(("seed", "weighted"), [(1, False), (2, False), (3, True), (4, True)])
 def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
     votes, labels = drawn(seed, missing=0.2)
-    weights = [F(i % 5, 2) if weighted else F(1) for i in range(len(votes))]
-    weight = np.array(weights, np.float64) if weighted else None
-    found = people(read_ballots(votes, {"llm": labels}, weights=weight), "llm")
-    expected = expected_people(votes.tolist(), labels.tolist(), weights)
+    sample_weight = [F(i % 5, 2) if weighted else F(1) for i in range(len(votes))]
+    weight = np.array(sample_weight, np.float64) if weighted else None
+    found = annotator_comparison(read_item_votes(votes, {"llm": labels}, sample_weight=weight), "llm")
+    expected = expected_people(votes.tolist(), labels.tolist(), sample_weight)
     assert found.table.column("items") == expected.items
     # both are the exact fractions, rounded once
-    assert found.table.column("kappa_person") == [float(person) for person, _ in expected.kappas]
+    assert found.table.column("kappa_annotator") == [float(person) for person, _ in expected.kappas]
     assert found.table.column("kappa_labeler") == [float(labeler) for _, labeler in expected.kappas]
     # sums of tens of terms of size 1, so a few roundings of 1e-16 beside values of .01 at least
     assert found.table.column("se") == pytest.approx([math.sqrt(v) for v in expected.variances], rel=1e-12)
@@ -122,11 +122,11 @@ def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
 
 def test_without_missing_votes_kappas_are_those_of_the_oracle() -> None:
     votes, labels = drawn(7)
-    found = people(read_ballots(votes, {"llm": labels}), "llm")
+    found = annotator_comparison(read_item_votes(votes, {"llm": labels}), "llm")
     for a, row in enumerate(found.table):
         rows = [i for i, label in enumerate(labels) if label is not None]
         panel = np.delete(votes, a, axis=1)[rows].tolist()
-        for name, labeled in (("kappa_person", votes[rows, a]), ("kappa_labeler", labels[rows])):
+        for name, labeled in (("kappa_annotator", votes[rows, a]), ("kappa_labeler", labels[rows])):
             exact = oracle.dh(panel, labeled.tolist(), "abc").kappa
             assert exact is not None
             assert row[name] == float(exact)
@@ -138,9 +138,9 @@ def test_changing_places_with_a_person_turns_the_comparison_around() -> None:
     votes, labels = votes[keep], labels[keep]
     swapped = votes.copy()
     swapped[:, 2] = labels
-    one = people(read_ballots(votes, {"x": labels}), "x").table.to_dicts()[2]
-    other = people(read_ballots(swapped, {"x": votes[:, 2]}), "x").table.to_dicts()[2]
-    assert (one["kappa_person"], one["difference"]) == (other["kappa_labeler"], -other["difference"])
+    one = annotator_comparison(read_item_votes(votes, {"x": labels}), "x").table.to_dicts()[2]
+    other = annotator_comparison(read_item_votes(swapped, {"x": votes[:, 2]}), "x").table.to_dicts()[2]
+    assert (one["kappa_annotator"], one["difference"]) == (other["kappa_labeler"], -other["difference"])
     # the same numbers with the other sign, rounded alike but for the order of a subtraction
     assert (one["se"], one["low"], one["high"]) == pytest.approx(
         (other["se"], -other["high"], -other["low"]), rel=1e-12
@@ -159,10 +159,10 @@ class TestLimits:
         low, high = Gap(0.1, se, skewness(psi, ones), n, n - 1, -2.5, 0.8).limits(0.9)
         t = stats.t.ppf(0.95, n - 1)
         for limit, added, sign in ((low, -2.5, -1), (high, 0.8, 1)):
-            values, weights = np.append(psi, added), np.append(np.ones(n), 0.5)
-            mean = np.average(values, weights=weights)
-            squares = (weights * (values - mean) ** 2).sum()
-            cubes = (weights * (values - mean) ** 3).sum()
+            values, sample_weight = np.append(psi, added), np.append(np.ones(n), 0.5)
+            mean = np.average(values, weights=sample_weight)
+            squares = (sample_weight * (values - mean) ** 2).sum()
+            cubes = (sample_weight * (values - mean) ** 3).sum()
             # The Cornish-Fisher term of the mean's skewness, only where it widens.
             skewed = max(0.0, sign * cubes / (squares * (n + 0.5)))
             away = t * math.sqrt(squares / ((n + 0.5) * (n - 0.5))) + (t**2 - 1) / 3 * skewed
@@ -178,18 +178,22 @@ class TestLimits:
     @given(st.floats(-0.5, 0.5), st.floats(0.01, 0.3), st.floats(-3, 3), st.integers(10, 500), st.floats(0.6, 3))
     def test_p_and_limits_agree(self, value: float, se: float, skew: float, n: int, reach: float) -> None:
         gap = Gap(value, se, skew, n, n - 1, -reach, reach)
-        p = float(gap.p_value())
+        p = float(gap.pvalue())
         assert 0 <= p <= 1
-        for level, inside in ((1 - p - 1e-6, False), (1 - p + 1e-6, True)):
-            if 0.7 < level < 1 - 1e-9:  # below, t is under 1, where skewness narrows
-                low, high = gap.limits(level)
+        for confidence_level, inside in ((1 - p - 1e-6, False), (1 - p + 1e-6, True)):
+            if 0.7 < confidence_level < 1 - 1e-9:  # below, t is under 1, where skewness narrows
+                low, high = gap.limits(confidence_level)
                 assert (low <= 0 <= high) == inside
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_an_item_that_the_labeler_or_one_person_gets_wrong_is_added(self, weighted: bool) -> None:
         votes, labels = drawn(8, missing=0.2)
         weight = np.array([1.0 + 2 * (i % 3) if weighted else 1.0 for i in range(len(votes))])
-        found = people(read_ballots(votes, {"llm": labels}, weights=weight if weighted else None), "llm", level=0.8)
+        found = annotator_comparison(
+            read_item_votes(votes, {"llm": labels}, sample_weight=weight if weighted else None),
+            "llm",
+            confidence_level=0.8,
+        )
         used: set[int] = set()
         reaches, wholes, pulls = [], [], np.zeros(len(votes))
         for a, row in enumerate(found.table):
@@ -228,14 +232,16 @@ class TestLimits:
         assert Gap(-0.9, 0.9, 0.0, 10, 9, -4.0, 4.0).limits(0.999) == (-27 / 13, 27 / 13)
 
     def test_a_higher_level_is_wider(self) -> None:
-        ballots = read_ballots(*_labeled(drawn(9)))
-        narrow, wide = (people(ballots, "llm", level) for level in (0.8, 0.99))
+        item_votes = read_item_votes(*_labeled(drawn(9)))
+        narrow, wide = (annotator_comparison(item_votes, "llm", confidence_level) for confidence_level in (0.8, 0.99))
         assert wide.low < narrow.low < narrow.difference < narrow.high < wide.high
-        assert (narrow.level, wide.level) == (0.8, 0.99)
+        assert (narrow.confidence_level, wide.confidence_level) == (0.8, 0.99)
 
     def test_equal_weights_of_any_size_change_nothing(self) -> None:
         votes, given = _labeled(drawn(9))
-        plain, weighted = (people(read_ballots(votes, given, weights=w), "llm") for w in (None, np.full(60, 0.3)))
+        plain, weighted = (
+            annotator_comparison(read_item_votes(votes, given, sample_weight=w), "llm") for w in (None, np.full(60, 0.3))
+        )
         assert repr(plain) == repr(weighted)
         assert plain.table.to_dicts() == weighted.table.to_dicts()
 
@@ -245,7 +251,7 @@ def _labeled(data: tuple[Any, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 class TestPeopleWhoCannotBeCompared:
-    def found(self) -> People:
+    def found(self) -> AnnotatorComparison:
         """Annotator 2 has one item too few, annotator 3 sees others agree on one category, that they vote for too."""
         votes, labels = drawn(6, n=50, missing=0)
         labels[:] = np.where(labels == None, "a", labels)  # noqa: E711 (element by element)
@@ -253,18 +259,20 @@ class TestPeopleWhoCannotBeCompared:
         votes[:30, 3] = None
         votes[30:, [0, 1, 3]] = "a"
         labels[30:] = "a"
-        return people(replace(read_ballots(votes, {"llm": labels}), annotators=("Ann", "Bo", "<Cy>", "Di")), "llm")
+        return annotator_comparison(
+            replace(read_item_votes(votes, {"llm": labels}), annotators=("Ann", "Bo", "<Cy>", "Di")), "llm"
+        )
 
     def test_they_are_named_and_left_out(self) -> None:
         found = self.found()
         assert found.skipped == ("<Cy>", "Di")
         assert [(note.code, note.text) for note in found.notes] == [
             (
-                "people-few-items",
+                "annotators-few-items",
                 "1 annotator not compared ('<Cy>'): fewer than 10 items with two other votes and a suggested label.",
             ),
             (
-                "people-undefined",
+                "annotators-undefined",
                 "1 annotator not compared ('Di'): every vote and every label on these items is the same category.",
             ),
         ]
@@ -279,13 +287,13 @@ class TestPeopleWhoCannotBeCompared:
         votes, labels = drawn(6, n=50, missing=0)
         labels[:] = np.where(labels == None, "a", labels)  # noqa: E711 (element by element)
         votes[FEWEST_ITEMS:, 2] = None
-        found = people(read_ballots(votes, {"llm": labels}), "llm")
+        found = annotator_comparison(read_item_votes(votes, {"llm": labels}), "llm")
         assert found.table.column("items")[2] == FEWEST_ITEMS
         assert found.skipped == ()
 
     def test_nobody(self) -> None:
         votes, labels = drawn(6)
-        found = people(read_ballots(votes[:, :2], {"llm": labels}), "llm")
+        found = annotator_comparison(read_item_votes(votes[:, :2], {"llm": labels}), "llm")
         assert found.skipped == (0, 1)
         assert all(map(math.isnan, (found.difference, found.se, found.low, found.high, found.matched)))
         assert found.reason == "nobody can be compared."
@@ -294,7 +302,7 @@ class TestPeopleWhoCannotBeCompared:
 
     def test_a_copy_of_a_person(self) -> None:
         votes, _ = drawn(6)
-        found = people(read_ballots(votes, {"copy": votes[:, 1]}), "copy")
+        found = annotator_comparison(read_item_votes(votes, {"copy": votes[:, 1]}), "copy")
         row = found.table.to_dicts()[1]
         assert row["difference"] == 0
         assert row["se"] == 0
@@ -305,7 +313,7 @@ class TestPeopleWhoCannotBeCompared:
 
     def test_all_alike(self) -> None:
         labels = ["a", "b"] * 10
-        found = people(read_ballots(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm")
+        found = annotator_comparison(read_item_votes(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm")
         assert (found.difference, found.matched) == (0, 1)
         assert found.se == 0
         assert found.low < 0 < found.high
@@ -327,15 +335,15 @@ class TestShown:
         found = TestPeopleWhoCannotBeCompared().found()
         plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
         assert plain["difference"] == found.difference
-        assert plain["people"][2]["difference"] is None
-        assert plain["people"][0]["kappa_person"] == found.table.column("kappa_person")[0]
-        assert [note["code"] for note in plain["notes"]] == ["people-few-items", "people-undefined"]
+        assert plain["annotator_comparison"][2]["difference"] is None
+        assert plain["annotator_comparison"][0]["kappa_annotator"] == found.table.column("kappa_annotator")[0]
+        assert [note["code"] for note in plain["notes"]] == ["annotators-few-items", "annotators-undefined"]
 
 
 def test_bad_arguments() -> None:
     votes, labels = drawn(1)
-    ballots: Ballots = read_ballots(votes, {"llm": labels})
+    item_votes: ItemVotes = read_item_votes(votes, {"llm": labels})
     with pytest.raises(DataError, match="level must be between 0 and 1"):
-        people(ballots, "llm", level=95)
+        annotator_comparison(item_votes, "llm", confidence_level=95)
     with pytest.raises(DataError, match="a column for each annotator"):
-        people(read_ballots([["a", "b"], ["a", "a", "a"]], {"llm": ["a", "b"]}), "llm")
+        annotator_comparison(read_item_votes([["a", "b"], ["a", "a", "a"]], {"llm": ["a", "b"]}), "llm")

@@ -13,10 +13,10 @@ from hypothesis import given
 
 import oracle
 from dhkappa import DataError, Kappa, dh_kappa, fleiss_kappa, simulate
-from dhkappa.stats.design import Unseen
 from dhkappa.stats.intervals import beta_interval, plain_basis
 from dhkappa.stats.plan import Outlook, model, observed, plan_of, variance
 from dhkappa.stats.terms import terms
+from dhkappa.stats.variance import Unseen
 from strategies import Data, complete
 
 F = Fraction
@@ -80,8 +80,8 @@ def drawn_kappa(n: int, seed: int, N: int = 3, **rates: Any) -> Kappa:
     return dh_kappa(drawn.votes, labels)
 
 
-def half(kappa: Kappa, level: float = 0.95) -> float:
-    low, high = kappa.interval(level)
+def half(kappa: Kappa, confidence_level: float = 0.95) -> float:
+    low, high = kappa.confidence_interval(confidence_level)
     return (high - low) / 2
 
 
@@ -122,9 +122,9 @@ def test_variance_with_fewer_votes_against_all_smaller_panels(data: Data) -> Non
 
 def test_published_values() -> None:
     def sigma2(accuracy: float, N: int) -> float:
-        return plan_of(0.05, prevalence=SKEWED, accuracy=accuracy, labeler=0.85, votes=N).sigma ** 2
+        return plan_of(0.05, prevalence=SKEWED, annotator_accuracy=accuracy, labeler_accuracy=0.85, votes=N).sigma ** 2
 
-    planned = plan_of(0.05, prevalence=SKEWED, accuracy=0.9, labeler=0.85, votes=3)
+    planned = plan_of(0.05, prevalence=SKEWED, annotator_accuracy=0.9, labeler_accuracy=0.85, votes=3)
     assert round(planned.kappa, 3) == 0.606
     assert math.ceil((1.959964 * planned.sigma / 0.05) ** 2) == 540
     assert [round(sigma2(0.9, N) * N, 2) for N in (2, 3, 5)] == [0.79, 1.05, 1.58]
@@ -133,7 +133,7 @@ def test_published_values() -> None:
 
 @pytest.mark.parametrize(("a", "q", "h"), [(0.9, 0.85, 0.05), (0.99, 0.97, 0.1), (1, 1, 0.05), (0.8, 0.3, 0.2)])
 def test_items_are_the_fewest_whose_interval_is_narrow_enough(a: float, q: float, h: float) -> None:
-    planned = plan_of(h, categories=3, accuracy=a, labeler=q, votes=3)
+    planned = plan_of(h, n_categories=3, annotator_accuracy=a, labeler_accuracy=q, votes=3)
     whole, _, (least, greatest) = model(np.full(3, 1 / 3), a, q)
     outlook = Outlook(whole.kappa, whole.E, Unseen(least, 1), Unseen(greatest, 1), 1, max(least**2, greatest**2))
     widths = [outlook.half_width(n, planned.sigma**2, 0.95) for n in range(2, planned.items + 50)]
@@ -149,22 +149,24 @@ def test_items_are_the_fewest_whose_interval_is_narrow_enough(a: float, q: float
 def test_pilot_plans_itself(N: int) -> None:
     """As wide an interval as the pilot's asks for as many items, with as many votes."""
     pilot = drawn_kappa(80, seed=3, N=N)
-    planned = plan_of(half(pilot, 0.9) * (1 + 1e-9), pilot=pilot, level=0.9)  # rounding: one item more is 6e-3 wider
+    planned = plan_of(
+        half(pilot, 0.9) * (1 + 1e-9), pilot=pilot, confidence_level=0.9
+    )  # rounding: one item more is 6e-3 wider
     assert (planned.items, planned.votes, planned.total_votes) == (80, N, 80 * N)
     assert planned.sigma == pytest.approx(pilot.se * math.sqrt(80), rel=1e-14)  # a few roundings
-    own = next(row for row in planned.trade if row["votes"] == N)
+    own = next(row for row in planned.options if row["votes"] == N)
     assert own["sigma"] == pytest.approx(planned.sigma, rel=1e-12)  # two ways to sum 80 squares
     assert own["items"] == planned.items
     assert (
-        plan_of(half(pilot, 0.9) * (1 + 1e-9), pilot=pilot, level=0.9, votes=2).items
-        == planned.trade.column("items")[0]
+        plan_of(half(pilot, 0.9) * (1 + 1e-9), pilot=pilot, confidence_level=0.9, votes=2).items
+        == planned.options.column("items")[0]
     )
 
 
 def test_trade_of_a_pilot_goes_as_far_as_its_votes_tell() -> None:
     for N, most in ((2, 2), (3, 3), (4, 7), (5, 7)):
         planned = plan_of(0.1, pilot=drawn_kappa(150, seed=8, N=N))
-        assert planned.trade.column("votes") == list(range(2, most + 1))
+        assert planned.options.column("votes") == list(range(2, most + 1))
         assert [note.code for note in planned.notes] == (["trade-cut"] if N < 4 else [])
     with pytest.raises(DataError, match="votes must be at most 3 with this pilot"):
         plan_of(0.1, pilot=drawn_kappa(150, seed=8), votes=4)
@@ -174,9 +176,9 @@ def test_trade_of_a_pilot_goes_as_far_as_its_votes_tell() -> None:
 def test_large_pilot_agrees_with_its_model() -> None:
     rates: dict[str, Any] = {"categories": range(5), "prevalence": SKEWED, "accuracy": 0.9, "labelers": {"x": 0.85}}
     pilot = plan_of(0.05, pilot=drawn_kappa(40_000, seed=5, N=4, **rates))
-    exact = plan_of(0.05, prevalence=SKEWED, accuracy=0.9, labeler=0.85, votes=4)
+    exact = plan_of(0.05, prevalence=SKEWED, annotator_accuracy=0.9, labeler_accuracy=0.85, votes=4)
     # sigma^2 has a relative sd of about sqrt(5 / 40,000) = .011: sigma half of it, and four of these are .022
-    assert pilot.trade.column("sigma") == pytest.approx(exact.trade.column("sigma"), rel=0.022)
+    assert pilot.options.column("sigma") == pytest.approx(exact.options.column("sigma"), rel=0.022)
     assert exact.cheapest == pilot.cheapest == 2
 
 
@@ -185,7 +187,7 @@ def test_ragged_pilot() -> None:
     planned = plan_of(0.3, pilot=dh_kappa(votes, list("abaaab")))
     assert planned.votes == 16 / 6
     assert planned.total_votes == math.ceil(planned.items * 16 / 6)
-    assert planned.trade.column("votes") == [2, 3]
+    assert planned.options.column("votes") == [2, 3]
 
 
 def test_pool() -> None:
@@ -201,7 +203,7 @@ def test_pool() -> None:
 def test_flawless() -> None:
     """Half of 2 (1 - .025^(1/n)) / (1 - E), E = -1/9: the rule for a sample without a fault."""
     n = next(n for n in range(2, 1000) if (1 - 0.025 ** (1 / n)) / (1 + 1 / 9) <= 0.05)
-    assert plan_of(0.05, categories=3, accuracy=1, labeler=1).items == n
+    assert plan_of(0.05, n_categories=3, annotator_accuracy=1, labeler_accuracy=1).items == n
     pilot = dh_kappa([["a", "a"], ["b", "b"], ["c", "c"]], ["a", "b", "c"])
     planned = plan_of(0.05, pilot=pilot)
     assert planned.items == n
@@ -219,7 +221,7 @@ def test_assurance_asks_for_more_the_less_is_known() -> None:
 @pytest.mark.parametrize(("a", "q", "h"), [(0.9, 0.85, 0.08), (0.99, 0.97, 0.1)])
 def test_simulated_samples_of_the_planned_size(a: float, q: float, h: float) -> None:
     """The second case is kappa .93, where a fifth more items is enough for 7 samples in 10 only."""
-    planned = plan_of(h, categories=3, accuracy=a, labeler=q, votes=3)
+    planned = plan_of(h, n_categories=3, annotator_accuracy=a, labeler_accuracy=q, votes=3)
     rates: dict[str, Any] = {"accuracy": a, "labelers": {"x": q}}
     widths = np.array([half(drawn_kappa(planned.items, seed, **rates)) for seed in range(60)])
     # a sample's half-width has a relative sd of .04 and .25: four standard errors of the mean of 60
@@ -230,11 +232,11 @@ def test_simulated_samples_of_the_planned_size(a: float, q: float, h: float) -> 
 
 
 def test_default_votes_of_a_model_are_the_cheapest() -> None:
-    planned = plan_of(0.05, categories=5, accuracy=0.9, labeler=0.85)
+    planned = plan_of(0.05, n_categories=5, annotator_accuracy=0.9, labeler_accuracy=0.85)
     assert planned.votes == planned.cheapest == 2
-    assert planned.total_votes == min(planned.trade.column("total_votes"))
-    assert planned.trade.column("votes") == [2, 3, 4, 5, 6, 7]
-    assert plan_of(0.05, categories=5, accuracy=0.9, labeler=0.85, votes=11).votes == 11
+    assert planned.total_votes == min(planned.options.column("total_votes"))
+    assert planned.options.column("votes") == [2, 3, 4, 5, 6, 7]
+    assert plan_of(0.05, n_categories=5, annotator_accuracy=0.9, labeler_accuracy=0.85, votes=11).votes == 11
 
 
 def test_shows_itself() -> None:
@@ -246,7 +248,7 @@ def test_shows_itself() -> None:
     assert "60 items show only roughly" in planned._repr_html_()
     told = json.loads(json.dumps(planned.to_dict()))
     assert told["items"] == planned.items
-    assert told["trade"][0]["votes"] == 2
+    assert told["options"][0]["votes"] == 2
     assert [note["code"] for note in told["notes"]] == ["small-pilot", "trade-cut"]
 
 
@@ -261,7 +263,7 @@ MODEL: dict[str, Any] = {"categories": 3, "accuracy": 0.9, "labeler": 0.8}
         ({"half_width": math.nan}, "half_width must be above 0"),
         ({"half_width": "x"}, "half_width must be above 0"),
         ({"half_width": 1e-9}, "half_width must be wide enough for 1,000,000,000,000 items or fewer: got 1e-09."),
-        ({"level": 1}, "level must be between 0 and 1"),
+        ({"confidence_level": 1}, "level must be between 0 and 1"),
         ({"assurance": 0}, "assurance must be between 0 and 1, such as 0.9: got 0."),
         ({"accuracy": 1.2}, "accuracy must be from 0 to 1: got 1.2."),
         ({"labeler": -0.1}, "labeler must be from 0 to 1: got -0.1."),
@@ -295,7 +297,7 @@ def test_bad_assumptions(arguments: dict[str, Any], said: str) -> None:
         (0.6, "pilot must be a kappa from dh_kappa, without ordinal weights: got 0.6."),
         (fleiss_kappa([["a", "b"], ["a", "a"]]), "pilot must be a kappa from dh_kappa"),
         (
-            dh_kappa([["a", "b"], ["a", "a"]], ["a", "b"], categories=["a", "b"], ordinal="linear"),
+            dh_kappa([["a", "b"], ["a", "a"]], ["a", "b"], categories=["a", "b"], weights="linear"),
             "pilot must be a kappa from dh_kappa",
         ),
         (dh_kappa([["a", "a"], ["a", "a"]], ["a", "a"]), "pilot must have a kappa that is defined, but every vote"),
@@ -311,18 +313,18 @@ def test_bad_pilot(pilot: Any, said: str) -> None:
 
 def test_pilot_or_assumptions_not_both() -> None:
     with pytest.raises(DataError, match="pilot is given, which shows what to expect: leave out accuracy and labeler"):
-        plan_of(0.05, pilot=drawn_kappa(50, seed=1), accuracy=0.9, labeler=0.8)
+        plan_of(0.05, pilot=drawn_kappa(50, seed=1), annotator_accuracy=0.9, labeler_accuracy=0.8)
 
 
 @pytest.mark.parametrize(("heavy", "rate"), [(1.0, 0.5), (3.0, 0.5), (10.0, 0.2), (30.0, 0.1)])
 def test_a_weighted_pilot_plans_for_its_own_interval(heavy: float, rate: float) -> None:
     def drawn(n: int, seed: int) -> Kappa:
         made = simulate(n, labelers={"a": 0.85}, annotators=3, accuracy=0.9, rng=seed)
-        weights = np.where(np.random.default_rng(seed).random(n) < rate, heavy, 1.0)
-        return dh_kappa(made.votes, made.suggested["a"], weights=weights)
+        sample_weight = np.where(np.random.default_rng(seed).random(n) < rate, heavy, 1.0)
+        return dh_kappa(made.votes, made.suggested["a"], sample_weight=sample_weight)
 
     def half_widths(n: int) -> list[float]:
-        intervals = [drawn(n, 1000 + seed).interval() for seed in range(40)]
+        intervals = [drawn(n, 1000 + seed).confidence_interval() for seed in range(40)]
         return [(interval.high - interval.low) / 2 for interval in intervals]
 
     planned = plan_of(0.1, pilot=drawn(2000, 1))
@@ -333,5 +335,5 @@ def test_a_weighted_pilot_plans_for_its_own_interval(heavy: float, rate: float) 
 
 def test_weights_that_are_all_alike_change_no_plan() -> None:
     made = simulate(300, labelers={"a": 0.85}, annotators=3, rng=1)
-    plain, weighted = (dh_kappa(made.votes, made.suggested["a"], weights=given) for given in (None, [2.0] * 300))
+    plain, weighted = (dh_kappa(made.votes, made.suggested["a"], sample_weight=given) for given in (None, [2.0] * 300))
     assert plan_of(0.1, pilot=weighted).to_dict() == plan_of(0.1, pilot=plain).to_dict()

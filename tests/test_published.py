@@ -96,7 +96,7 @@ def test_fleiss_kappa_against_published_table(name: str, shared_data: Path) -> N
 
 def test_single_votes_are_dropped_and_counted_on_the_ragged_table(shared_data: Path) -> None:
     result = fleiss_of_counts(shared_data / "published" / "irrcac_raw4raters" / "counts.csv")
-    assert (result.dropped.no_votes, result.dropped.one_vote) == (0, 1)
+    assert (result.excluded.no_votes, result.excluded.one_vote) == (0, 1)
 
 
 def test_votes_and_counts_of_fleiss_1971_agree(shared_data: Path) -> None:
@@ -124,7 +124,10 @@ def test_the_ceiling_depends_on_the_order_of_categories(shared_data: Path) -> No
     result = dh_kappa(table.votes, table.suggested("given"))
     by_code_point = dh_kappa(table.votes, table.suggested("given"), categories=sorted(map(str, result.categories)))
     assert by_code_point.exact == result.exact
-    assert (digits(result.ceiling, ".56684"), digits(by_code_point.ceiling, ".56700")) == ("0.56684", "0.56700")
+    assert (digits(result.baselines.majority, ".56684"), digits(by_code_point.baselines.majority, ".56700")) == (
+        "0.56684",
+        "0.56700",
+    )
 
 
 @pytest.mark.parametrize(("name", "labeler"), LABELERS, ids=map("-".join, LABELERS))
@@ -133,5 +136,5 @@ def test_dh_kappa_against_values_of_real_data(name: str, labeler: str, shared_da
     result = dh_kappa(table.votes, table.suggested(labeler))
     assert digits(result.value, SCORED[name].kappas[labeler]) == SCORED[name].kappas[labeler]
     unlabeled = UNLABELED.get((name, labeler), 0)
-    assert result.dropped.no_label == unlabeled
-    assert result.n_items == len(table.rows) - result.dropped.total
+    assert result.excluded.no_label == unlabeled
+    assert result.n_items == len(table.rows) - result.excluded.total

@@ -16,7 +16,7 @@ def distribution(a: int, b: int, x: float) -> Fraction:
     return sum((math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(a, n + 1)), Fraction(0))
 
 
-@pytest.mark.parametrize("p", [0.005, 0.025, 0.3, 0.5, 0.9, 0.975, 0.999])
+@pytest.mark.parametrize("pvalue", [0.005, 0.025, 0.3, 0.5, 0.9, 0.975, 0.999])
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 9), (2, 3), (7, 2), (30, 1), (25, 40), (60, 5), (90, 90)])
 def test_against_exact_sums(a: int, b: int, p: float) -> None:
     # x is right to its last digits, which move the sum by x times the density times 10^-15, a few units of 10^-15.

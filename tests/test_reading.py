@@ -13,7 +13,9 @@ import pytest
 
 import dhkappa
 from dhkappa import DataError, audit, compare, dh_kappa, fleiss_kappa, plan, read, tally
-from dhkappa.data import engines, given, tables
+from dhkappa.inputs import dataset as given
+from dhkappa.inputs import tables
+from dhkappa.inputs.backends import frame as engines
 
 EXPORTS = Path(__file__).parent / "exports"
 VOTES = [["spam", "spam", "spam"], ["ham", "ham", "spam"], ["ham", "ham", ""], ["007", "7", "007"], ["", "", "ham"]]
@@ -69,8 +71,8 @@ def test_labelers_by_name_are_understood(wide: Path) -> None:
 def test_names_of_items_and_annotators_come_from_files(long_files: tuple[Path, Path]) -> None:
     votes, items = long_files
     found = audit(votes, "rule", items=items)
-    queue = found.items()
-    assert [row["item"] for row in queue] == [f"{row['item']:03}" for row in audit(np.array(VOTES), RULE).items()]
+    queue = found.review()
+    assert [row["item"] for row in queue] == [f"{row['item']:03}" for row in audit(np.array(VOTES), RULE).review()]
     assert [row["annotator"] for row in found.annotators()] == ["p0", "p1", "p2"]
 
 
@@ -78,7 +80,7 @@ def test_a_plan_from_a_file(wide: Path) -> None:
     pilot = dh_kappa(VOTES, RULE)
     assert plan(0.2, wide, "suggested_rule", annotators="ann_*").items == plan(0.2, pilot).items
     with pytest.raises(DataError, match="annotators name columns of a pilot, which is absent"):
-        plan(0.2, categories=2, accuracy=0.9, labeler=0.9, annotators="ann_*")
+        plan(0.2, n_categories=2, annotator_accuracy=0.9, labeler_accuracy=0.9, annotators="ann_*")
     with pytest.raises(DataError, match="leave out annotators"):
         plan(0.2, pilot, annotators="ann_*")
 
@@ -144,12 +146,12 @@ def test_remarks_stay_with_a_tally(tmp_path: Path) -> None:
 def test_a_tool_may_be_forced(tmp_path: Path) -> None:
     path = tmp_path / "no-suffix"
     path.write_bytes((EXPORTS / "label_studio/mail_whole.json").read_bytes())
-    assert read(path, format="label_studio").labelers == ("gpt-5", "rule-v2")
+    assert read(path, input_format="label_studio").labelers == ("gpt-5", "rule-v2")
     with pytest.raises(DataError, match="no task of a Label Studio export"):
-        read(EXPORTS / "prodigy/binary.jsonl", format="label_studio")
+        read(EXPORTS / "prodigy/binary.jsonl", input_format="label_studio")
     with pytest.raises(DataError, match="format must be one of 'table', 'label_studio'"):
-        read(path, format="excel")
-    assert "annotations" in read(EXPORTS / "label_studio/mail_whole.json", format="table").columns
+        read(path, input_format="excel")
+    assert "annotations" in read(EXPORTS / "label_studio/mail_whole.json", input_format="table").columns
 
 
 def test_a_question_chooses(tmp_path: Path) -> None:
@@ -242,22 +244,22 @@ def test_items_are_asked_for_where_votes_are_many(
         (wide, {"suggested": "suggested_rule", "item": "ticket"}),
     ]
     for path, words in calls:
-        whole = audit(path, **words).items().to_dicts()
+        whole = audit(path, **words).review().to_dicts()
         if many:
             monkeypatch.setattr(given, "_MOST_GATHERED", 5)
         queries.clear()
         found = audit(path, **words)
         gathered = any(query.startswith(("item,label,annotator", "item,vote_")) for query in queries)
         assert gathered is not many
-        assert found.items().to_dicts() == whole
-        assert found.items(most=2).to_dicts() == whole[:2]
+        assert found.review().to_dicts() == whole
+        assert found.review(limit=2).to_dicts() == whole[:2]
         if many:
             with pytest.raises(DataError, match="large tables in an engine"):
                 found.annotators()
     if many:
         nameless = audit(wide, "suggested_rule", annotators="ann_*")
         with pytest.raises(DataError, match="with a large table the names of items too, as item="):
-            nameless.items()
+            nameless.review()
         assert nameless.to_dict()["labelers"]["suggested_rule"]["items"] is None
 
 
@@ -265,7 +267,7 @@ ABSENT = """
 import sys
 import numpy
 import dhkappa
-dhkappa.dh_kappa([["a", "a"], ["a", "b"]], ["a", "b"]).interval()
+dhkappa.dh_kappa([["a", "a"], ["a", "b"]], ["a", "b"]).confidence_interval()
 assert not {"narwhals", "duckdb", "pandas", "polars", "pyarrow"} & set(sys.modules), "arrays"
 dhkappa.audit(sys.argv[1], "suggested_rule")
 loaded = {"pandas", "polars", "pyarrow", "dask", "pyspark", "ibis"} & set(sys.modules)
@@ -302,7 +304,7 @@ def test_items_may_be_lists() -> None:
         votes = connection.sql(
             "SELECT [i, i + 1] AS item, 'x' AS suggested, 'x' AS ann_1, 'x' AS ann_2 FROM range(2) r(i)"
         )
-        assert [list(item) for item in dhkappa.audit(votes).items().column("item")] == [[0, 1], [1, 2]]
+        assert [list(item) for item in dhkappa.audit(votes).review().column("item")] == [[0, 1], [1, 2]]
 
 
 def test_an_export_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

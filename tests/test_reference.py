@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dhkappa
-from dhkappa.data.layouts import Words
+from dhkappa.inputs.columns import Words
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 CLASSES = [name for name in dhkappa.__all__ if inspect.isclass(getattr(dhkappa, name))]
@@ -144,10 +144,10 @@ def test_the_keys_of_every_object_stand_together(name: str, keys: list[str]) -> 
 
 
 def test_the_page_names_no_key_that_is_not_there() -> None:
-    known = {key for _, keys in KEYS for key in keys} | {"--json", "--fail-under", "completion", "to_dict()"}
+    known = {key for _, keys in KEYS for key in keys} | {"--format", "json", "--fail-under", "completion", "to_dict()"}
     tables = [line for line in page("json.md").splitlines() if line.startswith("| ")]
     named = {word for line in tables for word in re.findall(r"`([a-zA-Z_]+)`", line)}
-    values = {"dh", "ordinal", "fleiss", "low", "value"}
+    values = {"dh", "weighted", "fleiss", "low", "value"}
     commands = {"score", "compare", "audit", "items", "plan", "demo"}
     assert named - known - values - commands == set()
 

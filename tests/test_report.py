@@ -16,8 +16,8 @@ import pytest
 import vl_convert  # noqa: F401
 
 import dhkappa
-from dhkappa.present import report
-from dhkappa.present.report import page_of
+from dhkappa.report import html as report
+from dhkappa.report.html import page_of
 
 MEGABYTE = 1_000_000
 
@@ -91,14 +91,14 @@ def test_nothing_points_outside_or_runs_inline(page: str) -> None:
 def test_says_all_it_should_in_order(page: str, audit: dhkappa.Audit) -> None:
     text = plain_text(page)
     llm, rule = audit.kappas["llm"], audit.kappas["rule"]
-    low, high = llm.interval()
+    low, high = llm.confidence_interval()
     said = [
         "Tickets",
-        f"Can llm be trusted? {audit.verdicts['llm'].short.capitalize()}.",
-        audit.verdict.replace("'", "&#39;"),
+        f"Can llm be trusted? {audit.verdict('llm').short.capitalize()}.",
+        audit.summary.replace("'", "&#39;"),
         "From random labels to the panel",
-        f"llm {audit.verdicts['llm'].short} {llm.value:.3f} {low:.3f} to {high:.3f} {llm.floor:.3f} {llm.ceiling:.3f}",
-        f"rule {audit.verdicts['rule'].short} {rule.value:.3f}",
+        f"llm {audit.verdict('llm').short} {llm.value:.3f} {low:.3f} to {high:.3f} {llm.baselines.random:.3f} {llm.baselines.majority:.3f}",
+        f"rule {audit.verdict('rule').short} {rule.value:.3f}",
         "Differences between labelers",
         "Labeler by labeler",
         "Categories",
@@ -124,21 +124,21 @@ def test_tables_have_the_audits_numbers(page: str, audit: dhkappa.Audit) -> None
     text = plain_text(page)
     for row in audit.categories("llm"):
         assert f"{row['category']} {row['items']} {row['kappa']:.3f} {row['low']:.3f} to {row['high']:.3f}" in text
-    people = audit.people("rule")
-    for row in people.table:
+    annotator_comparison = audit.annotator_comparison("rule")
+    for row in annotator_comparison.table:
         told = f"{row['kappa_person']:.3f} {row['kappa_labeler']:.3f} {row['difference']:+.3f}"
         assert f"{row['annotator']} {row['items']} {told} {row['low']:.3f} to {row['high']:.3f}" in text
-    assert f"scores {people.difference:+.3f} from a person" in text
+    assert f"scores {annotator_comparison.difference:+.3f} from a person" in text
     for row in audit.annotators("llm"):
         assert f"{row['kappa']:.3f} {row['kappa_without']:.3f} {row['change']:+.3f}" in text
-    for row in audit.tighter("llm"):
+    for row in audit.sample_sizes("llm"):
         assert f"llm ± {row['half_width']:g} {row['items']:,} {row['more_items']:,} {row['more_votes']:,}" in text
-    first = next(iter(audit.items("llm", 1)))
+    first = next(iter(audit.review("llm", 1)))
     told = f"1 {first['item']} {first['suggested']} {first['panel']} {first['votes']} {first['n_votes']}"
     assert told in text.partition("Items to review")[2]
-    dropped = audit.kappas["llm"].dropped
-    assert dropped.total
-    assert f"{dropped.total} items did not count: {dropped.one_vote} with one vote." in text.partition("left out")[2]
+    excluded = audit.kappas["llm"].excluded
+    assert excluded.total
+    assert f"{excluded.total} items did not count: {excluded.one_vote} with one vote." in text.partition("left out")[2]
 
 
 def test_headings_go_down_one_step_at_a_time(page: str) -> None:
@@ -175,7 +175,7 @@ def test_many_labelers_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_tables_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "MOST_ROWS", 3)
     written = plain_text(page_of(simulated(100, categories=list("abcdef")).story()))
-    assert "The first 3 of 6 categories; --json has all of them." in written
+    assert "The first 3 of 6 categories; --format json has all of them." in written
 
 
 def test_very_long_names_are_cut() -> None:
@@ -216,12 +216,12 @@ def tallied() -> dhkappa.Audit:
         (
             lambda: dhkappa.audit(
                 [["lo", "lo", "hi"], ["hi", "hi"], ["mid", "mid"]] * 9, ["lo", "hi", "mid"] * 9,
-                categories=["lo", "mid", "hi"], ordinal="linear",
+                categories=["lo", "mid", "hi"], weights="linear",
             ),
             ["With ordinal weights, which give part credit to near votes, kappa is 0."],
         ),
     ],
-    ids=["tally", "no annotators", "undefined", "one item", "no item counts", "several undefined", "ordinal"],
+    ids=["tally", "no annotators", "undefined", "one item", "no item counts", "several undefined", "weighted"],
 )  # fmt: skip
 def test_every_audit_has_a_page(make: Any, said: list[str]) -> None:
     written = plain_text(page_of(make().story()))
@@ -232,16 +232,16 @@ def test_every_audit_has_a_page(make: Any, said: list[str]) -> None:
 def test_writes_whole_over_an_old_file(audit: dhkappa.Audit, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("old")
-    audit.report(path, title="new")
+    audit.to_html(path, title="new")
     assert path.read_text("utf-8").startswith("<!doctype html>")
     assert os.listdir(tmp_path) == ["report.html"]
 
 
 def test_where_it_cannot_write_it_says_so(audit: dhkappa.Audit, tmp_path: Path) -> None:
     with pytest.raises(dhkappa.DataError, match=r"^cannot write the report '.*none/report.html': No such file"):
-        audit.report(tmp_path / "none" / "report.html")
+        audit.to_html(tmp_path / "none" / "report.html")
     with pytest.raises(dhkappa.DataError, match=r"^cannot write the report .*: Is a directory\.$"):
-        audit.report(tmp_path)
+        audit.to_html(tmp_path)
     assert os.listdir(tmp_path) == []
 
 

@@ -60,7 +60,7 @@ MANY = simulate(400, categories=["a", "b", "c"], accuracy=0.95, labelers={"x": 0
 @pytest.mark.parametrize(
     ("code", "votes", "suggested", "words"),
     [
-        ("items-dropped", [A, ["a"], []], ["a", "a", "a"], "2 items did not count: 1 with no votes, 1 with one vote."),
+        ("items-excluded", [A, ["a"], []], ["a", "a", "a"], "2 items did not count: 1 with no votes, 1 with one vote."),
         ("few-items", [A, B], ["a", "b"], "Only 2 items count"),
         ("one-category-voted", [A, A], ["a", "b"], "Every vote is 'a'"),
         ("one-label", [A, B], ["a", "a"], "Every suggested label is 'a'"),
@@ -70,23 +70,28 @@ MANY = simulate(400, categories=["a", "b", "c"], accuracy=0.95, labelers={"x": 0
         ("agreement-certain", [A], ["a"], "all one category"),
         ("perfect", [A, B], ["a", "b"], "kappa is 1"),
         ("agree-on-others", [A, A], ["b", "b"], "on another label than on the suggested one (1.00 and 0.00)"),
-        ("below-floor", [A, B, C], ["b", "c", "a"], "less than labels dealt out at random"),
+        ("below-random", [A, B, C], ["b", "c", "a"], "less than labels dealt out at random"),
         (
-            "labels-never-voted",
+            "labels-not-in-votes",
             [A, B],
             ["x", "b"],
             "1 item of 2 with a suggested label that nobody ever votes for ('x')",
         ),
         ("looks-missing", [["a", "N/A"], B], ["a", "b"], "'N/A' counts as a category"),
-        ("labels-alike", [["Yes", "yes "], ["no", "No"]], ["Yes", "no"], "'No', 'no' differ only in case or spaces"),
-        ("labels-alike", [["3", "3.0"], ["2", "2"]], ["3", "2"], "'3', '3.0' are one number in two spellings"),
+        (
+            "category-variants",
+            [["Yes", "yes "], ["no", "No"]],
+            ["Yes", "no"],
+            "'No', 'no' differ only in case or spaces",
+        ),
+        ("category-variants", [["3", "3.0"], ["2", "2"]], ["3", "2"], "'3', '3.0' are one number in two spellings"),
         (
             "labels-mixed",
             [["a", 1], ["b", "b"]],
             ["a", "b"],
             "Some labels are numbers and some are text, such as 1 and 'a'",
         ),
-        ("floor-not-zero", [A, B, C], ["a", "b", "c"], "would score -0.20 here"),
+        ("random-not-zero", [A, B, C], ["a", "b", "c"], "would score -0.20 here"),
         ("low-agreement", [["a", "b"], ["b", "c"], ["a", "c"]], ["a", "b", "c"], "hardly agree among themselves"),
         (
             "votes-follow-agreement",
@@ -101,14 +106,14 @@ def test_each_note_has_its_condition(code: str, votes: Any, suggested: Any, word
     assert code in codes(kappa)
     assert words in next(note.text for note in kappa.notes if note.code == code)
     quiet = dh_kappa(MANY.votes, MANY.suggested["x"])
-    assert codes(quiet) == {"floor-not-zero"}
+    assert codes(quiet) == {"random-not-zero"}
 
 
 def test_notes_stop_at_their_limits() -> None:
     thirty = dh_kappa([A, B, C] * 10, ["a", "b", "c"] * 10)
-    assert codes(thirty) == {"perfect", "floor-not-zero"}
+    assert codes(thirty) == {"perfect", "random-not-zero"}
     ten_wrong = dh_kappa([A, B, C] * 20 + [["a", "b"]] * 10, ["a", "b", "c"] * 20 + ["c"] * 10)
-    assert codes(ten_wrong) == {"floor-not-zero"}
+    assert codes(ten_wrong) == {"random-not-zero"}
     assert "few-imperfect-items" in codes(dh_kappa([A, B, C] * 20 + [["a", "b"]] * 9, ["a", "b", "c"] * 20 + ["c"] * 9))
     assert "two-categories" in codes(dh_kappa([A, B], ["a", "b"], categories=["a", "b", "c"]))
     assert "two-categories" not in codes(dh_kappa([A, B], ["a", "c"]))
@@ -126,7 +131,7 @@ def test_agreement_must_differ_by_enough_and_surely() -> None:
 
 
 def test_fleiss_notes_are_of_votes_only() -> None:
-    assert codes(fleiss_kappa([A, ["a"]])) == {"items-dropped", "few-items", "one-category-voted"}
+    assert codes(fleiss_kappa([A, ["a"]])) == {"items-excluded", "few-items", "one-category-voted"}
     assert codes(fleiss_kappa(MANY.votes)) == set()
 
 

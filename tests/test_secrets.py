@@ -65,7 +65,7 @@ COMMANDS = [
     ("score", "{}", "--table", "votes"),
     ("score", "votes.csv", "--suggested", "{}"),
     ("score", "votes.csv", "--items", "{}"),
-    ("score", "votes.csv", "--level", "{}"),
+    ("score", "votes.csv", "--confidence-level", "{}"),
     ("audit", "votes.csv", "-o", "{}"),
     ("items", "votes.csv", "-o", "{}"),
     ("tally", "show", "{}"),

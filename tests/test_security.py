@@ -19,8 +19,8 @@ import duckdb
 import pytest
 
 import dhkappa
-from dhkappa.data import duck
-from dhkappa.data.exports import records
+from dhkappa.inputs.backends import duckdb as duck
+from dhkappa.inputs.readers import records
 from postgres import Server
 
 ROOT = Path(__file__).parents[1]
@@ -74,14 +74,14 @@ def test_a_socket_to_elsewhere_is_refused_here() -> None:
         socket.getaddrinfo("example.invalid", 80)
 
 
-@pytest.mark.skipif(os.environ.get("DHKAPPA_OFFLINE") != "1", reason="not run by trust/offline.py")
+@pytest.mark.skipif(os.environ.get("DHKAPPA_OFFLINE") != "1", reason="not run by robustness/offline.py")
 def test_there_is_no_network_but_loopback() -> None:
     assert [name for _, name in socket.if_nameindex()] == ["lo"]
 
 
 MEASURED = r"""
 import re, sys
-from dhkappa.present.cli import main
+from dhkappa.cli.commands import main
 try:
     main(sys.argv[1:])
 finally:  # what getrusage says would be that of the process of the tests, if that is larger
@@ -203,14 +203,14 @@ def test_bombs(tmp_path: Path) -> None:
         zipped(tmp_path / "inner.zip", {"ann.jsonl.gz": packed_twice.getvalue()}),
     ]
     for bomb in bombs:
-        assert re.search(r"unpacks to over 2[567]\d MiB", refused("score", bomb, "--format", "doccano", most=300))
+        assert re.search(r"unpacks to over 2[567]\d MiB", refused("score", bomb, "--input-format", "doccano", most=300))
     assert bombs[-1].stat().st_size < 2 * MIB
 
 
 def test_a_record_without_an_end(tmp_path: Path) -> None:
     for name, opening in (("array.json", b'[{"id": 1, "text": "'), ("line.jsonl", b'{"id": 1, "text": "')):
         path = packed(tmp_path / f"{name}.gz", [opening, *[BLOCK] * 80])
-        told = refused("score", path, "--format", "label_studio", most=600)
+        told = refused("score", path, "--input-format", "label_studio", most=600)
         assert "has a record of over 64 million characters, in line 1" in told
 
 
@@ -303,7 +303,7 @@ SECRETS = ("s3cret", "s3cret@p/w%", "%40p%2Fw", "@p/w")
 
 ALL = """
 import sys
-from dhkappa.present.cli import main
+from dhkappa.cli.commands import main
 for line in sys.stdin.read().splitlines():
     try:
         main(line.split())
@@ -329,7 +329,7 @@ def test_a_password_goes_nowhere(postgres: Server, tmp_path: Path, trace: str) -
     words = f"{url} --table guarded --item item --suggested llm --annotators v1,v2,v3"
     right = [
         f"audit {words} -o report.html",
-        f"score {words} --json",
+        f"score {words} --format json",
         f"items {words} -o items.csv",
         f"tally make {words} -o tally.json",
     ]

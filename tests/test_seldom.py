@@ -23,12 +23,12 @@ from scipy.special import betaincinv
 import dhkappa
 import oracle
 from dhkappa import DataError, audit, dh_kappa, fleiss_kappa, memory, plan, tally
-from dhkappa.data import given
-from dhkappa.data.duck import connect, reading
-from dhkappa.data.engines import asking
+from dhkappa.cli.commands import main
 from dhkappa.errors import OutOfMemoryError
+from dhkappa.inputs import dataset as given
+from dhkappa.inputs.backends.duckdb import connect, reading
+from dhkappa.inputs.backends.frame import asking
 from dhkappa.memory import MIB, Room
-from dhkappa.present.cli import main
 from dhkappa.stats.quantiles import beta_quantile
 from dhkappa.table import Table
 
@@ -199,13 +199,13 @@ def refusals() -> Iterator[tuple[str, Any, dict[str, Any], str]]:
     yield (
         "weights that are words",
         wide(w=["1", "2", "many", "1", "1"]),
-        {"suggested": "suggested", "weights": "w"},
+        {"suggested": "suggested", "sample_weight": "w"},
         "column 'w' must hold weights, numbers of 0 or more: 1 item or more have 'many'",
     )
     yield (
         "weights that are lists",
         duckdb.sql("SELECT 'a' AS suggested, 'a' AS ann_1, 'b' AS ann_2, [1] AS w"),
-        {"suggested": "suggested", "weights": "w"},
+        {"suggested": "suggested", "sample_weight": "w"},
         r"column 'w' must hold weights, numbers of 0 or more: 1 item or more have array\(\[1\]",
     )
 
@@ -235,7 +235,7 @@ def test_items_that_are_no_text(kind: str, table: Any) -> None:
     frame["item"] = names if table is wide else names.repeat(3)
     found = audit(frame, "suggested", progress=False)
     assert found.kappas["suggested"].exact == KAPPA
-    rejected = next(iter(found.items()))  # three votes for a, where b is suggested
+    rejected = next(iter(found.review()))  # three votes for a, where b is suggested
     assert (str(rejected["item"]), rejected["votes"]) == (str(names[4]), "a: 3")
 
 
@@ -265,7 +265,7 @@ def test_an_item_without_a_name_comes_last(monkeypatch: Monkeypatch) -> None:
     rows = "(NULL, 'b'), ('y', 'b'), ('x', 'b'), ('v', 'a'), ('w', 'a')"
     data = duckdb.sql(f"SELECT *, 'a' AS ann_1, 'a' AS ann_2 FROM (VALUES {rows}) AS t(item, suggested)")
     found = audit(data, progress=False)
-    assert [row["item"] for row in found.items()] == ["x", "y", None, "v", "w"]
+    assert [row["item"] for row in found.review()] == ["x", "y", None, "v", "w"]
     told = "The table is too large to be fetched, so only counts were asked for, not who cast which vote"
     assert found.story().unsigned == told
     assert [note.text for note in found.notes if note.code == "too-large"] == [f"{told}: annotators are left out."]
@@ -333,7 +333,7 @@ def test_records_without_a_comma_between(tmp_path: Path) -> None:
     path = tmp_path / "export.json"
     path.write_text('[{"text": "x"}\n {"text": "y"}]')
     with pytest.raises(DataError, match="not whole JSON, damaged or cut short, in line 1, column 15: Expecting ','"):
-        dhkappa.read(path, format="doccano")
+        dhkappa.read(path, input_format="doccano")
 
 
 def test_a_file_that_cannot_be_read(closed: Path, capsys: Capsys) -> None:
@@ -397,7 +397,7 @@ def test_addresses_that_are_enough(monkeypatch: Monkeypatch) -> None:
 def test_a_tally_without_names_is_scored(tmp_path: Path, capsys: Capsys) -> None:
     path = tmp_path / "tally.json"
     tally(VOTES, LABELS).save(path)
-    code, out, _ = run(capsys, "score", path, "--json")
+    code, out, _ = run(capsys, "score", path, "--format", "json")
     assert code == 0
     assert KAPPA is not None
     labelers = json.loads(out)["result"]["labelers"]
@@ -407,18 +407,20 @@ def test_a_tally_without_names_is_scored(tmp_path: Path, capsys: Capsys) -> None
 
 def test_an_export_without_labels_is_not_scored(tmp_path: Path, capsys: Capsys) -> None:
     choice = {"from_name": "kind", "to_name": "text", "type": "choices", "value": {"choices": ["a"]}}
-    people = [{"id": place, "completed_by": place, "result": [choice]} for place in (1, 2)]
+    annotator_comparison = [{"id": place, "completed_by": place, "result": [choice]} for place in (1, 2)]
     path = tmp_path / "export.json"
-    path.write_text(json.dumps([{"id": 1, "data": {"text": "x"}, "annotations": people, "predictions": [5]}]))
+    path.write_text(
+        json.dumps([{"id": 1, "data": {"text": "x"}, "annotations": annotator_comparison, "predictions": [5]}])
+    )
     code, out, err = run(capsys, "score", path)
     assert (code, out) == (2, "")
     assert "task 1 has its predictions as ids (5), which tell no label" in err
 
 
 def test_part_credit_on_the_screen(votes: Path, capsys: Capsys) -> None:
-    code, out, _ = run(capsys, "audit", votes, "--categories", "a,b,c", "--ordinal", "linear")
+    code, out, _ = run(capsys, "audit", votes, "--categories", "a,b,c", "--weights", "linear")
     assert code == 0
-    near = dh_kappa(VOTES, LABELS, categories=[*"abc"], ordinal="linear").value
+    near = dh_kappa(VOTES, LABELS, categories=[*"abc"], weights="linear").value
     _, _, shown = out.partition("with part credit for near votes")
     assert f"suggested   {near:.2f} " in shown.split("\n\n")[0]
 
@@ -429,7 +431,7 @@ def test_one_pattern_of_counts(tmp_path: Path, capsys: Capsys) -> None:
         f"{label},{','.join(str(row.count(one)) for one in 'abc')}" for label, row in zip(LABELS, VOTES, strict=True)
     ]
     path.write_text("\n".join(["suggested,a,b,c", *lines]))
-    code, out, _ = run(capsys, "score", path, "--suggested", "suggested", "--counts", "[abc]", "--json")
+    code, out, _ = run(capsys, "score", path, "--suggested", "suggested", "--counts", "[abc]", "--format", "json")
     assert code == 0
     assert KAPPA is not None
     assert json.loads(out)["result"]["labelers"]["suggested"]["value"] == pytest.approx(float(KAPPA), rel=1e-15)
@@ -452,7 +454,7 @@ def test_items_on_a_terminal_are_shown_not_obeyed(tmp_path: Path) -> None:
     path.write_text(WIDE.replace("t4", "t\x1b[31m4"))
     person, terminal = pty.openpty()
     done = subprocess.run(
-        [COMMAND, "items", path, "--most", "1"], stdout=terminal, stderr=subprocess.DEVNULL, timeout=120, check=False
+        [COMMAND, "items", path, "--limit", "1"], stdout=terminal, stderr=subprocess.DEVNULL, timeout=120, check=False
     )
     os.close(terminal)
     told = os.read(person, 65_536).decode()
@@ -488,7 +490,7 @@ def test_a_demo_without_what_draws(tmp_path: Path, capsys: Capsys, monkeypatch: 
     assert "No report was written: the report needs " in told
     assert "vl_convert: pip install 'dhkappa[report]'" in told
     assert sorted(path.name for path in folder.iterdir()) == ["annotations.csv", "items.csv"]
-    code, out, _ = run(capsys, "demo", "--items", "30", "-o", folder, "--json")
+    code, out, _ = run(capsys, "demo", "--items", "30", "-o", folder, "--format", "json")
     assert code == 0
     assert json.loads(out)["result"]["report"] is None
 
@@ -516,7 +518,7 @@ def test_an_annotator_who_shares_no_item_in_the_report(tmp_path: Path) -> None:
     found = audit(frame, progress=False)
     row = next(row for row in found.annotators() if row["annotator"] == "alone")
     assert row["agree"] != row["agree"]
-    found.report(tmp_path / "report.html")
+    found.to_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "nan" not in page.split("<script")[0].lower().replace("financ", "")
 
@@ -529,7 +531,7 @@ def test_a_quantile_that_takes_all_steps() -> None:
 
 def test_a_half_width_beyond_floats() -> None:
     with pytest.raises(DataError, match=r"half_width must be .*: got 1000000"):
-        plan(10**400, categories=3, accuracy=0.9, labeler=0.9)
+        plan(10**400, n_categories=3, annotator_accuracy=0.9, labeler_accuracy=0.9)
 
 
 def test_a_pool_of_names_that_are_no_labels() -> None:

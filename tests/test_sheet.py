@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dhkappa.present.sheet import sheet_of
+from dhkappa.report.csv import sheet_of
 from dhkappa.table import Table
 from test_cli import inside, run
 
@@ -128,5 +128,5 @@ def test_items_raw_and_most(votes: Path, capsys: pytest.CaptureFixture[str]) -> 
     _, *rows = read(inside(capsys, "items", votes, "--raw").stdout)
     assert {row[0] for row in rows} == set(ITEMS)
     assert {row[1] for row in rows} == {"@yes"}
-    assert len(read(inside(capsys, "items", votes, "--most", "2").stdout)) == 3
+    assert len(read(inside(capsys, "items", votes, "--limit", "2").stdout)) == 3
     assert read(inside(capsys, "items", votes, "-n", "2", "--raw").stdout)[1:] == rows[:2]

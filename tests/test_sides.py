@@ -22,7 +22,7 @@ STRATA, WEIGHTS = list("xxxyyy"), [1, 2, 3, 1, 2, 3]
 
 
 def sided(**changed: Any) -> Tally:
-    return tally(VOTES, {"gpt": GPT, "rule": RULE}, **{"weights": WEIGHTS, "strata": STRATA, **changed})
+    return tally(VOTES, {"gpt": GPT, "rule": RULE}, **{"sample_weight": WEIGHTS, "strata": STRATA, **changed})
 
 
 @st.composite
@@ -32,9 +32,9 @@ def beside(draw: st.DrawFn) -> tuple[Data, dict[str, list[Hashable]], list[float
     random = Random(draw(st.integers(0, 2**32)))
     n = len(data.votes)
     labels = {"one": list(data.suggested), "two": [random.choice([*data.categories, None]) for _ in range(n)]}
-    weights = [random.choice([0.5, 1, 0.1, 3]) for _ in range(n)] if draw(st.booleans()) else None
+    sample_weight = [random.choice([0.5, 1, 0.1, 3]) for _ in range(n)] if draw(st.booleans()) else None
     strata = [random.choice("xy") for _ in range(n)] if draw(st.booleans()) else None
-    return data, labels, weights, strata
+    return data, labels, sample_weight, strata
 
 
 # Tallies
@@ -43,14 +43,14 @@ def beside(draw: st.DrawFn) -> tuple[Data, dict[str, list[Hashable]], list[float
 @given(beside(), st.randoms(use_true_random=False))
 @settings(max_examples=50)
 def test_parts_add_up_to_the_whole(drawn: tuple[Any, ...], random: Random) -> None:
-    data, labels, weights, strata = drawn
+    data, labels, sample_weight, strata = drawn
 
     def count(items: list[int]) -> Tally:
         return tally(
             [data.votes[i] for i in items],
             {name: [given[i] for i in items] for name, given in labels.items()},
             categories=data.categories,
-            weights=None if weights is None else [weights[i] for i in items],
+            sample_weight=None if sample_weight is None else [sample_weight[i] for i in items],
             strata=None if strata is None else [strata[i] for i in items],
         )
 
@@ -74,7 +74,7 @@ def kappa_or_sentence(counts: Tally, name: str) -> str:
         kappa = dh_kappa(counts, suggested=name)
     except DataError as error:
         return str(error)
-    return repr((kappa.exact, kappa.se, *kappa.interval(), kappa.dropped))
+    return repr((kappa.exact, kappa.se, *kappa.confidence_interval(), kappa.excluded))
 
 
 def fleiss_kappa_or_sentence(counts: Tally) -> str:
@@ -88,24 +88,26 @@ def fleiss_kappa_or_sentence(counts: Tally) -> str:
 @given(beside())
 @settings(max_examples=40)
 def test_each_labeler_has_the_kappa_it_has_alone(drawn: tuple[Any, ...]) -> None:
-    data, labels, weights, strata = drawn
-    both = tally(data.votes, labels, categories=data.categories, weights=weights, strata=strata)
+    data, labels, sample_weight, strata = drawn
+    both = tally(data.votes, labels, categories=data.categories, sample_weight=sample_weight, strata=strata)
     for name, own in labels.items():
-        alone = tally(data.votes, {name: own}, categories=data.categories, weights=weights, strata=strata)
+        alone = tally(data.votes, {name: own}, categories=data.categories, sample_weight=sample_weight, strata=strata)
         assert kappa_or_sentence(both, name) == kappa_or_sentence(alone, name)
-        unnamed = tally(data.votes, own, categories=data.categories, weights=weights, strata=strata)
+        unnamed = tally(data.votes, own, categories=data.categories, sample_weight=sample_weight, strata=strata)
         try:
             kappa = dh_kappa(unnamed)
         except DataError:
             continue
-        assert kappa_or_sentence(both, name) == repr((kappa.exact, kappa.se, *kappa.interval(), kappa.dropped))
+        assert kappa_or_sentence(both, name) == repr(
+            (kappa.exact, kappa.se, *kappa.confidence_interval(), kappa.excluded)
+        )
 
 
 @given(drawn=beside())
 @settings(max_examples=30)
 def test_a_saved_tally_comes_back(drawn: tuple[Any, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
-    data, labels, weights, strata = drawn
-    whole = tally(data.votes, labels, categories=data.categories, weights=weights, strata=strata)
+    data, labels, sample_weight, strata = drawn
+    whole = tally(data.votes, labels, categories=data.categories, sample_weight=sample_weight, strata=strata)
     path = tmp_path_factory.mktemp("tally") / "whole.json"
     whole.save(path)
     back = Tally.load(path)
@@ -121,16 +123,16 @@ def test_a_saved_tally_comes_back(drawn: tuple[Any, ...], tmp_path_factory: pyte
 
 def test_tallies_that_differ_are_not_equal() -> None:
     assert sided() == sided()
-    assert sided() != sided(weights=[1, 2, 3, 1, 2, 4])
+    assert sided() != sided(sample_weight=[1, 2, 3, 1, 2, 4])
     assert sided() != sided(strata=list("xxyxyy"))
     assert sided() != sided(strata=None)
-    assert sided() != sided(weights=None)
-    assert sided() != tally(VOTES, {"gpt": RULE, "rule": GPT}, weights=WEIGHTS, strata=STRATA)
-    assert sided() == tally(VOTES, {"rule": RULE, "gpt": GPT}, weights=WEIGHTS, strata=STRATA)
+    assert sided() != sided(sample_weight=None)
+    assert sided() != tally(VOTES, {"gpt": RULE, "rule": GPT}, sample_weight=WEIGHTS, strata=STRATA)
+    assert sided() == tally(VOTES, {"rule": RULE, "gpt": GPT}, sample_weight=WEIGHTS, strata=STRATA)
 
 
 def test_the_order_of_labelers_does_not_matter_when_adding() -> None:
-    turned = tally(VOTES, {"rule": RULE, "gpt": GPT}, weights=WEIGHTS, strata=STRATA)
+    turned = tally(VOTES, {"rule": RULE, "gpt": GPT}, sample_weight=WEIGHTS, strata=STRATA)
     assert sided() + turned == turned + sided() == sided() + sided()
     assert dh_kappa(turned + sided(), suggested="rule").exact == dh_kappa(sided(), suggested="rule").exact
 
@@ -149,20 +151,29 @@ def test_no_items_stand_in_nobodys_way() -> None:
     counts = Tally()
     assert repr(counts) == "Tally(0 items, 0 votes, 0 categories, 0 patterns)"  # looking at it changes nothing
     counts.update([], {"gpt": []})
-    counts.update(VOTES, {"gpt": GPT, "rule": RULE}, weights=WEIGHTS, strata=STRATA)
+    counts.update(VOTES, {"gpt": GPT, "rule": RULE}, sample_weight=WEIGHTS, strata=STRATA)
     counts.update([], [])
     assert counts == sided()
     assert Tally() + sided() == sided() + Tally() == sided()
     assert counts.labelers == ("gpt", "rule")
-    assert dh_kappa(tally([], {"gpt": []}, weights=[], strata=[]), suggested="gpt").reason == "the data hold no items."
+    assert (
+        dh_kappa(tally([], {"gpt": []}, sample_weight=[], strata=[]), suggested="gpt").reason
+        == "the data hold no items."
+    )
 
 
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (lambda: tally(VOTES, {"gpt": GPT}, weights=WEIGHTS, strata=STRATA), "labelers of some are 'gpt', 'rule'"),
-        (lambda: tally(VOTES, {"gpt": GPT, "llm": RULE}, weights=WEIGHTS, strata=STRATA), "of others 'gpt', 'llm'"),
-        (lambda: sided(weights=None), "some have weights, others have not"),
+        (
+            lambda: tally(VOTES, {"gpt": GPT}, sample_weight=WEIGHTS, strata=STRATA),
+            "labelers of some are 'gpt', 'rule'",
+        ),
+        (
+            lambda: tally(VOTES, {"gpt": GPT, "llm": RULE}, sample_weight=WEIGHTS, strata=STRATA),
+            "of others 'gpt', 'llm'",
+        ),
+        (lambda: sided(sample_weight=None), "some have weights, others have not"),
         (lambda: sided(strata=None), "some have strata, others have not"),
         (lambda: tally(VOTES, GPT), "labelers of some are"),
     ],
@@ -188,7 +199,7 @@ def test_choosing_a_labeler() -> None:
     with pytest.raises(DataError, match="names of labelers, as text"):
         tally(VOTES, {1: GPT})
     with pytest.raises(DataError, match="leave out weights and strata"):
-        dh_kappa(sided(), suggested="gpt", weights=WEIGHTS, strata=STRATA)
+        dh_kappa(sided(), suggested="gpt", sample_weight=WEIGHTS, strata=STRATA)
 
 
 # Files
@@ -221,8 +232,8 @@ def damaged(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
         (lambda held: held.update(strata="xy"), "'strata' is not a list of names"),
         (lambda held: held.update(strata={"x": 1, "y": 2}), "'strata' is not a list of names"),
         (lambda held: held.pop("strata"), "'strata' is absent"),
-        (lambda held: held.update(weights="no"), "'weights' is neither true nor false"),
-        (lambda held: held.update(weights=1), "'weights' is neither true nor false"),
+        (lambda held: held.update(sample_weight="no"), "'weights' is neither true nor false"),
+        (lambda held: held.update(sample_weight=1), "'weights' is neither true nor false"),
     ],
 )
 def test_a_damaged_file_is_refused(change: Callable[[dict[str, Any]], None], words: str, tmp_path: Path) -> None:
@@ -236,12 +247,12 @@ def test_strata_of_a_file_in_any_order(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["strata"] == ["y", "x"]
     back = Tally.load(path)
     assert back == sided()
-    sided(weights=None).save(path)
+    sided(sample_weight=None).save(path)
     held = json.loads(path.read_text())
     held["strata"].reverse()
     path.write_text(json.dumps(held))
     pool = {"x": 1000, "y": 4}
-    expected = dh_kappa(sided(weights=None), suggested="gpt", pool=pool)
+    expected = dh_kappa(sided(sample_weight=None), suggested="gpt", pool=pool)
     found = dh_kappa(Tally.load(path), suggested="gpt", pool=pool)
     assert (found.exact, found.se) == (expected.exact, expected.se)
 
@@ -259,7 +270,7 @@ def refused(**given: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("weights", "words"),
+    ("sample_weight", "words"),
     [
         ([-1, 1, 1, 1, 1, 1], "weights must be numbers, 0 or more: item 0 has -1 (negative)."),
         ([1, 1, float("nan"), 1, 1, 1], "item 2 has nan (missing)."),
@@ -280,23 +291,26 @@ def refused(**given: Any) -> str:
         (np.ones((6, 2)), "got 2-D with shape (6, 2)."),
     ],
 )
-def test_bad_weights(weights: Any, words: str) -> None:
-    assert words in refused(weights=weights)
+def test_bad_weights(sample_weight: Any, words: str) -> None:
+    assert words in refused(sample_weight=sample_weight)
 
 
 def test_weights_and_strata_in_another_order_than_the_votes() -> None:
     frame = pd.DataFrame(VOTES)
-    weights = pd.Series(WEIGHTS, index=[5, 4, 3, 2, 1, 0])
+    sample_weight = pd.Series(WEIGHTS, index=[5, 4, 3, 2, 1, 0])
     with pytest.raises(DataError, match=r"votes and weights have different indexes.*weights.to_numpy\(\)"):
-        dh_kappa(frame, GPT, weights=weights)
+        dh_kappa(frame, GPT, sample_weight=sample_weight)
     with pytest.raises(DataError, match="votes and strata have different indexes"):
-        dh_kappa(frame, GPT, strata=pd.Series(STRATA, index=weights.index))
+        dh_kappa(frame, GPT, strata=pd.Series(STRATA, index=sample_weight.index))
     pool = {"x": 10, "y": 9}
     assert (
         dh_kappa(VOTES, GPT, strata=STRATA, pool=pd.Series(pool)).se
         == dh_kappa(VOTES, GPT, strata=STRATA, pool=pool).se
     )
-    assert dh_kappa(frame, GPT, weights=pd.Series(WEIGHTS)).exact == dh_kappa(VOTES, GPT, weights=WEIGHTS).exact
+    assert (
+        dh_kappa(frame, GPT, sample_weight=pd.Series(WEIGHTS)).exact
+        == dh_kappa(VOTES, GPT, sample_weight=WEIGHTS).exact
+    )
 
 
 @pytest.mark.parametrize(
@@ -324,8 +338,11 @@ def test_weights_and_strata_in_another_order_than_the_votes() -> None:
             {"pool": {"x": 9.5, "y": 9}, "strata": STRATA},
             "pool of stratum 'x' must be a whole number of items: got 9.5.",
         ),
-        ({"pool": 20, "weights": WEIGHTS}, "with weights leave it out, or pass strata="),
-        ({"pool": {"x": 9, "y": 9}, "strata": STRATA, "weights": WEIGHTS}, "weights= and pool= both say how much"),
+        ({"pool": 20, "sample_weight": WEIGHTS}, "with weights leave it out, or pass strata="),
+        (
+            {"pool": {"x": 9, "y": 9}, "strata": STRATA, "sample_weight": WEIGHTS},
+            "weights= and pool= both say how much",
+        ),
         ({"panel": "random"}, "panel must be one of 'fixed', 'drawn': got 'random'."),
     ],
 )
@@ -351,19 +368,19 @@ def test_a_stratum_without_eligible_items() -> None:
 
 
 def test_items_without_weight_are_dropped_and_counted() -> None:
-    kappa = dh_kappa(VOTES, GPT, weights=[0, 2, 2, 2, 2, 2])
+    kappa = dh_kappa(VOTES, GPT, sample_weight=[0, 2, 2, 2, 2, 2])
     left = dh_kappa(VOTES[1:], GPT[1:])
-    assert kappa.dropped.no_weight == 1
+    assert kappa.excluded.no_weight == 1
     assert (kappa.exact, kappa.se, kappa.n_items) == (left.exact, left.se, 5)
-    note = next(note for note in kappa.notes if note.code == "items-dropped")
+    note = next(note for note in kappa.notes if note.code == "items-excluded")
     assert note.text == "1 item did not count: 1 with weight 0."
-    bare = dh_kappa(VOTES, ["a", None, "b", "b", "a", "b"], weights=[0, 0, 2, 2, 2, 2])
-    assert (bare.dropped.no_label, bare.dropped.no_weight) == (1, 1)
+    bare = dh_kappa(VOTES, ["a", None, "b", "b", "a", "b"], sample_weight=[0, 0, 2, 2, 2, 2])
+    assert (bare.excluded.no_label, bare.excluded.no_weight) == (1, 1)
 
 
 def test_numbers_of_every_kind_are_weights() -> None:
-    expected = dh_kappa(VOTES, GPT, weights=WEIGHTS).exact
-    for weights in (
+    expected = dh_kappa(VOTES, GPT, sample_weight=WEIGHTS).exact
+    for sample_weight in (
         tuple(WEIGHTS),
         np.array(WEIGHTS, np.uint8),
         np.array(WEIGHTS, np.float16),
@@ -371,8 +388,8 @@ def test_numbers_of_every_kind_are_weights() -> None:
         np.ma.array(WEIGHTS),
         pd.Series(WEIGHTS, dtype="Float64"),
     ):
-        assert dh_kappa(VOTES, GPT, weights=weights).exact == expected
-    assert dh_kappa(VOTES, GPT, weights=[True, True, False, True, True, True]).dropped.no_weight == 1
+        assert dh_kappa(VOTES, GPT, sample_weight=sample_weight).exact == expected
+    assert dh_kappa(VOTES, GPT, sample_weight=[True, True, False, True, True, True]).excluded.no_weight == 1
 
 
 def test_names_of_strata_are_labels() -> None:

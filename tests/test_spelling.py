@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 import dhkappa
-from dhkappa.data.spelling import _ibis_text, spelled
 from dhkappa.errors import DataError
+from dhkappa.inputs.backends.collation import _ibis_text, spelled
 from engines import ENGINES, Engine, only
 from postgres import PASSWORD, Server
 
@@ -31,7 +31,9 @@ ROWS = [
     ("l", "B", "B", "B", "b", "X"),
 ]
 VOTES = [
-    (item, llm, who, vote) for item, llm, *votes, _ in ROWS for who, vote in zip(("p", "P", "q"), votes, strict=True)
+    (item, llm, who, vote)
+    for item, llm, *votes, _ in ROWS
+    for who, vote in zip(("pvalue", "P", "q"), votes, strict=True)
 ]
 LONG = ["item", "llm", "who", "vote"]
 EXACT = Fraction(439, 1264)
@@ -58,7 +60,7 @@ def holds(open_table: Callable[[str], Any]) -> None:
     assert dhkappa.dh_kappa(long, **NAMED).exact == EXACT
     listed = dhkappa.dh_kappa(long, items=wide, **NAMED)
     assert listed.exact == EXACT
-    queue = dhkappa.audit(wide, suggested="llm", annotators=["v1", "v2", "v3"], item="item").items()
+    queue = dhkappa.audit(wide, suggested="llm", annotators=["v1", "v2", "v3"], item="item").review()
     assert {row["item"] for row in queue} == {row[0] for row in ROWS}
 
 

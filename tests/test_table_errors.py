@@ -53,7 +53,7 @@ def test_duplicates_is_one_of_three(engine: Engine) -> None:
     assert "duplicates must be 'error' or 'first' or 'last': got 'any'" in said
 
 
-@each("part", ["suggested", "weights", "strata"], slow=["suggested"])
+@each("part", ["suggested", "sample_weight", "strata"], slow=["suggested"])
 def test_two_values_beside_one_item(engine: Engine, part: str) -> None:
     columns: dict[str, list[Any]] = {
         "id": ["x-1", "x-1", "x-2", "x-2"],
@@ -62,9 +62,9 @@ def test_two_values_beside_one_item(engine: Engine, part: str) -> None:
         "weight": [1.0, 1.0, 2.0, 2.0],
         "place": ["n", "n", "s", "s"],
     }
-    column, other = {"suggested": ("llm", "a"), "weights": ("weight", 2.5), "strata": ("place", "n")}[part]
+    column, other = {"suggested": ("llm", "a"), "sample_weight": ("weight", 2.5), "strata": ("place", "n")}[part]
     columns[column] = [*columns[column][:3], other]
-    words = {"weights": "weight", "strata": "place"}
+    words = {"sample_weight": "weight", "strata": "place"}
     said = refused(engine.table(columns), item="id", label="choice", **words)
     assert f"column '{column}' has several values for one item" in said
     assert "item 'x-2'" in said
@@ -199,7 +199,9 @@ def test_columns_that_differ_only_by_case(quick_engine: Engine) -> None:
 
 @each("part", ["suggested", "item", "annotator", "count", "items"], slow=["suggested"])
 def test_a_column_that_is_not_there(engine: Engine, part: str) -> None:
-    votes = engine.table({"item_id": ["x", "x"], "person": ["p", "q"], "label": ["a", "b"], "model_label": ["a", "a"]})
+    votes = engine.table(
+        {"item_id": ["x", "x"], "person": ["pvalue", "q"], "label": ["a", "b"], "model_label": ["a", "a"]}
+    )
     items = engine.table({"item_id": ["x"], "gold": ["a"]})
     words: dict[str, Any] = {"item": "item_id", "label": "label"}
     if part == "suggested":
@@ -226,7 +228,7 @@ def test_no_column_matches(engine: Engine) -> None:
 
 
 def test_a_layout_that_nothing_tells(engine: Engine) -> None:
-    said = refused(engine.table({"p": ["a", "b"], "q": ["a", "b"], "llm": ["a", "b"]}))
+    said = refused(engine.table({"pvalue": ["a", "b"], "q": ["a", "b"], "llm": ["a", "b"]}))
     assert "Columns: p, q, llm." in said
     assert "dh_kappa(data, suggested='llm', annotators=['p', 'q'])" in said
 
@@ -267,7 +269,7 @@ def test_a_stratum_that_is_missing(engine: Engine) -> None:
 @each("weight", [-1.0, None], slow=[-1.0])
 def test_a_weight_that_is_none(engine: Engine, weight: float | None) -> None:
     data = engine.table({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "llm": ["a", "b"], "w": [1.0, weight]})
-    said = refused(data, annotators="ann_*", weights="w")
+    said = refused(data, annotators="ann_*", sample_weight="w")
     assert "column 'w' must hold weights" in said
     assert ("missing" if weight is None else "-1.0") in said
 

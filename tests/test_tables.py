@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dhkappa import DataError, Tally, audit, dh_kappa, fleiss_kappa, tally
-from dhkappa.data import given
+from dhkappa.inputs import dataset as given
 
 
 class Kind(Enum):
@@ -32,7 +32,7 @@ def test_columns_called_count_and_annotator_are_used_until_passed_over(kind: Any
     assert tally(counted, "suggested", item="item", label="label") == whole
     assert tally(counted, "suggested") == whole
     assert tally(counted, "suggested", count=None) == EXPECTED
-    signed = kind({**VOTES, "annotator": ["p", "p", "q", "p", "q", "r"]})
+    signed = kind({**VOTES, "annotator": ["pvalue", "pvalue", "q", "pvalue", "q", "r"]})
     with pytest.raises(DataError, match="'p' on item 'a'"):
         tally(signed, "suggested", item="item", label="label")
     assert tally(signed, "suggested", item="item", label="label", annotator=None) == EXPECTED
@@ -70,12 +70,12 @@ def test_many_annotators_and_missing_integers() -> None:
 
 
 def test_items_without_a_label_are_not_found_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = {"i": [0, 1, 2, 3], "s": [None, "b", "b", "a"], "p": ["a"] * 4, "q": ["a"] * 4}
-    whole = audit(pl.DataFrame(data), "s", annotators=["p", "q"], item="i").items().to_dicts()
+    data = {"i": [0, 1, 2, 3], "s": [None, "b", "b", "a"], "pvalue": ["a"] * 4, "q": ["a"] * 4}
+    whole = audit(pl.DataFrame(data), "s", annotators=["pvalue", "q"], item="i").review().to_dicts()
     monkeypatch.setattr(given, "_MOST_GATHERED", 5)
-    found = audit(pl.LazyFrame(data), "s", annotators=["p", "q"], item="i")
+    found = audit(pl.LazyFrame(data), "s", annotators=["pvalue", "q"], item="i")
     for most in (1, 2, 9):
-        assert [row["item"] for row in found.items(most=most)] == [row["item"] for row in whole][:most]
+        assert [row["item"] for row in found.review(limit=most)] == [row["item"] for row in whole][:most]
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
@@ -96,13 +96,13 @@ def test_a_name_comes_before_a_pattern() -> None:
 def test_an_unlisted_item_without_votes_is_no_item(kind: Any) -> None:
     votes = kind({"item": ["a", "a", "b", "b", "zz"], "label": ["x", "y", "x", "x", None], "annotator": [*"pqpqp"]})
     items = kind({"item": ["a", "b"], "suggested": ["x", "y"], "w": [1.0, 2.0]})
-    found = audit(votes, "suggested", items=items, weights="w")
-    assert found.kappas["suggested"].exact == dh_kappa(votes, "suggested", items=items, weights="w").exact
-    assert {row["item"] for row in found.items()} == {"a", "b"}
+    found = audit(votes, "suggested", items=items, sample_weight="w")
+    assert found.kappas["suggested"].exact == dh_kappa(votes, "suggested", items=items, sample_weight="w").exact
+    assert {row["item"] for row in found.review()} == {"a", "b"}
 
 
 def test_votes_whose_annotator_is_not_known() -> None:
-    rows = pd.DataFrame({**VOTES, "annotator": ["p", None, None, "p", "q", None]})
+    rows = pd.DataFrame({**VOTES, "annotator": ["pvalue", None, None, "pvalue", "q", None]})
     assert tally(rows, "suggested") == EXPECTED
     with pytest.raises(DataError, match="nothing tells who cast which vote"):
         audit(rows, "suggested").annotators()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import DataError, Tally, dh_kappa, fleiss_kappa, tally
-from dhkappa.data import tally as tally_module
+from dhkappa.core import tally as tally_module
 from strategies import Data, ragged
 
 VOTES = [["a", "a"], ["a", "b"], ["b", "b", None], []]
@@ -110,7 +110,7 @@ def test_a_result_keeps_the_tally_as_it_was() -> None:
 def test_without_labels_only_fleiss() -> None:
     counts = tally([["a", "b"], ["a", "a"], ["b", "b"]])
     assert fleiss_kappa(counts).exact == fleiss_kappa([["a", "b"], ["a", "a"], ["b", "b"]]).exact
-    assert dh_kappa(counts).dropped.no_label == 3
+    assert dh_kappa(counts).excluded.no_label == 3
 
 
 @settings(max_examples=50, deadline=None)

@@ -18,9 +18,9 @@ import pytest
 from rich.console import Console
 
 import dhkappa
-from dhkappa.findings import Audit
-from dhkappa.present.story import limits, number, percent, signed
-from dhkappa.present.terminal import Screen
+from dhkappa.auditing import Audit
+from dhkappa.report.content import limits, number, percent, signed
+from dhkappa.report.terminal import Screen
 from test_cli import COMMAND, WIDE, environment, folder, inside, run  # noqa: F401  # a fixture
 
 DRAWN = dhkappa.simulate(
@@ -114,7 +114,7 @@ def hostile(tmp_path: Path) -> Path:
         "score votes.csv",
         "compare votes.csv",
         "plan 0.05 votes.csv -s llm",
-        "plan 0.001 --prevalence 5,3,1 --accuracy 0.8 --labeler 0.7 --pool 900000",
+        "plan 0.001 --prevalence 5,3,1 --annotator-accuracy 0.8 --labeler-accuracy 0.7 --pool 900000",
         "demo --items 150 -o d",
     ],
 )
@@ -164,7 +164,7 @@ def check_columns(text: str) -> None:
         starts = [
             line
             for line in lines
-            if line.startswith(("suggested  ", "annotator  ")) and line.endswith(("items", "interval"))
+            if line.startswith(("suggested  ", "annotator  ")) and line.endswith(("items", "confidence_interval"))
         ]
         for start in starts:
             assert len({cells(line) for line in lines[lines.index(start) :]}) == 1, block
@@ -249,9 +249,9 @@ def test_several_labelers_are_ranked_with_differences_after() -> None:
 def test_the_scale_is_drawn_to_scale() -> None:
     audit = dhkappa.audit(DRAWN.votes, {"llm": DRAWN.suggested["llm"]}, progress=False)
     kappa = audit.kappas["llm"]
-    low, high = kappa.interval(0.95)
+    low, high = kappa.confidence_interval(0.95)
     bar = screened(audit).split("Kappa, between floor and ceiling\n")[1].splitlines()[0].removeprefix("llm")
-    ends = (kappa.floor, kappa.ceiling, kappa.value, low, high)
+    ends = (kappa.baselines.random, kappa.baselines.majority, kappa.value, low, high)
     first, last = min(0.0, *ends), max(ends)
     width = 80 - 5 - 26
 
@@ -261,7 +261,7 @@ def test_the_scale_is_drawn_to_scale() -> None:
     assert bar[place(kappa.value)] == "●"
     assert bar[place(low)] == "├"
     assert bar[place(high)] in "┤|"
-    assert bar[place(kappa.floor)] == "|"
+    assert bar[place(kappa.baselines.random)] == "|"
     assert bar.rstrip().endswith(f"{kappa.value:.2f}  {low:.2f} to {high:.2f}")
 
 
@@ -276,7 +276,7 @@ def scaled(**intervals: tuple[float, float, float]) -> list[str]:
         def __init__(self, low: float, value: float, high: float) -> None:
             self.value, self.limits = value, (low, high)
 
-        def interval(self, level: float) -> tuple[float, float]:
+        def confidence_interval(self, confidence_level: float) -> tuple[float, float]:
             return self.limits
 
     file = StringIO()

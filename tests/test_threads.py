@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 
 import dhkappa
-from dhkappa.data import duck, files
+from dhkappa.inputs import files
+from dhkappa.inputs.backends import duckdb as duck
 
 Answer = TypeVar("Answer")
 
@@ -48,13 +49,21 @@ def drawn(seed: int = 1, n: int = 300) -> dhkappa.Simulation:
 
 def bits(kappa: dhkappa.Kappa) -> tuple[object, ...]:
     """Everything about a kappa, every float to the bit."""
-    floats = [kappa.value, kappa.floor, kappa.ceiling, kappa.fleiss, kappa.se, *kappa.interval(), kappa.above_floor]
+    floats = [
+        kappa.value,
+        kappa.baselines.random,
+        kappa.baselines.majority,
+        kappa.fleiss,
+        kappa.se,
+        *kappa.confidence_interval(),
+        kappa.above_random,
+    ]
     rows = [tuple(map(repr, row.values())) for table in (kappa.by_category(), kappa.confusion()) for row in table]
-    return (kappa.exact, *map(float.hex, floats), kappa.test().p_value.hex(), *rows, *map(str, kappa.notes))
+    return (kappa.exact, *map(float.hex, floats), kappa.permutation_test().pvalue.hex(), *rows, *map(str, kappa.notes))
 
 
 def whole(audit: dhkappa.Audit) -> str:
-    return json.dumps(audit.to_dict(most=None), default=str)  # json writes floats so that they come back to the bit
+    return json.dumps(audit.to_dict(limit=None), default=str)  # json writes floats so that they come back to the bit
 
 
 def score(seed: int) -> dhkappa.Kappa:
@@ -149,8 +158,10 @@ def test_seeds_and_swaps_in_threads() -> None:
     def draw(place: int) -> tuple[object, ...]:
         made = dhkappa.simulate(40, labelers=LABELERS, annotators=3, rng=place)
         compared = dhkappa.compare(made.votes, made.suggested, rng=place)
-        tested = dhkappa.dh_kappa(made.votes, made.suggested["rule"]).test("monte-carlo", n=99, rng=place)
-        return (made.votes.tolist().__repr__(), repr(compared.differences.to_dicts()), tested.p_value)
+        tested = dhkappa.dh_kappa(made.votes, made.suggested["rule"]).permutation_test(
+            "monte-carlo", n_resamples=99, rng=place
+        )
+        return (made.votes.tolist().__repr__(), repr(compared.differences.to_dicts()), tested.pvalue)
 
     assert together(8, draw) == [draw(place) for place in range(8)]
 
@@ -272,7 +283,7 @@ barrier = threading.Barrier(16)
 def ask(place):
     barrier.wait()
     found = [getattr(dhkappa, name) for name in names[place % len(names):] + names[:place % len(names)]]
-    return dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"]).interval().low.hex(), len(found)
+    return dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"]).confidence_interval().low.hex(), len(found)
 with ThreadPoolExecutor(16) as pool:
     print(*sorted(set(pool.map(ask, range(16)))))
 """
@@ -281,7 +292,7 @@ with ThreadPoolExecutor(16) as pool:
 def test_first_imports_race_in_threads() -> None:
     """Rooms are opened when they are asked for, here by 16 threads at once."""
     left = [] if find_spec("duckdb") else ["read", "Source"]
-    expected = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"]).interval().low.hex()
+    expected = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"]).confidence_interval().low.hex()
     code = FIRST.replace("{left}", repr(left))
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.stderr == ""
@@ -308,13 +319,22 @@ def test_results_survive_being_sent() -> None:
     made = drawn()
     compared = dhkappa.compare(made.votes, made.suggested, rng=1)
     tally = dhkappa.tally(made.votes, made.suggested)
-    planned = dhkappa.plan(0.05, categories=3, accuracy=0.85, labeler=0.9)
-    for held in (compared, tally, planned, made, audit(2), score(2), score(2).bootstrap(20, rng=1), score(2).test()):
+    planned = dhkappa.plan(0.05, n_categories=3, annotator_accuracy=0.85, labeler_accuracy=0.9)
+    for held in (
+        compared,
+        tally,
+        planned,
+        made,
+        audit(2),
+        score(2),
+        score(2).bootstrap(20, rng=1),
+        score(2).permutation_test(),
+    ):
         back = pickle.loads(pickle.dumps(held))
         assert repr(back) == repr(held)
     assert pickle.loads(pickle.dumps(tally)) == tally
     asked = score(2)
-    asked.interval()  # what a result has computed goes with it
+    asked.confidence_interval()  # what a result has computed goes with it
     assert bits(pickle.loads(pickle.dumps(asked))) == bits(score(2))
 
 

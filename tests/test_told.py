@@ -98,7 +98,7 @@ def test_what_has_no_end_is_not_read(tmp_path: Path) -> None:
     calls: list[Callable[[Path], object]] = [
         dhkappa.Tally.load,
         dhkappa.read,
-        lambda path: dhkappa.read(path, format="argilla"),
+        lambda path: dhkappa.read(path, input_format="argilla"),
     ]
     for call in calls:
         for path in (tmp_path / "pipe.json", Path("/dev/zero")):
@@ -159,7 +159,7 @@ def test_a_report_where_few_files_may_be_open(tmp_path: Path) -> None:
 
 
 def test_a_chart_that_cannot_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    report = pytest.importorskip("dhkappa.present.report")
+    report = pytest.importorskip("dhkappa.report.html")
 
     def gives_up(*_: object, **__: object) -> str:
         raise ValueError(reason)
@@ -177,7 +177,7 @@ def test_an_array_whose_gzip_is_cut(tmp_path: Path) -> None:
     held = gzip.compress(json.dumps([{"item": n, "suggested": "a", "ann_1": "a"} for n in range(5000)]).encode())
     (tmp_path / "votes.json.gz").write_bytes(held[: len(held) // 2])
     with pytest.raises(DataError, match="cannot be unpacked: it may be damaged or cut short"):
-        dhkappa.read(tmp_path / "votes.json.gz", format="table")
+        dhkappa.read(tmp_path / "votes.json.gz", input_format="table")
 
 
 def test_the_sentence_on_the_bar_stays_where_nobody_reads_the_rest(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_null_labels_are_a_group(engine: Engine) -> None:
     """Items without a suggested label are counted, as no label and not as no item."""
     data = engine.table({"ann_1": ["a", None, "b"], "ann_2": ["a", "b", "b"], "llm": ["a", "b", None]})
     kappa = dhkappa.dh_kappa(data, "llm", annotators="ann_*")
-    assert (kappa.n_items, kappa.dropped.one_vote, kappa.dropped.no_label) == (1, 1, 1)
+    assert (kappa.n_items, kappa.excluded.one_vote, kappa.excluded.no_label) == (1, 1, 1)
 
 
 def test_empty_text_is_missing_as_null_is(engine: Engine) -> None:

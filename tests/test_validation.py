@@ -48,7 +48,7 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     (basis,) = coverage.bases(np.random.default_rng(3), cell, 1, chances)
     labels, *votes = (answer[0] for answer in answers)
     kappa = dh_kappa(np.column_stack(votes), labels)
-    kappa.interval()
+    kappa.confidence_interval()
     ours = kappa._known["basis"]
     for name in ("kappa", "E", "n", "squares", "least", "greatest"):
         assert getattr(basis, name) == pytest.approx(getattr(ours, name), rel=1e-9)  # some hundred roundings
@@ -102,9 +102,9 @@ def row_of_real_data(folder: Path, labeler: str) -> str:
     cells = [
         f"{folder.name}: {labeler}",
         f"**{kappa.value:.4f}**",
-        "{:.3f} to {:.3f}".format(*kappa.interval()),
-        f"{kappa.floor:.3f}",
-        f"{kappa.ceiling:.3f}",
+        "{:.3f} to {:.3f}".format(*kappa.confidence_interval()),
+        f"{kappa.baselines.random:.3f}",
+        f"{kappa.baselines.majority:.3f}",
         f"{kappa.fleiss:.4f}",
         f"{float(by_published_function(votes, suggested)):.4f}",
     ]

@@ -28,12 +28,12 @@ class Example:
     D: F
     E: F
     kappa: F
-    floor: F
+    random: F
     fleiss: F
-    dropped: oracle.Dropped
+    excluded: oracle.Excluded
 
 
-NOTHING_DROPPED = oracle.Dropped(0, 0, 0)
+NOTHING_DROPPED = oracle.Excluded(0, 0, 0)
 
 EXAMPLES = {
     "example 1": Example(
@@ -49,9 +49,9 @@ EXAMPLES = {
         D=F(7, 18),
         E=F(-29, 243),
         kappa=F(247, 544),
-        floor=F(-59, 544),
+        random=F(-59, 544),
         fleiss=F(59, 104),
-        dropped=NOTHING_DROPPED,
+        excluded=NOTHING_DROPPED,
     ),
     "example 2, ragged": Example(
         data=from_counts("200/1 210/1 031/2 002/3 100/1 000/2 020/- 120/1"),
@@ -66,9 +66,9 @@ EXAMPLES = {
         D=F(1, 2),
         E=F(-79, 1000),
         kappa=F(579, 1079),
-        floor=F(-263, 3237),
+        random=F(-263, 3237),
         fleiss=F(173, 393),
-        dropped=oracle.Dropped(no_votes=1, one_vote=1, no_label=1),
+        excluded=oracle.Excluded(no_votes=1, one_vote=1, no_label=1),
     ),
     # By eq. 1-3, R = 4/5 and C_E = 1/2.
     "example 3, two categories": Example(
@@ -84,9 +84,9 @@ EXAMPLES = {
         D=F(2, 5),
         E=F(0),
         kappa=F(2, 5),
-        floor=F(0),
+        random=F(0),
         fleiss=F(3, 5),
-        dropped=NOTHING_DROPPED,
+        excluded=NOTHING_DROPPED,
     ),
 }
 
@@ -121,12 +121,12 @@ def test_kappa_against_worked_example(score: Callable[[Data], Kappa], example: E
     result = score(example.data)
     assert result.exact == example.kappa
     assert result.value == float(result) == float(example.kappa)
-    assert result.floor == float(example.floor)
+    assert result.baselines.random == float(example.random)
     assert result.fleiss == float(example.fleiss)
     assert (result.n_items, result.n_votes) == (example.n, example.votes)
-    dropped = oracle.Dropped(result.dropped.no_votes, result.dropped.one_vote, result.dropped.no_label)
-    assert dropped == example.dropped
-    assert result.dropped.total == dropped.no_votes + dropped.one_vote + dropped.no_label
+    excluded = oracle.Excluded(result.excluded.no_votes, result.excluded.one_vote, result.excluded.no_label)
+    assert excluded == example.excluded
+    assert result.excluded.total == excluded.no_votes + excluded.one_vote + excluded.no_label
     assert result.reason is None
 
 
@@ -137,9 +137,13 @@ def test_oracle_against_worked_example(example: Example) -> None:
     assert (tuple(truth.C.values()), tuple(truth.L.values())) == (example.C, example.L)
     assert (truth.R, truth.S, truth.D) == (example.R, example.S, example.D)
     assert (truth.C_E, truth.C_F, truth.E) == (example.C_E, example.C_F, example.E)
-    assert (truth.kappa, truth.floor, truth.fleiss) == (example.kappa, example.floor, example.fleiss)
-    assert (truth.n, truth.votes, truth.dropped) == (example.n, example.votes, example.dropped)
-    assert oracle.floor_by_permutation(data.votes, data.suggested) == example.floor
+    assert (truth.kappa, truth.random, truth.fleiss) == (
+        example.kappa,
+        example.random,
+        example.fleiss,
+    )
+    assert (truth.n, truth.votes, truth.excluded) == (example.n, example.votes, example.excluded)
+    assert oracle.floor_by_permutation(data.votes, data.suggested) == example.random
 
 
 def test_fleiss_kappa_against_eq_1_to_3_by_hand() -> None:
@@ -154,7 +158,7 @@ def test_fleiss_kappa_against_eq_1_to_3_by_hand() -> None:
     assert result.exact == F(95, 183)
     assert result.value == float(F(95, 183))
     assert (result.n_items, result.n_votes) == (6, 16)
-    assert (result.dropped.no_votes, result.dropped.one_vote) == (1, 1)
+    assert (result.excluded.no_votes, result.excluded.one_vote) == (1, 1)
 
 
 @every_layout

@@ -33,7 +33,7 @@ INTRODUCTION = """\
 
 How often the 95% interval holds the true kappa, in percent, where items are not simply drawn at random and voted on
 by all: {sets:,} samples a cell, so one cell is known to about {error:.1f} points, and the least of many cells is lower
-by three or four of these by chance alone. Cells: a random choice of 2, 3 or 5 votes an item, 2, 3 or 5 categories,
+by three or four of these by chance alone. ItemTable: a random choice of 2, 3 or 5 votes an item, 2, 3 or 5 categories,
 even or uneven, kappa from 0 to .9, errors in votes, in labels, or in both. *length*: mean length, as a multiple of the
 logit interval's.
 Written by `make validate`.
@@ -69,8 +69,8 @@ class Cell:
         if self.design.draw is not ordered:
             return np.eye(self.m)
         distance = np.abs(np.subtract.outer(np.arange(self.m), np.arange(self.m))) / (self.m - 1)
-        weights: Floats = 1 - distance ** self.design.at[0]
-        return weights
+        sample_weight: Floats = 1 - distance ** self.design.at[0]
+        return sample_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Sample:
 def shares(prevalence: str, m: int) -> Floats:
     """Return how often each category is the truth; those after the third are as rare as the third."""
     first = PREVALENCE[prevalence]
-    weights = np.array([first[min(j, len(first) - 1)] for j in range(m)])
-    found: Floats = weights / weights.sum()
+    sample_weight = np.array([first[min(j, len(first) - 1)] for j in range(m)])
+    found: Floats = sample_weight / sample_weight.sum()
     return found
 
 
@@ -385,9 +385,9 @@ def grid(quick: bool) -> list[Cell]:
     """Return the settings to measure: for each design and n some of all combinations, drawn once."""
     rng, cells = np.random.default_rng(7), []
     for design, n in product(DESIGNS, (30, 100) if quick else (30, 60, 100, 300)):
-        ordinal = design.draw is ordered
-        kappas = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95) if ordinal else (0, 0.2, 0.6, 0.9)
-        every = list(product((2, 3, 5), (3, 5, 7) if ordinal else (2, 3, 5), PREVALENCE, kappas, SOURCES))
+        weights = design.draw is ordered
+        kappas = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95) if weights else (0, 0.2, 0.6, 0.9)
+        every = list(product((2, 3, 5), (3, 5, 7) if weights else (2, 3, 5), PREVALENCE, kappas, SOURCES))
         some = rng.permutation(len(every))[: 4 if quick else 15]
         cells += [Cell(design, n, *every[i]) for i in some]
     return cells

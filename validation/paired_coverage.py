@@ -62,8 +62,8 @@ def prevalence(kind: str, m: int) -> Floats:
     """Return how often each category is the truth."""
     if kind == "rare":
         return np.array([0.9, *[0.1 / (m - 1)] * (m - 1)])
-    weights = np.ones(m) if kind == "uniform" else np.arange(m, 0.0, -1.0)
-    found: Floats = weights / weights.sum()
+    sample_weight = np.ones(m) if kind == "uniform" else np.arange(m, 0.0, -1.0)
+    found: Floats = sample_weight / sample_weight.sum()
     return found
 
 
@@ -263,9 +263,9 @@ def package(seen: Gaps) -> Gap:
     return Gap(seen.difference, np.sqrt(seen.squares / (n * (n - 1))), skew, n, n - 1, -seen.reach, seen.reach)
 
 
-def t_limits(seen: Gaps, level: float) -> tuple[Floats, Floats]:
+def t_limits(seen: Gaps, confidence_level: float) -> tuple[Floats, Floats]:
     """Return the difference and t standard errors each way."""
-    half = stdtrit(seen.n - 1, (1 + level) / 2) * np.sqrt(seen.squares / (seen.n * (seen.n - 1)))
+    half = stdtrit(seen.n - 1, (1 + confidence_level) / 2) * np.sqrt(seen.squares / (seen.n * (seen.n - 1)))
     return seen.difference - half, seen.difference + half
 
 
@@ -279,7 +279,7 @@ def t_test(seen: Gaps) -> Floats:
 
 def combined_test(seen: Gaps) -> Floats:
     """Return p of the label-swap test where discordant items are few or nothing moves the difference, else ours."""
-    p: Floats = np.where(np.isnan(seen.swap), package(seen).p_value(), seen.swap)
+    p: Floats = np.where(np.isnan(seen.swap), package(seen).pvalue(), seen.swap)
     return p
 
 
@@ -292,7 +292,7 @@ def drawn(model: Model, n: int, N: int, sets: int, rng: np.random.Generator) -> 
 
 
 RULES: dict[str, Callable[[Gaps, float], tuple[Floats, Floats]]] = {
-    "compare": lambda seen, level: package(seen).limits(level),
+    "compare": lambda seen, confidence_level: package(seen).limits(confidence_level),
     "t": t_limits,
 }
 TESTS = {"compare": combined_test, "t": t_test}
@@ -319,7 +319,7 @@ def held(model: Model, n: int, N: int, sets: int, rng: np.random.Generator, leve
     target, parts = model.difference, []
     for kinds, counts in drawn(model, n, N, sets, rng):
         seen = gaps(kinds, counts)
-        ends = np.array([[rule(seen, level) for rule in RULES.values()] for level in levels])
+        ends = np.array([[rule(seen, confidence_level) for rule in RULES.values()] for confidence_level in levels])
         low, high = ends[:, :, 0], ends[:, :, 1]
         parts.append(np.stack([(low <= target + 1e-12) & (target - 1e-12 <= high), high - low], axis=2))
     found: Floats = np.concatenate(parts, axis=3).mean(axis=3)
@@ -360,7 +360,7 @@ def coverage(sets: int, *, full: bool) -> list[str]:
         "t's."
     )
     heads = ["labelers", "n", *names, *(f"length: {name}" for name in names[:-1])]
-    counted = f"Cells below 94.5%, of {sum(map(len, seen)):,}: {said}."
+    counted = f"ItemTable below 94.5%, of {sum(map(len, seen)):,}: {said}."
     return [*page("Differences between labelers", text, heads, rows), "", counted]
 
 
@@ -445,8 +445,12 @@ def random_labels(sets: int, *, full: bool) -> list[str]:
             if kappa.exact is None:  # all votes and labels are the same: nothing to reject
                 p.append([1.0, 1.0, 1.0])
                 continue
-            tests = kappa.test(), kappa.test("z"), kappa.test("monte-carlo", n=199, rng=rng)
-            p.append([test.p_value for test in tests])
+            tests = (
+                kappa.permutation_test(),
+                kappa.permutation_test("z"),
+                kappa.permutation_test("monte-carlo", n_resamples=199, rng=rng),
+            )
+            p.append([test.pvalue for test in tests])
         rates = (f"{100 * rate:.1f}" for rate in (np.array(p) <= 0.05).mean(axis=0))
         rows.append([str(n), f"{m}, one rare" if rare else str(m), *rates])
     text = (

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from dhkappa.stats.annotator_comparison import FEWEST_ITEMS
 from dhkappa.stats.intervals import Gap
-from dhkappa.stats.people import FEWEST_ITEMS
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -30,7 +30,7 @@ INTRODUCTION = """\
 
 How often the 95% interval of `people` holds the true difference between a labeler and a person, in percent, with
 {sets:,} samples a cell, so that one cell is known to about {error:.1f} points. *Alike*: the labeler is right as often
-as each person, so that it is one more annotator; *better* and *worse*: it is not. Cells: 3 to 10 annotators, 2 to 5
+as each person, so that it is one more annotator; *better* and *worse*: it is not. ItemTable: 3 to 10 annotators, 2 to 5
 categories, also one on 10% of the items, 0 to 30% of the votes missing, and items with unequal weights. *t*: the
 difference and t standard errors, without the half of an item that the interval adds. *length*: mean length, as a
 multiple of that interval's. Samples in which somebody has fewer than {fewest} items or no item moves the difference
@@ -294,7 +294,7 @@ def _mean_and_least(values: list[float]) -> str:
 
 
 def _text(cell: Cell) -> str:
-    extras = f"{', rare' if cell.rare else ''}{', weights' if cell.weighted else ''}"
+    extras = f"{', rare' if cell.rare else ''}{', sample_weight' if cell.weighted else ''}"
     accuracy = f"right {cell.person:g} and {cell.labeler:g}"
     return f"n {cell.n}, N {cell.N}, m {cell.m}, {accuracy}, missing {cell.missing:g}{extras}"
 

@@ -8,39 +8,40 @@ TYPE_CHECKING = False  # as of typing, which takes longer to load than all else 
 if TYPE_CHECKING:
     from typing import Any
 
-    from dhkappa.data.reading import read
-    from dhkappa.data.source import Source
-    from dhkappa.data.tally import Tally
+    from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
+    from dhkappa.auditing import Audit
+    from dhkappa.core.tally import Tally
     from dhkappa.errors import DataError
-    from dhkappa.estimate import audit, compare, dh_kappa, fleiss_kappa, plan, tally
-    from dhkappa.findings import Audit
+    from dhkappa.inputs.reading import read
+    from dhkappa.inputs.source import Source
+    from dhkappa.stats.annotator_comparison import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
-    from dhkappa.stats.chance import RandomLabelTest
     from dhkappa.stats.compare import Comparison
-    from dhkappa.stats.intervals import Interval
-    from dhkappa.stats.kappa import Parts
+    from dhkappa.stats.intervals import ConfidenceInterval
+    from dhkappa.stats.kappa import Baselines, Parts
     from dhkappa.stats.notes import Note
-    from dhkappa.stats.people import People
+    from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Kappa
-    from dhkappa.stats.sample import Dropped
+    from dhkappa.stats.sample import Excluded
     from dhkappa.stats.simulate import Simulation, simulate
     from dhkappa.stats.verdict import Verdict
     from dhkappa.table import Table
 
 __all__ = [
+    "AnnotatorComparison",
     "Audit",
+    "Baselines",
     "Bootstrap",
     "Comparison",
+    "ConfidenceInterval",
     "DataError",
-    "Dropped",
-    "Interval",
+    "Excluded",
     "Kappa",
     "Note",
     "Parts",
-    "People",
+    "PermutationTest",
     "Plan",
-    "RandomLabelTest",
     "Simulation",
     "Source",
     "Table",
@@ -56,41 +57,42 @@ __all__ = [
     "tally",
 ]
 
-_ROOMS = {  # opened when they are asked for, so that the command line answers at once
-    "Audit": "findings",
+_MODULES = {  # imported on first use
+    "AnnotatorComparison": "stats.annotator_comparison",
+    "Audit": "auditing",
+    "Baselines": "stats.kappa",
     "Bootstrap": "stats.bootstrap",
     "Comparison": "stats.compare",
+    "ConfidenceInterval": "stats.intervals",
     "DataError": "errors",
-    "Dropped": "stats.sample",
-    "Interval": "stats.intervals",
+    "Excluded": "stats.sample",
     "Kappa": "stats.result",
     "Note": "stats.notes",
     "Parts": "stats.kappa",
-    "People": "stats.people",
+    "PermutationTest": "stats.permutation",
     "Plan": "stats.plan",
-    "RandomLabelTest": "stats.chance",
     "Simulation": "stats.simulate",
-    "Source": "data.source",
+    "Source": "inputs.source",
     "Table": "table",
-    "Tally": "data.tally",
+    "Tally": "core.tally",
     "Verdict": "stats.verdict",
-    "audit": "estimate",
-    "compare": "estimate",
-    "dh_kappa": "estimate",
-    "fleiss_kappa": "estimate",
-    "plan": "estimate",
-    "read": "data.reading",
+    "audit": "api",
+    "compare": "api",
+    "dh_kappa": "api",
+    "fleiss_kappa": "api",
+    "plan": "api",
+    "read": "inputs.reading",
     "simulate": "stats.simulate",
-    "tally": "estimate",
+    "tally": "api",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = found
     return found
 

@@ -1,26 +1,56 @@
-"""What can be wrong with data, in words a person can act on."""
+"""Errors with a code, a message and a hint; helpers to write values into messages."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
 
 class DataError(ValueError):
-    """Data or an argument that cannot be used: the message says which, the rule, what came, and what to do.
+    """Data or an argument that cannot be used.
 
-    Passwords are covered in it, as far as they can be told: see ``masked``.
+    ``str(error)`` is the message and the hint. Passwords in them are masked.
+
+    Parameters
+    ----------
+    message
+        What is wrong and where, as a sentence.
+    code
+        Stable identifier, such as ``"column-not-found"``.
+    parameter
+        Python name of the parameter at fault, if there is one.
+    hint
+        What to do. ``$items`` stands for the parameter: ``items=`` in Python, ``--items`` on the command line.
+
+    Examples
+    --------
+    >>> error = DataError("Column 'lable' not found.", code="column-not-found", parameter="label", hint="Pass $label.")
+    >>> print(error)
+    Column 'lable' not found. Pass label=.
+    >>> error.text("--{}".format)
+    "Column 'lable' not found. Pass --label."
     """
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(masked(message))
+    def __init__(
+        self, message: str = "", *, code: str = "invalid-data", parameter: str | None = None, hint: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message, self.code, self.parameter, self.hint = masked(message), code, parameter, masked(hint)
+
+    def text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
+        """Return message and hint, with parameters written by ``write_parameter``."""
+        hint = re.sub(r"\$([a-z_]+)", lambda found: write_parameter(found[1]), self.hint)
+        return f"{self.message} {hint}".strip()
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 class OutOfMemoryError(DataError, MemoryError):
-    """Data that do not fit into the memory there is: the message says what, the limit, and what to do."""
+    """Data that do not fit into memory."""
 
 
 _LONGEST = 10_000  # signs of a value that are looked at

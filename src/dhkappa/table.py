@@ -120,7 +120,7 @@ class Table:
     def __repr__(self) -> str:
         rows, hidden = _ends(len(self), _ROWS)
         columns = self._shown(rows)
-        dropped = _narrow(columns, _terminal_width())
+        excluded = _narrow(columns, _terminal_width())
         top = max((len(column.heads) for column in columns), default=0)
         lines = [_GAP.join(column.head(line - top) for column in columns) for line in range(top)]
         lines += [_GAP.join(column.cell(place) for column in columns) for place in range(len(rows))]
@@ -129,8 +129,8 @@ class Table:
             lines.append(f"[{counted(len(self), 'row')}, {hidden:,} not shown]")
         elif not rows:
             lines.append("[no rows]")
-        if dropped:
-            lines.append(f"[columns not shown: {', '.join(dropped)}]")
+        if excluded:
+            lines.append(f"[columns not shown: {', '.join(excluded)}]")
         if self._title:
             lines.insert(0, visible(self._title))
         return "\n".join(line.rstrip() for line in lines)
@@ -202,9 +202,9 @@ def _narrow(columns: list[_Shown], width: int) -> list[str]:
     if _excess(columns, width) > 0:
         for column in columns:
             column.fold()
-    dropped: list[str] = []
+    excluded: list[str] = []
     while len(columns) > 2 and _excess(columns, width) > sum(column.width - column.least() for column in columns):
-        dropped.insert(0, columns.pop().name)
+        excluded.insert(0, columns.pop().name)
     excess = _excess(columns, width)
     while excess > 0:
         giving = [column for column in columns if column.width > column.least()]
@@ -215,7 +215,7 @@ def _narrow(columns: list[_Shown], width: int) -> list[str]:
         step = min(excess, widest.width - widest.least(), max(widest.width - rival, 1))
         widest.width -= step
         excess -= step
-    return dropped
+    return excluded
 
 
 def _excess(columns: list[_Shown], width: int) -> int:

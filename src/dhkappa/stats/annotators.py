@@ -12,12 +12,12 @@ from operator import mul
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.ballots import Ballots
-from dhkappa.data.labels import Integers
-from dhkappa.data.patterns import Patterns, from_votes
+from dhkappa.core.items import ItemVotes
+from dhkappa.core.labels import Integers
+from dhkappa.core.patterns import Patterns, from_votes
 from dhkappa.errors import DataError
 from dhkappa.stats.kappa import estimate_dh
-from dhkappa.stats.sample import Pool, Sample, Stratum, item_sample
+from dhkappa.stats.sample import Pool, Sample, Stratum, sample_of
 from dhkappa.stats.sums import Sums, sums
 from dhkappa.table import Table
 
@@ -73,29 +73,29 @@ class AnnotatorParts:
     items_without: int
 
 
-def refuse_unsigned(ballots: Ballots | None) -> None:
+def refuse_unsigned(item_votes: ItemVotes | None) -> None:
     """Refuse votes that do not tell who cast them."""
-    if ballots is None or ballots.annotators is None:
+    if item_votes is None or item_votes.annotators is None:
         raise DataError(
             "nothing tells who cast which vote, as lists, counts, tallies and large tables in an engine do not: pass "
             "votes as an n x N array, or as a table in memory with a column for each annotator or with annotator=."
         )
 
 
-def seats(ballots: Ballots, sample: Sample, places: npt.NDArray[np.int64]) -> Iterator[Seat]:
+def seats(item_votes: ItemVotes, sample: Sample, places: npt.NDArray[np.int64]) -> Iterator[Seat]:
     """Yield the seat of each annotator, in their order; all together cost about as much as the votes.
 
     ``sample`` has a pattern for each eligible item, which is at ``places`` among all items.
     """
     patterns = sample.patterns
-    row_of = np.full(ballots.n_items, -1, np.int64)
+    row_of = np.full(item_votes.n_items, -1, np.int64)
     row_of[places] = np.arange(len(places))
-    order = np.lexsort((ballots.code, ballots.item))
-    order = order[row_of[ballots.item[order]] >= 0]
-    row, who = row_of[ballots.item[order]], ballots.annotator[order]
+    order = np.lexsort((item_votes.code, item_votes.item))
+    order = order[row_of[item_votes.item[order]] >= 0]
+    row, who = row_of[item_votes.item[order]], item_votes.annotator[order]
     entry = np.repeat(np.arange(patterns.code.size), patterns.votes)  # patterns list votes in the same order
     by_annotator = np.argsort(who, kind="stable")
-    ends = np.searchsorted(who[by_annotator], np.arange(len(ballots.annotators or ()) + 1))
+    ends = np.searchsorted(who[by_annotator], np.arange(len(item_votes.annotators or ()) + 1))
     for first, end in pairwise(ends.tolist()):
         mine = by_annotator[first:end]
         yield _seat(sample, row[mine], entry[mine])
@@ -134,18 +134,22 @@ def _part(sample: Sample, rows: npt.NDArray[np.int64], patterns: Patterns) -> Sa
     )
 
 
-def annotator_parts(ballots: Ballots, labeler: str, pool: Pool = None) -> tuple[Fraction | None, list[AnnotatorParts]]:
+def annotator_parts(
+    item_votes: ItemVotes, labeler: str, pool: Pool = None
+) -> tuple[Fraction | None, list[AnnotatorParts]]:
     """Split kappa by annotator, exactly: return kappa and the part of each.
 
     D = sum_a omega_a D_a, and so kappa = sum_a omega_a kappa_a over the annotators with eligible items, for any
     number of votes an item and any weights.
     """
-    refuse_unsigned(ballots)
-    sample, places = item_sample(ballots, labeler, pool)
+    refuse_unsigned(item_votes)
+    sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
+    places = sample.kept
+    assert places is not None
     total = sums(sample, weighted=sample.weighted)
     E = estimate_dh(total, sample.categories).parts.E if total.n else Fraction(1)
     found = []
-    for seat in seats(ballots, sample, places):
+    for seat in seats(item_votes, sample, places):
         agree, weight, D = _own(seat)
         without = _replaced(
             total, sums(seat.items, weighted=sample.weighted), sums(seat.others, weighted=sample.weighted)
@@ -199,7 +203,7 @@ def _replaced(total: Sums, old: Sums, new: Sums) -> Sums:
     return Sums(
         n=number("n", once),
         n_votes=number("n_votes", once),
-        dropped=total.dropped,
+        excluded=total.excluded,
         vote_unit=vote_unit,
         pair_unit=pair_unit,
         votes=numbers("votes", per_vote),
@@ -217,7 +221,7 @@ def _kappa(total: Sums, sample: Sample) -> Fraction | None:
     return estimate_dh(total, sample.categories).parts.kappa if total.n else None
 
 
-def annotators(ballots: Ballots, labeler: str, pool: Pool = None) -> Table:
+def annotators(item_votes: ItemVotes, labeler: str, pool: Pool = None) -> Table:
     """Return what each annotator does to the kappa of a labeler.
 
     An annotator's differential D_a is the mean over the pairs of votes that they are in: +1 where the two agree on
@@ -228,7 +232,7 @@ def annotators(ballots: Ballots, labeler: str, pool: Pool = None) -> Table:
 
     Parameters
     ----------
-    ballots
+    item_votes
         Votes that tell who cast them.
     labeler
         Whose suggested labels to take.
@@ -243,16 +247,16 @@ def annotators(ballots: Ballots, labeler: str, pool: Pool = None) -> Table:
 
     Examples
     --------
-    >>> from dhkappa.data.ballots import read_ballots
+    >>> from dhkappa.core.items import read_item_votes
     >>> votes = np.array([list(item) for item in ("aaa", "aab", "bbb", "bba", "ccc", "bbc")])
-    >>> table = annotators(read_ballots(votes, {"rule": list("aabbcc")}), "rule")
+    >>> table = annotators(read_item_votes(votes, {"rule": list("aabbcc")}), "rule")
     >>> [(row["annotator"], round(row["kappa"], 3), round(row["kappa_without"], 3)) for row in table]
     [(0, 0.628, 0.552), (1, 0.628, 0.552), (2, 0.553, 0.705)]
     """
-    kappa, found = annotator_parts(ballots, labeler, pool)
+    kappa, found = annotator_parts(item_votes, labeler, pool)
     return Table(
         {
-            "annotator": ballots.annotators or (),
+            "annotator": item_votes.annotators or (),
             "items": [part.items for part in found],
             "agree": [_rounded(part.agree) for part in found],
             "weight": [float(part.weight) for part in found],

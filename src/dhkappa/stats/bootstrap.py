@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.progress import Progress
-from dhkappa.stats.draws import generator
 from dhkappa.stats.influence import sum_of_squares
-from dhkappa.stats.intervals import Interval
+from dhkappa.stats.intervals import ConfidenceInterval
+from dhkappa.stats.rng import generator
 from dhkappa.stats.terms import Terms
 
 Floats = npt.NDArray[np.float64]
@@ -37,13 +37,13 @@ class Bootstrap:
     ----------
     values : (n - undefined,) kappas of the replicates, in the order drawn
     undefined : replicates without a kappa (E is 1: one category only), which ``values`` leaves out
-    n : replicates asked for
+    n_resamples : replicates asked for
     kappa : the kappa of the items themselves
     """
 
     values: Floats
     undefined: int
-    n: int
+    n_resamples: int
     kappa: float
 
     @property
@@ -57,7 +57,9 @@ class Bootstrap:
         return float(self.values.std(ddof=1)) if self.values.size > 1 else math.nan
 
     def __repr__(self) -> str:
-        said = f"{counted(self.n, 'replicate')}; kappa {self.kappa:.4f}, mean {self.mean:.4f}, sd {self.sd:.4f}"
+        said = (
+            f"{counted(self.n_resamples, 'replicate')}; kappa {self.kappa:.4f}, mean {self.mean:.4f}, sd {self.sd:.4f}"
+        )
         return f"Bootstrap({said}{f'; {self.undefined:,} undefined' if self.undefined else ''})"
 
     def _repr_html_(self) -> str:
@@ -65,7 +67,7 @@ class Bootstrap:
             ("kappa", f"{self.kappa:.4f}"),
             ("mean of replicates", f"{self.mean:.4f}"),
             ("sd of replicates", f"{self.sd:.4f}"),
-            ("replicates", f"{self.n:,}"),
+            ("replicates", f"{self.n_resamples:,}"),
             ("undefined", f"{self.undefined:,}"),
         ]
         cells = "".join(
@@ -76,7 +78,7 @@ class Bootstrap:
 
 
 def bootstrap(
-    terms: Terms, n: int = 9_999, rng: int | np.random.Generator | None = None, progress: bool = True
+    terms: Terms, n_resamples: int = 9_999, rng: int | np.random.Generator | None = None, progress: bool = True
 ) -> Bootstrap:
     """Draw samples of the same size from the items, with replacement, and return their kappas.
 
@@ -89,7 +91,7 @@ def bootstrap(
     ----------
     terms
         The terms of the patterns.
-    n
+    n_resamples
         How many replicates.
     rng
         A seed or a ``numpy.random.Generator``, for the same draws again.
@@ -101,11 +103,11 @@ def bootstrap(
     >>> import dhkappa
     >>> from dhkappa.stats.terms import terms
     >>> kappa = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"], ["b", "a"]], ["a", "a", "b", "b"])
-    >>> drawn = bootstrap(terms(kappa.sample, kappa.parts), n=999, rng=1)
-    >>> drawn.n, drawn.values.size + drawn.undefined
+    >>> drawn = bootstrap(terms(kappa.sample, kappa.parts), n_resamples=999, rng=1)
+    >>> drawn.n_resamples, drawn.values.size + drawn.undefined
     (999, 999)
     """
-    n, source = _replicates(n), generator(rng)
+    n, source = _replicates(n_resamples), generator(rng)
     # The most common pattern last: numpy's multinomial gives the last one what is left, and all the
     # probabilities it divides by then are at least as large as that one's.
     order = np.lexsort((terms.items, terms.sample.stratum))
@@ -128,17 +130,19 @@ def bootstrap(
     return Bootstrap(values, n - defined, n, float(terms.kappa))
 
 
-def percentile_interval(values: Floats, alpha: float) -> Interval:
+def percentile_interval(values: Floats, alpha: float) -> ConfidenceInterval:
     """Return the alpha/2 and 1 - alpha/2 quantiles of the replicates; NaN with a reason where they are all equal."""
     _check_alpha(alpha)
     reason = _useless(values)
     if reason:
         return _no_interval("bootstrap", alpha, reason)
     low, high = np.quantile(values, [alpha / 2, 1 - alpha / 2]).tolist()
-    return Interval(low, high, 1 - alpha, "bootstrap")
+    return ConfidenceInterval(low, high, 1 - alpha, "bootstrap")
 
 
-def bca_interval(values: Floats, kappa: float, phi: Floats, items: npt.NDArray[np.int64], alpha: float) -> Interval:
+def bca_interval(
+    values: Floats, kappa: float, phi: Floats, items: npt.NDArray[np.int64], alpha: float
+) -> ConfidenceInterval:
     """Return quantiles of the replicates, moved for bias and for a spread that changes with kappa (BCa, Efron 1987).
 
     With the bias ``z_0``, the normal quantile of the share of replicates below kappa (those equal to it count
@@ -177,7 +181,7 @@ def bca_interval(values: Floats, kappa: float, phi: Floats, items: npt.NDArray[n
         moved = bias + moved / (1 - a * moved) if a * moved < 1 else math.copysign(math.inf, moved)
         places.append(float(ndtr(moved)))
     low, high = np.quantile(values, places).tolist()
-    return Interval(low, high, 1 - alpha, "bca")
+    return ConfidenceInterval(low, high, 1 - alpha, "bca")
 
 
 def _adding(terms: Terms, order: npt.NDArray[np.intp]) -> tuple[Any, int]:
@@ -269,8 +273,8 @@ def _useless(values: Floats) -> str | None:
     return None
 
 
-def _no_interval(method: str, alpha: float, reason: str) -> Interval:
-    return Interval(math.nan, math.nan, 1 - alpha, method, reason)
+def _no_interval(method: str, alpha: float, reason: str) -> ConfidenceInterval:
+    return ConfidenceInterval(math.nan, math.nan, 1 - alpha, method, reason)
 
 
 def _check_alpha(alpha: float) -> None:
@@ -286,5 +290,5 @@ def _replicates(n: Any) -> int:
     except TypeError:
         number = -1
     if not 1 <= number <= _MOST:
-        raise DataError(f"n, the number of replicates, must be a whole number from 1 to {_MOST:,}: got {shown([n])}.")
+        raise DataError(f"n_resamples must be a whole number from 1 to {_MOST:,}: got {shown([n])}.")
     return number

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import Label
-from dhkappa.stats.design import signs, unseen_parts, variance, vote_variance, without_a_vote
+from dhkappa.core.labels import Label
 from dhkappa.stats.intervals import check_level, flawless, written
 from dhkappa.stats.terms import Numbers, Terms
+from dhkappa.stats.variance import unseen_parts, variance
 from dhkappa.table import Table
 
 # Below this share of the squares it is the difference of, a sum of squares is rounding: each is right to about
@@ -130,22 +130,12 @@ def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
     if not terms.sample.designed:
         return category_squares(terms, parts) / (n * (n - 1)) if n > 1 else _undefined(terms.C)
     found = _undefined(terms.C)
-    whole, other_votes = _unseen(terms).max() == 0, terms.sample.other_votes
+    whole = _unseen(terms).max() == 0
     for code in np.flatnonzero(parts.defined).tolist():
         phi = category_influence(terms, parts, code)
-        over_votes = vote_variance(terms, _without_a_vote(terms, parts, code)) if other_votes else None
-        spread = variance(terms, phi, over_votes)
+        spread = variance(terms, phi)
         found[code] = spread.value if spread.endless or whole or parts.kappa[code] == 1 else math.nan
     return found
-
-
-def _without_a_vote(terms: Terms, parts: CategoryParts, code: int) -> Numbers:
-    """Return (entries,) what votes decide of the influence on kappa_j, without one vote for the entry's category."""
-    entry, C = terms.patterns.code, terms.C
-    ours = np.repeat(terms.suggested == code, np.diff(terms.patterns.start))
-    pull = (1 - parts.kappa[code]) * (4 * C[code] * (entry == code) - 2 * C[entry])
-    room = 1 - parts.E[code]
-    return without_a_vote(terms, signs(terms) * ours / terms.L[code] / room, -pull / room)
 
 
 def _unseen(terms: Terms) -> npt.NDArray[np.float64]:
@@ -155,7 +145,7 @@ def _unseen(terms: Terms) -> npt.NDArray[np.float64]:
     return found
 
 
-def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) -> Table:
+def by_category(terms: Terms, categories: Sequence[Label], confidence_level: float = 0.95) -> Table:
     """Return kappa of each suggested category, with its interval and its weight in kappa.
 
     ``kappa_j = (D_j - E_j) / (1 - E_j)``, where D_j is the mean differential of the items with suggested label j
@@ -194,15 +184,17 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
     b 3 0.782 0.429 None
     c 0 nan 0.0 never suggested.
     """
-    level = check_level(level)
+    confidence_level = check_level(confidence_level)
     parts = category_parts(terms)
     variances = category_variances(terms, parts)
     from scipy.special import stdtrit
 
     like, unseen = _effective(terms, parts), _unseen(terms)
-    quantiles = stdtrit(np.maximum(like - 1, 1), (1 + level) / 2).tolist()
+    quantiles = stdtrit(np.maximum(like - 1, 1), (1 + confidence_level) / 2).tolist()
     shares = unseen / np.maximum(like, 1)
-    spreads = [_spread(parts, variances, code, shares[code], 1 - level, t) for code, t in enumerate(quantiles)]
+    spreads = [
+        _spread(parts, variances, code, shares[code], 1 - confidence_level, t) for code, t in enumerate(quantiles)
+    ]
     return Table(
         {
             "category": categories,
@@ -220,7 +212,7 @@ def by_category(terms: Terms, categories: Sequence[Label], level: float = 0.95) 
             "label_share": map(float, terms.L),
             "reason": [spread.reason for spread in spreads],
         },
-        title=f"Kappa by suggested category, {written(level)} intervals",
+        title=f"Kappa by suggested category, {written(confidence_level)} intervals",
     )
 
 

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.cells import Cells
-from dhkappa.data.labels import Integers
+from dhkappa.core.item_table import ItemTable
+from dhkappa.core.labels import Integers
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.design import Variance, leave_one_vote, unseen_parts, variance, vote_variance
-from dhkappa.stats.draws import generator
 from dhkappa.stats.estimators import dh_kappa_of
 from dhkappa.stats.influence import influence, sum_of_squares
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note, html_list, text_list
 from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import Dropped, Pool, Sample, drawn
+from dhkappa.stats.rng import generator
+from dhkappa.stats.sample import Excluded, Pool, Sample, drawn
 from dhkappa.stats.terms import Numbers, Terms, terms
+from dhkappa.stats.variance import Variance, unseen_parts, variance
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10
@@ -51,7 +51,7 @@ class Comparison:
     kappas: dict[str, Kappa]
     differences: Table
     notes: tuple[Note, ...]
-    level: float
+    confidence_level: float
 
     @property
     def best(self) -> str | None:
@@ -61,7 +61,7 @@ class Comparison:
 
     def table(self) -> Table:
         """Return a row for each labeler, the best first."""
-        return labelers_table(self.kappas, self.level)
+        return labelers_table(self.kappas, self.confidence_level)
 
     def __repr__(self) -> str:
         notes = text_list(note.text for note in self.notes)
@@ -74,18 +74,18 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; NaN is None."""
         return {
-            "kappas": {name: kappa.to_dict(self.level) for name, kappa in self.kappas.items()},
+            "kappas": {name: kappa.to_dict(self.confidence_level) for name, kappa in self.kappas.items()},
             "differences": self.differences.to_json(),
-            "level": self.level,
+            "confidence_level": self.confidence_level,
             "notes": [note.to_dict() for note in self.notes],
         }
 
 
-def labelers_table(kappas: Mapping[str, Kappa], level: float) -> Table:
+def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Table:
     """Return a row for each labeler, the best first, with the marks to read its kappa by."""
     order = sorted(kappas, key=lambda name: (math.isnan(kappas[name].value), -kappas[name].value))
     ordered = [kappas[name] for name in order]
-    limits = [kappa.interval(level) for kappa in ordered]
+    limits = [kappa.confidence_interval(confidence_level) for kappa in ordered]
     return Table(
         {
             "labeler": order,
@@ -93,11 +93,11 @@ def labelers_table(kappas: Mapping[str, Kappa], level: float) -> Table:
             "low": [limit.low for limit in limits],
             "high": [limit.high for limit in limits],
             "se": [kappa.se for kappa in ordered],
-            "floor": [kappa.floor for kappa in ordered],
-            "ceiling": [kappa.ceiling for kappa in ordered],
+            "baseline_random": [kappa.baselines.random for kappa in ordered],
+            "baseline_majority": [kappa.baselines.majority for kappa in ordered],
             "items": [kappa.n_items for kappa in ordered],
         },
-        title=f"Kappa by labeler, {written(level)} intervals",
+        title=f"Kappa by labeler, {written(confidence_level)} intervals",
     )
 
 
@@ -128,22 +128,21 @@ class _Difference:
 
 
 def compare_of(
-    cells: Cells,
+    cells: ItemTable,
     *,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     pool: Pool = None,
-    panel: str = "fixed",
     rng: int | np.random.Generator | None = None,
 ) -> Comparison:
     """Compare the labelers of some cells, given as to ``compare``."""
-    level = check_level(level)
+    confidence_level = check_level(confidence_level)
     if len(cells.labels) < 2:
         named = shown(cells.labels) if any(cells.labels) else "one without a name"
         raise DataError(f"suggested must name two labelers at least, to compare them: got {named}.")
     source = generator(rng)
-    cells, dropped = _eligible(cells)
+    cells, excluded = _eligible(cells)
     names = list(cells.labels)
-    design: dict[str, Any] = {"dropped": dropped, "pool": pool, "panel": panel}
+    design: dict[str, Any] = {"excluded": excluded, "pool": pool}
     found: dict[str, _Labeler] = {}
     joint: dict[tuple[str, ...], tuple[int, Integers]] = {}
     pairs: dict[tuple[str, str], _Difference] = {}
@@ -159,18 +158,20 @@ def compare_of(
             if (one, other) not in pairs:
                 both = seen.distinct([one, other])
                 pairs[one, other] = _difference(both, one, other, found, design, source)
-    ordered = _with_limits([pairs[pair] for pair in combinations(names, 2)], level)
+    ordered = _with_limits([pairs[pair] for pair in combinations(names, 2)], confidence_level)
     kappas = {name: found[name].kappa for name in names}
     remarks = [Note("source", remark) for remark in cells.remarks]
-    return Comparison(kappas, _table(ordered, level), (*remarks, *_notes(kappas, ordered, dropped)), level)
+    return Comparison(
+        kappas, _table(ordered, confidence_level), (*remarks, *_notes(kappas, ordered, excluded)), confidence_level
+    )
 
 
-def _eligible(cells: Cells) -> tuple[Cells, Dropped]:
+def _eligible(cells: ItemTable) -> tuple[ItemTable, Excluded]:
     """Return the cells with two votes or more, every label and a weight, and how many items are left out."""
     m, n_votes = len(cells.categories), cells.votes.vote_totals()
     missing = [codes for codes in cells.labels.values() if codes.max(initial=0) == m]
     if not missing and n_votes.min(initial=2) > 1 and (cells.weight is None or cells.weight.all()):
-        return replace(cells, labeled=True), Dropped()
+        return replace(cells, labeled=True), Excluded()
     total = n_votes[cells.vote]
     few, bare = total < 2, np.zeros(total.size, np.bool_)
     for codes in missing:
@@ -178,10 +179,10 @@ def _eligible(cells: Cells) -> tuple[Cells, Dropped]:
     light = np.zeros_like(bare) if cells.weight is None else cells.weight == 0
     lost = (total == 0, total == 1, ~few & bare, ~few & ~bare & light)
     kept = replace(cells.take(~(few | bare | light)), labeled=True)
-    return kept, Dropped(*(int(cells.items[rows].sum()) for rows in lost))
+    return kept, Excluded(*(int(cells.items[rows].sum()) for rows in lost))
 
 
-def _groups(cells: Cells, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _groups(cells: ItemTable, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield two groups of labelers to count together, so that every two labelers meet and few passes are made."""
     m = len(cells.categories)
     size = 1
@@ -191,16 +192,16 @@ def _groups(cells: Cells, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...
     yield from combinations(parts, 2)
 
 
-def _sample(cells: Cells, name: str, dropped: Dropped, pool: Any, panel: str) -> Sample:
+def _sample(cells: ItemTable, name: str, excluded: Excluded, pool: Any) -> Sample:
     """Return a labeler's sample; the cells are different to this labeler."""
     label = cells.labels[name].astype(np.int32)
     patterns = replace(cells.votes.take(cells.vote), suggested=label, items=cells.items)
-    return drawn(cells.categories, patterns, dropped, cells.stratum, cells.strata, cells.weight, pool, panel)
+    return drawn(cells.categories, patterns, excluded, cells.stratum, cells.strata, cells.weight, pool)
 
 
-def _labeler(cells: Cells, name: str, dropped: Dropped, pool: Any, panel: str) -> _Labeler:
+def _labeler(cells: ItemTable, name: str, excluded: Excluded, pool: Any) -> _Labeler:
     own = cells.distinct([name])
-    sample = _sample(own, name, dropped, pool, panel)
+    sample = _sample(own, name, excluded, pool)
     kappa = dh_kappa_of(sample)
     if kappa.parts is None or kappa.exact is None:
         return _Labeler(kappa, np.zeros(0, np.int64), np.zeros(0))
@@ -208,7 +209,7 @@ def _labeler(cells: Cells, name: str, dropped: Dropped, pool: Any, panel: str) -
 
 
 def _difference(
-    cells: Cells,
+    cells: ItemTable,
     one: str,
     other: str,
     found: Mapping[str, _Labeler],
@@ -232,11 +233,8 @@ def _difference(
         return terms(_sample(cells, name, **design), parts)
 
     if first._sample.designed:
-        known, over_votes = seen(one, first.parts), None
-        if known.sample.other_votes:
-            psi = leave_one_vote(known) - leave_one_vote(seen(other, second.parts))
-            over_votes = vote_variance(known, psi)
-        spread = variance(known, move, over_votes)
+        known = seen(one, first.parts)
+        spread = variance(known, move)
         skew = skewness(known.weight / known.items * move, cells.items)
     else:
         squares = sum_of_squares(move, cells.items)
@@ -253,13 +251,13 @@ def _difference(
     return replace(row, method="t")
 
 
-def _with_limits(rows: list[_Difference], level: float) -> list[_Difference]:
+def _with_limits(rows: list[_Difference], confidence_level: float) -> list[_Difference]:
     """Return differences with limits and p, all at once."""
     known = [row.gap for row in rows if row.gap]
     if not known:
         return rows
     gap = Gap(*(np.array([getattr(one, part.name) for one in known], np.float64) for part in fields(Gap)))
-    limits = iter(zip(*(ends.tolist() for ends in (*gap.limits(level), gap.p_value())), strict=True))
+    limits = iter(zip(*(ends.tolist() for ends in (*gap.limits(confidence_level), gap.pvalue())), strict=True))
     found = []
     for row in rows:
         if row.gap is None:
@@ -274,14 +272,14 @@ def _with_limits(rows: list[_Difference], level: float) -> list[_Difference]:
     return found
 
 
-def _influence(cells: Cells, name: str, found: Mapping[str, _Labeler]) -> Numbers:
+def _influence(cells: ItemTable, name: str, found: Mapping[str, _Labeler]) -> Numbers:
     """Return (K,) the influence of each cell on a labeler's kappa."""
     known = found[name]
     move: Numbers = known.phi[np.searchsorted(known.key, _keys(cells, name))]
     return move
 
 
-def _keys(cells: Cells, name: str) -> npt.NDArray[np.int64]:
+def _keys(cells: ItemTable, name: str) -> npt.NDArray[np.int64]:
     """Return (K,) an integer for the votes and the label of each cell."""
     return cells.vote.astype(np.int64) * len(cells.categories) + cells.labels[name]
 
@@ -328,7 +326,7 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _table(rows: Sequence[_Difference], level: float) -> Table:
+def _table(rows: Sequence[_Difference], confidence_level: float) -> Table:
     return Table(
         {
             "labeler": [row.labeler for row in rows],
@@ -337,27 +335,27 @@ def _table(rows: Sequence[_Difference], level: float) -> Table:
             "se": [row.se for row in rows],
             "low": [row.low for row in rows],
             "high": [row.high for row in rows],
-            "p": [row.p for row in rows],
-            "p_holm": holm([row.p for row in rows]),
+            "pvalue": [row.p for row in rows],
+            "pvalue_holm": holm([row.p for row in rows]),
             "method": [row.method for row in rows],
             "discordant": [row.discordant for row in rows],
             "reason": [row.reason for row in rows],
         },
-        title=f"Differences between labelers, {written(level)} intervals",
+        title=f"Differences between labelers, {written(confidence_level)} intervals",
     )
 
 
-def _notes(kappas: Mapping[str, Kappa], rows: Sequence[_Difference], dropped: Dropped) -> Iterator[Note]:
-    if dropped.total:
+def _notes(kappas: Mapping[str, Kappa], rows: Sequence[_Difference], excluded: Excluded) -> Iterator[Note]:
+    if excluded.total:
         yield Note(
-            "items-dropped",
-            f"{counted(dropped.total, 'item')} did not count: {dropped.why()}. Labelers are compared on items that "
+            "items-excluded",
+            f"{counted(excluded.total, 'item')} did not count: {excluded.why()}. Labelers are compared on items that "
             "all of them labeled.",
         )
-    own = [name for name, kappa in kappas.items() if any(note.code == "at-ceiling" for note in kappa.notes)]
+    own = [name for name, kappa in kappas.items() if any(note.code == "equals-majority" for note in kappa.notes)]
     if own:
         yield Note(
-            "at-ceiling",
+            "equals-majority",
             f"The labels of {shown(own)} score exactly what the panel's own most frequent labels would: if they were "
             "made from these votes, that says nothing about them.",
         )

@@ -7,23 +7,23 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dhkappa.errors import DataError, counted
-from dhkappa.stats.design import basis_of
-from dhkappa.stats.kappa import Estimate, estimate_dh, estimate_fleiss
+from dhkappa.errors import counted
+from dhkappa.stats.kappa import Baselines, Estimate, estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note, notes_on_labels, notes_on_sample, notes_on_value, notes_on_votes
 from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import Dropped, Sample
+from dhkappa.stats.sample import Excluded, Sample
 from dhkappa.stats.sums import Sums, sums
 from dhkappa.stats.terms import terms
+from dhkappa.stats.variance import basis_of
 
 _NOTES_ON_DATA = {
-    "items-dropped",
+    "items-excluded",
     "source",
     "few-items",
     "one-category-voted",
     "one-label",
-    "labels-never-voted",
-    "labels-alike",
+    "labels-not-in-votes",
+    "category-variants",
     "looks-missing",
     "rare-labels",
     "few-imperfect-items",
@@ -36,40 +36,39 @@ def dh_kappa_of(sample: Sample) -> Kappa:
     """Return the DiPietro-Hazari kappa of a sample."""
     total = sums(sample)
     if total.n == 0:
-        return _result("dh", sample, total, None, _why_none(total.dropped))
+        return _result("dh", sample, total, None, _why_none(total.excluded))
     estimate = estimate_dh(_weighed(sample, total), sample.categories)
     parts, kappa = estimate.parts, estimate.parts.kappa
     certain = "every vote and every suggested label is the same category, so agreement is certain."
     notes = (
         *notes_on_labels(total, sample.categories),
-        *notes_on_value(parts.R, parts.S, kappa, estimate.floor, estimate.ceiling, estimate.fleiss),
+        *notes_on_value(
+            parts.R, parts.S, kappa, estimate.baselines.random, estimate.baselines.majority, estimate.fleiss
+        ),
     )
     return _result("dh", sample, total, estimate, certain, notes)
 
 
-def ordinal_kappa_of(sample: Sample, ordinal: Any) -> Kappa:
+def weighted_kappa_of(sample: Sample, weights: Any) -> Kappa:
     """Return the kappa of a sample with ordinal weights over its categories, which stand in their order."""
-    from dhkappa.stats.ordinal import ordinal_estimate, weights_of
+    from dhkappa.stats.weights import weighted_estimate, weights_of
 
-    weights = weights_of(ordinal, len(sample.categories))
-    if sample.other_votes:
-        raise DataError("panel='drawn' is for the kappa without ordinal weights: leave out one of them.")
+    sample_weight = weights_of(weights, len(sample.categories))
     plain = dh_kappa_of(sample)
     if plain.parts is None or plain.exact is None:
-        return replace(plain, metric="ordinal")
+        return replace(plain, metric="weighted")
     seen = terms(plain.sample, plain.parts)
-    found = ordinal_estimate(seen, plain.parts, weights)
+    found = weighted_estimate(seen, plain.parts, sample_weight)
     exact, basis = found.parts.kappa, None
     if exact is not None:
         basis = basis_of(seen, found.phi, float(exact), float(found.E), found.far, found.bottom)
     return replace(
         plain,
-        metric="ordinal",
+        metric="weighted",
         value=_rounded(exact),
         exact=exact,
         parts=found.parts,
-        floor=math.nan,
-        ceiling=math.nan,
+        baselines=Baselines(math.nan, math.nan),
         fleiss=_rounded(found.fleiss),
         reason=None if exact is not None else "every category that occurs has weight 1 to every other.",
         _notes=tuple(note for note in plain._notes if note.code in _NOTES_ON_DATA),
@@ -81,7 +80,7 @@ def fleiss_kappa_of(sample: Sample) -> Kappa:
     """Return Fleiss' kappa of a sample."""
     total = sums(sample, labeled=False)
     if total.n == 0:
-        return _result("fleiss", sample, total, None, _why_none(total.dropped))
+        return _result("fleiss", sample, total, None, _why_none(total.excluded))
     certain = "every vote is the same category, so agreement is certain."
     estimate = estimate_fleiss(_weighed(sample, total, labeled=False), sample.categories)
     return _result("fleiss", sample, total, estimate, certain)
@@ -107,15 +106,17 @@ def _result(
         value=_rounded(exact),
         exact=exact,
         parts=estimate.parts if estimate else None,
-        floor=_rounded(estimate.floor if estimate else None),
-        ceiling=_rounded(estimate.ceiling if estimate else None),
+        baselines=Baselines(
+            _rounded(estimate.baselines.random if estimate else None),
+            _rounded(estimate.baselines.majority if estimate else None),
+        ),
         fleiss=_rounded(estimate.fleiss if estimate else None),
         n_items=total.n,
         n_votes=total.n_votes,
-        dropped=total.dropped,
+        excluded=total.excluded,
         reason=reason if exact is None else None,
         _sample=sample,
-        _notes=(*notes_on_votes(total, sample.categories), *notes_on_sample(sample, metric == "dh"), *notes),
+        _notes=(*notes_on_votes(total, sample.categories), *notes_on_sample(sample), *notes),
     )
 
 
@@ -123,7 +124,7 @@ def _rounded(exact: Fraction | None) -> float:
     return math.nan if exact is None else float(exact)
 
 
-def _why_none(lost: Dropped) -> str:
+def _why_none(lost: Excluded) -> str:
     """Say why no item is eligible."""
     if lost.total == 0:
         return "the data hold no items."

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import is_real
+from dhkappa.core.labels import is_real
 from dhkappa.errors import DataError, shown
 from dhkappa.stats.quantiles import beta_quantile
 
@@ -23,12 +23,12 @@ _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ConfidenceInterval:
     """A confidence interval; NaN limits where there is none, and ``reason`` says why."""
 
     low: float
     high: float
-    level: float
+    confidence_level: float
     method: str
     reason: str | None = None
 
@@ -36,7 +36,7 @@ class Interval:
         return iter((self.low, self.high))
 
     def __repr__(self) -> str:
-        text = f"[{self.low:.4f}, {self.high:.4f}] at {written(self.level)} ({self.method})"
+        text = f"[{self.low:.4f}, {self.high:.4f}] at {written(self.confidence_level)} ({self.method})"
         return f"{text}: {self.reason}" if self.reason else text
 
 
@@ -79,17 +79,19 @@ def plain_basis(kappa: float, E: float, n: int, squares: float, least: float, gr
     return Basis(kappa, E, n, squares, least, greatest, 1 / n, 1 / n, 1 / n, n - 1)
 
 
-def check_level(level: float) -> float:
+def check_level(confidence_level: float) -> float:
     """Refuse a level that is no probability."""
-    if not is_real(level) or not _SLIGHT < level < 1 - _SLIGHT:
-        edge = f", by more than {_SLIGHT:g}" if is_real(level) and 0 < level < 1 else ""
-        raise DataError(f"level must be between 0 and 1{edge}, such as 0.95: got {shown([level])}.")
-    return float(level)
+    if not is_real(confidence_level) or not _SLIGHT < confidence_level < 1 - _SLIGHT:
+        edge = f", by more than {_SLIGHT:g}" if is_real(confidence_level) and 0 < confidence_level < 1 else ""
+        raise DataError(
+            f"confidence_level must be between 0 and 1{edge}, such as 0.95: got {shown([confidence_level])}."
+        )
+    return float(confidence_level)
 
 
-def written(level: float, whole: int = 1) -> str:
+def written(confidence_level: float, whole: int = 1) -> str:
     """Write a level, of 1 or of 100 for percent: four digits, or as many as tell it from the whole."""
-    texts = (f"{whole * level:.{digits}g}" for digits in range(4, 18))
+    texts = (f"{whole * confidence_level:.{digits}g}" for digits in range(4, 18))
     return next((text for text in texts if text != str(whole)), str(whole))
 
 
@@ -129,23 +131,6 @@ def _beta_limit(basis: Basis, added: float, share: float, probability: float, qu
     return 1 - width * float(quantile(mean * size, (1 - mean) * size, probability))
 
 
-def logit_interval(basis: Basis, alpha: float) -> tuple[float, float]:
-    """Return limits symmetric on the logit of kappa's place in its range, by the t distribution."""
-    from scipy.special import stdtrit
-
-    if basis.kappa == 1:
-        return max(LEAST, flawless(basis.unseen, basis.E, alpha)), 1.0
-    above, below = basis.kappa - LEAST, 1 - basis.kappa
-    middle = math.log(above / below)
-    half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se * (1 / above + 1 / below)
-    return max(LEAST, _from_logit(middle - half)), min(1.0, _from_logit(middle + half))
-
-
-def _from_logit(x: float) -> float:
-    # 1 - R/(1 + e^x), without overflow
-    return 1 - (1 - LEAST) * (math.exp(-x) / (1 + math.exp(-x)) if x > 0 else 1 / (1 + math.exp(x)))
-
-
 def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     """Return kappa plus and minus t times the standard error, within the range of kappa."""
     from scipy.special import stdtrit
@@ -177,7 +162,7 @@ class Gap:
     worst: Any
     best: Any
 
-    def limits(self, level: float) -> tuple[Any, Any]:
+    def limits(self, confidence_level: float) -> tuple[Any, Any]:
         """Return the limits of the difference.
 
         The standard error cannot see a kind of item that has not turned up yet: with few items, one that only one of
@@ -187,7 +172,7 @@ class Gap:
         """
         from scipy.special import stdtrit
 
-        t, hidden = stdtrit(self.df, (1 + level) / 2), 1 - ((1 - level) / 2) ** (1 / self.n)
+        t, hidden = stdtrit(self.df, (1 + confidence_level) / 2), 1 - ((1 - confidence_level) / 2) ** (1 / self.n)
 
         def limit(added: Any, sign: int) -> Any:
             shift, spread, skewed = self._moments(added, sign)
@@ -196,7 +181,7 @@ class Gap:
 
         return np.maximum(limit(self.worst, -1), -_WIDEST), np.minimum(limit(self.best, 1), _WIDEST)
 
-    def p_value(self) -> Any:
+    def pvalue(self) -> Any:
         """Return one less the level at which a limit is 0: two-sided, and never at odds with the limits."""
         from scipy.special import stdtr
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dhkappa.data.labels import Label
+from dhkappa.core.labels import Label
 from dhkappa.stats.sums import Sums
 
 
@@ -68,12 +68,25 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
+class Baselines:
+    """What other labels score with the same votes, as floats or fractions.
+
+    Attributes
+    ----------
+    random : mean kappa of the suggested labels permuted at random over the items
+    majority : kappa of each item's most frequent vote; optimistic, as the same votes make and judge it
+    """
+
+    random: Any
+    majority: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """Kappa with its parts and the marks to read it by; None where one is undefined."""
 
     parts: Parts
-    floor: Fraction | None
-    ceiling: Fraction | None
+    baselines: Baselines
     fleiss: Fraction | None
 
 
@@ -98,8 +111,10 @@ def estimate_dh(total: Sums, categories: tuple[Label, ...]) -> Estimate:
     best = 2 * Fraction(total.on_plurality, pair_unit) - agreeing
     return Estimate(
         parts=parts,
-        floor=_above_chance(random, parts.E),
-        ceiling=_above_chance(best, 2 * _chance_on(total, total.plurality) - same),
+        baselines=Baselines(
+            random=_above_chance(random, parts.E),
+            majority=_above_chance(best, 2 * _chance_on(total, total.plurality) - same),
+        ),
         fleiss=_above_chance(agreeing, same),
     )
 
@@ -114,7 +129,7 @@ def estimate_fleiss(total: Sums, categories: tuple[Label, ...]) -> Estimate:
         _categories=categories,
         _sums=total,
     )
-    return Estimate(parts, floor=None, ceiling=None, fleiss=parts.kappa)  # eq. 3
+    return Estimate(parts, Baselines(None, None), fleiss=parts.kappa)  # eq. 3
 
 
 def _above_chance(D: Fraction, E: Fraction) -> Fraction | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from dhkappa.data.labels import Label
+from dhkappa.core.labels import Label
 from dhkappa.errors import counted, shown
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.sums import Sums
@@ -60,8 +60,8 @@ def html_list(texts: Iterable[str]) -> str:
 
 def notes_on_votes(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
     """Find what to know about the items and their votes, whatever the labels."""
-    if total.dropped.total:
-        yield Note("items-dropped", f"{counted(total.dropped.total, 'item')} did not count: {total.dropped.why()}.")
+    if total.excluded.total:
+        yield Note("items-excluded", f"{counted(total.excluded.total, 'item')} did not count: {total.excluded.why()}.")
     if 0 < total.n < FEW_ITEMS:
         verb = "counts" if total.n == 1 else "count"
         yield Note("few-items", f"Only {counted(total.n, 'item')} {verb}: expect a different value on another sample.")
@@ -85,9 +85,9 @@ def notes_on_votes(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]
             break
 
 
-def notes_on_sample(sample: Sample, labeled: bool) -> Iterator[Note]:
+def notes_on_sample(sample: Sample) -> Iterator[Note]:
     """Find what to know about where the items came from, and how they were drawn."""
-    yield from (Note("source", remark) for remark in sample.remarks)
+    yield from (Note("source", remark) for remark in sample.source_notes)
     if sample.n_effective < UNEQUAL * sample.n:
         yield Note(
             "unequal-weights",
@@ -95,11 +95,11 @@ def notes_on_sample(sample: Sample, labeled: bool) -> Iterator[Note]:
             f"{sample.n_effective:,.0f} of equal weight.",
         )
     drawn = max((part.fraction for part in sample.strata), default=Fraction(0))
-    if sample.panel == "fixed" and drawn > POOL_MATTERS:
+    if drawn > POOL_MATTERS:
         yield Note(
             "votes-fixed",
             "With pool=, the standard error is for which items of the pool were drawn, and takes the votes on each as "
-            "fixed" + ("; panel='drawn' adds the chance in which votes an item got." if labeled else "."),
+            "fixed.",
         )
 
 
@@ -118,7 +118,7 @@ def notes_on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note
     lost = sum(items for _, items in strange)
     if lost > NEVER_VOTED * total.n:
         yield Note(
-            "labels-never-voted",
+            "labels-not-in-votes",
             f"{counted(lost, 'item')} of {total.n:,} with a suggested label that nobody ever votes for "
             f"({shown((label for label, _ in strange), 3)}): check the spelling, and that counts come as counts=.",
         )
@@ -167,7 +167,7 @@ def notes_on_value(
     """Find what to know about the value itself."""
     if kappa is not None and kappa == ceiling and kappa < 1:
         yield Note(
-            "at-ceiling",
+            "equals-majority",
             "The labels score exactly what the panel's own most frequent labels would: if they were made from these "
             "votes, that says nothing about them.",
         )
@@ -182,9 +182,9 @@ def notes_on_value(
             "though kappa is not negative: by chance it would be worse.",
         )
     if floor is not None and abs(floor) > FLOOR_MATTERS:
-        yield Note("floor-not-zero", f"Labels dealt out at random would score {float(floor):.2f} here, not 0.")
+        yield Note("random-not-zero", f"Labels dealt out at random would score {float(floor):.2f} here, not 0.")
     if kappa is not None and floor is not None and kappa < floor:
-        yield Note("below-floor", "The labels score less than labels dealt out at random.")
+        yield Note("below-random", "The labels score less than labels dealt out at random.")
     if fleiss is not None and fleiss < LOW_AGREEMENT:
         yield Note(
             "low-agreement",
@@ -217,7 +217,7 @@ def _on_spelling(categories: tuple[Label, ...]) -> Iterator[Note]:
         folded = one.strip().casefold() == other.strip().casefold()
         how = "differ only in case or spaces" if folded else "are one number in two spellings"
         yield Note(
-            "labels-alike",
+            "category-variants",
             f"{shown(alike[0])} {how}, and count as different categories"
             + (f", and {counted(len(alike) - 1, 'more pair')} like them." if len(alike) > 1 else "."),
         )

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import is_real
+from dhkappa.core.labels import is_real
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.design import Unseen, unseen_items
-from dhkappa.stats.design import variance as drawn_variance
 from dhkappa.stats.influence import extremes, influence
 from dhkappa.stats.intervals import Basis, beta_interval, check_level, written
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.terms import Numbers, Terms, terms
+from dhkappa.stats.variance import Unseen, unseen_items
+from dhkappa.stats.variance import variance as drawn_variance
 from dhkappa.table import Table
 
 _TRADE = range(2, 8)  # votes on an item that the trade compares
@@ -31,7 +31,8 @@ _SMALL_PILOT = 100
 _ANY_NUMBER = "a pilot with four votes on at least half of its items can tell for any number"
 _NOTHING = 1e-24  # a variance below this is rounding
 _NEEDS = (
-    "plan needs to know what to expect: pass pilot=, the kappa of some items, or accuracy=, labeler= and categories="
+    "plan needs to know what to expect: pass pilot=, the kappa of some items, or annotator_accuracy=, "
+    "labeler_accuracy= and n_categories="
 )
 
 
@@ -48,7 +49,7 @@ class Plan:
     total_votes : votes on ``items`` items
     kappa : kappa of the pilot or of the assumptions
     half_width, level, assurance, pool : as asked for
-    trade : the first five for other numbers of votes on an item, a row each
+    options : the first five for other numbers of votes on an item, a row each
     assumes : what the plan was computed from, in words
     notes : what to know about it
     """
@@ -60,24 +61,25 @@ class Plan:
     total_votes: int
     kappa: float
     half_width: float
-    level: float
+    confidence_level: float
     assurance: float
     pool: int | None
-    trade: Table
+    options: Table
     assumes: str
     notes: tuple[Note, ...]
 
     @property
     def cheapest(self) -> int:
         """The votes on an item, of those in ``trade``, that need fewest votes in all."""
-        votes: int = min(self.trade, key=operator.itemgetter("total_votes", "votes"))["votes"]
+        votes: int = min(self.options, key=operator.itemgetter("total_votes", "votes"))["votes"]
         return votes
 
     def __repr__(self) -> str:
         notes = f"; {counted(len(self.notes), 'note')}" if self.notes else ""
         return (
             f"{counted(self.items, 'item')} x {self.votes:.4g} votes for kappa {self.kappa:.3f} "
-            f"+- {self.half_width:g} at {written(self.level)}, {self.items_assured:,} to be {self.assurance:.4g} sure "
+            f"+- {self.half_width:g} at {written(self.confidence_level)}, "
+            f"{self.items_assured:,} to be {self.assurance:.4g} sure "
             f"({self.assumes}{notes})"
         )
 
@@ -85,15 +87,15 @@ class Plan:
         import html
 
         notes = "".join(f"<li>{html.escape(note.text)}</li>" for note in self.notes)
-        return f"<p>{html.escape(repr(self))}</p>{self.trade._repr_html_()}" + (f"<ul>{notes}</ul>" if notes else "")
+        return f"<p>{html.escape(repr(self))}</p>{self.options._repr_html_()}" + (f"<ul>{notes}</ul>" if notes else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; ``trade`` is a list with a dict for each row."""
         numbers = ("votes", "sigma", "items", "items_assured", "total_votes", "cheapest", "kappa")
-        asked = ("half_width", "level", "assurance", "pool", "assumes")
+        asked = ("half_width", "confidence_level", "assurance", "pool", "assumes")
         return {
             **{name: getattr(self, name) for name in (*numbers, *asked)},
-            "trade": self.trade.to_dicts(),
+            "options": self.options.to_dicts(),
             "notes": [note.to_dict() for note in self.notes],
         }
 
@@ -102,19 +104,19 @@ def plan_of(
     half_width: float,
     *,
     pilot: Kappa | None = None,
-    categories: int | None = None,
+    n_categories: int | None = None,
     prevalence: Sequence[float] | None = None,
-    accuracy: float | None = None,
-    labeler: float | None = None,
+    annotator_accuracy: float | None = None,
+    labeler_accuracy: float | None = None,
     votes: int | None = None,
     pool: int | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     assurance: float = 0.9,
 ) -> Plan:
     r"""Find how many items to have voted on, so that the interval of kappa has a half-width.
 
-    Either from a ``pilot``, or from assumed accuracies: each vote is right with rate ``accuracy`` and each
-    suggested label with rate ``labeler``, and otherwise names any other category, independently of all else.
+    Either from a ``pilot``, or from assumed accuracies: each vote is right with rate ``annotator_accuracy`` and each
+    suggested label with rate ``labeler_accuracy``, and otherwise names any other category, independently of all else.
 
     ``items`` is the least n at which the default (beta) interval of a sample with this kappa and the standard
     error :math:`\sigma / \sqrt n` has the half-width. As samples differ, about half of them will have a wider
@@ -140,22 +142,22 @@ def plan_of(
         Half the length of the interval, such as 0.05.
     pilot
         The kappa of some items, drawn and voted on as the others will be.
-    categories, prevalence
+    n_categories, prevalence
         How many categories there are, or how often each is the truth; equally often by default. Of prevalence
         only ratios matter.
-    accuracy, labeler
+    annotator_accuracy, labeler_accuracy
         How often a vote, and a suggested label, is right.
     votes
         Votes on an item, 2 or more: by default those of the pilot or, from assumptions, the number that needs
         fewest votes in all.
     pool
         Items in the whole data set, if it is their kappa that is wanted: n becomes n / (1 + n / pool).
-    level, assurance
+    confidence_level, assurance
         Level of the interval, and how surely ``items_assured`` gives the half-width.
 
     Examples
     --------
-    >>> planned = plan_of(0.05, categories=5, accuracy=0.9, labeler=0.85, votes=3)
+    >>> planned = plan_of(0.05, n_categories=5, annotator_accuracy=0.9, labeler_accuracy=0.85, votes=3)
     >>> planned.items, planned.items_assured, planned.cheapest
     (562, 621, 2)
     >>> planned
@@ -163,21 +165,29 @@ def plan_of(
     """
     goal = Goal(
         half_width=_number("half_width", half_width, "above 0 and at most 1, such as 0.05", lambda h: 0 < h <= 1),
-        level=check_level(level),
+        confidence_level=check_level(confidence_level),
         assurance=_number("assurance", assurance, "between 0 and 1, such as 0.9", lambda p: 0 < p < 1),
         pool=None if pool is None else _whole("pool", pool, _MOST_OF_POOL),
     )
     votes = None if votes is None else _whole("votes", votes, _MOST_VOTES)
-    assumed = {"accuracy": accuracy, "labeler": labeler, "categories": categories, "prevalence": prevalence}
+    assumed = {
+        "annotator_accuracy": annotator_accuracy,
+        "labeler_accuracy": labeler_accuracy,
+        "n_categories": n_categories,
+        "prevalence": prevalence,
+    }
     given = [name for name, value in assumed.items() if value is not None]
     if pilot is not None:
         if given:
             raise DataError(f"pilot is given, which shows what to expect: leave out {' and '.join(given)}.")
         return _from_pilot(pilot, votes, goal)
-    if accuracy is None or labeler is None or (categories is None and prevalence is None):
+    if annotator_accuracy is None or labeler_accuracy is None or (n_categories is None and prevalence is None):
         raise DataError(f"{_NEEDS}: got {' and '.join(given) or 'none of them'}.")
-    a, q = (_number(name, assumed[name], "from 0 to 1", lambda p: 0 <= p <= 1) for name in ("accuracy", "labeler"))
-    return _from_model(_shares(categories, prevalence), a, q, votes, goal)
+    a, q = (
+        _number(name, assumed[name], "from 0 to 1", lambda p: 0 <= p <= 1)
+        for name in ("annotator_accuracy", "labeler_accuracy")
+    )
+    return _from_model(_shares(n_categories, prevalence), a, q, votes, goal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +195,7 @@ class Goal:
     """What is asked for."""
 
     half_width: float
-    level: float
+    confidence_level: float
     assurance: float
     pool: int | None
 
@@ -211,11 +221,11 @@ class Outlook:
     most: float
     seen: float = math.inf
 
-    def half_width(self, n: int, variance: float, level: float) -> float:
+    def half_width(self, n: int, variance: float, confidence_level: float) -> float:
         """Return half the length of the beta interval of n items; their mean influence is 0, so n - 1 are free."""
         from scipy.special import betaincinv  # quicker, and asked often here
 
-        low, high = beta_interval(self._basis(n, variance), 1 - level, betaincinv)
+        low, high = beta_interval(self._basis(n, variance), 1 - confidence_level, betaincinv)
         return (high - low) / 2
 
     def _basis(self, n: int, variance: float) -> Basis:
@@ -230,9 +240,9 @@ class Outlook:
 
         def assured(n: int) -> float:
             doubt = math.sqrt(variance * max(self.most - variance, 0.0) * (1 / n + 1 / self.seen))
-            return self.half_width(n, max(variance + z * doubt, 0.0), goal.level)
+            return self.half_width(n, max(variance + z * doubt, 0.0), goal.confidence_level)
 
-        items = _least(lambda n: self.half_width(n, variance, goal.level), goal)
+        items = _least(lambda n: self.half_width(n, variance, goal.confidence_level), goal)
         return {
             "votes": votes,
             "sigma": math.sqrt(variance),
@@ -245,10 +255,11 @@ class Outlook:
         self, own: dict[str, Any], rows: list[dict[str, Any]], goal: Goal, assumes: str, *notes: Note, part: str = ""
     ) -> Plan:
         """Put a plan together; ``part`` says which items of a pilot the trade is from, where it is not all."""
-        title = f"Items for a half-width of {goal.half_width:g} at {written(goal.level)}, by votes on an item{part}"
+        title = f"Items for a half-width of {goal.half_width:g} at {written(goal.confidence_level)}, by votes"
+        title += f" on an item{part}"
         trade = Table({name: [row[name] for row in rows] for name in own}, title=title)
-        asked = {name: getattr(goal, name) for name in ("half_width", "level", "assurance", "pool")}
-        return Plan(**own, **asked, kappa=self.kappa, trade=trade, assumes=assumes, notes=notes)
+        asked = {name: getattr(goal, name) for name in ("half_width", "confidence_level", "assurance", "pool")}
+        return Plan(**own, **asked, kappa=self.kappa, options=trade, assumes=assumes, notes=notes)
 
 
 def _least(half_width: Callable[[int], float], goal: Goal) -> int:
@@ -363,7 +374,10 @@ def _from_model(shares: npt.NDArray[np.float64], a: float, q: float, votes: int 
     outlook = Outlook(float(whole.kappa), float(whole.E), *ends, 1.0, max(float(least) ** 2, float(greatest) ** 2))
     variances = {N: float(variance(products, N)) for N in sorted({*_TRADE, votes or 2})}
     if outlook.kappa < 1 and min(variances.values()) <= _NOTHING:
-        raise DataError("accuracy and labeler leave nothing to chance, so no sample could show how far kappa varies.")
+        raise DataError(
+            "annotator_accuracy and labeler_accuracy leave nothing to chance, so no sample could "
+            "show how far kappa varies."
+        )
     rows = [outlook.row(N, spread, goal) for N, spread in variances.items()]
     planned = outlook.plan(rows[0], rows, goal, f"{counted(len(shares), 'category')}, accuracy {a:g}, labeler {q:g}")
     return replace(planned, **next(row for row in rows if row["votes"] == (votes or planned.cheapest)))
@@ -438,7 +452,7 @@ def _notes(pilot: Kappa, known: int, part: str, mixed: bool) -> Iterator[Note]:
 
 def _shares(categories: Any, prevalence: Any) -> npt.NDArray[np.float64]:
     """Return how often each category is the truth."""
-    m = None if categories is None else _whole("categories", categories, _MOST_CATEGORIES)
+    m = None if categories is None else _whole("n_categories", categories, _MOST_CATEGORIES)
     try:
         weights = np.array([float(share) for share in ([1] * (m or 0) if prevalence is None else prevalence)])
     except (TypeError, ValueError, OverflowError):

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dhkappa.data.labels import Label
+from dhkappa.core.labels import Label
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.design import basis_of
 from dhkappa.stats.influence import extremes, influence
-from dhkappa.stats.intervals import Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
-from dhkappa.stats.kappa import Parts
+from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, check_level, wald_interval
+from dhkappa.stats.kappa import Baselines, Parts
 from dhkappa.stats.notes import Note, notes_on_error
-from dhkappa.stats.sample import Dropped, Sample
+from dhkappa.stats.sample import Excluded, Sample
 from dhkappa.stats.terms import Terms, terms
+from dhkappa.stats.variance import basis_of
 
 if TYPE_CHECKING:  # rooms that only some questions need are opened when they are asked
     from dhkappa.stats.bootstrap import Bootstrap
-    from dhkappa.stats.chance import RandomLabelTest
+    from dhkappa.stats.permutation import PermutationTest
     from dhkappa.table import Table
 
 _METHODS = {
-    "dh": ("beta", "logit", "wald", "bootstrap", "bca"),
-    "ordinal": ("beta", "log", "wald"),
+    "dh": ("beta", "wald", "bootstrap", "bca"),
+    "weighted": ("beta", "wald"),
     "fleiss": ("wald",),
 }
 _NO_ERROR = "the sample cannot show how far kappa would vary."
@@ -45,8 +45,7 @@ class Kappa:
     value : kappa, the exact rational correctly rounded
     exact : kappa as a fraction
     parts : C, L, R, S, C_E, C_F, D, E as fractions; None where no item is eligible
-    floor : what labels dealt out at random would score, on average, with these annotators
-    ceiling : what the panel's own plurality labels score; optimistic, as the same votes judge them
+    baselines : what random labels and each item's majority label score with the same votes
     fleiss : how far the panel agrees with itself, on the same items
     n_items : eligible items, with two votes or more and (but for Fleiss' kappa) a suggested label
     n_votes : votes on them
@@ -58,12 +57,11 @@ class Kappa:
     value: float
     exact: Fraction | None
     parts: Parts | None
-    floor: float
-    ceiling: float
+    baselines: Baselines
     fleiss: float
     n_items: int
     n_votes: int
-    dropped: Dropped
+    excluded: Excluded
     reason: str | None
     _sample: Sample
     _notes: tuple[Note, ...]
@@ -96,14 +94,14 @@ class Kappa:
         """How many items that weigh the same would tell as much; ``n_items`` where no weights are given."""
         return self._sample.n_effective
 
-    def interval(
+    def confidence_interval(
         self,
-        level: float = 0.95,
+        confidence_level: float = 0.95,
         method: str | None = None,
         *,
-        n: int = 9_999,
+        n_resamples: int = 9_999,
         rng: int | np.random.Generator | None = None,
-    ) -> Interval:
+    ) -> ConfidenceInterval:
         """Return a confidence interval.
 
         Parameters
@@ -116,41 +114,35 @@ class Kappa:
             plus and minus t standard errors, and the only one for Fleiss' kappa; ``"bootstrap"`` takes
             percentiles of replicates, and ``"bca"`` corrects them. With ordinal weights there is also ``"log"``,
             symmetric on log(1 - kappa), and no bootstrap.
-        n, rng
+        n_resamples, rng
             Replicates of the bootstrap, and the seed or generator to draw them with.
 
         Examples
         --------
         >>> import dhkappa
         >>> drawn = dhkappa.simulate(200, rng=1)
-        >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).interval()
+        >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).confidence_interval()
         [0.3981, 0.5718] at 0.95 (beta)
         """
-        level = check_level(level)
-        alpha = 1 - level
+        confidence_level = check_level(confidence_level)
+        alpha = 1 - confidence_level
         methods = _METHODS[self.metric]
         method = methods[0] if method is None else method
         if not isinstance(method, str) or method not in methods:
             raise DataError(f"method must be one of {', '.join(methods)}: got {shown([method])}.")
         basis = self._basis
         if basis is None:
-            return Interval(math.nan, math.nan, level, method, self.reason or _NO_ERROR)
+            return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or _NO_ERROR)
         if method in ("bootstrap", "bca"):
-            return self._bootstrap_interval(level, method, n, rng)
+            return self._bootstrap_interval(confidence_level, method, n_resamples, rng)
         if method == "beta":
             low, high = beta_interval(basis, alpha)
-        elif method == "log":
-            from dhkappa.stats.ordinal import log_interval
-
-            low, high = log_interval(basis, alpha)
-        elif method == "logit":
-            low, high = logit_interval(basis, alpha)
         else:
             low, high = wald_interval(basis, alpha)
-        return Interval(low, high, level, method)
+        return ConfidenceInterval(low, high, confidence_level, method)
 
     def bootstrap(
-        self, n: int = 9_999, rng: int | np.random.Generator | None = None, *, progress: bool = True
+        self, n_resamples: int = 9_999, rng: int | np.random.Generator | None = None, *, progress: bool = True
     ) -> Bootstrap:
         """Draw samples of as many items, with replacement, and return their kappas.
 
@@ -166,36 +158,40 @@ class Kappa:
         """
         from dhkappa.stats.bootstrap import bootstrap
 
-        return bootstrap(self._terms("bootstrap"), n, rng, progress)
+        return bootstrap(self._terms("bootstrap"), n_resamples, rng, progress)
 
-    def _bootstrap_interval(self, level: float, method: str, n: int, rng: int | np.random.Generator | None) -> Interval:
+    def _bootstrap_interval(
+        self, confidence_level: float, method: str, n_resamples: int, rng: int | np.random.Generator | None
+    ) -> ConfidenceInterval:
         from dhkappa.stats.bootstrap import bca_interval, bootstrap, percentile_interval
 
         known = self._terms("bootstrap")
-        values = bootstrap(known, n, rng).values
+        values = bootstrap(known, n_resamples, rng).values
         if method == "bootstrap":
-            return percentile_interval(values, 1 - level)
-        return bca_interval(values, self.value, influence(known) * known.weight / known.items, known.items, 1 - level)
+            return percentile_interval(values, 1 - confidence_level)
+        return bca_interval(
+            values, self.value, influence(known) * known.weight / known.items, known.items, 1 - confidence_level
+        )
 
     @property
-    def above_floor(self) -> float:
+    def above_random(self) -> float:
         """Kappa with the floor as its zero, kappa_P: 0 for random labels, 1 for perfect ones; NaN if undefined.
 
         With two categories it is kappa.
         """
-        from dhkappa.stats.chance import above_floor
+        from dhkappa.stats.permutation import above_random
 
         plain = self.metric == "dh" and self.exact is not None
-        return float(above_floor(self._terms("above_floor"))[0]) if plain else math.nan
+        return float(above_random(self._terms("above_random"))[0]) if plain else math.nan
 
-    def test(
+    def permutation_test(
         self,
         method: str | None = None,
         *,
         alternative: str = "greater",
-        n: int = 9_999,
+        n_resamples: int = 9_999,
         rng: int | np.random.Generator | None = None,
-    ) -> RandomLabelTest:
+    ) -> PermutationTest:
         """Test whether the labels score more than the same labels dealt out over the items at random.
 
         Parameters
@@ -206,21 +202,23 @@ class Kappa:
             its standard error.
         alternative
             ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
-        n, rng
+        n_resamples, rng
             How many dealings to draw, and the seed or generator to draw them with.
 
         Examples
         --------
         >>> import dhkappa
         >>> drawn = dhkappa.simulate(200, rng=1)
-        >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).test()
+        >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).permutation_test()
         labels against random labels: +0.6046 from the floor (p 9.39e-37, z 12.61, alternative greater, method z)
         """
-        from dhkappa.stats.chance import random_label_test
+        from dhkappa.stats.permutation import permutation_test
 
-        return random_label_test(self._terms("test"), method=method, alternative=alternative, n=n, rng=rng)
+        return permutation_test(
+            self._terms("test"), method=method, alternative=alternative, n_resamples=n_resamples, rng=rng
+        )
 
-    def by_category(self, level: float = 0.95) -> Table:
+    def by_category(self, confidence_level: float = 0.95) -> Table:
         """Return kappa of each suggested category with its interval; by ``weight`` they add up to kappa.
 
         ``loss`` is what a category takes from kappa: it adds up to 1 - kappa. ``vote_share`` and ``label_share`` are
@@ -236,7 +234,7 @@ class Kappa:
         """
         from dhkappa.stats.categories import by_category
 
-        return by_category(self._terms("by_category"), self.categories, level)
+        return by_category(self._terms("by_category"), self.categories, confidence_level)
 
     def confusion(self) -> Table:
         """Return what pairs of annotators agree on where each label is suggested.
@@ -283,7 +281,7 @@ class Kappa:
 
     def __repr__(self) -> str:
         said = [f"{name} {_digits(value)}" for name, value in self._beside() if not math.isnan(value)]
-        interval = self.interval()
+        interval = self.confidence_interval()
         within = "" if math.isnan(interval.low) else f" [{_digits(interval.low)}, {_digits(interval.high)}]"
         size = f"{counted(self.n_items, 'item')}, {counted(self.n_votes, 'vote')}"
         if self.reason:
@@ -293,25 +291,29 @@ class Kappa:
         return f"{self._name()} {_digits(self.value)}{within} ({'; '.join([size, *said])})"
 
     def _name(self) -> str:
-        return {"dh": "kappa_DH", "ordinal": "ordinal kappa_DH", "fleiss": "Fleiss' kappa"}[self.metric]
+        return {"dh": "kappa_DH", "weighted": "ordinal kappa_DH", "fleiss": "Fleiss' kappa"}[self.metric]
 
     def _beside(self) -> list[tuple[str, float]]:
         if self.metric == "fleiss":
             return []
-        fleiss = "weighted Fleiss" if self.metric == "ordinal" else "Fleiss"
-        return [("floor", self.floor), ("ceiling", self.ceiling), (fleiss, self.fleiss)]
+        fleiss = "weighted Fleiss" if self.metric == "weighted" else "Fleiss"
+        return [
+            ("random", self.baselines.random),
+            ("majority", self.baselines.majority),
+            (fleiss, self.fleiss),
+        ]
 
     def _repr_html_(self) -> str:
         import html
 
         rows = [(self._name(), _digits(self.value), True)]
-        interval = self.interval()
+        interval = self.confidence_interval()
         if not math.isnan(interval.low):
             rows.append(("95% interval", f"{_digits(interval.low)} to {_digits(interval.high)}", False))
         rows += [(name, _digits(value), False) for name, value in self._beside()]
         rows += [("items", f"{self.n_items:,}", False), ("votes", f"{self.n_votes:,}", False)]
-        if self.dropped.total:
-            rows.append(("items dropped", f"{self.dropped.total:,}", False))
+        if self.excluded.total:
+            rows.append(("items dropped", f"{self.excluded.total:,}", False))
         cells = "".join(
             f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
             f"<td>{'<b>' if bold else ''}{html.escape(text)}{'</b>' if bold else ''}</td></tr>"
@@ -322,29 +324,31 @@ class Kappa:
         notes = "".join(f"<li>{html.escape(text)}</li>" for text in said)
         return f"<table>{cells}</table>" + (f"<ul>{notes}</ul>" if notes else "")
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, confidence_level: float = 0.95) -> dict[str, Any]:
         """Return plain values, ready for JSON, with the interval of a level.
 
         NaN is None; ``exact`` is its text, or None beyond 3,000 digits; C and L are lists of [category, share].
         """
-        parts, interval = self.parts, self.interval(level)
+        parts, interval = self.parts, self.confidence_interval(confidence_level)
         return {
             "metric": self.metric,
             "value": _number(self.value),
             "se": _number(self.se),
-            "interval": dict(zip(("low", "high"), map(_number, interval), strict=True))
-            | {"level": interval.level, "method": interval.method},
+            "confidence_interval": dict(zip(("low", "high"), map(_number, interval), strict=True))
+            | {"confidence_level": interval.confidence_level, "method": interval.method},
             "exact": _text(self.exact),
-            "floor": _number(self.floor),
-            "ceiling": _number(self.ceiling),
+            "baselines": {
+                "random": _number(self.baselines.random),
+                "majority": _number(self.baselines.majority),
+            },
             "fleiss": _number(self.fleiss),
             "n_items": self.n_items,
             "n_votes": self.n_votes,
-            "dropped": {
-                "no_votes": self.dropped.no_votes,
-                "one_vote": self.dropped.one_vote,
-                "no_label": self.dropped.no_label,
-                "no_weight": self.dropped.no_weight,
+            "excluded": {
+                "no_votes": self.excluded.no_votes,
+                "one_vote": self.excluded.one_vote,
+                "no_label": self.excluded.no_label,
+                "no_weight": self.excluded.no_weight,
             },
             "parts": None
             if parts is None

@@ -12,19 +12,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.ballots import Ballots
-from dhkappa.data.labels import Integers, Label, NotALabelError, plain
-from dhkappa.data.patterns import Patterns
-from dhkappa.data.tally import Tally
+from dhkappa.core.labels import Integers, Label, NotALabelError, plain
+from dhkappa.core.patterns import LabeledPatterns, Patterns
 from dhkappa.errors import DataError, counted, shown
 
-PANELS = ("fixed", "drawn")
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """The size of the pool that items were drawn from: in all, or by stratum."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class Excluded:
     """Items that do not count, by the first reason that applies."""
 
     no_votes: int = 0
@@ -74,18 +71,18 @@ class Sample:
     mass : (K,) weight of all items of a pattern, in whole units; only ratios matter
     stratum : (K,) place in ``strata``
     strata : one at least; a sample that is not stratified has one, without a name
-    panel : ``"fixed"``, or ``"drawn"`` where the votes on an item are chance too
-    remarks : as of the tally
+    kept : (K,) place of each pattern among the rows that the sample was made from; None where they were made anew
+    source_notes : sentences about where the votes came from
     """
 
     categories: tuple[Label, ...]
     patterns: Patterns
-    dropped: Dropped
+    excluded: Excluded
     mass: npt.NDArray[Any]
     stratum: Integers
     strata: tuple[Stratum, ...]
-    panel: str = "fixed"
-    remarks: tuple[str, ...] = ()
+    kept: npt.NDArray[np.int64] | None = None
+    source_notes: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -111,79 +108,59 @@ class Sample:
         """Whether anything is known of how items were drawn but that it was at random."""
         return self.weighted or len(self.strata) > 1 or self.strata[0].size is not None
 
-    @property
-    def other_votes(self) -> bool:
-        """Whether errors cover which votes an item got: the panel was drawn, and the pool of items has an end."""
-        return self.panel == "drawn" and any(part.size for part in self.strata)
-
     def merged(self) -> Sample:
         """Return each pattern once where items are all alike, in an order that only the patterns decide."""
         if self.weighted or len(self.strata) > 1:
             return self  # already so
         patterns = self.patterns.merged()
-        return replace(self, patterns=patterns, mass=patterns.items, stratum=np.zeros(len(patterns), np.int8))
+        return replace(
+            self, patterns=patterns, mass=patterns.items, stratum=np.zeros(len(patterns), np.int8), kept=None
+        )
 
 
-def sample_of(
-    tally: Tally,
-    labeler: str | None = None,
-    *,
-    labeled: bool = True,
-    pool: Pool = None,
-    panel: str = "fixed",
-) -> Sample:
-    """Return the eligible items of a tally: with two votes or more and, if ``labeled``, a suggested label.
+def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None) -> Sample:
+    """Return the eligible items: with two votes or more and, if ``labeled``, a suggested label.
 
-    ``labeler`` chooses one of several; ``pool`` and ``panel`` are those of ``dh_kappa``.
+    ``pool`` is that of ``dh_kappa``. ``kept`` of the sample is the place of each pattern among the rows.
     """
-    rows = tally.rows(labeler, labeled)
+    keep, excluded = eligible(rows.patterns, labeled, rows.weight)
+    kept = np.flatnonzero(keep)
     patterns, stratum, weight = rows.patterns, rows.stratum, rows.weight
-    keep, dropped = eligible(patterns, labeled, weight)
-    if dropped.total:
-        patterns = patterns.take(keep)
-        stratum = None if stratum is None else stratum[keep]
-        weight = None if weight is None else weight[keep]
-    sample = drawn(tally.categories, patterns, dropped, stratum, tally.strata, weight, pool, panel)
-    return replace(sample, remarks=tally.remarks)
+    if excluded.total:
+        patterns = patterns.take(kept)
+        stratum = None if stratum is None else stratum[kept]
+        weight = None if weight is None else weight[kept]
+    sample = drawn(rows.categories, patterns, excluded, stratum, rows.strata, weight, pool)
+    return replace(sample, kept=kept, source_notes=rows.source_notes)
 
 
 def drawn(
     categories: tuple[Label, ...],
     patterns: Patterns,
-    dropped: Dropped,
+    excluded: Excluded,
     stratum: Integers | None = None,
     names: Sequence[Label] = (),
     weight: npt.NDArray[np.float64] | None = None,
     pool: Pool = None,
-    panel: str = "fixed",
 ) -> Sample:
     """Return a sample of eligible patterns; (K,) ``stratum`` is a place in ``names``."""
-    if not isinstance(panel, str) or panel not in PANELS:
-        raise DataError(f"panel must be one of {shown(PANELS)}: got {shown([panel])}.")
     pool = own_pool(pool)
     strata = _strata(patterns.items, stratum, names, pool, weight is not None)
-    if panel == "drawn" and pool is not None:
-        few = int(patterns.items[patterns.vote_totals() < 3].sum())
-        if few:
-            raise DataError(
-                f"panel='drawn' needs three votes on every item, and {counted(few, 'item')} "
-                f"{'has' if few == 1 else 'have'} two: leave such items out, or pass panel='fixed'."
-            )
     place = np.zeros(len(patterns), np.int8) if stratum is None else stratum
     mass = _mass(patterns.items, place, weight, strata if isinstance(pool, Mapping) else None)
-    return Sample(categories, patterns, dropped, mass, place, strata, panel)
+    return Sample(categories, patterns, excluded, mass, place, strata)
 
 
 def eligible(
     patterns: Patterns, labeled: bool = True, weight: npt.NDArray[np.float64] | None = None
-) -> tuple[npt.NDArray[np.bool_], Dropped]:
+) -> tuple[npt.NDArray[np.bool_], Excluded]:
     """Return (K,) which patterns count, and how many items do not."""
     n_votes, items = patterns.vote_totals(), patterns.items
     few = n_votes < 2
     bare = ~few & (patterns.suggested < 0) if labeled else np.zeros_like(few)
     light = ~few & ~bare & (weight == 0) if weight is not None else np.zeros_like(few)
     lost = [int(items[rows].sum()) for rows in (n_votes == 0, n_votes == 1, bare, light)]
-    return ~(few | bare | light), Dropped(*lost)
+    return ~(few | bare | light), Excluded(*lost)
 
 
 def _strata(
@@ -309,15 +286,3 @@ def _mass(
     integer: Any = np.int64 if max(whole) * int(items.sum()) < 2**62 else object
     mass: npt.NDArray[Any] = np.array(whole, integer)[place] * items.astype(integer)
     return mass
-
-
-def item_sample(ballots: Ballots, labeler: str, pool: Pool = None) -> tuple[Sample, npt.NDArray[np.int64]]:
-    """Return the eligible items of a labeler, a pattern each, and their places among all items."""
-    if labeler not in ballots.suggested:
-        raise DataError(f"labeler {labeler!r} is not in the data. Labelers: {shown(ballots.suggested, 10)}.")
-    patterns, weight, stratum = ballots.patterns(labeler), ballots.weight, ballots.stratum
-    keep, dropped = eligible(patterns, weight=weight)
-    rows = np.flatnonzero(keep)
-    weight = None if weight is None else weight[rows]
-    stratum = None if stratum is None else stratum[rows]
-    return drawn(ballots.categories, patterns.take(rows), dropped, stratum, ballots.strata, weight, pool), rows

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.patterns import Patterns
-from dhkappa.stats.sample import Dropped, Sample
+from dhkappa.core.patterns import Patterns
+from dhkappa.stats.sample import Excluded, Sample
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Sums:
 
     n: int
     n_votes: int
-    dropped: Dropped
+    excluded: Excluded
     vote_unit: int
     pair_unit: int
     votes: list[int]
@@ -98,7 +98,7 @@ def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
     return Sums(
         n=int(patterns.items.sum()),
         n_votes=_dot(patterns.items, n_votes),
-        dropped=sample.dropped,
+        excluded=sample.excluded,
         vote_unit=vote_unit,
         pair_unit=pair_unit,
         votes=votes,
@@ -182,10 +182,10 @@ def _dot(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> int:
     return sum(map(int.__mul__, left.tolist(), right.tolist()))
 
 
-def _by_category(code: npt.NDArray[Any], weights: npt.NDArray[Any], m: int) -> npt.NDArray[Any]:
+def _by_category(code: npt.NDArray[Any], sample_weight: npt.NDArray[Any], m: int) -> npt.NDArray[Any]:
     """Sum integer weights by category; sums of doubles are exact below 2^53."""
-    if _top(weights) * weights.size < 2**53:
-        return np.bincount(code, weights.astype(np.float64), m).astype(np.int64)
+    if _top(sample_weight) * sample_weight.size < 2**53:
+        return np.bincount(code, sample_weight.astype(np.float64), m).astype(np.int64)
     total = np.zeros(m, object)
-    np.add.at(total, code, weights.astype(object))
+    np.add.at(total, code, sample_weight.astype(object))
     return total

@@ -12,25 +12,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dhkappa.data.labels import Label
+from dhkappa.core.labels import Label
 from dhkappa.errors import shown
+from dhkappa.stats.annotator_comparison import AnnotatorComparison
 from dhkappa.stats.compare import Comparison
 from dhkappa.stats.notes import LOW_AGREEMENT, spelled
-from dhkappa.stats.people import People
 from dhkappa.stats.result import Kappa
 
 MANY_SPLIT = 100
 """Items where votes differ: labels not made from the votes hardly name a most frequent one on all of so many."""
 
 WORDS = {
-    "above": "more than a person",
-    "level": "about as far as a person",
-    "short": "less than a person",
+    "better": "more than a person",
+    "on-par": "about as far as a person",
+    "below": "less than a person",
     "between": "from random to panel",
     "random": "not shown above random",
-    "spelling": "not as it is spelled",
-    "panel": "not by these votes",
-    "unknown": "not known",
+    "category-variants": "not as it is spelled",
+    "labels-from-votes": "not by these votes",
+    "undefined": "not known",
 }
 """What each verdict says in short."""
 
@@ -43,8 +43,8 @@ class Verdict:
     ----------
     code : ``"above"``, ``"level"`` or ``"short"`` of a person, where people are known; else ``"between"`` the floor and
         the ceiling; ``"random"`` where the interval reaches down to the floor; ``"spelling"`` where no label was ever
-        voted for, and most of them are voted for in another spelling; ``"panel"`` where labels are a most frequent
-        vote on every item, also on a hundred or more where votes differ, and so may be made from the votes that judge
+        voted for, and most of them are voted for in another spelling; ``"labels-from-votes"`` where labels are
+        a most frequent vote on every item, also on a hundred or more where votes differ, and so may be made from the votes that judge
         them; ``"unknown"`` without an interval
     text : the same in a sentence, with its numbers
     share : of a labeler between floor and ceiling, how far from the one to the other
@@ -62,38 +62,38 @@ class Verdict:
     @property
     def judged(self) -> bool:
         """Whether the votes can judge the labels."""
-        return self.code not in ("spelling", "panel", "unknown")
+        return self.code not in ("category-variants", "labels-from-votes", "undefined")
 
     def to_dict(self) -> dict[str, str]:
         """Return plain values, ready for JSON."""
         return {"code": self.code, "text": self.text}
 
 
-def verdict_of(name: str, kappa: Kappa, people: People | None, level: float) -> Verdict:
+def verdict_of(name: str, kappa: Kappa, beside: AnnotatorComparison | None, confidence_level: float) -> Verdict:
     """Judge one labeler."""
-    interval = kappa.interval(level)
+    interval = kappa.confidence_interval(confidence_level)
     if math.isnan(interval.low):
         reason = (kappa.reason or interval.reason or "").rstrip(".")
-        return Verdict("unknown", f"{name} cannot be judged: {reason}.")
+        return Verdict("undefined", f"{name} cannot be judged: {reason}.")
     write = _digits(interval.high - interval.low)
     scored = f"kappa {write(kappa.value)}, interval {write(interval.low)} to {write(interval.high)}"
     pair = _misspelled(kappa)
     if pair is not None:
         return Verdict(
-            "spelling",
+            "category-variants",
             f"{name} cannot be judged: none of its labels was ever voted for, as if they were spelled otherwise than "
             f"the votes ({shown(pair[:1])} beside {shown(pair[1:])}): spell both alike.",
         )
-    if interval.low <= kappa.floor:
+    if interval.low <= kappa.baselines.random:
         return Verdict(
             "random",
             f"{name} cannot be trusted on this evidence: {scored}, which reaches down to the "
-            f"{write(kappa.floor)} that random labels would score.",
+            f"{write(kappa.baselines.random)} that random labels would score.",
         )
     split = _split_items(kappa)
     if split is not None and split >= MANY_SPLIT:
         return Verdict(
-            "panel",
+            "labels-from-votes",
             f"{name} cannot be judged by these votes, if its labels were made from them: on every item they are a most "
             f"frequent vote, also on the {split:,} where votes differ ({scored}).",
         )
@@ -104,35 +104,38 @@ def verdict_of(name: str, kappa: Kappa, people: People | None, level: float) -> 
         also += (
             " On every item its labels are a most frequent vote: if they were made from these votes, this says nothing."
         )
-    if people is not None and not math.isnan(people.low):
-        code, beside = _beside_people(people)
-        return Verdict(code, f"{name} can be trusted {WORDS[code]}: {scored}; {beside}.{also}")
-    room = kappa.ceiling - kappa.floor
+    if beside is not None and not math.isnan(beside.low):
+        code, gap = _beside_people(beside)
+        return Verdict(code, f"{name} can be trusted {WORDS[code]}: {scored}; {gap}.{also}")
+    room = kappa.baselines.majority - kappa.baselines.random
     way = "of the way from labels dealt out at random to the panel's own most frequent labels"
-    share = (kappa.value - kappa.floor) / room if room > 0 else math.nan
+    share = (kappa.value - kappa.baselines.random) / room if room > 0 else math.nan
     said = f", {share:.0%} {way}" if room > 0 else ""
     return Verdict("between", f"{name} does better than random: {scored}{said}.{also}", share)
 
 
-def _beside_people(people: People) -> tuple[str, str]:
+def _beside_people(beside: AnnotatorComparison) -> tuple[str, str]:
     """Compare with people: what holds on average must hold without any one of them, too."""
-    write = _digits(people.high - people.low)
-    rows = [row for row in people.table if not math.isnan(row["difference"])]
+    write = _digits(beside.high - beside.low)
+    rows = [row for row in beside.table if not math.isnan(row["difference"])]
     whole = sum(row["items"] for row in rows)
     without = [
-        ((people.difference * whole - row["difference"] * row["items"]) / (whole - row["items"]), row["annotator"])
+        (
+            (beside.difference * whole - row["difference"] * row["items"]) / (whole - row["items"]),
+            row["annotator"],
+        )
         for row in rows
         if row["items"] < whole
     ]
-    code = "above" if people.low > 0 else "short" if people.high < 0 else "level"
+    code = "better" if beside.low > 0 else "below" if beside.high < 0 else "on-par"
     hangs = ""
-    if code != "level" and without:
-        least, who = min(without) if code == "above" else max(without)
-        if (least <= 0) == (code == "above"):
-            code, hangs = "level", f"; but without {who} it would be {write(least, '+')}"
-    matched = f"it matches or beats {round(people.matched * len(rows))} of {len(rows)}"
-    within = f"interval {write(people.low, '+')} to {write(people.high, '+')}"
-    gap = f"{write(people.difference, '+')}, {within}, from the average annotator as judged by the others ({matched})"
+    if code != "on-par" and without:
+        least, who = min(without) if code == "better" else max(without)
+        if (least <= 0) == (code == "better"):
+            code, hangs = "on-par", f"; but without {who} it would be {write(least, '+')}"
+    matched = f"it matches or beats {round(beside.matched * len(rows))} of {len(rows)}"
+    within = f"interval {write(beside.low, '+')} to {write(beside.high, '+')}"
+    gap = f"{write(beside.difference, '+')}, {within}, from the average annotator as judged by the others ({matched})"
     return code, gap + hangs
 
 
@@ -170,17 +173,17 @@ def overall(verdicts: Mapping[str, Verdict], kappas: Mapping[str, Kappa], compar
     best, rest = judged[0], judged[1:]
     surely: dict[bool, set[str]] = {True: set(), False: set()}  # whether it is the best one that is better
     for row in comparison.differences:
-        if best in (row["labeler"], row["other"]) and row["p_holm"] < 1 - comparison.level:
+        if best in (row["labeler"], row["other"]) and row["pvalue_holm"] < 1 - comparison.confidence_level:
             first = row["labeler"] == best
             surely[(row["difference"] > 0) == first].add(row["other"] if first else row["labeler"])
     better = [name for name in rest if name in surely[False]]
-    level = [name for name in rest if name not in surely[True] and name not in better]
+    similar = [name for name in rest if name not in surely[True] and name not in better]
     said = ["is better than every other" if rest else "is the only one that can be judged"]
-    if better or level:
-        said = [f"cannot be told apart from {_some(level)}"] if level else []
+    if better or similar:
+        said = [f"cannot be told apart from {_some(similar)}"] if similar else []
         said += [f"is worse than {_some(better)} on the items that all labeled"] if better else []
-    aside = [name for name in verdicts if verdicts[name].code == "panel"]
-    unknown = [name for name in verdicts if verdicts[name].code == "unknown"]
+    aside = [name for name in verdicts if verdicts[name].code == "labels-from-votes"]
+    unknown = [name for name in verdicts if verdicts[name].code == "undefined"]
     left = f", leaving aside {_some(aside)}, whose labels are most frequent votes on every item" if aside else ""
     also = f" {_some(unknown)} cannot be judged." if unknown and rest else ""
     told = (
@@ -188,7 +191,7 @@ def overall(verdicts: Mapping[str, Verdict], kappas: Mapping[str, Kappa], compar
         if not better
         else "scores best on its own items, but " + " and ".join(said)
     )
-    also += "".join(f" {verdict.text}" for verdict in verdicts.values() if verdict.code == "spelling")
+    also += "".join(f" {verdict.text}" for verdict in verdicts.values() if verdict.code == "category-variants")
     return f"Of {len(verdicts)} labelers{left}, {best} {told}.{also} {verdicts[best].text}"
 
 

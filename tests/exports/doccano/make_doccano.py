@@ -112,7 +112,7 @@ class Doccano:
         (HERE / f"{name}.zip").write_bytes(held)
 
 
-def reviews(admin: Doccano, people: dict[str, Doccano]) -> None:
+def reviews(admin: Doccano, annotator_comparison: dict[str, Doccano]) -> None:
     """One label a document, each annotator alone; then the same labels once the project shares annotations."""
     options = {"single_class_classification": True, "collaborative_annotation": False}
     project = admin.project("Reviews", "DocumentClassification", "TextClassificationProject", **options)
@@ -126,11 +126,13 @@ def reviews(admin: Doccano, people: dict[str, Doccano]) -> None:
         for name, vote in zip(ANNOTATORS, row[4:], strict=True):
             if vote is not None:
                 path = f"projects/{project}/examples/{number[row[1]]}/categories"
-                people[name].call("POST", path, {"label": labels[vote]})
+                annotator_comparison[name].call("POST", path, {"label": labels[vote]})
             if row[0] in APPROVED[name]:
-                people[name].call("POST", f"projects/{project}/examples/{number[row[1]]}/states", {})
+                annotator_comparison[name].call("POST", f"projects/{project}/examples/{number[row[1]]}/states", {})
     first = number[REVIEWS[0][1]]
-    people["ana"].call("POST", f"projects/{project}/comments?example={first}", {"text": "easy", "example": first})
+    annotator_comparison["ana"].call(
+        "POST", f"projects/{project}/comments?example={first}", {"text": "easy", "example": first}
+    )
     admin.export(project, "reviews")
     admin.export(project, "reviews_json", form="JSON")
     admin.export(project, "reviews_approved", approved=True)
@@ -142,7 +144,7 @@ def reviews(admin: Doccano, people: dict[str, Doccano]) -> None:
     admin.export(project, "unshared")
 
 
-def plain_documents(admin: Doccano, people: dict[str, Doccano]) -> None:
+def plain_documents(admin: Doccano, annotator_comparison: dict[str, Doccano]) -> None:
     """Documents without ids, one imported with a label; in the end ana gives the second one two labels."""
     project = admin.project("Topics", "DocumentClassification", "TextClassificationProject")
     labels = admin.label_types(project, "category-types")
@@ -154,13 +156,17 @@ def plain_documents(admin: Doccano, people: dict[str, Doccano]) -> None:
     number = admin.upload(project, "DocumentClassification", documents)
     votes = [("ana", "one", YES), ("ben.k", "one", YES), ("ben.k", "two", NO), ("ana", "two", NO)]
     for name, text, vote in votes:
-        people[name].call("POST", f"projects/{project}/examples/{number[text]}/categories", {"label": labels[vote]})
+        annotator_comparison[name].call(
+            "POST", f"projects/{project}/examples/{number[text]}/categories", {"label": labels[vote]}
+        )
     admin.export(project, "plain")
-    people["ana"].call("POST", f"projects/{project}/examples/{number['two']}/categories", {"label": labels[YES]})
+    annotator_comparison["ana"].call(
+        "POST", f"projects/{project}/examples/{number['two']}/categories", {"label": labels[YES]}
+    )
     admin.export(project, "several")
 
 
-def spans(admin: Doccano, people: dict[str, Doccano]) -> None:
+def spans(admin: Doccano, annotator_comparison: dict[str, Doccano]) -> None:
     """Labels on parts of a text, alone, with relations between them, and beside labels of the whole."""
     span = {"start_offset": 0, "end_offset": 4, "prob": 0}
     kinds = {
@@ -173,11 +179,11 @@ def spans(admin: Doccano, people: dict[str, Doccano]) -> None:
         labels = admin.label_types(project, "span-types")
         number = admin.upload(project, kind, [{"text": "Anna went home"}, {"text": "Bern is cold"}])
         path = f"projects/{project}/examples/{number['Anna went home']}"
-        people["ana"].call("POST", f"{path}/spans", {"label": labels[YES], **span})
+        annotator_comparison["ana"].call("POST", f"{path}/spans", {"label": labels[YES], **span})
         if name == "intents":
             intents = admin.label_types(project, "category-types")
-            people["ana"].call("POST", f"{path}/categories", {"label": intents[NO]})
-            people["ben.k"].call("POST", f"{path}/categories", {"label": intents[YES]})
+            annotator_comparison["ana"].call("POST", f"{path}/categories", {"label": intents[NO]})
+            annotator_comparison["ben.k"].call("POST", f"{path}/categories", {"label": intents[YES]})
         admin.export(project, name)
 
 
@@ -185,10 +191,10 @@ def main(url: str) -> None:
     admin = Doccano(url, "admin")
     for name in ANNOTATORS:
         admin.call("POST", "users/create", {"username": name, "password1": PASSWORD, "password2": PASSWORD})
-    people = {name: Doccano(url, name) for name in ANNOTATORS}
-    reviews(admin, people)
-    plain_documents(admin, people)
-    spans(admin, people)
+    annotator_comparison = {name: Doccano(url, name) for name in ANNOTATORS}
+    reviews(admin, annotator_comparison)
+    plain_documents(admin, annotator_comparison)
+    spans(admin, annotator_comparison)
 
 
 if __name__ == "__main__":

@@ -56,11 +56,32 @@ REVIEWS = """<View><Text name="text" value="$text"/>
 # By task: who answered, and what to each control. Ann answers the third task twice.
 REVIEW_ROWS: list[list[tuple[int, dict[str, Any]]]] = [
     [
-        (0, {"tone": ["good"], "topics": ["food"], "stars": 5, "people": 2, "place": [["city", "north"]]}),
-        (1, {"tone": ["good"], "topics": ["food", "staff"], "stars": 4, "people": 2, "place": [["city", "north"]]}),
+        (
+            0,
+            {"tone": ["good"], "topics": ["food"], "stars": 5, "annotator_comparison": 2, "place": [["city", "north"]]},
+        ),
+        (
+            1,
+            {
+                "tone": ["good"],
+                "topics": ["food", "staff"],
+                "stars": 4,
+                "annotator_comparison": 2,
+                "place": [["city", "north"]],
+            },
+        ),
     ],
     [
-        (0, {"tone": ["bad"], "topics": ["price", "food"], "stars": 1, "people": 3, "comment": ["too loud"]}),
+        (
+            0,
+            {
+                "tone": ["bad"],
+                "topics": ["price", "food"],
+                "stars": 1,
+                "annotator_comparison": 3,
+                "comment": ["too loud"],
+            },
+        ),
         (1, {"tone": ["good"], "stars": 3, "place": [["sea"]]}),
     ],
     [(0, {"tone": ["good"], "topics": ["staff"]}), (0, {"tone": ["bad"], "topics": ["staff"]})],
@@ -70,7 +91,7 @@ TYPES = {
     "tone": ("choices", "choices"),
     "topics": ("choices", "choices"),
     "stars": ("rating", "rating"),
-    "people": ("number", "number"),
+    "annotator_comparison": ("number", "number"),
     "place": ("taxonomy", "taxonomy"),
     "comment": ("textarea", "text"),
 }
@@ -131,11 +152,13 @@ def save(name: str, held: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    people = [call("/api/users/", {"email": email, "username": email.split("@")[0]})["id"] for email in ANNOTATORS]
+    annotator_comparison = [
+        call("/api/users/", {"email": email, "username": email.split("@")[0]})["id"] for email in ANNOTATORS
+    ]
 
     mail, tasks = project("mail", MAIL, [f"mail {number}" for number in range(1, len(MAIL_ROWS) + 1)])
     for task, (*votes, gpt, rule) in zip(tasks, MAIL_ROWS, strict=True):
-        for who, vote in zip(people, votes, strict=True):
+        for who, vote in zip(annotator_comparison, votes, strict=True):
             if vote == "draft":
                 call(f"/api/tasks/{task}/drafts", {"result": [result("topic", ["ham"])], "lead_time": 1.5})
             elif vote == "skip":
@@ -155,7 +178,7 @@ def main() -> None:
     reviews, tasks = project("reviews", REVIEWS, [f"review {number}" for number in range(1, len(REVIEW_ROWS) + 1)])
     for task, answers in zip(tasks, REVIEW_ROWS, strict=True):
         for who, answer in answers:
-            annotate(task, people[who], [result(control, value) for control, value in answer.items()])
+            annotate(task, annotator_comparison[who], [result(control, value) for control, value in answer.items()])
     save("reviews_button.json", export(reviews, "JSON"))
     save("reviews_min.json", export(reviews, "JSON_MIN"))
     for task in tasks:
@@ -168,7 +191,7 @@ def main() -> None:
     sure = {"id": "r1", "from_name": "sure", "to_name": "text", "type": "choices"}
     annotate(
         tasks[0],
-        people[0],
+        annotator_comparison[0],
         [{**region, "value": {**place, "labels": ["person"]}}, {**sure, "value": {**place, "choices": ["yes"]}}],
     )
     save("spans_button.json", export(spans, "JSON"))
