@@ -1,1 +1,0 @@
-"""Statistics tests import the modules beside them."""
