@@ -11,8 +11,8 @@ from dhkappa.core.counts import Counts, ItemTable, item_table_of_counts
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import DataError
 from dhkappa.inputs.columns import Words
-from dhkappa.inputs.dataset import Dataset, check_dataset_options
-from dhkappa.inputs.load import InputData
+from dhkappa.inputs.dataset import Dataset
+from dhkappa.inputs.load import InputData, check_options_absent, input_data
 from dhkappa.inputs.tally import Tally
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa
@@ -133,12 +133,8 @@ def fleiss_kappa(
     """
     _not_supported(weights=weights, clusters=clusters)
     given = _Input(data, None, counts, categories, missing, sample_weight, strata, roles, labelers="none")
-    return Kappa(_fleiss(given.counts, given.source_notes, pool))
-
-
-def _fleiss(counts: Counts, source_notes: tuple[str, ...], pool: Pool) -> Any:
-    rows = counts.labeled_patterns(counts.columns.labelers[0], source_notes)
-    return estimate_fleiss(sample_of(rows, labeled=False, pool=pool))
+    rows = given.counts.unlabeled_patterns(given.source_notes)
+    return Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
 
 
 def compare(
@@ -339,7 +335,7 @@ def plan(
 
     extra = {"suggested": suggested, "counts": counts, **roles}
     if isinstance(pilot, Kappa):
-        check_dataset_options(extra, "Kappa")
+        check_options_absent(extra, "Kappa")
     elif pilot is not None or counts is not None:
         pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing, **roles)
     elif roles:
@@ -378,7 +374,7 @@ def tally(
     >>> dhkappa.dh_kappa(counted).exact
     Fraction(1, 2)
     """
-    return Tally.of(InputData(data, suggested, counts, categories, missing, sample_weight, strata, roles))
+    return Tally.of(input_data(data, suggested, counts, categories, missing, sample_weight, strata, roles))
 
 
 class _Input:
@@ -400,7 +396,7 @@ class _Input:
         self._chosen: Any = None
         if isinstance(data, (Tally, Dataset)):
             extra = {"counts": counts, "categories": categories, "missing": missing, "sample_weight": sample_weight}
-            check_dataset_options({**extra, "strata": strata, **roles}, type(data).__name__)
+            check_options_absent({**extra, "strata": strata, **roles}, type(data).__name__)
             self._chosen = suggested
         if isinstance(data, Dataset):
             self._data = data.input_data

@@ -374,6 +374,6 @@ def audit_of(
         if len(names) > 1:
             table = item_table_of_counts(counts, names, source_notes)
             comparison = compare_of(table, confidence_level=confidence_level, pool=pool, rng=source)
-        rows = counts.labeled_patterns(counts.columns.labelers[0], source_notes)
+        rows = counts.unlabeled_patterns(source_notes)
         fleiss = Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
     return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, found, item_votes, pool)

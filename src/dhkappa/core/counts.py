@@ -58,13 +58,21 @@ class Counts:
         return known[0] if name is None else name
 
     def labeled_patterns(self, labeler: str | None = None, source_notes: tuple[str, ...] = ()) -> LabeledPatterns:
-        """Return the patterns with the labels of one labeler, and the stratum and weight of each."""
+        """Return the distinct patterns with the labels of one labeler, and the stratum and weight of each."""
         own = self.columns.choose([self.labeler(labeler)])
-        patterns, m = self.patterns, len(self.categories)
-        if not self.columns.labels_only:
+        return self._rows(own, source_notes, merge=not self.columns.labels_only)
+
+    def unlabeled_patterns(self, source_notes: tuple[str, ...] = ()) -> LabeledPatterns:
+        """Return the distinct patterns without labels, and the stratum and weight of each."""
+        nobody = {"": Encoded(np.zeros(len(self.columns), np.uint8), 0, (None,))}
+        return self._rows(replace(self.columns, labels=nobody), source_notes, merge=True)
+
+    def _rows(self, own: ItemColumns, source_notes: tuple[str, ...], merge: bool) -> LabeledPatterns:
+        patterns = self.patterns
+        if merge:
             first, group = own.distinct()
             own = own.take(first)
-            patterns = patterns.recode(np.arange(m), group.astype(np.int64)).merged()
+            patterns = patterns.recode(np.arange(len(self.categories)), group.astype(np.int64)).merged()
         row = patterns.suggested
         return LabeledPatterns(
             self.categories,

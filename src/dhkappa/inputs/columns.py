@@ -246,7 +246,7 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
     if suggested is None:
         return {}
     if isinstance(suggested, str):
-        return labelers_called([_column(suggested, columns)])
+        return {suggested: _column(suggested, columns)}
     if isinstance(suggested, Mapping):
         named = dict(suggested)
         if "" in named:

@@ -8,9 +8,9 @@ from typing import Any, NoReturn, Unpack
 
 from dhkappa.core import Label
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import DataError, shown
+from dhkappa.errors import DataError
 from dhkappa.inputs.columns import Words
-from dhkappa.inputs.load import InputData
+from dhkappa.inputs.load import InputData, input_data
 from dhkappa.inputs.reading import open_source
 from dhkappa.inputs.source import Source
 from dhkappa.inputs.tally import Tally
@@ -81,7 +81,7 @@ class Dataset:
         strata: Any = None,
         **roles: Unpack[Words],
     ) -> None:
-        self._data = InputData(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+        self._data = input_data(data, suggested, counts, categories, missing, sample_weight, strata, roles)
 
     @property
     def input_data(self) -> InputData:
@@ -188,14 +188,3 @@ def read(
         strata=strata,
         **roles,
     )
-
-
-def check_dataset_options(given: dict[str, Any], kind: str) -> None:
-    """Refuse options that describe data next to a ``Dataset`` or ``Tally``, which holds them already."""
-    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and value == ())]
-    if extra:
-        raise DataError(
-            f"{shown(extra, 10)} cannot be combined with a {kind}, which holds votes and labels already.",
-            code="option-with-dataset",
-            parameter=extra[0],
-        )

@@ -182,3 +182,33 @@ class InputData:
         if self.table is None and isinstance(self.suggested, Mapping):
             return item_table_of_votes(self._arrays, self.missing_labels)
         return item_table_of_counts(self.patterns, None, self.source_notes)
+
+
+def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
+    """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
+    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and not value)]
+    if extra:
+        raise DataError(
+            f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already.",
+            code="option-with-dataset",
+            parameter=extra[0],
+        )
+
+
+def input_data(
+    data: Any,
+    suggested: Any = None,
+    counts: Any = None,
+    categories: Any = None,
+    missing: Any = (),
+    sample_weight: Any = None,
+    strata: Any = None,
+    roles: Words | None = None,
+) -> InputData:
+    """Return data and options; those of a ``Dataset`` are its own."""
+    inner = getattr(data, "input_data", None)
+    if not isinstance(inner, InputData):
+        return InputData(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+    options = {"suggested": suggested, "counts": counts, "categories": categories, "missing": missing}
+    check_options_absent({**options, "sample_weight": sample_weight, "strata": strata, **(roles or {})}, "Dataset")
+    return inner

@@ -15,7 +15,7 @@ from dhkappa.core.patterns import MAX_ITEMS, Patterns
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.arrays import LABELER
 from dhkappa.inputs.columns import Words
-from dhkappa.inputs.load import InputData, declared_categories, missing_labels
+from dhkappa.inputs.load import InputData, declared_categories, input_data, missing_labels
 from dhkappa.inputs.tally_file import SavedTally, read_tally, write_tally
 
 _MAX_TABLES = 64
@@ -160,7 +160,7 @@ class Tally:
             As for ``Dataset``. Without suggested labels, the items count for Fleiss' kappa only.
         """
         categories = self._categories if self.declared else None
-        given = InputData(data, suggested, counts, categories, self._missing, sample_weight, strata, roles)
+        given = input_data(data, suggested, counts, categories, self._missing, sample_weight, strata, roles)
         if counts is not None and given.table is None:
             self._check_columns(given)
         self._include(given.patterns, given.source_notes)
