@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from dhkappa.inputs.source import Source
     from dhkappa.stats.annotator_comparison import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
-    from dhkappa.stats.compare import Comparison
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Baselines, Parts
     from dhkappa.stats.notes import Note
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
-    from dhkappa.stats.result import Kappa
+    from dhkappa.stats.result import Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.simulate import Simulation, simulate
     from dhkappa.stats.verdict import Verdict
@@ -62,7 +61,7 @@ _MODULES = {  # imported on first use
     "Audit": "auditing",
     "Baselines": "stats.kappa",
     "Bootstrap": "stats.bootstrap",
-    "Comparison": "stats.compare",
+    "Comparison": "stats.result",
     "ConfidenceInterval": "stats.intervals",
     "DataError": "errors",
     "Excluded": "stats.sample",

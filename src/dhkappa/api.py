@@ -11,14 +11,14 @@ from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, shown
 from dhkappa.inputs.columns import Words
 from dhkappa.inputs.dataset import LABELER, Given
-from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, weighted_kappa_of
+from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
 
 if TYPE_CHECKING:  # rooms that are opened when they are called for
     from dhkappa.auditing import Audit
-    from dhkappa.stats.compare import Comparison
     from dhkappa.stats.plan import Plan
+    from dhkappa.stats.result import Comparison
 
 
 def dh_kappa(
@@ -116,7 +116,11 @@ def dh_kappa(
     if weights is not None:
         _check_order(whole, data)
     sample = sample_of(whole.labeled_patterns(labeler), pool=pool)
-    return dh_kappa_of(sample) if weights is None else weighted_kappa_of(sample, weights)
+    if weights is None:
+        return Kappa(estimate_dh(sample))
+    from dhkappa.stats.weights import estimate_weighted
+
+    return Kappa(estimate_weighted(sample, weights))
 
 
 def fleiss_kappa(
@@ -143,7 +147,7 @@ def fleiss_kappa(
     """
     given = Given(data, None, counts, categories, missing, sample_weight, strata, layout)
     whole = given.held()[0] if isinstance(data, Tally) else given.tally("none")
-    return fleiss_kappa_of(sample_of(whole.labeled_patterns(labeled=False), labeled=False, pool=pool))
+    return Kappa(estimate_fleiss(sample_of(whole.labeled_patterns(labeled=False), labeled=False, pool=pool)))
 
 
 def compare(

@@ -7,6 +7,7 @@ import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
+from textwrap import fill
 from typing import Any
 from unicodedata import combining, east_asian_width
 
@@ -288,3 +289,24 @@ def _one_type(values: tuple[Any, ...]) -> list[Any]:
     if len(kinds) > 1 or large:
         return [None if value is None else str(value) for value in values]
     return list(values)
+
+
+def html_facts(facts: Iterable[tuple[str, str]], sentences: Iterable[str] = ()) -> str:
+    """Return names and values as an HTML table, with sentences as a list below."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+        for name, text in facts
+    )
+    return f"<table>{rows}</table>{html_list(sentences)}"
+
+
+def text_list(texts: Iterable[str], width: int = 80) -> str:
+    """Return sentences as a list for a terminal, wrapped."""
+    lines = (fill(visible(text), width, initial_indent="- ", subsequent_indent="  ") for text in texts)
+    return "\n".join(lines)
+
+
+def html_list(texts: Iterable[str]) -> str:
+    """Return sentences as a list, or nothing where there are none."""
+    lines = "".join(f"<li>{html.escape(visible(text))}</li>" for text in texts)
+    return f"<ul>{lines}</ul>" if lines else ""

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # so that the command line answers at once
     from dhkappa.stats.annotator_comparison import AnnotatorComparison
-    from dhkappa.stats.compare import Comparison
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.permutation import PermutationTest
-    from dhkappa.stats.result import Kappa
+    from dhkappa.stats.result import Comparison, Kappa
     from dhkappa.stats.verdict import Verdict
     from dhkappa.table import Table
 

@@ -12,9 +12,8 @@ from dhkappa.table import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dhkappa.stats.compare import Comparison
     from dhkappa.stats.plan import Plan
-    from dhkappa.stats.result import Kappa
+    from dhkappa.stats.result import Comparison, Kappa
 
 _COLOURS = {
     "better": "green",

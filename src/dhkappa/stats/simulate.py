@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dhkappa.core.labels import Label, declare, is_real
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.memory import need
-from dhkappa.stats.rng import generator
+from dhkappa.stats.sample import generator
 
 _MAX_ITEMS = 10**10
 _BYTES_PER_VOTE = 40  # while votes are drawn
