@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dhkappa.errors import DataError
     from dhkappa.inputs.reading import read
     from dhkappa.inputs.source import Source
-    from dhkappa.stats.annotator_comparison import AnnotatorComparison
+    from dhkappa.stats.annotators import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Baselines, Parts
@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 _MODULES = {  # imported on first use
-    "AnnotatorComparison": "stats.annotator_comparison",
+    "AnnotatorComparison": "stats.annotators",
     "Audit": "auditing",
     "Baselines": "stats.kappa",
     "Bootstrap": "stats.bootstrap",

@@ -201,7 +201,8 @@ def compare(
     [('rule', 'llm', -0.24, 't')]
     """
     from dhkappa.core.item_table import item_table_of, names_of
-    from dhkappa.stats.compare import compare_of
+    from dhkappa.stats.compare import compare_labelers
+    from dhkappa.stats.result import Comparison
 
     if isinstance(data, Tally):
         names = None if suggested is None else names_of(suggested)
@@ -209,7 +210,9 @@ def compare(
         cells = item_table_of(held, names)
     else:
         cells = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).cells()
-    return compare_of(cells, confidence_level=confidence_level, pool=pool, rng=rng)
+    estimates, differences, notes = compare_labelers(cells, confidence_level=confidence_level, pool=pool, rng=rng)
+    kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
+    return Comparison(kappas, differences, notes, float(confidence_level))
 
 
 def audit(
@@ -355,7 +358,7 @@ def plan(
     >>> planned.items, planned.items_assured, planned.cheapest
     (562, 621, 2)
     """
-    from dhkappa.stats.plan import plan_of
+    from dhkappa.stats.plan import plan_items
 
     extra = [*(["suggested"] if suggested is not None else []), *(["counts"] if counts is not None else []), *layout]
     if isinstance(pilot, Kappa) and extra:
@@ -364,9 +367,9 @@ def plan(
         raise DataError(f"{' and '.join(layout)} name columns of a pilot, which is absent: pass its table as pilot.")
     if counts is not None or not (pilot is None or isinstance(pilot, Kappa)):
         pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing, **layout)
-    return plan_of(
+    return plan_items(
         half_width,
-        pilot=pilot,
+        pilot=None if pilot is None else pilot.estimate,
         n_categories=n_categories,
         prevalence=prevalence,
         annotator_accuracy=annotator_accuracy,

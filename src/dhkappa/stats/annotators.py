@@ -26,15 +26,15 @@ from dhkappa.table import Table, plain, visible
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared
 
-_NO_ITEMS = "the annotator has no vote on an eligible item."
-_NO_PAIRS = "without the annotator's votes, no labeled item has two votes."
-_CERTAIN = "every vote and every suggested label is the same category."
-_CERTAIN_WITHOUT = "without the annotator's votes, every vote and every suggested label is the same category."
-_FEW = f"fewer than {MIN_ITEMS} items with two other votes and a suggested label."
-_CERTAIN_HERE = "every vote and every label on these items is the same category."
-_NO_VARIANCE = "every item has the same influence on the difference, so the variance is unknown."
-_ONE_WEIGHT = "one item has almost all the weight."
-_NOBODY = "no annotator can be compared."
+_NO_ITEMS = "The annotator has no vote on an eligible item."
+_NO_PAIRS = "Without the annotator's votes, no labeled item has two votes."
+_CERTAIN = "Every vote and every suggested label is the same category."
+_CERTAIN_WITHOUT = "Without the annotator's votes, every vote and every suggested label is the same category."
+_FEW = f"Fewer than {MIN_ITEMS} items with two other votes and a suggested label."
+_CERTAIN_HERE = "Every vote and every label on these items is the same category."
+_NO_VARIANCE = "Every item has the same influence on the difference, so the variance is unknown."
+_ONE_WEIGHT = "One item has almost all the weight."
+_NOBODY = "No annotator can be compared."
 
 
 def require_annotators(item_votes: ItemVotes | None) -> None:
@@ -401,7 +401,7 @@ def compare_with_annotators(
             "kappa_labeler": [pair.labeler for pair in pairs],
             **{name: [getattr(row, name) for row in rows] for name in ("difference", "se", "low", "high", "reason")},
         },
-        title=f"{labeler} and each annotator scored by the others, {written(confidence_level, 100)}% confidence intervals",
+        title=f"{labeler} and each annotator, scored by the others, {written(confidence_level, 100)}% intervals",
     )
     return AnnotatorComparison(
         labeler=labeler,
@@ -498,4 +498,4 @@ def _notes(names: Iterable[Any], pairs: list[_Pair]) -> Iterator[Note]:
             skipped.setdefault(pair.reason, []).append(name)
     for reason, who in skipped.items():
         code = "annotators-few-items" if reason == _FEW else "annotators-undefined"
-        yield Note(code, f"{counted(len(who), 'annotator')} not compared ({shown(who)}): {reason}")
+        yield Note(code, f"{counted(len(who), 'annotator')} not compared ({shown(who)}). {reason}")

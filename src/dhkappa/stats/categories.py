@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core.labels import Label
+from dhkappa.stats.influence import Numbers, Terms, unseen_parts, variance
 from dhkappa.stats.intervals import check_level, flawless, written
-from dhkappa.stats.terms import Numbers, Terms
-from dhkappa.stats.variance import unseen_parts, variance
 from dhkappa.table import Table
 
 # A sum of squares below this share of its largest term is rounding: terms are accurate to about 10^-15, and one
@@ -22,11 +21,11 @@ _CANCELLED = 1e-13
 _ROUNDING = 2.0**-53  # per item, in a sum that cancels
 _EQUAL = 8 * np.finfo(np.float64).eps  # sums of shares, each at most 1, that differ by less are equal
 
-_NEVER = "never suggested."
-_CERTAIN = "every vote is this category, so agreement on it is certain."
-_NO_WEIGHT = "its items have almost no weight."
-_ONE_ITEM = "only one item has this label, so the variance is unknown."
-_NO_VARIANCE = "every item has the same influence, so the variance is unknown."
+_NEVER = "Never suggested."
+_CERTAIN = "Every vote is this category, so agreement on it is certain."
+_NO_WEIGHT = "Its items have almost no weight."
+_ONE_ITEM = "Only one item has this label, so the variance is unknown."
+_NO_VARIANCE = "Every item has the same influence, so the variance is unknown."
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
     ...     print(row["category"], row["items"], round(row["kappa"], 3), round(row["weight"], 3), row["reason"])
     a 4 0.51 0.571 None
     b 3 0.782 0.429 None
-    c 0 nan 0.0 never suggested.
+    c 0 nan 0.0 Never suggested.
     """
     from scipy.special import stdtrit
 

@@ -17,7 +17,7 @@ from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh
 from dhkappa.stats.notes import Note
-from dhkappa.stats.sample import Excluded, Pool, Sample, drawn
+from dhkappa.stats.sample import Excluded, Pool, Sample, drawn, generator
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
@@ -26,8 +26,8 @@ _SWAPS = 9_999
 _DRAWS_PER_BLOCK = 1 << 21
 _MAX_ENUMERATED = 12  # discordant items for which all swaps are enumerated
 _TIE = 1e-12  # differences closer than this are equal up to rounding
-_ONE_ITEM = "only one item is eligible, so the variance is unknown."
-_ONE_WEIGHT = "one item has almost all the weight, so the variance is unknown."
+_ONE_ITEM = "Only one item is eligible, so the variance is unknown."
+_ONE_WEIGHT = "One item has almost all the weight, so the variance is unknown."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ def compare_labelers(
             parameter="suggested",
             hint="Pass for example {'rule': labels, 'llm': labels}, or the names of two columns, in $suggested.",
         )
-    source = np.random.default_rng(rng)
+    source = generator(rng)
     table, excluded = _eligible(table)
     names = list(table.labels)
     found: dict[str, _Labeler] = {}
@@ -276,8 +276,8 @@ def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], exclu
     if excluded.total:
         yield Note(
             "items-excluded",
-            f"{counted(excluded.total, 'item')} excluded: {excluded.why()}. Labelers are compared on the items that all "
-            "of them labeled.",
+            f"{counted(excluded.total, 'item')} excluded: {excluded.why()}. Labelers are compared on the items that "
+            "all of them labeled.",
         )
     own = [name for name, found in estimates.items() if found.exact != 1 and _equals_majority(found)]
     if own:

@@ -368,7 +368,9 @@ def _from_model(shares: npt.NDArray[np.float64], a: float, q: float, votes: int 
 def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
     """Plan from the estimate of a pilot."""
     if pilot.metric != "dh":
-        raise _unusable("The pilot must be a kappa from dh_kappa without weights.", "Pass such a kappa or data in $pilot.")
+        raise _unusable(
+            "The pilot must be a kappa from dh_kappa without weights.", "Pass such a kappa or data in $pilot."
+        )
     if pilot.parts is None or pilot.exact is None:
         raise _unusable(f"The kappa of the pilot is undefined: {pilot.reason}", "Pass more items in $pilot.")
     n = pilot.n_items
@@ -380,7 +382,7 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
     per_item = next(k for k in (4, 3, 2) if 2 * int(known.items[totals >= k].sum()) >= n)
     if votes and per_item < 4 and votes > per_item:
         raise DataError(
-            f"With this pilot votes can be at most {per_item}, as more than half of its items have no more: got {votes}.",
+            f"Votes can be at most {per_item}, as more than half of the pilot items have no more: got {votes}.",
             code="too-many-votes-for-pilot",
             parameter="votes",
             hint=_FOUR_VOTES,
@@ -428,7 +430,9 @@ def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> Iterator[N
         text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance. `items_assured` allows for that."
         yield Note("small-pilot", text)
     if pilot.exact == 1:
-        yield Note("flawless-pilot", "Every vote of the pilot is the suggested label. The plan assumes that this holds.")
+        yield Note(
+            "flawless-pilot", "Every vote of the pilot is the suggested label. The plan assumes that this holds."
+        )
     if per_item < 4:
         yield Note("trade-cut", f"The options end at {per_item} votes per item. {_FOUR_VOTES}")
     if part:
@@ -443,6 +447,8 @@ def _number(parameter: str, value: Any, rule: str, holds: Callable[[float], bool
         number = math.inf
     if not holds(number):
         raise DataError(
-            f"{parameter} must be {rule}: got {shown([value])}.", code="invalid-value", parameter=parameter
+            f"{parameter} must be {rule}: got {shown([value])}.",
+            code=f"invalid-{parameter.replace('_', '-')}",
+            parameter=parameter,
         )
     return number

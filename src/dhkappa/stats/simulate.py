@@ -92,14 +92,16 @@ def simulate(
     """
     names = declare(categories)
     if not names:
-        raise DataError("There are no categories.", code="no-categories", parameter="categories", hint="Pass at least one.")
+        raise DataError(
+            "There are no categories.", code="no-categories", parameter="categories", hint="Pass at least one."
+        )
     n_items = check_integer("n_items", n_items, 0, _MAX_ITEMS)
     accuracies = _accuracies(annotators, accuracy, n_items)
     labelers = {"labeler": 0.8} if labelers is None else labelers
     if not isinstance(labelers, Mapping):
         raise DataError(
             f"Labelers must be a mapping from names to accuracies: got {shown([labelers])}.",
-            code="invalid-value",
+            code="invalid-labelers",
             parameter="labelers",
             hint="Pass for example {'llm': 0.9}.",
         )
@@ -165,7 +167,7 @@ def check_integer(parameter: str, value: Any, low: int, high: int) -> int:
     if not low <= number <= high:
         raise DataError(
             f"{parameter} must be an integer from {low:,} to {high:,}: got {shown([value])}.",
-            code="invalid-value",
+            code=f"invalid-{parameter.replace('_', '-')}",
             parameter=parameter,
         )
     return number
@@ -176,5 +178,7 @@ def check_rates(parameter: str, rates: Iterable[Any]) -> None:
     for rate in rates:
         if not is_real(rate) or isinstance(rate, bool) or not 0 <= rate <= 1:
             raise DataError(
-                f"{parameter} must be from 0 to 1: got {shown([rate])}.", code="invalid-value", parameter=parameter
+                f"{parameter} must be from 0 to 1: got {shown([rate])}.",
+                code=f"invalid-{parameter.replace('_', '-')}",
+                parameter=parameter,
             )
