@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from operator import mul
@@ -16,13 +16,13 @@ import numpy.typing as npt
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import Integers
 from dhkappa.core.patterns import Patterns, from_votes
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Terms, influence, item_weights, standard_error, sum_of_squares, terms
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
 from dhkappa.stats.kappa import Sums, dh_parts, sums
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, sample_of
-from dhkappa.table import Table, plain, visible
+from dhkappa.table import Table, html_summary, plain, visible
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared
 
@@ -40,13 +40,11 @@ _NOBODY = "No annotator can be compared."
 def require_annotators(item_votes: ItemVotes | None) -> None:
     """Require votes with annotator identities."""
     if item_votes is None or item_votes.annotators is None:
-        raise DataError(
-            "The annotator of each vote is unknown.",
-            code="annotators-unknown",
-            parameter="annotators",
-            hint="Pass votes as an n x N array, or a table in memory with $annotators or $annotator. Lists, counts, "
-            "tallies and large tables in an engine do not keep who cast a vote.",
+        hint = (
+            "Pass votes as an n x N array, or a table in memory with $annotators or $annotator. Lists, counts, tallies "
+            "and large tables in an engine do not keep who cast a vote."
         )
+        raise invalid("annotators", "Annotators are unknown.", hint=hint, code="annotators-unknown")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,15 +126,9 @@ def _part(sample: Sample, rows: npt.NDArray[np.int64], patterns: Patterns) -> Sa
 class AnnotatorParts:
     """The part of one annotator in kappa, as exact fractions; None if undefined.
 
-    Attributes
-    ----------
-    items : eligible items with a vote of the annotator
-    agree : weighted share of these items on which the vote is the suggested label
-    weight : omega_a, sum_i w_i / N_i over the annotator's items divided by sum_i w_i over all items
-    D : D_a, the mean of d_ia with weights w_i / N_i, where d_ia is the differential of the pairs with the annotator
-    kappa : (D_a - E) / (1 - E)
-    without : kappa without the annotator's votes
-    items_without : items that are eligible without the annotator's votes
+    ``agree`` is the weighted share of votes for the suggested label, ``weight`` is omega_a, sum_i w_i / N_i over the
+    annotator's items divided by sum_i w_i, and ``D`` is D_a, the mean with weights w_i / N_i of the differential of
+    the pairs of votes with the annotator. ``without`` is kappa without the annotator's votes.
     """
 
     items: int
@@ -193,30 +185,27 @@ def _own_part(own: OwnVotes) -> tuple[Fraction | None, Fraction, Fraction | None
 
 
 def _replaced(total: Sums, old: Sums, new: Sums) -> Sums:
-    """Return the sums after some items, with the sums ``old``, changed to ``new``."""
+    """Return the sums that kappa needs after some items, with the sums ``old``, changed to ``new``."""
     vote_unit = math.lcm(total.vote_unit, new.vote_unit)
     pair_unit = math.lcm(total.pair_unit, new.pair_unit)
-    signed = ((1, total), (-1, old), (1, new))
-    once = [sign for sign, _ in signed]
-    per_vote = [sign * (vote_unit // part.vote_unit) for sign, part in signed]
-    per_pair = [sign * (pair_unit // part.pair_unit) for sign, part in signed]
 
-    def number(name: str, factors: list[int]) -> int:
-        return sum(map(mul, factors, (getattr(part, name) for _, part in signed)))
-
-    def numbers(name: str, factors: list[int]) -> list[int]:
-        columns = zip(*(getattr(part, name) for _, part in signed), strict=True)
-        return [sum(map(mul, factors, column)) for column in columns]
+    def combined(name: str, unit: str = "", whole: int = 1) -> Any:
+        first, second, third = (
+            np.array(getattr(part, name), object) * (whole // getattr(part, unit) if unit else 1)
+            for part in (total, old, new)
+        )
+        found = first - second + third
+        return found.tolist() if isinstance(found, np.ndarray) else found
 
     return replace(
         total,
-        n=number("n", once),
+        n=combined("n"),
         vote_unit=vote_unit,
         pair_unit=pair_unit,
-        votes=numbers("votes", per_vote),
-        pairs=numbers("pairs", per_pair),
-        labels=numbers("labels", once),
-        on_label=number("on_label", per_pair),
+        votes=combined("votes", "vote_unit", vote_unit),
+        pairs=combined("pairs", "pair_unit", pair_unit),
+        labels=combined("labels"),
+        on_label=combined("on_label", "pair_unit", pair_unit),
     )
 
 
@@ -225,16 +214,7 @@ def _kappa(total: Sums, sample: Sample) -> Fraction | None:
 
 
 def annotator_table(item_votes: ItemVotes, labeler: str, pool: Pool = None) -> Table:
-    """Return the part of each annotator in kappa and kappa without their votes; see ``Audit.annotators``.
-
-    Examples
-    --------
-    >>> from dhkappa.core.items import read_item_votes
-    >>> votes = np.array([list(item) for item in ("aaa", "aab", "bbb", "bba", "ccc", "bbc")])
-    >>> table = annotator_table(read_item_votes(votes, {"rule": list("aabbcc")}), "rule")
-    >>> [(row["annotator"], round(row["kappa"], 3), round(row["kappa_without"], 3)) for row in table]
-    [(0, 0.628, 0.552), (1, 0.628, 0.552), (2, 0.553, 0.705)]
-    """
+    """Return the part of each annotator in kappa and kappa without their votes; see ``Audit.annotators``."""
     kappa, found = annotator_parts(item_votes, labeler, pool)
     return Table(
         {
@@ -324,6 +304,9 @@ class AnnotatorComparison:
             return "undefined" if math.isnan(self.difference) else f"{self.difference:+.4f}"
         return f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {written(self.confidence_level)}"
 
+    def _repr_html_(self) -> str:
+        return html_summary(repr(self), self.table, (note.text for note in self.notes))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN is None."""
         names = ("difference", "se", "low", "high", "confidence_level", "matched", "n_items")
@@ -337,17 +320,6 @@ class AnnotatorComparison:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """A difference between kappas with its interval; NaN where ``reason`` says why."""
-
-    difference: float = math.nan
-    se: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    reason: str | None = None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
     """One annotator and the labeler on the same k items.
@@ -357,13 +329,15 @@ class _Pair:
     """
 
     rows: npt.NDArray[np.int64]
-    move: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    annotator: float = math.nan
-    labeler: float = math.nan
-    difference: float = math.nan
-    weight: float = 0.0
-    reach: float = math.nan
-    reason: str | None = None
+    move: npt.NDArray[np.float64]
+    annotator: float
+    labeler: float
+    weight: float
+    reach: float
+
+    @property
+    def difference(self) -> float:
+        return self.labeler - self.annotator
 
 
 def compare_with_annotators(
@@ -375,67 +349,58 @@ def compare_with_annotators(
     kappa of a's votes as suggested labels and kappa_M|a that of the labeler, both with the votes of the others. The
     summary is ``Delta = sum_a (W_a / T) (kappa_M|a - kappa_a)`` with W_a the weight of a's items and T their sum, and
     ``SE^2 = n / (n - 1) sum_i (w_i sum_a (phi^M_ia - phi^a_ia) / T)^2`` over the n items used.
-
-    Examples
-    --------
-    >>> from dhkappa import simulate
-    >>> from dhkappa.core.items import read_item_votes
-    >>> drawn = simulate(300, annotators=4, accuracy=0.8, labelers={"llm": 0.9}, rng=1)
-    >>> compare_with_annotators(read_item_votes(drawn.votes, drawn.suggested), "llm")
-    llm compared with annotators: +0.0893 [+0.0174, +0.1540] at 0.95 (300 items; matches or beats 4 of 4 annotators)
     """
     check_level(confidence_level)
     require_annotators(item_votes)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
-    weight = item_weights(sample)
-    pairs = [_pair(own, weight) for own in by_annotator(item_votes, sample)]
-    rows = [_own_difference(pair, weight, confidence_level) for pair in pairs]
-    names = item_votes.annotators or ()
-    compared = [pair for pair in pairs if pair.reason is None]
+    weight, names = item_weights(sample), item_votes.annotators or ()
+    rows: list[dict[str, Any]] = []
+    compared: list[_Pair] = []
+    skipped: list[tuple[Any, str]] = []
+    for name, own in zip(names, by_annotator(item_votes, sample), strict=True):
+        pair = _pair(own, weight)
+        row = {"annotator": name, "items": int(own.kept.sum())}
+        if isinstance(pair, str):
+            skipped.append((name, pair))
+            row |= {"kappa_annotator": math.nan, "kappa_labeler": math.nan, **_undefined(pair)}
+        else:
+            compared.append(pair)
+            row |= {"kappa_annotator": pair.annotator, "kappa_labeler": pair.labeler}
+            ends = (-pair.reach, pair.reach)
+            row |= _interval(pair.difference, pair.move, weight[pair.rows], pair.weight, ends, confidence_level)
+        rows.append(row)
+    columns = ("annotator", "items", "kappa_annotator", "kappa_labeler", "difference", "se", "low", "high", "reason")
+    title = f"{labeler} and each annotator, scored by the others, {written(confidence_level, 100)}% intervals"
     summary, n_items = _summary(compared, weight, confidence_level)
-    table = Table(
-        {
-            "annotator": names,
-            "items": [len(pair.rows) for pair in pairs],
-            "kappa_annotator": [pair.annotator for pair in pairs],
-            "kappa_labeler": [pair.labeler for pair in pairs],
-            **{name: [getattr(row, name) for row in rows] for name in ("difference", "se", "low", "high", "reason")},
-        },
-        title=f"{labeler} and each annotator, scored by the others, {written(confidence_level, 100)}% intervals",
-    )
     return AnnotatorComparison(
         labeler=labeler,
-        table=table,
-        difference=summary.difference,
-        se=summary.se,
-        low=summary.low,
-        high=summary.high,
+        table=Table({column: [row[column] for row in rows] for column in columns}, title=title),
+        **summary,
         confidence_level=confidence_level,
         matched=sum(pair.difference >= 0 for pair in compared) / len(compared) if compared else math.nan,
         n_items=n_items,
-        skipped=tuple(name for name, pair in zip(names, pairs, strict=True) if pair.reason),
-        notes=tuple(_notes(names, pairs)),
-        reason=summary.reason,
+        skipped=tuple(name for name, _ in skipped),
+        notes=tuple(_notes(skipped)),
     )
 
 
-def _pair(own: OwnVotes, weight: npt.NDArray[np.float64]) -> _Pair:
+def _pair(own: OwnVotes, weight: npt.NDArray[np.float64]) -> _Pair | str:
+    """Return an annotator and the labeler on the same items, or why they cannot be compared."""
     rows, others = own.rows[own.kept], own.others
     if len(rows) < MIN_ITEMS:
-        return _Pair(rows, reason=_FEW)
+        return _FEW
     votes = own.code[own.kept].astype(others.patterns.suggested.dtype)
     labeler = _terms(others)
     annotator = _terms(replace(others, patterns=replace(others.patterns, suggested=votes)))
     if labeler is None or annotator is None:
-        return _Pair(rows, reason=_CERTAIN_HERE)
+        return _CERTAIN_HERE
     if labeler.E == 1 or annotator.E == 1 or not weight[rows].any():  # only after rounding
-        return _Pair(rows, reason=_ONE_WEIGHT)
+        return _ONE_WEIGHT
     return _Pair(
         rows=rows,
         move=influence(labeler) - influence(annotator),
         annotator=annotator.kappa,
         labeler=labeler.kappa,
-        difference=labeler.kappa - annotator.kappa,
         weight=math.fsum(weight[rows].tolist()),
         reach=1 / (1 - labeler.E) + 1 / (1 - annotator.E),
     )
@@ -447,10 +412,12 @@ def _terms(sample: Sample) -> Terms | None:
     return None if parts.kappa is None else terms(sample, parts)
 
 
-def _summary(pairs: list[_Pair], weight: npt.NDArray[np.float64], confidence_level: float) -> tuple[_Difference, int]:
-    """Return the mean difference and the number of items used."""
+def _summary(
+    pairs: list[_Pair], weight: npt.NDArray[np.float64], confidence_level: float
+) -> tuple[dict[str, Any], int]:
+    """Return the mean difference with its interval, and the number of items used."""
     if not pairs:
-        return _Difference(reason=_NOBODY), 0
+        return _undefined(_NOBODY), 0
     total = math.fsum(pair.weight for pair in pairs)
     difference = math.fsum(pair.weight * pair.difference for pair in pairs) / total
     reach = math.fsum(pair.weight * pair.reach for pair in pairs) / total
@@ -460,25 +427,21 @@ def _summary(pairs: list[_Pair], weight: npt.NDArray[np.float64], confidence_lev
         used[pair.rows] = True
     one = math.fsum(weight[used].tolist()) / total  # share of one annotator in an item
     ends = (-reach, one * reach)
-    return _difference(difference, move[used], weight[used], total, ends, confidence_level), int(used.sum())
+    return _interval(difference, move[used], weight[used], total, ends, confidence_level), int(used.sum())
 
 
-def _own_difference(pair: _Pair, weight: npt.NDArray[np.float64], confidence_level: float) -> _Difference:
-    """Return the difference between the labeler and one annotator."""
-    if pair.reason:
-        return _Difference(reason=pair.reason)
-    ends = (-pair.reach, pair.reach)
-    return _difference(pair.difference, pair.move, weight[pair.rows], pair.weight, ends, confidence_level)
+def _undefined(reason: str) -> dict[str, Any]:
+    return {**dict.fromkeys(("difference", "se", "low", "high"), math.nan), "reason": reason}
 
 
-def _difference(
+def _interval(
     difference: float,
     move: npt.NDArray[np.float64],
     weight: npt.NDArray[np.float64],
     total: float,
     ends: tuple[float, float],
     confidence_level: float,
-) -> _Difference:
+) -> dict[str, Any]:
     """Return a difference with its interval, from the influence of each of n items on it."""
     n = len(move)
     pull, ones = n / total * weight * move, np.ones(n, np.int64)
@@ -487,15 +450,13 @@ def _difference(
     each = weight / weight.max()
     n_effective = float(each.sum() ** 2 / (each**2).sum())
     gap = Gap(difference, se, skewness(pull, ones) if squares else 0.0, n_effective, n - 1, *ends)
-    low, high = gap.limits(confidence_level)
-    return _Difference(difference, se, float(low), float(high), None if squares else _NO_VARIANCE)
+    low, high = map(float, gap.limits(confidence_level))
+    reason = None if squares else _NO_VARIANCE
+    return {"difference": difference, "se": se, "low": low, "high": high, "reason": reason}
 
 
-def _notes(names: Iterable[Any], pairs: list[_Pair]) -> Iterator[Note]:
-    skipped: dict[str, list[Any]] = {}
-    for name, pair in zip(names, pairs, strict=True):
-        if pair.reason:
-            skipped.setdefault(pair.reason, []).append(name)
-    for reason, who in skipped.items():
+def _notes(skipped: list[tuple[Any, str]]) -> Iterator[Note]:
+    for reason in dict.fromkeys(why for _, why in skipped):
+        who = [name for name, why in skipped if why == reason]
         code = "annotators-few-items" if reason == _FEW else "annotators-undefined"
         yield Note(code, f"{counted(len(who), 'annotator')} not compared ({shown(who)}). {reason}")

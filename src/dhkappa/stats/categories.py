@@ -143,17 +143,6 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
 
     The interval is kappa_j plus and minus t times the standard error, with n L_j - 1 degrees of freedom. The lower
     limit is at most that of a flawless sample, ``1 - 2 (1 - (alpha / 2)^(1 / (n L_j))) / (1 - E_j)``.
-
-    Examples
-    --------
-    >>> from dhkappa import dh_kappa
-    >>> votes = ["aaa", "aab", "aaa", "bbb", "bbc", "bbb", "cca"]
-    >>> table = dh_kappa([list(item) for item in votes], list("aaabbba")).by_category()
-    >>> for row in table:
-    ...     print(row["category"], row["items"], round(row["kappa"], 3), round(row["weight"], 3), row["reason"])
-    a 4 0.51 0.571 None
-    b 3 0.782 0.429 None
-    c 0 nan 0.0 Never suggested.
     """
     from scipy.special import stdtrit
 
@@ -163,17 +152,18 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
     like, unseen = _effective(terms, parts), _unseen(terms)
     quantiles = stdtrit(np.maximum(like - 1, 1), (1 + confidence_level) / 2).tolist()
     shares = unseen / np.maximum(like, 1)
-    spreads = [
-        _spread(parts, variances, code, shares[code], 1 - confidence_level, t) for code, t in enumerate(quantiles)
+    found = [
+        _interval(parts, variances, code, shares[code], 1 - confidence_level, t) for code, t in enumerate(quantiles)
     ]
+    se, low, high, reason = zip(*found, strict=True) if found else ((),) * 4
     return Table(
         {
             "category": terms.sample.categories,
             "items": parts.items,
             "kappa": map(float, parts.kappa),
-            "se": [spread.se for spread in spreads],
-            "low": [spread.low for spread in spreads],
-            "high": [spread.high for spread in spreads],
+            "se": se,
+            "low": low,
+            "high": high,
             "weight": map(float, parts.weight),
             "loss": [
                 float(weight * (1 - kappa)) if weight else 0.0
@@ -181,7 +171,7 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
             ],
             "vote_share": map(float, terms.C),
             "label_share": map(float, terms.L),
-            "reason": [spread.reason for spread in spreads],
+            "reason": reason,
         },
         title=f"Kappa by suggested category, {written(confidence_level, 100)}% confidence intervals",
     )
@@ -217,30 +207,24 @@ def confusion(terms: Terms) -> Table:
     return Table(dict(zip(names, columns, strict=True)), title="What annotators agree on, by suggested label")
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """Standard error and interval of one kappa_j; ``reason`` says why they are NaN."""
-
-    se: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    reason: str | None = None
-
-
-def _spread(parts: CategoryParts, variances: Numbers, code: int, share: float, alpha: float, t: float) -> _Spread:
-    items = int(parts.items[code])
+def _interval(
+    parts: CategoryParts, variances: Numbers, code: int, share: float, alpha: float, t: float
+) -> tuple[float, float, float, str | None]:
+    """Return standard error, limits, and the reason if they are NaN, of one kappa_j."""
+    items, kappa, E = int(parts.items[code]), float(parts.kappa[code]), float(parts.E[code])
+    reason = None
+    se = math.sqrt(variances[code]) if parts.defined[code] else math.nan
     if not parts.defined[code]:
-        light = parts.weight[code] == 0 and parts.E[code] != 1
-        return _Spread(reason=_NEVER if not items else _NO_WEIGHT if light else _CERTAIN)
-    if items == 1 and share:
-        return _Spread(reason=_ONE_ITEM)
-    kappa, E = float(parts.kappa[code]), float(parts.E[code])
-    se = math.sqrt(variances[code])
-    if math.isnan(se) or (se == 0 and kappa < 1 and share):
-        return _Spread(reason=_NO_VARIANCE)
-    half = t * se
-    low = min(kappa - half, flawless(float(share), E, alpha))
-    return _Spread(se, max(low, 1 - 2 / (1 - E)), min(kappa + half, 1.0))  # D_j >= -1
+        no_weight = parts.weight[code] == 0 and E != 1
+        reason = _NEVER if not items else _NO_WEIGHT if no_weight else _CERTAIN
+    elif items == 1 and share:
+        reason = _ONE_ITEM
+    elif math.isnan(se) or (se == 0 and kappa < 1 and share):
+        reason = _NO_VARIANCE
+    if reason:
+        return math.nan, math.nan, math.nan, reason
+    low = min(kappa - t * se, flawless(float(share), E, alpha))
+    return se, max(low, 1 - 2 / (1 - E)), min(kappa + t * se, 1.0), None  # D_j >= -1
 
 
 def _effective(terms: Terms, parts: CategoryParts) -> npt.NDArray[np.float64]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dhkappa.core.item_table import ItemTable
 from dhkappa.core.labels import Integers
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh
@@ -47,8 +47,6 @@ class _Difference:
     other: str
     difference: float = math.nan
     se: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
     pvalue: float = math.nan
     method: str | None = None
     discordant: int = 0
@@ -70,12 +68,9 @@ def compare_labelers(
     confidence_level = check_level(confidence_level)
     if len(table.labels) < 2:
         got = shown(table.labels) if any(table.labels) else "one without a name" if table.labels else "none"
-        raise DataError(
-            f"A comparison needs at least two labelers: got {got}.",
-            code="too-few-labelers",
-            parameter="suggested",
-            hint="Pass for example {'rule': labels, 'llm': labels}, or the names of two columns, in $suggested.",
-        )
+        hint = "Pass for example {'rule': labels, 'llm': labels}, or the names of two columns, in $suggested."
+        text = f"A comparison needs at least two labelers: got {got}."
+        raise invalid("suggested", text, hint=hint, code="too-few-labelers")
     source = generator(rng)
     table, excluded = _eligible(table)
     names = list(table.labels)
@@ -94,7 +89,7 @@ def compare_labelers(
             if (one, other) not in pairs:
                 both = counted_together.distinct([one, other])
                 pairs[one, other] = _difference(both, one, other, found, pool, source)
-    rows = _with_limits([pairs[pair] for pair in combinations(names, 2)], confidence_level)
+    rows = [pairs[pair] for pair in combinations(names, 2)]
     estimates = {name: found[name].estimate for name in names}
     notes = (*(Note("source", text) for text in table.remarks), *_notes(estimates, rows, excluded))
     return estimates, _differences(rows, confidence_level), notes
@@ -185,27 +180,6 @@ def _difference(
     return replace(row, method="t")
 
 
-def _with_limits(rows: list[_Difference], confidence_level: float) -> list[_Difference]:
-    """Add limits and p-values to differences, all at once."""
-    known = [row.gap for row in rows if row.gap]
-    if not known:
-        return rows
-    gap = Gap(*(np.array([getattr(one, part.name) for one in known], np.float64) for part in fields(Gap)))
-    limits = iter(zip(*(ends.tolist() for ends in (*gap.limits(confidence_level), gap.pvalue())), strict=True))
-    found = []
-    for row in rows:
-        if row.gap is None:
-            found.append(row)
-            continue
-        low, high, pvalue = next(limits)
-        if row.method == "swap":
-            pvalue = row.pvalue
-        elif not row.se:  # the sample is the whole pool
-            pvalue = float(row.difference == 0)
-        found.append(replace(row, low=low, high=high, pvalue=pvalue))
-    return found
-
-
 def _influence(table: ItemTable, name: str, found: Mapping[str, _Labeler]) -> Numbers:
     """Return (K,) the influence of each row on a labeler's kappa."""
     known = found[name]
@@ -261,13 +235,22 @@ def holm(pvalues: Sequence[float]) -> list[float]:
 
 
 def _differences(rows: Sequence[_Difference], confidence_level: float) -> Table:
+    """Return the table of differences; limits and p-values are computed all at once."""
     columns = {part.name: [getattr(row, part.name) for row in rows] for part in fields(_Difference)}
-    del columns["gap"]
-    names = list(columns)
-    names.insert(names.index("pvalue") + 1, "pvalue_holm")
-    columns["pvalue_holm"] = holm(columns["pvalue"])
+    known = [place for place, row in enumerate(rows) if row.gap]
+    limits = {name: [math.nan] * len(rows) for name in ("low", "high")}
+    if known:
+        gaps = columns["gap"]
+        gap = Gap(*(np.array([getattr(gaps[i], part.name) for i in known], np.float64) for part in fields(Gap)))
+        low, high, pvalue = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
+        for place, i in enumerate(known):
+            limits["low"][i], limits["high"][i] = low[place], high[place]
+            if rows[i].method == "t":  # a standard error of 0 means that the sample is the whole pool
+                columns["pvalue"][i] = pvalue[place] if rows[i].se else float(rows[i].difference == 0)
+    names = ("labeler", "other", "difference", "se", "low", "high", "pvalue", "pvalue_holm", "method", "discordant")
+    columns |= limits | {"pvalue_holm": holm(columns["pvalue"])}
     return Table(
-        {name: columns[name] for name in names},
+        {name: columns[name] for name in (*names, "reason")},
         title=f"Differences between labelers, {written(confidence_level, 100)}% confidence intervals",
     )
 
@@ -279,7 +262,8 @@ def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], exclu
             f"{counted(excluded.total, 'item')} excluded: {excluded.why()}. Labelers are compared on the items that "
             "all of them labeled.",
         )
-    own = [name for name, found in estimates.items() if found.exact != 1 and _equals_majority(found)]
+    scores = {name: (found.exact, found.baselines.majority) for name, found in estimates.items()}
+    own = [name for name, (kappa, majority) in scores.items() if kappa == majority and kappa not in (None, 1)]
     if own:
         yield Note(
             "equals-majority",
@@ -301,10 +285,6 @@ def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], exclu
             f"Every item has the same influence on the difference between {_pairs(equal)}, so there is no standard "
             "error. Their p-value comes from the label-swap test.",
         )
-
-
-def _equals_majority(estimate: Estimate) -> bool:
-    return estimate.exact is not None and estimate.exact == estimate.baselines.majority
 
 
 def _pairs(rows: Sequence[_Difference]) -> str:

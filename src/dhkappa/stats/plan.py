@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import is_real
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import counted, invalid
 from dhkappa.stats.influence import Numbers, Terms, Unseen, basis, extremes, influence, terms, unseen_items
 from dhkappa.stats.influence import variance as sample_variance
 from dhkappa.stats.intervals import Basis, beta_interval, check_level, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import Note
-from dhkappa.stats.simulate import category_shares, check_integer, check_rates
-from dhkappa.table import Table
+from dhkappa.stats.simulate import category_shares, check_integer, check_real
+from dhkappa.table import Table, html_summary
 
 _VOTES_COMPARED = range(2, 8)
 _MAX_ITEMS = 10**12
@@ -78,15 +77,14 @@ class Plan:
             f"({self.assumes}{notes})"
         )
 
+    def _repr_html_(self) -> str:
+        return html_summary(repr(self), self.options, (note.text for note in self.notes))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; ``options`` is a list with one dict per row."""
-        numbers = ("votes", "sigma", "items", "items_assured", "total_votes", "cheapest", "kappa")
-        requested = ("half_width", "confidence_level", "assurance", "pool", "assumes")
-        return {
-            **{name: getattr(self, name) for name in (*numbers, *requested)},
-            "options": self.options.to_dicts(),
-            "notes": [note.to_dict() for note in self.notes],
-        }
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        notes = [note.to_dict() for note in self.notes]
+        return {**values, "cheapest": self.cheapest, "options": self.options.to_dicts(), "notes": notes}
 
 
 def plan_items(
@@ -117,17 +115,11 @@ def plan_items(
 
     where :math:`z_k` is the mean product of the influence of two pairs of votes that share k votes. A pilot gives
     z_0 if at least half of its items have four votes, and z_1 if they have three.
-
-    Examples
-    --------
-    >>> planned = plan_items(0.05, n_categories=5, annotator_accuracy=0.9, labeler_accuracy=0.85, votes=3)
-    >>> planned.items, planned.items_assured, planned.cheapest
-    (562, 621, 2)
     """
     goal = Goal(
-        half_width=_number("half_width", half_width, "above 0 and at most 1", lambda h: 0 < h <= 1),
+        half_width=check_real("half_width", half_width, "above 0 and at most 1", lambda h: 0 < h <= 1),
         confidence_level=check_level(confidence_level),
-        assurance=_number("assurance", assurance, "between 0 and 1", lambda p: 0 < p < 1),
+        assurance=check_real("assurance", assurance, "between 0 and 1", lambda p: 0 < p < 1),
         pool=None if pool is None else check_integer("pool", pool, 2, _MAX_POOL),
     )
     votes = None if votes is None else check_integer("votes", votes, 2, _MAX_VOTES)
@@ -140,31 +132,20 @@ def plan_items(
     given = [name for name, value in assumed.items() if value is not None]
     if pilot is not None:
         if given:
-            raise DataError(
-                f"A pilot is given together with assumptions ({', '.join(given)}).",
-                code="pilot-and-assumptions",
-                parameter="pilot",
-                hint=f"Leave out {' and '.join(f'${name}' for name in given)}, or $pilot.",
-            )
+            text = f"A pilot is given together with assumptions ({', '.join(given)})."
+            hint = f"Leave out {' and '.join(f'${name}' for name in given)}, or $pilot."
+            raise invalid("pilot", text, hint=hint, code="pilot-and-assumptions")
         return _from_pilot(pilot, votes, goal)
     if annotator_accuracy is None or labeler_accuracy is None or (n_categories is None and prevalence is None):
-        raise DataError(
-            f"A plan needs a pilot or assumptions: got {' and '.join(given) or 'neither'}.",
-            code="no-pilot-no-assumptions",
-            parameter="pilot",
-            hint="Pass $pilot, or $annotator_accuracy, $labeler_accuracy and $n_categories.",
-        )
-    for name in ("annotator_accuracy", "labeler_accuracy"):
-        check_rates(name, [assumed[name]])
+        text = f"A plan needs a pilot or assumptions: got {' and '.join(given) or 'neither'}."
+        hint = "Pass $pilot, or $annotator_accuracy, $labeler_accuracy and $n_categories."
+        raise invalid("pilot", text, hint=hint, code="pilot-missing")
+    a, q = (check_real(name, assumed[name]) for name in ("annotator_accuracy", "labeler_accuracy"))
     m = None if n_categories is None else check_integer("n_categories", n_categories, 2, _MAX_CATEGORIES)
     shares = category_shares(prevalence, m)
     if not 2 <= len(shares) <= _MAX_CATEGORIES:
-        raise DataError(
-            f"Prevalence must have 2 to {_MAX_CATEGORIES:,} numbers: got {len(shares):,}.",
-            code="invalid-prevalence",
-            parameter="prevalence",
-        )
-    return _from_model(shares, float(annotator_accuracy), float(labeler_accuracy), votes, goal)
+        raise invalid("prevalence", f"Prevalence must have 2 to {_MAX_CATEGORIES:,} numbers: got {len(shares):,}.")
+    return _from_model(shares, a, q, votes, goal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,12 +223,8 @@ def _least(half_width: Callable[[int], float], goal: Goal) -> int:
     while half_width(enough) > goal.half_width:
         few, enough = enough, 2 * enough
         if enough > _MAX_ITEMS:
-            raise DataError(
-                f"A half-width of {goal.half_width!r} needs more than {_MAX_ITEMS:,} items.",
-                code="half-width-too-small",
-                parameter="half_width",
-                hint="Increase $half_width.",
-            )
+            text = f"A half-width of {goal.half_width!r} needs more than {_MAX_ITEMS:,} items."
+            raise invalid("half_width", text, hint="Increase $half_width.", code="half-width-too-small")
     while enough - few > 1:
         middle = (few + enough) // 2
         few, enough = (few, middle) if half_width(middle) <= goal.half_width else (middle, enough)
@@ -317,11 +294,8 @@ def model(prevalence: Numbers, a: Any, q: Any) -> tuple[Population, list[Any], t
     E = 2 * C_E - (C**2).sum()
     D = 2 * (q * a**2 + (1 - q) * wrong_vote**2) - a**2 - (m - 1) * wrong_vote**2
     if E == 1:
-        raise DataError(
-            "With this prevalence every vote and label is one category, so kappa is undefined.",
-            code="invalid-prevalence",
-            parameter="prevalence",
-        )
+        text = "With this prevalence every vote and label is one category, so kappa is undefined."
+        raise invalid("prevalence", text)
     whole = Population(C, L, D, E, C_E, (D - E) / (1 - E))
     label, code = np.repeat(np.arange(m), m), np.tile(np.arange(m), m)
     v, s = pair_influence(whole, code, label)
@@ -353,12 +327,9 @@ def _from_model(shares: npt.NDArray[np.float64], a: float, q: float, votes: int 
     outlook = Outlook(float(whole.kappa), float(whole.E), *ends, 1.0, max(float(least) ** 2, float(greatest) ** 2))
     variances = {N: float(variance(products, N)) for N in sorted({*_VOTES_COMPARED, votes or 2})}
     if outlook.kappa < 1 and min(variances.values()) <= _ROUNDING:
-        raise DataError(
-            "With these accuracies every item has the same influence on kappa, so its variance is unknown.",
-            code="no-variance",
-            parameter="annotator_accuracy",
-            hint="Use values of $annotator_accuracy and $labeler_accuracy between 0 and 1.",
-        )
+        text = "With these accuracies every item has the same influence on kappa, so its variance is unknown."
+        hint = "Use values of $annotator_accuracy and $labeler_accuracy between 0 and 1."
+        raise invalid("annotator_accuracy", text, hint=hint, code="no-variance")
     rows = [outlook.row(N, sigma2, goal) for N, sigma2 in variances.items()]
     assumes = f"{counted(len(shares), 'category')}, annotator accuracy {a:g}, labeler accuracy {q:g}"
     planned = outlook.plan(rows[0], rows, goal, assumes)
@@ -367,26 +338,19 @@ def _from_model(shares: npt.NDArray[np.float64], a: float, q: float, votes: int 
 
 def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
     """Plan from the estimate of a pilot."""
-    if pilot.metric != "dh":
-        raise _unusable(
-            "The pilot must be a kappa from dh_kappa without weights.", "Pass such a kappa or data in $pilot."
-        )
-    if pilot.parts is None or pilot.exact is None:
-        raise _unusable(f"The kappa of the pilot is undefined: {pilot.reason}", "Pass more items in $pilot.")
     n = pilot.n_items
-    if basis(pilot) is None:
-        why = "has one item" if n == 1 else "has only items with the same influence on kappa"
-        raise _unusable(f"The pilot {why}, so the variance of kappa is unknown.", "Pass more items in $pilot.")
+    if pilot.metric != "dh":
+        raise invalid("pilot", "The pilot must be a kappa from dh_kappa without weights.")
+    if pilot.parts is None or pilot.exact is None or basis(pilot) is None:
+        one = "It has one item." if n == 1 else "Every item has the same influence on kappa."
+        text = f"The variance of kappa cannot be computed from the pilot. {pilot.reason or one}"
+        raise invalid("pilot", text, hint="Pass more items in $pilot.", code="pilot-too-small")
     known = terms(pilot.sample.merged(), pilot.parts)
     totals = known.patterns.vote_totals()
     per_item = next(k for k in (4, 3, 2) if 2 * int(known.items[totals >= k].sum()) >= n)
     if votes and per_item < 4 and votes > per_item:
-        raise DataError(
-            f"Votes can be at most {per_item}, as more than half of the pilot items have no more: got {votes}.",
-            code="too-many-votes-for-pilot",
-            parameter="votes",
-            hint=_FOUR_VOTES,
-        )
+        text = f"Votes can be at most {per_item}, as more than half of the pilot items have no more: got {votes}."
+        raise invalid("votes", text, hint=_FOUR_VOTES, code="too-many-votes-for-pilot")
     phi = influence(known)
     outlook = _outlook(pilot, known, phi)
     own = n * float(sample_variance(known, phi).endless)  # for an infinite pool
@@ -407,10 +371,6 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
         assumes = part if votes else f"all {n:,} items of the pilot with their votes"
     notes = _notes(pilot, per_item, part, mixed=not votes)
     return outlook.plan(chosen, rows, goal, assumes, *notes, part=part and f", from {part}")
-
-
-def _unusable(message: str, hint: str) -> DataError:
-    return DataError(message, code="unusable-pilot", parameter="pilot", hint=hint)
 
 
 def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
@@ -438,17 +398,3 @@ def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> Iterator[N
     if part:
         text = ". The plan itself is from all items, so the two may differ" if mixed else ""
         yield Note("trade-part", f"The options are from {part}{text}.")
-
-
-def _number(parameter: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
-    try:
-        number = float(value) if is_real(value) and not isinstance(value, bool) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not holds(number):
-        raise DataError(
-            f"{parameter} must be {rule}: got {shown([value])}.",
-            code=f"invalid-{parameter.replace('_', '-')}",
-            parameter=parameter,
-        )
-    return number

@@ -82,14 +82,6 @@ def review_queue(item_votes: ItemVotes, labeler: str, *, limit: int | None = Non
 
     Items are sorted by differential, then by number of votes (most first), then by influence times weight, then by
     position.
-
-    Examples
-    --------
-    >>> from dhkappa.core.items import read_item_votes
-    >>> votes = [["cat", "cat", "cat"], ["dog", "dog", "cat"], ["dog", "dog", "dog"]]
-    >>> table = review_queue(read_item_votes(votes, {"rule": ["cat", "cat", "cat"]}), "rule", limit=2)
-    >>> [(row["item"], row["suggested"], row["majority"], row["votes"]) for row in table]
-    [(2, 'cat', 'dog', 'dog: 3'), (1, 'cat', 'dog', 'dog: 2, cat: 1')]
     """
     limit = check_limit(limit)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)

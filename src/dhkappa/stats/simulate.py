@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core.labels import Label, declare, is_real
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import counted, invalid, shown
 from dhkappa.memory import need
 from dhkappa.stats.sample import generator
 
@@ -92,23 +92,17 @@ def simulate(
     """
     names = declare(categories)
     if not names:
-        raise DataError(
-            "There are no categories.", code="no-categories", parameter="categories", hint="Pass at least one."
-        )
+        raise invalid("categories", "There are no categories.", hint="Pass at least one.")
     n_items = check_integer("n_items", n_items, 0, _MAX_ITEMS)
     accuracies = _accuracies(annotators, accuracy, n_items)
     labelers = {"labeler": 0.8} if labelers is None else labelers
     if not isinstance(labelers, Mapping):
-        raise DataError(
-            f"Labelers must be a mapping from names to accuracies: got {shown([labelers])}.",
-            code="invalid-labelers",
-            parameter="labelers",
-            hint="Pass for example {'llm': 0.9}.",
-        )
+        text = f"Labelers must be a mapping from names to accuracies: got {shown([labelers])}."
+        raise invalid("labelers", text, hint="Pass for example {'llm': 0.9}.")
     weights = category_shares(prevalence, len(names))
-    check_rates("accuracy", accuracies)
-    check_rates("labelers", labelers.values())
-    check_rates("missing", [missing])
+    for parameter, rates in (("accuracy", accuracies), ("labelers", labelers.values()), ("missing", [missing])):
+        for rate in rates:
+            check_real(parameter, rate)
 
     source = generator(rng)
     truth = source.choice(len(names), n_items, p=weights)
@@ -148,11 +142,8 @@ def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:
     valid = bool(((values >= 0) & (values < np.inf)).all()) and bool(values.any())
     if not valid or m not in (None, len(values)):
         size = "numbers" if m is None else counted(m, "number")
-        raise DataError(
-            f"Prevalence must be {size}, one for each category, 0 or more and not all 0: got {shown([prevalence])}.",
-            code="invalid-prevalence",
-            parameter="prevalence",
-        )
+        text = f"Prevalence must be {size}, one for each category, 0 or more and not all 0: got {shown([prevalence])}."
+        raise invalid("prevalence", text)
     shares: npt.NDArray[np.float64] = values / values.max()
     shares /= shares.sum()
     return shares
@@ -165,20 +156,14 @@ def check_integer(parameter: str, value: Any, low: int, high: int) -> int:
     except TypeError:
         number = low - 1
     if not low <= number <= high:
-        raise DataError(
-            f"{parameter} must be an integer from {low:,} to {high:,}: got {shown([value])}.",
-            code=f"invalid-{parameter.replace('_', '-')}",
-            parameter=parameter,
-        )
+        raise invalid(parameter, f"{parameter} must be an integer from {low:,} to {high:,}: got {shown([value])}.")
     return number
 
 
-def check_rates(parameter: str, rates: Iterable[Any]) -> None:
-    """Require probabilities."""
-    for rate in rates:
-        if not is_real(rate) or isinstance(rate, bool) or not 0 <= rate <= 1:
-            raise DataError(
-                f"{parameter} must be from 0 to 1: got {shown([rate])}.",
-                code=f"invalid-{parameter.replace('_', '-')}",
-                parameter=parameter,
-            )
+def check_real(
+    parameter: str, value: Any, rule: str = "from 0 to 1", holds: Callable[[Any], bool] = lambda p: 0 <= p <= 1
+) -> float:
+    """Return a real number for which a rule holds."""
+    if not is_real(value) or isinstance(value, bool) or not holds(value):
+        raise invalid(parameter, f"{parameter} must be {rule}: got {shown([value])}.")
+    return float(value)

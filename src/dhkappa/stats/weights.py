@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core.patterns import BLOCK, Patterns
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.memory import need
 from dhkappa.stats.influence import Extremes, Numbers, Terms, basis_of, terms
 from dhkappa.stats.intervals import LEAST
@@ -27,6 +27,7 @@ _POWERS = {"linear": 1, "quadratic": 2}
 _ROUNDING = 1e-12
 _BYTES_PER_WEIGHT = 64  # as an integer, a float and a Python integer
 _PAIRS_PER_BLOCK = 16 * BLOCK
+PairSums: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,7 @@ def agreement_weights(weights: Any, m: int) -> Weights:
     if not isinstance(weights, str):
         return _from_matrix(weights, m)
     if weights not in _POWERS:
-        raise _invalid(f"Weights must be 'linear', 'quadratic' or a matrix: got {weights!r}.")
+        raise _invalid(f"Unknown weights {weights!r}.")
     power, place = _POWERS[weights], np.arange(m)
     unit = int(max(m - 1, 1) ** power)
     return Weights(unit - np.abs(place[:, None] - place) ** power, unit, named=True)
@@ -103,8 +104,9 @@ def estimate_weighted(sample: Sample, weights: Any) -> Estimate:
 def weighted_terms(sample: Sample, pairs: PairSums, parts: Parts, weights: Weights) -> Terms:
     """Return the terms of the weighted kappa with these parts; ``t`` and ``g`` are those of the unweighted kappa."""
     unit = weights.unit
-    votes = sample.patterns.vote_totals().astype(pairs.on_label.dtype)
-    d = (2 * pairs.on_label - unit * pairs.agreeing) / (votes * (votes - 1) * unit**2)
+    on_label, agreeing = pairs
+    votes = sample.patterns.vote_totals().astype(on_label.dtype)
+    d = (2 * on_label - unit * agreeing) / (votes * (votes - 1) * unit**2)
     return replace(terms(sample, parts), d=d.astype(np.float64))
 
 
@@ -141,22 +143,8 @@ def _lower_bound(weights: Weights, E: float) -> float:
     return LEAST if slack >= -_ROUNDING else min(LEAST, 1 - 2 / (1 - E))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairSums:
-    """Sums over ordered pairs of votes on one item of each pattern.
-
-    Attributes
-    ----------
-    on_label : (K,) unit^2 times the agreement on the label, w_xy (w_xl + w_yl) / 2
-    agreeing : (K,) unit times the agreement, w_xy
-    """
-
-    on_label: npt.NDArray[Any]
-    agreeing: npt.NDArray[Any]
-
-
 def pair_sums(patterns: Patterns, weights: Weights) -> PairSums:
-    """Sum the weights over pairs of votes, in exact integers."""
+    """Return (K,) sums over ordered pairs of votes on one item: unit^2 w_xy (w_xl + w_yl) / 2, and unit w_xy."""
     unit = weights.unit
     most = int(patterns.vote_totals().max())
     fits = weights.scaled.dtype != object and 2 * (most * unit) ** 2 < 2**63
@@ -177,25 +165,25 @@ def pair_sums(patterns: Patterns, weights: Weights) -> PairSums:
         # u_x - 1: a vote makes no pair with itself.
         on_label.append(np.add.reduceat(near * (u - unit), first))
         agreeing.append(np.add.reduceat(votes * (u - unit), first))
-    return PairSums(np.concatenate(on_label), np.concatenate(agreeing))
+    return np.concatenate(on_label), np.concatenate(agreeing)
 
 
-def weighted_parts(sample: Sample, sums: PairSums, parts: Parts, weights: Weights) -> Parts:
+def weighted_parts(sample: Sample, pairs: PairSums, parts: Parts, weights: Weights) -> Parts:
     """Return R, S, C_E and C_F with these weights, as exact fractions."""
     patterns, mass = sample.patterns, sample.mass
     total, unit = parts.sums, weights.unit
-    R = _mean(patterns, sums.on_label, mass) / unit**2
+    R = _mean(patterns, pairs[0], mass) / unit**2
     votes, labels = np.array(total.votes, object), np.array(total.labels, object)
     scaled = weights.scaled.astype(object)
-    pairs = votes * (scaled @ votes)  # C_x (wC)_x whole^2 unit
+    chance = votes * (scaled @ votes)  # C_x (wC)_x whole^2 unit
     whole = total.n * total.vote_unit
-    C_E = Fraction((pairs * (scaled @ labels)).sum(), (whole * unit) ** 2 * total.n)
+    C_E = Fraction((chance * (scaled @ labels)).sum(), (whole * unit) ** 2 * total.n)
     return replace(
         parts,
         R=R,
-        S=_mean(patterns, sums.agreeing, mass) / unit - R,
+        S=_mean(patterns, pairs[1], mass) / unit - R,
         C_E=C_E,
-        C_F=Fraction(pairs.sum(), whole**2 * unit) - C_E,
+        C_F=Fraction(chance.sum(), whole**2 * unit) - C_E,
     )
 
 
@@ -220,57 +208,34 @@ def _times(matrix: Numbers, vector: Numbers) -> Numbers:
 
 def _from_matrix(weights: Any, m: int) -> Weights:
     """Check a matrix of weights and bring it to a common denominator."""
-    rows = _rows(weights)
+    try:
+        rows = [list(row) for row in (weights.tolist() if hasattr(weights, "tolist") else weights)]
+    except TypeError:
+        rows = [[]]
     if len(rows) != m or any(len(row) != m for row in rows):
-        raise _invalid(
-            f"Weights must have a row and a column for each of the {m} categories: "
-            f"got {counted(len(rows), 'row')} of {shown(sorted({len(row) for row in rows}) or [0])} weights."
-        )
-    table = [[_weight(value, x, y) for y, value in enumerate(row)] for x, row in enumerate(rows)]
-    for x in range(m):
-        if table[x][x] != 1:
-            raise _invalid(f"Weights must have 1 on the diagonal: got {shown([rows[x][x]])} in row {x + 1}.")
-        for y in range(x):
-            if table[x][y] != table[y][x]:
-                raise _invalid(
-                    f"Weights must be symmetric: got {shown([rows[x][y]])} in row {x + 1}, column {y + 1} and "
-                    f"{shown([rows[y][x]])} in row {y + 1}, column {x + 1}."
-                )
+        size = f"{len(rows)} rows of {shown(sorted({len(row) for row in rows}) or [0])} weights"
+        raise _invalid(f"Weights must have a row and a column for each of the {m} categories: got {size}.")
+    table = [[_fraction(value) for value in row] for row in rows]
+    for x, y in np.ndindex(m, m):
+        if not 0 <= table[x][y] <= 1 or table[x][y] != table[y][x] or (x == y and table[x][y] != 1):
+            raise _invalid(
+                "Weights must be from 0 to 1 and symmetric, with 1 on the diagonal: "
+                f"got {shown([rows[x][y]])} in row {x + 1}, column {y + 1}."
+            )
     unit = math.lcm(*{weight.denominator for row in table for weight in row})
     scaled = [[weight.numerator * (unit // weight.denominator) for weight in row] for row in table]
     return Weights(np.array(scaled, np.int64 if unit < 2**31 else object).reshape(m, m), unit)
 
 
-def _rows(weights: Any) -> list[list[Any]]:
-    """Return a matrix as lists of Python numbers."""
+def _fraction(value: Any) -> Fraction:
+    """Return a number of any type as a fraction, -1 for other values."""
     try:
-        if hasattr(weights, "__array__"):
-            weights = np.asarray(weights).tolist()
-        rows = list(weights)  # may be an iterator
-        if any(isinstance(row, (str, bytes)) for row in rows):
-            raise TypeError
-        return [list(row) for row in rows]
-    except TypeError:
-        raise _invalid(f"Weights must be 'linear', 'quadratic' or a matrix: got {shown([weights])}.") from None
-
-
-def _weight(value: Any, x: int, y: int) -> Fraction:
-    """Return one weight as a fraction."""
-    try:
-        if isinstance(value, str):
-            raise TypeError
-        if isinstance(value, np.floating):  # includes longdouble, which has no Python equivalent
-            weight = Fraction(*value.as_integer_ratio())
-        else:
-            weight = Fraction(value.item() if isinstance(value, np.generic) else value)
-    except (TypeError, ValueError, OverflowError):
-        weight = Fraction(-1)
-    if not 0 <= weight <= 1:
-        raise _invalid(f"Weights must be from 0 to 1: got {shown([value])} in row {x + 1}, column {y + 1}.")
-    return weight
+        value = value.item() if isinstance(value, (np.integer, np.bool_)) else value
+        return Fraction(*value.as_integer_ratio())
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        return Fraction(-1)
 
 
 def _invalid(message: str) -> DataError:
-    """Return the error for weights that cannot be used."""
     hint = "$weights takes 'linear', 'quadratic' or a symmetric matrix in the order of $categories."
-    return DataError(message, code="invalid-weights", parameter="weights", hint=hint)
+    return invalid("weights", message, hint=hint)
