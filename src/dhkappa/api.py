@@ -191,11 +191,16 @@ def compare(
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
-    from dhkappa.stats.compare import compare_of
+    from dhkappa.stats.compare import compare_labelers
+    from dhkappa.stats.result import Comparison
 
     _not_supported(weights=weights, clusters=clusters)
     given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
-    return compare_of(given.item_table(), confidence_level=confidence_level, pool=pool, rng=rng)
+    estimates, differences, notes = compare_labelers(
+        given.item_table(), confidence_level=confidence_level, pool=pool, rng=rng
+    )
+    kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
+    return Comparison(kappas, differences, notes, float(confidence_level))
 
 
 def audit(
@@ -331,7 +336,7 @@ def plan(
     >>> planned.items, planned.items_assured, planned.cheapest
     (562, 621, 2)
     """
-    from dhkappa.stats.plan import plan_of
+    from dhkappa.stats.plan import plan_items
 
     extra = {"suggested": suggested, "counts": counts, **roles}
     if isinstance(pilot, Kappa):
@@ -340,9 +345,9 @@ def plan(
         pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing, **roles)
     elif roles:
         raise DataError("Column roles are given without a pilot.", code="pilot-missing", parameter="pilot")
-    return plan_of(
+    return plan_items(
         half_width,
-        pilot=pilot,
+        pilot=None if pilot is None else pilot.estimate,
         n_categories=n_categories,
         prevalence=prevalence,
         annotator_accuracy=annotator_accuracy,

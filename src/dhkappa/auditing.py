@@ -17,19 +17,22 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.progress import Progress
 from dhkappa.report.content import Chapter, Story
-from dhkappa.stats.annotator_comparison import AnnotatorComparison, annotator_comparison
-from dhkappa.stats.annotators import annotators, refuse_unsigned
-from dhkappa.stats.compare import compare_of
+from dhkappa.stats.annotators import (
+    AnnotatorComparison,
+    annotator_table,
+    compare_with_annotators,
+    require_annotators,
+)
+from dhkappa.stats.compare import compare_labelers
 from dhkappa.stats.intervals import check_level
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
-from dhkappa.stats.plan import plan_of
+from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table
-from dhkappa.stats.review import check_limit
-from dhkappa.stats.review import review as review_queue
+from dhkappa.stats.review import check_limit, review_queue
 from dhkappa.stats.sample import Pool, generator, own_pool, sample_of
-from dhkappa.stats.verdict import Verdict, overall, verdict_of
+from dhkappa.stats.verdict import Verdict, judge, summarize
 from dhkappa.stats.weights import estimate_weighted
 from dhkappa.table import Table, html_list, text_list, visible
 from dhkappa.version import __version__
@@ -88,7 +91,7 @@ class Audit:
         on the suggested label less those that agree on another), ``kappa`` of that, which by weight adds up to kappa,
         ``kappa_without`` their votes, and the ``change`` to it.
         """
-        refuse_unsigned(self._item_votes)
+        require_annotators(self._item_votes)
         return self._table("annotators", labeler)
 
     def annotator_comparison(self, labeler: str | None = None) -> AnnotatorComparison:
@@ -97,7 +100,7 @@ class Audit:
         ``table`` has ``kappa_person`` and ``kappa_labeler`` on the same ``items`` and panel, and their ``difference``
         with its interval; the result itself is the mean difference over people.
         """
-        refuse_unsigned(self._item_votes)
+        require_annotators(self._item_votes)
         return self._people[self._named(labeler)]
 
     def review(self, labeler: str | None = None, limit: int | None = None) -> Table:
@@ -133,7 +136,7 @@ class Audit:
     def _verdicts(self) -> dict[str, Verdict]:
         """Whether each labeler can be trusted: beside people where they are known, and beside random labels."""
         return {
-            name: verdict_of(name, kappa, self._people.get(name), self.confidence_level)
+            name: judge(name, kappa.estimate, kappa.confidence_interval(self.confidence_level), self._people.get(name))
             for name, kappa in self.kappas.items()
         }
 
@@ -144,7 +147,9 @@ class Audit:
     @property
     def summary(self) -> str:
         """The answer in a sentence or two: which labeler is best, and can it be trusted."""
-        return overall(self._verdicts, self.kappas, self.comparison)
+        differences = self.comparison.differences if self.comparison else None
+        values = {name: kappa.value for name, kappa in self.kappas.items()}
+        return summarize(self._verdicts, values, differences, self.confidence_level)
 
     def sample_sizes(self, labeler: str | None = None) -> Table:
         """Return how many items narrower intervals would need, voted on as these were; see ``dhkappa.plan``.
@@ -157,7 +162,7 @@ class Audit:
         half = (interval.high - interval.low) / 2
         whole = sum(self._pool.values()) if isinstance(self._pool, Mapping) else self._pool
         rows = [
-            (goal, plan_of(goal, pilot=kappa, pool=whole, confidence_level=self.confidence_level))
+            (goal, plan_items(goal, pilot=kappa.estimate, pool=whole, confidence_level=self.confidence_level))
             for goal in [goal for goal in _NARROWER if goal < half][:3]
         ]
         more = [max(planned.items - kappa.n_items, 0) for _, planned in rows]
@@ -367,13 +372,19 @@ def audit_of(
                 tables["categories", name] = kappa.by_category(confidence_level)
                 tables["confusion", name] = kappa.confusion()
             if item_votes is not None and item_votes.annotators is not None:
-                tables["annotators", name] = annotators(item_votes, name, pool)
-                found[name] = annotator_comparison(item_votes, name, confidence_level, pool)
+                tables["annotators", name] = annotator_table(item_votes, name, pool)
+                found[name] = compare_with_annotators(item_votes, name, confidence_level, pool)
             shown_progress.advance()
         comparison = None
         if len(names) > 1:
-            table = item_table_of_counts(counts, names, source_notes)
-            comparison = compare_of(table, confidence_level=confidence_level, pool=pool, rng=source)
+            estimates, differences, notes = compare_labelers(
+                item_table_of_counts(counts, names, source_notes),
+                confidence_level=confidence_level,
+                pool=pool,
+                rng=source,
+            )
+            common = {name: Kappa(estimate) for name, estimate in estimates.items()}
+            comparison = Comparison(common, differences, notes, confidence_level)
         rows = counts.unlabeled_patterns(source_notes)
         fleiss = Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
     return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, found, item_votes, pool)

@@ -300,6 +300,11 @@ def html_facts(facts: Iterable[tuple[str, str]], sentences: Iterable[str] = ()) 
     return f"<table>{rows}</table>{html_list(sentences)}"
 
 
+def html_summary(text: str, table: Table, sentences: Iterable[str] = ()) -> str:
+    """Return a paragraph, a table and sentences as HTML."""
+    return f"<p>{html.escape(text)}</p>{table._repr_html_()}{html_list(sentences)}"
+
+
 def text_list(texts: Iterable[str], width: int = 80) -> str:
     """Return sentences as a list for a terminal, wrapped."""
     lines = (fill(visible(text), width, initial_indent="- ", subsequent_indent="  ") for text in texts)

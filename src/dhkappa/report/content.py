@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # so that the command line answers at once
-    from dhkappa.stats.annotator_comparison import AnnotatorComparison
+    from dhkappa.stats.annotators import AnnotatorComparison
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.result import Comparison, Kappa

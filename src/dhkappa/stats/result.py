@@ -298,7 +298,7 @@ class Kappa:
         """
         from dhkappa.stats.categories import by_category
 
-        return by_category(self._terms("by_category"), self.categories, confidence_level)
+        return by_category(self._terms("by_category"), confidence_level)
 
     def confusion(self) -> Table:
         """Return what pairs of annotators agree on, by suggested label.
@@ -309,7 +309,7 @@ class Kappa:
         """
         from dhkappa.stats.categories import confusion
 
-        return confusion(self._terms("confusion"), self.categories)
+        return confusion(self._terms("confusion"))
 
     def _terms(self, method: str) -> Terms:
         """Return the terms of a DiPietro-Hazari kappa that is defined."""
