@@ -9,7 +9,7 @@ import numpy as np
 
 from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, shown
-from dhkappa.inputs.columns import Words
+from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.dataset import LABELER, Given
 from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, weighted_kappa_of
 from dhkappa.stats.result import Kappa
@@ -32,7 +32,7 @@ def dh_kappa(
     sample_weight: Any = None,
     strata: Any = None,
     pool: Pool = None,
-    **layout: Unpack[Words],
+    **layout: Unpack[RoleKeywords],
 ) -> Kappa:
     r"""Measure how far annotators agree on the suggested labels, beyond chance.
 
@@ -128,7 +128,7 @@ def fleiss_kappa(
     sample_weight: Any = None,
     strata: Any = None,
     pool: Pool = None,
-    **layout: Unpack[Words],
+    **layout: Unpack[RoleKeywords],
 ) -> Kappa:
     """Measure how far annotators agree with each other, beyond chance: Fleiss' kappa (eq. 1-3 of the paper).
 
@@ -158,7 +158,7 @@ def compare(
     pool: Pool = None,
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
-    **layout: Unpack[Words],
+    **layout: Unpack[RoleKeywords],
 ) -> Comparison:
     """Compare labelers on the same items: the kappa of each, and all paired differences.
 
@@ -222,7 +222,7 @@ def audit(
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
-    **layout: Unpack[Words],
+    **layout: Unpack[RoleKeywords],
 ) -> Audit:
     """Ask every question of votes and suggested labels, and keep the answers.
 
@@ -311,7 +311,7 @@ def plan(
     pool: int | None = None,
     confidence_level: float = 0.95,
     assurance: float = 0.9,
-    **layout: Unpack[Words],
+    **layout: Unpack[RoleKeywords],
 ) -> Plan:
     """Find how many items to have voted on, and by how many, so that kappa is known as well as wanted.
 
@@ -383,7 +383,7 @@ def tally(
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
-    **layout: Unpack[Words],
+    **layout: Unpack[RoleKeywords],
 ) -> Tally:
     """Count votes and suggested labels into a ``Tally``; the parameters are those of ``dh_kappa``.
 

@@ -13,7 +13,7 @@ from dhkappa.core.item_columns import Sides, unite_sides
 from dhkappa.core.labels import Label, check_declared, declare, natural, unite
 from dhkappa.core.patterns import MOST_ITEMS, MOST_VOTES, Patterns
 from dhkappa.errors import DataError, shown
-from dhkappa.paths import Steady, check_regular, name_of, told, write_whole
+from dhkappa.paths import FileStates, check_regular, file_name, system_message, write_file
 
 _Places = dict[tuple[type, Label | None], int]
 """Codes of labels by their type too: to Python, True and 1.0 are 1."""
@@ -55,7 +55,7 @@ def write_tally(path: str | os.PathLike[str], saved: Saved) -> None:
         *_told_sides(saved.sides),
         '"patterns": [\n' + ",\n".join(map(json.dumps, _rows(saved))) + "\n]",
     ]
-    write_whole(path, "{" + ",\n".join(lines) + "}\n", "tally")
+    write_file(path, "{" + ",\n".join(lines) + "}\n", "tally")
 
 
 def _rows(saved: Saved) -> list[dict[str, Any]]:
@@ -110,13 +110,13 @@ def read_tally(path: str | os.PathLike[str]) -> Saved:
     """Read a file that ``write_tally`` wrote; anything else is an error that says what is wrong."""
     import json
 
-    name = repr(name_of(path, "tally"))
+    name = repr(file_name(path, "tally"))
     check_regular(path)
     try:
-        with Steady.of([path]).held(), open(path, encoding="utf-8") as file:
+        with FileStates.of([path]).unchanged(), open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeError) as error:
-        raise DataError(f"cannot read the tally {name}: {told(error)}.") from None
+        raise DataError(f"cannot read the tally {name}: {system_message(error)}.") from None
     if text.strip() and not text.lstrip().startswith("{"):
         raise DataError(f"{name} is not a tally, which is a JSON object. {_MAKE_ONE}")
     try:

@@ -13,15 +13,14 @@ import numpy as np
 from dhkappa.core.labels import Label
 from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, OutOfMemoryError, shown
-from dhkappa.inputs.columns import Words, listed
+from dhkappa.inputs.columns import RoleKeywords, list_columns
 from dhkappa.memory import counting
 
 if TYPE_CHECKING:  # rooms that are opened when they are called for
     from dhkappa.core.item_table import ItemTable
     from dhkappa.core.items import ItemVotes
-    from dhkappa.inputs.aggregate import Groups
-    from dhkappa.inputs.fetch import Gathered
-    from dhkappa.inputs.tables import Laid
+    from dhkappa.inputs.aggregate import Groups, Rows
+    from dhkappa.inputs.tables import VoteTable
 
 LABELER = "labeler"
 """What one labeler is called who has no name."""
@@ -40,7 +39,7 @@ class Given:
     missing: Any
     sample_weight: Any
     strata: Any
-    words: Words
+    words: RoleKeywords
 
     def held(self) -> tuple[Tally, str | None]:
         """Return the tally that was passed, and the labeler that was named with it."""
@@ -75,18 +74,18 @@ class Given:
         columns = getattr(self.data, "columns", None)
         if columns is None:
             return ""
-        return f" Of a table name the column, as suggested=. Columns: {listed([str(column) for column in columns])}."
+        return f" Of a table name the column, as suggested=. {list_columns([str(column) for column in columns])}"
 
-    def laid(self, labelers: str) -> Laid | None:
+    def laid(self, labelers: str) -> VoteTable | None:
         """Return the table that was passed, or that a path leads to; None for arrays.
 
         ``labelers`` says how many are wanted where none is named: ``"none"``, ``"one"``, ``"all"``, or ``"any"``.
         """
         if not self.words and (self.data is None or isinstance(self.data, (list, tuple, np.ndarray))):
             return None
-        from dhkappa.inputs.tables import lay
+        from dhkappa.inputs.tables import open_votes
 
-        return lay(
+        return open_votes(
             self.data,
             self.words,
             suggested=self.suggested,
@@ -113,16 +112,14 @@ class Given:
         whole.update(self.data, suggested, counts=self.counts, sample_weight=self.sample_weight, strata=self.strata)
         return whole
 
-    def _tally_of(self, laid: Laid) -> tuple[Tally, Groups | Gathered]:
+    def _tally_of(self, laid: VoteTable) -> tuple[Tally, Groups | Rows]:
         """Have the engine count, or count its rows where votes are for very many categories."""
-        from dhkappa.inputs.aggregate import group
-        from dhkappa.inputs.backends.frame import asking
-        from dhkappa.inputs.fetch import gather
+        from dhkappa.inputs.aggregate import fetch_rows, group
 
         whole = self._known.copy()
-        with asking(laid.votes.engine):
-            found = group(laid, self._declared, whole.missing) or gather(laid, self._declared, whole.missing)
-        whole.include(found.read, laid.remarks)
+        with laid.votes.asking():
+            found = group(laid, self._declared, whole.missing) or fetch_rows(laid, self._declared, whole.missing)
+        whole.include(found.read, laid.notes)
         return whole, found
 
     @counting("the votes")
@@ -154,21 +151,20 @@ class Given:
     def named(self) -> tuple[Tally, ItemVotes | None]:
         """Return the tally of all labelers by name, and the votes with their items, as far as these are known."""
         from dhkappa.core.items import read_item_votes
-        from dhkappa.inputs.backends.frame import asking
-        from dhkappa.inputs.fetch import gather
+        from dhkappa.inputs.aggregate import fetch_rows
 
         laid = self.laid("all")
         if laid is not None:
-            if laid.layout.item is None and "item" in laid.spare and "item" not in self.words:
-                laid = replace(laid, layout=replace(laid.layout, item="item"))
-            if "" in laid.layout.suggested:
-                column = laid.layout.suggested[""]
-                laid = replace(laid, layout=replace(laid.layout, suggested={str(self.suggested): column}))
+            if laid.roles.item is None and "item" in laid.unused and "item" not in self.words:
+                laid = replace(laid, roles=replace(laid.roles, item="item"))
+            if "" in laid.roles.suggested:
+                column = laid.roles.suggested[""]
+                laid = replace(laid, roles=replace(laid.roles, suggested={str(self.suggested): column}))
             whole, found = self._tally_of(laid)
             if laid.votes.in_memory or whole.n_votes <= _MOST_GATHERED:
                 # Where rows do not fit, it is as with a large table: what was counted is known, and who voted is not.
-                with suppress(OutOfMemoryError), asking(laid.votes.engine):
-                    found = gather(laid, self._declared, whole.missing)
+                with suppress(OutOfMemoryError), laid.votes.asking():
+                    found = fetch_rows(laid, self._declared, whole.missing)
             return whole, found.item_votes(self._declared)
         if self.suggested is None and (self.data is not None or self.counts is not None):
             raise DataError(

@@ -16,7 +16,7 @@ from dhkappa.inputs.files import open_files
 from dhkappa.inputs.readers.export import Export
 from dhkappa.inputs.source import Source
 from dhkappa.memory import fitting
-from dhkappa.paths import Steady, found
+from dhkappa.paths import FileStates, find_files
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -76,14 +76,14 @@ def read(
         path = os.path.expanduser(path)
     tool = _tool(path, input_format)
     if tool is not None:
-        steady = Steady.of([path])  # type: ignore[list-item]  # an export is one file
-        with steady.held(), fitting("the export"):
+        steady = FileStates.of([path])  # type: ignore[list-item]  # an export is one file
+        with steady.unchanged(), fitting("the export"):
             return _exported(tool.read_export(_records().read_records(path), question=question))
     if question is not None:
         raise DataError(f"question chooses among those of an export, but {shown([path])} is a table: leave it out.")
-    files = found(path)
-    steady = Steady.of(files)
-    with steady.held():
+    files = find_files(path)
+    steady = FileStates.of(files)
+    with steady.unchanged():
         return Source(open_files(files, connection=_own()), ordered=True, files=steady)
 
 
