@@ -65,12 +65,8 @@ def file_type(files: Iterable[str]) -> str:
         types.setdefault(_file_type(file), file)
     if len(types) > 1:
         (one, first), (other, second) = list(types.items())[:2]
-        raise DataError(
-            f"The files have several types: {first!r} is {one}, {second!r} is {other}.",
-            code="mixed-file-types",
-            parameter="path",
-            hint="Open one type at a time.",
-        )
+        message = f"The files have several types: {first!r} is {one}, {second!r} is {other}."
+        raise DataError(message, code="mixed-file-types", parameter="path", hint="Open one type at a time.")
     return next(iter(types))
 
 
@@ -81,12 +77,8 @@ def check_regular(file: Path) -> None:
     except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise DataError(
-            f"{os.fspath(file)!r} is not a regular file.",
-            code="not-a-regular-file",
-            parameter="path",
-            hint="Save its content to a file first.",
-        )
+        message = f"{os.fspath(file)!r} is not a regular file."
+        raise DataError(message, code="not-a-regular-file", parameter="path", hint="Save its content to a file first.")
 
 
 def is_unicode(text: str) -> bool:
@@ -101,12 +93,9 @@ def is_unicode(text: str) -> bool:
 def _matches(path: str) -> list[str]:
     """Return the file of that name, or the files that match it as a pattern."""
     if re.match("[A-Za-z][A-Za-z0-9+.-]+://", path):
-        raise DataError(
-            f"URLs of type {path.partition(':')[0]}:// are not supported.",
-            code="url-not-supported",
-            parameter="path",
-            hint="Download the file first, or open it with your own engine and pass the table.",
-        )
+        message = f"URLs of type {path.partition(':')[0]}:// are not supported."
+        hint = "Download the file first, or open it with your own engine and pass the table."
+        raise DataError(message, code="url-not-supported", parameter="path", hint=hint)
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -158,12 +147,8 @@ def _file_type(file: str) -> str:
         hint = "Save the sheet as CSV and pass that."
         raise DataError(f"{file!r} is a spreadsheet.", code="spreadsheet", parameter="path", hint=hint)
     if kind is None:
-        raise DataError(
-            f"The type of {file!r} is unknown.",
-            code="unknown-file-type",
-            parameter="path",
-            hint=f"The name must end in one of {', '.join(FILE_TYPES)}.",
-        )
+        hint = f"The name must end in one of {', '.join(FILE_TYPES)}."
+        raise DataError(f"The type of {file!r} is unknown.", code="unknown-file-type", parameter="path", hint=hint)
     if not is_unicode(file):
         raise DataError(f"The file name {file!r} is not UTF-8.", code="not-utf8", parameter="path", hint="Rename it.")
     check_regular(file)
@@ -215,12 +200,9 @@ class FileStates:
     def _check(self, error: DataError | None) -> None:
         for path, state in self.states.items():
             if _state(path) != state:
-                raise DataError(
-                    f"{path!r} has changed since it was opened.",
-                    code="file-changed",
-                    parameter="path",
-                    hint="Open it again when it no longer changes.",
-                ) from error
+                message = f"{path!r} has changed since it was opened."
+                hint = "Open it again when it no longer changes."
+                raise DataError(message, code="file-changed", parameter="path", hint=hint) from error
 
 
 def _state(path: str) -> _State | None:

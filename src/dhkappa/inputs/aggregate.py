@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -31,9 +32,6 @@ from dhkappa.inputs.long_format import (
 )
 from dhkappa.inputs.tables import VoteTable, read_item_columns, whole_counts
 from dhkappa.memory import need
-
-if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
 
 _FEW_COLUMNS = 6  # with so few columns of votes, grouping by them gives nearly as few groups as by counts
 _EXAMPLES = 3
@@ -67,8 +65,6 @@ class PackedCounts:
 
     def words(self, columns: Mapping[str, Coding], count_type: Any, times: str | None = None) -> dict[str, nw.Expr]:
         """Return the words of a row with labels in some columns, each ``times`` a column of counts."""
-        import narwhals.stable.v2 as nw
-
         found = {}
         for place, name in enumerate(self.names):
             own = self.categories[place * self._digits : (place + 1) * self._digits]
@@ -151,8 +147,6 @@ class Groups:
 
     def _is_in(self, row: int) -> nw.Expr:
         """Return the condition that an item is in a group."""
-        import narwhals.stable.v2 as nw
-
         tests = [
             nw.col(name).is_null()
             if values[row] is None
@@ -172,8 +166,6 @@ def group(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collect
 
 def _group_wide(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Groups:
     """Group rows by their votes."""
-    import narwhals.stable.v2 as nw
-
     frame, codings, votes = _wide_table(table)
     if len(votes) > _FEW_COLUMNS:
         own = {vote: codings[vote] for vote in votes}
@@ -200,8 +192,6 @@ def _group_counts(table: VoteTable, declared: tuple[Label, ...] | None, missing:
 
 def _wide_table(table: VoteTable) -> tuple[nw.LazyFrame[Any], dict[str, Coding], list[str]]:
     """Pick the columns of a table in wide format, and check that each item has one row; once for each table."""
-    import narwhals.stable.v2 as nw
-
     if "wide" in table.cache:
         found: tuple[nw.LazyFrame[Any], dict[str, Coding], list[str]] = table.cache["wide"]
         return found
@@ -214,12 +204,9 @@ def _wide_table(table: VoteTable) -> tuple[nw.LazyFrame[Any], dict[str, Coding],
         twice = table.ask(repeated.filter(nw.col("n") > 1).head(100))["item"]
         few = sorted((item for item in twice if item is not None), key=str)[:_EXAMPLES]
         if few:
-            raise DataError(
-                f"Column {roles.item!r} has {shown(few)} in several rows, but wide format has one row per item.",
-                code="duplicate-items",
-                parameter="item",
-                hint="Pass $item and $label if a row is a vote.",
-            )
+            message = f"Column {roles.item!r} has {shown(few)} in several rows, but wide format has one row per item."
+            hint = "Pass $item and $label if a row is a vote."
+            raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
     table.cache["wide"] = frame, codings, list(votes)
     return frame, codings, list(votes)
 
@@ -250,12 +237,9 @@ def _counts(table: VoteTable, rows: Mapping[str, Sequence[Any]], columns: Sequen
 def _categories_of_columns(columns: Sequence[str], declared: tuple[Label, ...] | None) -> tuple[Label, ...]:
     """Return the names of the columns of counts, then other declared categories."""
     if declared is not None and not {*columns} <= {*declared}:
-        raise DataError(
-            f"categories {shown(declared, 10)} lack some columns of counts: {shown(columns, 10)}.",
-            code="categories-lack-columns",
-            parameter="categories",
-            hint="Name them too: each column counts the votes for the category of its name.",
-        )
+        message = f"categories {shown(declared, 10)} lack some columns of counts: {shown(columns, 10)}."
+        hint = "Name them too: each column counts the votes for the category of its name."
+        raise DataError(message, code="categories-lack-columns", parameter="categories", hint=hint)
     return declare([*columns, *(label for label in declared or () if label not in columns)])
 
 
@@ -299,8 +283,6 @@ class _Sums:
 
 def _sum_votes(table: VoteTable, long: LongTable, packed: PackedCounts, total: int) -> _Sums | None:
     """Add up the votes on each item; None if a word overflows, which it cannot if ``total`` is 0."""
-    import narwhals.stable.v2 as nw
-
     own = [] if table.items is not None else table.item_roles
     words = packed.words(
         {"label": long.codings["label"]}, table.votes.count_type, "count" if table.roles.count else None
@@ -356,15 +338,11 @@ def _read_counts(
 
 def _group_by(table: VoteTable, each: nw.LazyFrame[Any], keys: Sequence[str]) -> dict[str, list[Any]]:
     """Group items by some columns and count them."""
-    import narwhals.stable.v2 as nw
-
     return table.ask(table.votes.group(each, keys, nw.len().alias("items")))
 
 
 def _labels_in(table: VoteTable, frame: nw.LazyFrame[Any], columns: Mapping[str, Coding]) -> set[Label]:
     """Return the labels in some columns: one query if all have the same type."""
-    import narwhals.stable.v2 as nw
-
     schema = frame.collect_schema()
     first = next(iter(columns.values()))
     if len({schema[role] for role in columns}) == 1 and table.votes.stacks_columns and first.values is None:
@@ -425,8 +403,6 @@ def fetch_rows(table: VoteTable, declared: tuple[Label, ...] | None, missing: Co
 
 def _fetch(table: VoteTable, frame: nw.LazyFrame[Any], n: int | None = None) -> dict[str, list[Any]]:
     """Fetch all ``n`` rows, if there is memory for them."""
-    import narwhals.stable.v2 as nw
-
     if table.votes.checks_memory:
         n = int(table.ask(frame.select(nw.len().alias("n")))["n"][0]) if n is None else n
         need(n * len(frame.collect_schema()) * _VALUE, counted(n, "row"))
@@ -435,8 +411,6 @@ def _fetch(table: VoteTable, frame: nw.LazyFrame[Any], n: int | None = None) -> 
 
 def _check_distinct(table: VoteTable, frame: nw.LazyFrame[Any], role: str, values: Sequence[Any]) -> None:
     """Refuse names that differ in the engine but not in Python: nanoseconds, decimals that become floats."""
-    import narwhals.stable.v2 as nw
-
     if kind_in(frame, role) in ("integer", "text", "boolean"):
         return
     names = table.votes.group(frame, [role], nw.len().alias("n"))

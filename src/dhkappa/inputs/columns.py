@@ -256,12 +256,8 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
     if len(named) < len(names):
         twice = [name for name in named if list(names).count(name) > 1]
         hint = "suggested names columns of the table: put labels into a column."
-        raise DataError(
-            f"suggested has {shown(twice, 3)} more than once.",
-            code="duplicate-labeler",
-            parameter="suggested",
-            hint=hint,
-        )
+        message = f"suggested has {shown(twice, 3)} more than once."
+        raise DataError(message, code="duplicate-labeler", parameter="suggested", hint=hint)
     return named
 
 

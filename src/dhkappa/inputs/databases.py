@@ -63,12 +63,9 @@ def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
         if isinstance(error, DataError):
             raise
         if "disabled by configuration" in str(error):
-            raise DataError(
-                f"Table {table!r} of {place} is a view that reads other files, which is not allowed.",
-                code="view-reads-files",
-                parameter="table",
-                hint="If you trust it, open it with duckdb.connect and pass the result of table().",
-            ) from None
+            message = f"Table {table!r} of {place} is a view that reads other files, which is not allowed."
+            hint = "If you trust it, open it with duckdb.connect and pass the result of table()."
+            raise DataError(message, code="view-reads-files", parameter="table", hint=hint) from None
         check = "whether it is such a file" if scheme in _FILES else "the address, the user and the password"
         message = f"Cannot open {place}. Check {check}.\n{_scrubbed(str(error), rest)}"
         raise DataError(message, code="database-not-readable", parameter="path") from None
@@ -192,12 +189,9 @@ def _without_password(scheme: str, rest: str) -> str:
         return f"{scheme}://{rest}"
     front = rest.split("/", maxsplit=1)[0]
     if rest.count("@") > 1 or "@" in rest[len(front) :] or re.search("%(?![0-9A-Fa-f]{2})|%00", rest):
-        raise DataError(
-            f"The {scheme}:// URL has a special character in a name or a password.",
-            code="invalid-url",
-            parameter="path",
-            hint="Write '@', '/', '#', '?' and '%' as %40, %2F, %23, %3F and %25.",
-        )
+        message = f"The {scheme}:// URL has a special character in a name or a password."
+        hint = "Write '@', '/', '#', '?' and '%' as %40, %2F, %23, %3F and %25."
+        raise DataError(message, code="invalid-url", parameter="path", hint=hint)
     masked = re.sub("^([^:@]*):[^@]*@", r"\1:***@", front)
     return f"{scheme}://{masked}{rest[len(front) :].partition('?')[0]}"
 

@@ -73,12 +73,9 @@ def _check_same(columns: Mapping[str, Collection[str]]) -> None:
         having = next(file for file, names in columns.items() if name in names)
         for file, names in columns.items():
             if name not in names:
-                raise DataError(
-                    f"Column {name!r} of {having!r} not found in {file!r}, but all files need the same columns.",
-                    code="columns-differ",
-                    parameter="path",
-                    hint=did_you_mean(name, names).strip(),
-                )
+                message = f"Column {name!r} of {having!r} not found in {file!r}, but all files need the same columns."
+                hint = did_you_mean(name, names).strip()
+                raise DataError(message, code="columns-differ", parameter="path", hint=hint)
 
 
 def _open_text(connection: DuckDBPyConnection, files: list[str], separators: str) -> DuckDBPyRelation:
@@ -247,12 +244,8 @@ def _open_parquet(connection: DuckDBPyConnection, files: list[str]) -> DuckDBPyR
         families.pop("null", None)
         if len(families) > 1:
             (one, first), (other, second) = list(families.items())[:2]
-            raise DataError(
-                f"Column {name!r} is of type {one} in {first!r} and of type {other} in {second!r}.",
-                code="types-differ",
-                parameter="path",
-                hint="Use one type in all files.",
-            )
+            message = f"Column {name!r} is of type {one} in {first!r} and of type {other} in {second!r}."
+            raise DataError(message, code="types-differ", parameter="path", hint="Use one type in all files.")
     differ = len({tuple(map(str, chain.from_iterable(schema.items()))) for schema in schemas.values()}) > 1
     whole = connection.read_parquet(_literal(files), union_by_name=differ)
     return whole.project(", ".join(map(quoted, schemas[files[0]])))
@@ -293,12 +286,9 @@ def _open_json(connection: DuckDBPyConnection, files: list[str], form: Any) -> D
         with reading(repr(file)):
             keys[file] = [key for (key,) in connection.sql(_KEYS, params=[_literal([file]), form]).fetchall()]
         if not any(keys[file]) or None in keys[file]:
-            raise DataError(
-                f"{file!r} does not consist of JSON objects with keys.",
-                code="not-records",
-                parameter="path",
-                hint="A row is one JSON object, its keys are the column names.",
-            )
+            message = f"{file!r} does not consist of JSON objects with keys."
+            hint = "A row is one JSON object, its keys are the column names."
+            raise DataError(message, code="not-records", parameter="path", hint=hint)
         check_names(keys[file], repr(file))
     _check_same(keys)
     names = [name for name in keys[files[0]] if name]

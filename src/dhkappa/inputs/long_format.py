@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import narwhals.stable.v2 as nw
 
 from dhkappa.core.labels import Label
 from dhkappa.core.patterns import MOST_VOTES
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, kind_in
 from dhkappa.inputs.tables import VoteTable, whole_counts
-
-if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
 
 _EXAMPLES = 3
 
@@ -37,8 +36,6 @@ class LongTable:
 
     def votes_in_row(self) -> nw.Expr:
         """Return the number of votes that a row stands for; 0 if its label is missing."""
-        import narwhals.stable.v2 as nw
-
         if not self.label_counts:
             return nw.lit(0, nw.Int64)
         known = nw.col("label").is_in([self.codings["label"].value(label) for label in self.label_counts])
@@ -59,8 +56,6 @@ def long_table(table: VoteTable, missing: Collection[Label]) -> LongTable:
 
 def _count_labels(table: VoteTable, missing: Collection[Label]) -> LongTable:
     """Pick the columns, and count rows and votes for each label."""
-    import narwhals.stable.v2 as nw
-
     roles = table.roles
     own = {"item": roles.item, "label": roles.label, "annotator": roles.annotator, "count": roles.count}
     columns = {role: name for role, name in own.items() if name is not None}
@@ -94,12 +89,9 @@ def _count_labels(table: VoteTable, missing: Collection[Label]) -> LongTable:
         )
     )
     if any(found["unnamed"]):
-        raise DataError(
-            f"Column {roles.item!r} has no item in {counted(sum(map(int, found['unnamed'])), 'row')}.",
-            code="missing-item",
-            parameter="item",
-            hint="Name the item of each vote, or remove these rows.",
-        )
+        message = f"Column {roles.item!r} has no item in {counted(sum(map(int, found['unnamed'])), 'row')}."
+        hint = "Name the item of each vote, or remove these rows."
+        raise DataError(message, code="missing-item", parameter="item", hint=hint)
     counts: dict[Label, int] = {}
     for label, n in zip(codings["label"].labels(found["label"]), map(int, found["votes"]), strict=True):
         if label is not None and label not in missing and n:
@@ -109,8 +101,6 @@ def _count_labels(table: VoteTable, missing: Collection[Label]) -> LongTable:
 
 def _check_duplicates(table: VoteTable, long: LongTable) -> LongTable:
     """Keep the first or last vote of an annotator on an item, or refuse several."""
-    import narwhals.stable.v2 as nw
-
     roles, frame, pair = table.roles, long.frame, ["item", "annotator"]
     if roles.annotator is None:
         return long
@@ -128,19 +118,14 @@ def _check_duplicates(table: VoteTable, long: LongTable) -> LongTable:
     few = table.ask(twice.sort(*pair).head(_EXAMPLES))
     if few["n"]:
         pairs = ", ".join(f"{who!r} on item {item!r}" for item, who in zip(few["item"], few["annotator"], strict=True))
-        raise DataError(
-            f"An annotator has several votes on one item: {pairs}.",
-            code="duplicate-votes",
-            parameter="duplicates",
-            hint="Pass $duplicates 'first' or 'last' to choose one, or correct the data.",
-        )
+        message = f"An annotator has several votes on one item: {pairs}."
+        hint = "Pass $duplicates 'first' or 'last' to choose one, or correct the data."
+        raise DataError(message, code="duplicate-votes", parameter="duplicates", hint=hint)
     return long
 
 
 def most_votes(table: VoteTable, long: LongTable) -> int:
     """Return the largest number of votes on an item."""
-    import narwhals.stable.v2 as nw
-
     each = table.votes.group(long.frame.with_columns(n=long.votes_in_row()), ["item"], nw.col("n").sum())
     most = int(table.ask(each.select(nw.col("n").max()))["n"][0] or 0)
     if most > MOST_VOTES:
@@ -153,8 +138,6 @@ def check_item_columns(table: VoteTable, long: LongTable, pairs: int | None) -> 
 
     ``pairs`` is the number of different (item, item columns), if known.
     """
-    import narwhals.stable.v2 as nw
-
     if table.items is not None or not table.item_roles:
         return
 
@@ -170,18 +153,13 @@ def check_item_columns(table: VoteTable, long: LongTable, pairs: int | None) -> 
     for role, name in table.roles.item_columns().items():
         values = set(found[role] if role not in long.codings else long.codings[role].labels(found[role]))
         if len(values) > 1:
-            raise DataError(
-                f"Column {name!r} has several values for item {item!r}: {shown(sorted(values, key=str))}.",
-                code="item-column-varies",
-                parameter=role.rstrip("_0123456789"),
-                hint="Write the same value in all rows of an item.",
-            )
+            message = f"Column {name!r} has several values for item {item!r}: {shown(sorted(values, key=str))}."
+            hint = "Write the same value in all rows of an item."
+            raise DataError(message, code="item-column-varies", parameter=role.rstrip("_0123456789"), hint=hint)
 
 
 def check_unlisted(table: VoteTable, long: LongTable) -> None:
     """Refuse votes on items that the items table lacks."""
-    import narwhals.stable.v2 as nw
-
     if table.items is None or table.roles.unlisted != "error":
         return
     listed, _ = pick_items(table)
@@ -191,12 +169,9 @@ def check_unlisted(table: VoteTable, long: LongTable) -> None:
     if few:
         n = int(table.ask(unlisted.select(nw.col("n").sum()))["n"][0])
         other = ", or pass $unlisted 'unlabeled' to count them as items without a suggested label"
-        raise DataError(
-            f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks: {shown(few)}.",
-            code="unlisted-items",
-            parameter="items",
-            hint=f"Add them{other if table.votes.joins_unlisted else ''}.",
-        )
+        message = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks: {shown(few)}."
+        hint = f"Add them{other if table.votes.joins_unlisted else ''}."
+        raise DataError(message, code="unlisted-items", parameter="items", hint=hint)
 
 
 def pick_items(table: VoteTable) -> tuple[nw.LazyFrame[Any], dict[str, Coding]]:
@@ -210,8 +185,6 @@ def pick_items(table: VoteTable) -> tuple[nw.LazyFrame[Any], dict[str, Coding]]:
 
 def _cast_items(table: VoteTable, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     """Cast item names so that both tables have the same type."""
-    import narwhals.stable.v2 as nw
-
     target = {"text": nw.String(), "float": nw.Float64(), "integer": nw.Int64()}.get(table.item_type)
     if target is None or kind_in(frame, "item") == table.item_type != "integer":
         return frame
@@ -220,8 +193,6 @@ def _cast_items(table: VoteTable, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]
 
 def _check_items(table: VoteTable) -> None:
     """Refuse an items table with an item twice, or without a name."""
-    import narwhals.stable.v2 as nw
-
     listed, _ = pick_items(table)
     wrong = (nw.col("n") > 1) | nw.col("item").is_null()
     few = table.ask(table.votes.group(listed, ["item"], nw.len().alias("n")).filter(wrong).head(100))
@@ -237,19 +208,14 @@ def join_items(
     table: VoteTable, by_item: nw.LazyFrame[Any], numbers: Sequence[str]
 ) -> tuple[nw.LazyFrame[Any], dict[str, Coding]]:
     """Join the votes of each item with its row of the items table."""
-    import narwhals.stable.v2 as nw
-
     listed, codings = pick_items(table)
     each = listed.join(by_item, on="item", how="left")
     each = each.with_columns(*(nw.col(name).fill_null(0) for name in numbers))
     if table.roles.unlisted == "unlabeled":
         if not table.votes.joins_unlisted:
-            raise DataError(
-                f"unlisted='unlabeled' is not supported for tables of {table.votes.engine}.",
-                code="engine-not-supported",
-                parameter="unlisted",
-                hint="Add the items to the items table, without a label.",
-            )
+            message = f"unlisted='unlabeled' is not supported for tables of {table.votes.engine}."
+            hint = "Add the items to the items table, without a label."
+            raise DataError(message, code="engine-not-supported", parameter="unlisted", hint=hint)
         schema = listed.collect_schema()
         coded = [role for role, coding in codings.items() if coding.values is not None]
         absent = [

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -31,9 +32,6 @@ from dhkappa.inputs.columns import (
 from dhkappa.inputs.reading import read
 from dhkappa.inputs.source import Source
 from dhkappa.paths import FileStates
-
-if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
 
 _KINDS = {"text": "text", "integer": "integers", "float": "floats", "boolean": "booleans", "": "other values"}
 
@@ -86,26 +84,16 @@ class VoteTable:
             return "float"
         if {*kinds} != {"text", "integer"} and ("" not in kinds or {*kinds} - _KINDS.keys() or "text" in kinds):
             first, second = (_KINDS.get(kind, f"{kind}s") for kind in kinds)
-            raise DataError(
-                f"Column {self.roles.item!r} holds {first} in the data and {second} in the items table.",
-                code="item-types-differ",
-                parameter="item",
-                hint="Use the same type in both.",
-            )
+            message = f"Column {self.roles.item!r} holds {first} in the data and {second} in the items table."
+            raise DataError(message, code="item-types-differ", parameter="item", hint="Use the same type in both.")
         return "text" if "text" in kinds else ""
 
     def _check_floats(self, names: nw.LazyFrame[Any]) -> None:
         """Refuse integers beyond 2^53, which the floats of the other table cannot represent."""
-        import narwhals.stable.v2 as nw
-
         found = self.ask(names.select(nw.col("item").min().alias("least"), nw.col("item").max().alias("most")))
         if any(end is not None and abs(int(end)) > 2**53 for end in (*found["least"], *found["most"])):
-            raise DataError(
-                f"Column {self.roles.item!r} holds integers beyond 2^53 in one table and floats in the other.",
-                code="item-types-differ",
-                parameter="item",
-                hint="Use the same type in both.",
-            )
+            message = f"Column {self.roles.item!r} holds integers beyond 2^53 in one table and floats in the other."
+            raise DataError(message, code="item-types-differ", parameter="item", hint="Use the same type in both.")
 
     def ask(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
         """Run a query; raise an error if a file has changed since it was opened."""
@@ -164,12 +152,9 @@ def open_votes(
         names=(_name(source, "the data"), _name(listed, "the items table")),
     )
     if items is not None and items.engine != votes.engine:
-        raise DataError(
-            f"The data are a table of {votes.engine}, the items a table of {items.engine}.",
-            code="different-engines",
-            parameter="items",
-            hint="Pass two paths, or two tables of one engine. Files are tables of DuckDB.",
-        )
+        message = f"The data are a table of {votes.engine}, the items a table of {items.engine}."
+        hint = "Pass two paths, or two tables of one engine. Files are tables of DuckDB."
+        raise DataError(message, code="different-engines", parameter="items", hint=hint)
     files = source.files if listed is None else source.files + listed.files
     return VoteTable(votes, items, roles, source.remarks, files)
 
@@ -216,12 +201,9 @@ def _names_columns(
         len({*suggested}) == len(suggested) and {*suggested} <= {*frame.names} if _are_strings(suggested) else False
     )
     if columns and not recognized and len(suggested) == len(frame.native):
-        raise DataError(
-            f"suggested may be names of columns or one label per row: {shown(suggested)}.",
-            code="ambiguous-suggested",
-            parameter="suggested",
-            hint="Pass a mapping from labelers to columns, or an array of labels.",
-        )
+        message = f"suggested may be names of columns or one label per row: {shown(suggested)}."
+        hint = "Pass a mapping from labelers to columns, or an array of labels."
+        raise DataError(message, code="ambiguous-suggested", parameter="suggested", hint=hint)
     return columns or (_are_strings(suggested) and len(suggested) != len(frame.native))
 
 
@@ -237,12 +219,9 @@ def _default_labelers(source: Source, columns: Sequence[str], labelers: str) -> 
     if not found and source.unlabeled:
         raise DataError(source.unlabeled, code="no-suggested-labels", parameter="suggested")
     if not found:
-        raise DataError(
-            f"The column with the suggested labels is unknown. {list_columns(columns)}{nearly_known(columns)}",
-            code="no-suggested-labels",
-            parameter="suggested",
-            hint="Name it as $suggested. If it is in a table of items, pass that as $items.",
-        )
+        message = f"The column with the suggested labels is unknown. {list_columns(columns)}{nearly_known(columns)}"
+        hint = "Name it as $suggested. If it is in a table of items, pass that as $items."
+        raise DataError(message, code="no-suggested-labels", parameter="suggested", hint=hint)
     if labelers == "one" and len(found) > 1:
         message = f"There are several labelers: {shown(labelers_of(found), 10)}."
         raise DataError(message, code="several-labelers", parameter="suggested", hint="Choose one with $suggested.")

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import narwhals.stable.v2 as nw
 
 from dhkappa.core.labels import RULE, Label, NotALabelError, plain
 from dhkappa.errors import DataError
-
-if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
 
 ROW_NUMBER = "dhkappa: row number"
 """Name of the column that numbers the rows of a file."""
@@ -137,8 +136,6 @@ class Frame:
     @property
     def count_type(self) -> Any:
         """Type in which packed counts are added up."""
-        import narwhals.stable.v2 as nw
-
         return nw.Int64
 
     def pick(
@@ -148,15 +145,13 @@ class Frame:
 
         With ``row_number``, one more column, ``order``, ascends with the rows.
         """
-        import narwhals.stable.v2 as nw
-
         with self.asking():
             numbered = row_number and ROW_NUMBER in self.columns
             wanted = {**roles, "order": ROW_NUMBER} if numbered else dict(roles)
             native, values = self.select(wanted, labels)
             if row_number and not numbered:
                 native = self.with_row_number(native)
-            frame = self.normalize(nw.from_native(native).lazy(), wanted)
+            frame = self.normalize(lazy(native), wanted)
             schema = frame.collect_schema()
         codings = {role: Coding(roles[role], kind_of(schema[role]), values.get(role)) for role in labels}
         for role, coding in codings.items():
@@ -170,22 +165,15 @@ class Frame:
 
     def select_from(self, native: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
         """Select columns of a native table with the same columns as this one."""
-        import narwhals.stable.v2 as nw
-
         chosen = [nw.nth(self.columns.index(name)).alias(role) for role, name in roles.items()]
-        frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
-        return frame.select(*chosen)
+        return lazy(native).select(*chosen)
 
     def with_row_number(self, native: Any) -> Any:
         """Add the column ``order``, the number of each row."""
-        import narwhals.stable.v2 as nw
-
         return nw.from_native(native).with_row_index("order").to_native()
 
     def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
         """Cast dictionaries to text and NaN to null."""
-        import narwhals.stable.v2 as nw
-
         new = []
         for role, dtype in frame.collect_schema().items():
             column = nw.col(role)
@@ -249,8 +237,6 @@ def frame_of(data: Any) -> Frame | None:
         return _frame("PANDAS", data, tuple(data.columns), True) if data.ndim == 2 else None
     if library == "pyarrow" and type(data).__name__ == "Table":  # column names may be repeated
         return _frame("PYARROW", data, tuple(data.column_names), True)
-    import narwhals.stable.v2 as nw
-
     try:
         frame = nw.from_native(data)
     except TypeError:
@@ -269,10 +255,14 @@ def _frame(kind: str, data: Any, columns: tuple[str, ...], in_memory: bool) -> F
     return made
 
 
+def lazy(native: Any) -> nw.LazyFrame[Any]:
+    """Return a table of an engine as a lazy frame of narwhals."""
+    frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
+    return frame
+
+
 def kind_of(dtype: Any) -> str:
     """Return ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``; empty if values cannot be labels."""
-    import narwhals.stable.v2 as nw
-
     if dtype.is_integer():
         return "integer"
     kinds = {nw.String: "text", nw.Boolean: "boolean"}

@@ -6,16 +6,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from dhkappa.core.labels import Label
 from dhkappa.errors import shown
-from dhkappa.inputs.backends import Coding, Frame, not_a_label
-
-if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
+from dhkappa.inputs.backends import Coding, Frame, lazy, not_a_label
 
 _GROUPABLE = {"string_view": "string", "halffloat": "float"}  # types that PyArrow cannot group by
 
@@ -86,8 +84,6 @@ class ArrowFrame(Frame):
 
     def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by role, with types that can be grouped and joined."""
-        import narwhals.stable.v2 as nw
-
         native = self.native
         for place, field in enumerate(native.schema):
             if field.name in roles.values():
@@ -134,12 +130,9 @@ class DaskFrame(Frame):
 
         Without it, a second group-by or a join fails.
         """
-        import narwhals.stable.v2 as nw
-
         native: Any = frame.group_by(*keys).agg(*aggregates).to_native()
         copied = native.map_partitions(methodcaller("copy", deep=False), meta=native._meta)
-        same: nw.LazyFrame[Any] = nw.from_native(copied).lazy()
-        return same
+        return lazy(copied)
 
 
 class SparkFrame(Frame):
@@ -149,23 +142,19 @@ class SparkFrame(Frame):
 
     def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by role. All are renamed by position first: dots and backticks in names are syntax."""
-        import narwhals.stable.v2 as nw
-
         places = {name: f"column_{place}" for place, name in enumerate(self.columns)}
-        frame = nw.from_native(self.native.toDF(*places.values())).lazy()
+        frame = lazy(self.native.toDF(*places.values()))
         return frame.select(*(nw.col(places[name]).alias(role) for role, name in roles.items())).to_native(), {}
 
     def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
         """Compare text by bytes, whatever its collation."""
-        import narwhals.stable.v2 as nw
         from pyspark.sql.types import StringType
 
         frame = super().normalize(frame, roles)
         native: Any = frame.to_native()
         texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
         collated = {role: native[role].cast("string") for role in texts if native.schema[role].dataType != StringType()}
-        same: nw.LazyFrame[Any] = nw.from_native(native.withColumns(collated)).lazy() if collated else frame
-        return same
+        return lazy(native.withColumns(collated)) if collated else frame
 
     def native_type(self, native: Any, role: str) -> Any:
         """Return the type of a column."""

@@ -19,16 +19,16 @@ from itertools import repeat
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from dhkappa.core.labels import Label
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
-from dhkappa.inputs.backends import Frame, kind_in
+from dhkappa.inputs.backends import Frame, kind_in, lazy
 from dhkappa.memory import MIB, folder_on_disk, is_out_of_memory, need, own_words, share, too_large
 from dhkappa.paths import is_unicode
 
 if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 MAX_LINE = 2_000_000
@@ -51,11 +51,8 @@ class DuckDBFrame(Frame):
         types = dict(zip(self.native.columns, map(str, self.native.types), strict=True))
         for name in roles.values():
             if types.get(name) == "JSON":
-                raise DataError(
-                    f"Column {name!r} holds lists, objects or values of several types.",
-                    code="mixed-types",
-                    hint="Write all values as text, or all as integers.",
-                )
+                message = f"Column {name!r} holds lists, objects or values of several types."
+                raise DataError(message, code="mixed-types", hint="Write all values as text, or all as integers.")
         return self.native.project(", ".join(f"{quoted(name)} AS {role}" for role, name in roles.items())), {}
 
     def native_type(self, native: Any, role: str) -> Any:
@@ -64,8 +61,6 @@ class DuckDBFrame(Frame):
 
     def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
         """Compare text by bytes, whatever its collation."""
-        import narwhals.stable.v2 as nw
-
         frame = super().normalize(frame, roles)
         native: Any = frame.to_native()
         texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
@@ -73,8 +68,7 @@ class DuckDBFrame(Frame):
             return frame
         binary = {role: f"{quoted(role)} COLLATE C AS {quoted(role)}" for role in texts}
         native = native.project(", ".join(binary.get(role, quoted(role)) for role in native.columns))
-        same: nw.LazyFrame[Any] = nw.from_native(native).lazy()
-        return same
+        return lazy(native)
 
     def collect(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
         """Run a query without PyArrow, which narwhals would need."""
@@ -89,17 +83,13 @@ class DuckDBFrame(Frame):
 
     def repeated(self, frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
         """Drop rows whose hash is unique: DuckDB does not spill text that it groups by."""
-        import narwhals.stable.v2 as nw
-
         if "text" not in {kind_in(frame, key) for key in keys}:
             return frame
         native: Any = frame.to_native()
         code = f"hash({', '.join(map(quoted, keys))})"
         shared = native.aggregate(f"{code} AS code, count(*) AS n", code).filter("n > 1").set_alias("shared")
         own = f"hash({', '.join(f'own.{quoted(key)}' for key in keys)})"
-        kept = native.set_alias("own").join(shared, f"{own} = shared.code", "semi")
-        same: nw.LazyFrame[Any] = nw.from_native(kept).lazy()
-        return same
+        return lazy(native.set_alias("own").join(shared, f"{own} = shared.code", "semi"))
 
     def explain(self, error: Exception) -> None:
         """Raise clearer errors for what DuckDB says."""
@@ -107,18 +97,13 @@ class DuckDBFrame(Frame):
         raise_if_full(error, "The data that DuckDB counts")
         words = own_words(error)
         if "different connections" in words:
-            raise DataError(
-                "The votes and the items are tables of two DuckDB connections and cannot be joined.",
-                code="different-connections",
-                parameter="items",
-                hint="Open both in one connection, or pass both as paths.",
-            ) from error
+            message = "The votes and the items are tables of two DuckDB connections and cannot be joined."
+            hint = "Open both in one connection, or pass both as paths."
+            raise DataError(message, code="different-connections", parameter="items", hint=hint) from error
         if "busy with another call" in words:
-            raise DataError(
-                "The DuckDB connection of the table is in use by another thread.",
-                code="connection-busy",
-                hint="Give each thread a table of its own, by connection.cursor() or from a path.",
-            ) from error
+            message = "The DuckDB connection of the table is in use by another thread."
+            hint = "Give each thread a table of its own, by connection.cursor() or from a path."
+            raise DataError(message, code="connection-busy", hint=hint) from error
         if "out of range for the destination type INT64" in words:
             raise DataError(
                 "A column holds integers of more than 64 bits.", code="integer-too-large", hint="Write them as text."
@@ -270,11 +255,9 @@ def raise_if_full(error: Exception, what: str) -> None:
     """Raise ``OutOfMemoryError`` if memory or the disk for spilled data is full."""
     words = own_words(error)
     if "No space left" in words or "failed to offload" in words:
-        raise OutOfMemoryError(
-            f"{what} did not fit into memory, and the disk to which DuckDB spills is full.",
-            code="disk-full",
-            hint="Free disk space there, or set TMPDIR to another folder (for your own connection: temp_directory).",
-        ) from error
+        message = f"{what} did not fit into memory, and the disk to which DuckDB spills is full."
+        hint = "Free disk space there, or set TMPDIR to another folder (for your own connection: temp_directory)."
+        raise OutOfMemoryError(message, code="disk-full", hint=hint) from error
     if is_out_of_memory(error):
         raise OutOfMemoryError(too_large(what), code="out-of-memory") from error
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import narwhals.stable.v2 as nw
 
 from dhkappa.errors import DataError
-from dhkappa.inputs.backends import Frame
-
-if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
+from dhkappa.inputs.backends import Frame, lazy
 
 _NAMES = {"postgres": "Postgres", "sqlite": "SQLite"}
 _CASE_INSENSITIVE = ("mysql", "mssql")
@@ -37,19 +36,14 @@ class IbisFrame(Frame):
         """Make a frame; refuse databases that compare text without case."""
         database = data.get_backend().name
         if database in _CASE_INSENSITIVE:
-            raise DataError(
-                f"Tables of {database} are not supported, because {database} may treat 'A' and 'a' as one label.",
-                code="engine-not-supported",
-                hint="Pass table.to_pyarrow().",
-            )
+            message = f"Tables of {database} are not supported, because {database} may treat 'A' and 'a' as one label."
+            raise DataError(message, code="engine-not-supported", hint="Pass table.to_pyarrow().")
         made = {"sqlite": SQLiteFrame, "postgres": PostgresFrame}.get(database, cls)
         return made(data, _NAMES.get(database, "Ibis"), columns)
 
     @property
     def count_type(self) -> Any:
         """Floats, exact to 53 bits: in Postgres, a literal that fits into 32 bits has 32 and would overflow."""
-        import narwhals.stable.v2 as nw
-
         return nw.Float64
 
     def native_type(self, native: Any, role: str) -> Any:
@@ -58,8 +52,6 @@ class IbisFrame(Frame):
 
     def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
         """Compare text by bytes, whatever its collation."""
-        import narwhals.stable.v2 as nw
-
         frame = super().normalize(frame, roles)
         native: Any = frame.to_native()
         texts = [
@@ -68,8 +60,7 @@ class IbisFrame(Frame):
         if not texts:
             return frame
         binary = self.binary_text()
-        same: nw.LazyFrame[Any] = nw.from_native(native.mutate(**{role: binary(native[role]) for role in texts})).lazy()
-        return same
+        return lazy(native.mutate(**{role: binary(native[role]) for role in texts}))
 
     def as_text(self, native: Any, role: str) -> bool:
         """Tell whether a column of another type has to be read as text."""
@@ -82,11 +73,8 @@ class IbisFrame(Frame):
             return lambda column: column
         [(collation,)] = backend.con.execute("SELECT current_setting('default_collation')").fetchall()
         if collation.lower() not in _BINARY:
-            raise DataError(
-                f"The DuckDB connection has default_collation {collation!r}, which may merge different labels.",
-                code="collation",
-                hint="Run SET default_collation = '' on it first.",
-            )
+            message = f"The DuckDB connection has default_collation {collation!r}, which may merge different labels."
+            raise DataError(message, code="collation", hint="Run SET default_collation = '' on it first.")
         functions = _functions()
         return lambda column: functions["decode"](functions["encode"](column))
 
@@ -113,8 +101,6 @@ class SQLiteFrame(IbisFrame):
 
     def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
         """Check that values have the declared types, and read numbers unrounded. SQLite has no NaN to replace."""
-        import narwhals.stable.v2 as nw
-
         self._check_storage(frame, roles)
         new = []
         for role, dtype in frame.collect_schema().items():
@@ -126,8 +112,6 @@ class SQLiteFrame(IbisFrame):
 
     def _check_storage(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> None:
         """Refuse columns with values of other types than declared."""
-        import narwhals.stable.v2 as nw
-
         native: Any = frame.to_native()
         wrong = {}
         for role, dtype in native.schema().items():
@@ -136,15 +120,12 @@ class SQLiteFrame(IbisFrame):
                 misfit = ~_functions()["typeof"](native[role]).isin([*fitting, "null"])
                 misfit = misfit | ~native[role].cast("int64").isin([0, 1]) if dtype.is_boolean() else misfit
                 wrong[role] = misfit.any()
-        found = self.fetch(nw.from_native(native.aggregate(**wrong)).lazy()) if wrong else {}
+        found = self.fetch(lazy(native.aggregate(**wrong))) if wrong else {}
         for role, [misfit] in found.items():
             if misfit:
                 declared = str(frame.collect_schema()[role]).replace("Unknown", "String")
-                raise DataError(
-                    f"Column {roles[role]!r} of SQLite is read as {declared} and holds values of other types.",
-                    code="wrong-type",
-                    hint="Correct them, or declare the column as TEXT.",
-                )
+                message = f"Column {roles[role]!r} of SQLite is read as {declared} and holds values of other types."
+                raise DataError(message, code="wrong-type", hint="Correct them, or declare the column as TEXT.")
 
     def binary_text(self) -> Callable[[Any], Any]:
         """Append empty text: an expression has no collation."""
