@@ -10,7 +10,7 @@ import numpy as np
 from dhkappa.core.counts import Counts, ItemTable, item_table_of_counts
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import DataError
-from dhkappa.inputs.columns import Words
+from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.dataset import Dataset
 from dhkappa.inputs.load import InputData, check_options_absent, input_data
 from dhkappa.inputs.tally import Tally
@@ -36,7 +36,7 @@ def dh_kappa(
     strata: Any = None,
     clusters: Any = None,
     pool: Pool = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Kappa:
     r"""Compute the DiPietro-Hazari kappa: how far annotators agree on the suggested labels, beyond chance.
 
@@ -118,7 +118,7 @@ def fleiss_kappa(
     strata: Any = None,
     clusters: Any = None,
     pool: Pool = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Kappa:
     """Compute Fleiss' kappa: how far annotators agree with each other, beyond chance (eq. 1-3 of the paper).
 
@@ -151,7 +151,7 @@ def compare(
     pool: Pool = None,
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Comparison:
     """Compare labelers on the same items: the kappa of each, and all paired differences.
 
@@ -218,7 +218,7 @@ def audit(
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Audit:
     """Answer all questions about some labelers: can their labels be trusted, where not, and what to review first.
 
@@ -297,7 +297,7 @@ def plan(
     pool: int | None = None,
     confidence_level: float = 0.95,
     assurance: float = 0.9,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Plan:
     """Find how many items and votes are needed for a confidence interval of a given half-width.
 
@@ -368,7 +368,7 @@ def tally(
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Tally:
     """Count votes and suggested labels into a ``Tally``: short for ``Dataset(...).tally()``.
 
@@ -394,7 +394,7 @@ class _Input:
         missing: Any,
         sample_weight: Any,
         strata: Any,
-        roles: Words,
+        roles: RoleKeywords,
         labelers: str = "all",
     ) -> None:
         self._tally = data if isinstance(data, Tally) else None

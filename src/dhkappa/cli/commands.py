@@ -183,7 +183,7 @@ def review(
     The review queue: items whose label the panel most clearly rejects come first.
     """
     import dhkappa
-    from dhkappa.paths import write_whole
+    from dhkappa.paths import write_file
     from dhkappa.report.csv import sheet_of
 
     if output != "-":
@@ -209,7 +209,7 @@ def review(
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
         sys.stdout.write(text)  # where click would take escape sequences out
     else:
-        write_whole(str(output), text, "review queue")
+        write_file(str(output), text, "review queue")
         click.echo(f"{len(queue):,} items written to {_shown(str(output))}.", err=True)
 
 
@@ -342,14 +342,14 @@ def demo(items: int, seed: int, output: str, format: str) -> None:
     """
     import dhkappa
     from dhkappa.cli.demo import CARELESS, FILES, check_folder, write_demo
-    from dhkappa.paths import told
+    from dhkappa.paths import system_message
 
     if "://" in output or masked(output) != output:
         raise DataError(f"{output!r} is an address, and the demo is written into a folder: name one with --output.")
     try:
         os.makedirs(output, exist_ok=True)
     except OSError as error:
-        raise DataError(f"cannot make the folder {output!r}: {told(error)}.") from None
+        raise DataError(f"cannot make the folder {output!r}: {system_message(error)}.") from None
     check_folder(output)
     report: str | None = os.path.join(output, FILES[2])
     with Waiting("simulating") as waiting:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Unpack
 from dhkappa.core import Label
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import DataError
-from dhkappa.inputs.columns import Words
+from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.load import InputData, input_data
 from dhkappa.inputs.reading import open_source
 from dhkappa.inputs.source import Source
@@ -79,7 +79,7 @@ class Dataset:
         missing: Iterable[Any] = (),
         sample_weight: Any = None,
         strata: Any = None,
-        **roles: Unpack[Words],
+        **roles: Unpack[RoleKeywords],
     ) -> None:
         self._data = input_data(data, suggested, counts, categories, missing, sample_weight, strata, roles)
 
@@ -145,7 +145,7 @@ def read(
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Dataset:
     r"""Open a file, an annotation tool's export or a table of a database as a ``Dataset``.
 

@@ -16,12 +16,12 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import NotALabelError, check_categories, check_missing, to_label
 from dhkappa.errors import DataError, OutOfMemoryError, shown
 from dhkappa.inputs.arrays import read_matrix, read_votes
-from dhkappa.inputs.columns import Words, listed
+from dhkappa.inputs.columns import RoleKeywords, list_columns
 from dhkappa.memory import counting
 
 if TYPE_CHECKING:  # imported when a table is passed
     from dhkappa.inputs.aggregate import Groups
-    from dhkappa.inputs.tables import Laid
+    from dhkappa.inputs.tables import VoteTable
 
 _MAX_FETCHED = 2_000_000  # votes of a table outside this process that are fetched to identify items and annotators
 
@@ -67,7 +67,7 @@ class InputData:
     missing: Any = ()
     sample_weight: Any = None
     strata: Any = None
-    roles: Words | None = None
+    roles: RoleKeywords | None = None
     labelers: str = "all"
 
     @cached_property
@@ -81,30 +81,30 @@ class InputData:
         return declared_categories(self.categories, self.missing_labels)
 
     @cached_property
-    def table(self) -> Laid | None:
+    def table(self) -> VoteTable | None:
         """The table that was passed, or that a path leads to, with its column roles; None for arrays."""
-        roles = self.roles or Words()
+        roles = self.roles or RoleKeywords()
         if not roles and (self.data is None or isinstance(self.data, (list, tuple, np.ndarray))):
             return None
-        from dhkappa.inputs.tables import lay
+        from dhkappa.inputs.tables import open_votes
 
-        laid = lay(
+        table = open_votes(
             self.data,
             roles,
             suggested=self.suggested,
             counts=self.counts,
             sample_weight=self.sample_weight,
             strata=self.strata,
-            labelers="any" if self.labelers == "all" else self.labelers,
+            labelers=self.labelers,
         )
-        if laid is not None and laid.layout.item is None and "item" in laid.spare and "item" not in roles:
-            laid = replace(laid, layout=replace(laid.layout, item="item"))
-        return laid
+        if table is not None and table.roles.item is None and "item" in table.unused and "item" not in roles:
+            table = replace(table, roles=replace(table.roles, item="item"))
+        return table
 
     @property
     def source_notes(self) -> tuple[str, ...]:
         """Sentences about where the votes came from."""
-        return () if self.table is None else self.table.remarks
+        return () if self.table is None else self.table.notes
 
     def check_labeled(self) -> None:
         """Refuse data without suggested labels."""
@@ -114,10 +114,10 @@ class InputData:
             check_labeled(self.table)
         elif self.suggested is None and (self.data is not None or self.counts is not None):
             columns = getattr(self.data, "columns", None)
-            known = "" if columns is None else f" Columns: {listed([str(column) for column in columns])}."
+            known = "" if columns is None else f" {list_columns([str(column) for column in columns])}"
             raise DataError(
                 f"suggested is missing.{known}",
-                code="suggested-missing",
+                code="no-suggested-labels",
                 parameter="suggested",
                 hint="Pass one suggested label per item, or the name of their column.",
             )
@@ -135,14 +135,12 @@ class InputData:
     @cached_property
     def _grouped(self) -> Groups | ItemVotes:
         """Groups of equal items as counted by the engine, or all rows where there are too many categories for that."""
-        from dhkappa.inputs.aggregate import group
-        from dhkappa.inputs.backends.frame import asking
-        from dhkappa.inputs.fetch import gather
+        from dhkappa.inputs.aggregate import fetch_rows, group
 
         assert self.table is not None
-        with asking(self.table.votes.engine):
+        with self.table.votes.asking():
             found = group(self.table, self.declared, self.missing_labels)
-            return found or gather(self.table, self.declared, self.missing_labels)
+            return found or fetch_rows(self.table, self.declared, self.missing_labels)
 
     @cached_property
     @counting("the votes")
@@ -164,16 +162,15 @@ class InputData:
         """Every vote with its item and annotator, as far as these are known; None if items have no names."""
         if self.table is None:
             return self._arrays
-        from dhkappa.inputs.backends.frame import asking
-        from dhkappa.inputs.fetch import gather
+        from dhkappa.inputs.aggregate import fetch_rows
 
         grouped = self._grouped
         if isinstance(grouped, ItemVotes):
             return replace(grouped, declared=self.declared)
         if self.table.votes.in_memory or self.patterns.patterns.n_votes() <= _MAX_FETCHED:
             # If the rows do not fit into memory, use the groups: only the annotators are unknown then.
-            with suppress(OutOfMemoryError), asking(self.table.votes.engine):
-                return replace(gather(self.table, self.declared, self.missing_labels), declared=self.declared)
+            with suppress(OutOfMemoryError), self.table.votes.asking():
+                return replace(fetch_rows(self.table, self.declared, self.missing_labels), declared=self.declared)
         return grouped.item_votes(self.declared)
 
     @counting("the votes")
@@ -203,7 +200,7 @@ def input_data(
     missing: Any = (),
     sample_weight: Any = None,
     strata: Any = None,
-    roles: Words | None = None,
+    roles: RoleKeywords | None = None,
 ) -> InputData:
     """Return data and options; those of a ``Dataset`` are its own."""
     inner = getattr(data, "input_data", None)

@@ -14,7 +14,7 @@ from dhkappa.core.labels import union
 from dhkappa.core.patterns import MAX_ITEMS, Patterns
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.arrays import LABELER
-from dhkappa.inputs.columns import Words
+from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.load import InputData, declared_categories, input_data, missing_labels
 from dhkappa.inputs.tally_file import SavedTally, read_tally, write_tally
 
@@ -150,7 +150,7 @@ class Tally:
         counts: Any = None,
         sample_weight: Any = None,
         strata: Any = None,
-        **roles: Unpack[Words],
+        **roles: Unpack[RoleKeywords],
     ) -> None:
         """Count more items. After an error the tally is unchanged.
 

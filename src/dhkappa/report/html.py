@@ -20,7 +20,7 @@ import numpy as np
 
 from dhkappa.errors import DataError, counted
 from dhkappa.memory import MIB, need, need_addresses, release
-from dhkappa.paths import write_whole
+from dhkappa.paths import write_file
 from dhkappa.report.charts import OF_ONE, Palette, Spec, library, seen, spec_of
 from dhkappa.report.content import Chapter, Story, better_first, limits, number, percent, signed
 from dhkappa.table import Table
@@ -53,7 +53,7 @@ _LOOKS = {
 
 def write_report(story: Story, path: str | os.PathLike[str]) -> None:
     """Write the report of an audit to a file: whole, or not at all."""
-    write_whole(path, page_of(story), "report")
+    write_file(path, page_of(story), "report")
 
 
 def page_of(story: Story) -> str:
