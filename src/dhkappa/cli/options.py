@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -24,6 +24,13 @@ _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class Decorator(Protocol):
+    """What adds an option to a command."""
+
+    def __call__(self, function: Function, /) -> Function:
+        """Add the option."""
+
+
 def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is not None and not -1.1 <= value <= 1:
         raise click.BadParameter(f"{value} is not a possible kappa (-1.1 to 1).")
@@ -32,12 +39,12 @@ def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> f
 
 def _not_empty(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Reject an empty option, such as an unset variable of a script; '' means none for some columns."""
-    if (value == "" or value == ("",)) and param.name not in ("annotator", "count"):
+    if (value == "" or (isinstance(value, tuple) and "" in value)) and param.name not in ("annotator", "count"):
         raise click.BadParameter("the value is empty.")
     return value
 
 
-def option(name: str, text: str, *more: str, choices: Sequence[str] = (), **settings: Any) -> Any:
+def option(name: str, text: str, *more: str, choices: Sequence[str] = (), **settings: Any) -> Decorator:
     """Return an option with a help text; ``choices`` are the allowed values, and an empty value is an error."""
     if choices:
         settings["type"] = click.Choice(choices)
@@ -46,11 +53,11 @@ def option(name: str, text: str, *more: str, choices: Sequence[str] = (), **sett
     return click.option(f"--{name}", *more, help=text, **{"callback": _not_empty} | settings)
 
 
-def _column(name: str, text: str, *more: str, **settings: Any) -> Any:
+def _column(name: str, text: str, *more: str, **settings: Any) -> Decorator:
     return option(name, text, *more, metavar="COLUMN", **settings)
 
 
-GROUPS: dict[str, Sequence[Any]] = {
+GROUPS: dict[str, Sequence[Decorator]] = {
     "roles": (
         _column("suggested", "Columns of suggested labels, or names of labelers, with commas.", "-s", multiple=True),
         _column("annotators", "Wide format: columns of votes, or a pattern such as 'ann_*'.", "-a", multiple=True),
@@ -89,12 +96,12 @@ GROUPS: dict[str, Sequence[Any]] = {
 }
 
 
-def options(*groups: str) -> Callable[[Function], Function]:
+def options(*groups: str) -> Decorator:
     """Give a command some groups of options."""
 
     def decorate(function: Function) -> Function:
-        for option in reversed([option for group in groups for option in GROUPS[group]]):
-            function = option(function)
+        for add in reversed([add for group in groups for add in GROUPS[group]]):
+            function = add(function)
         return function
 
     return decorate

@@ -100,6 +100,7 @@ _HEADS = {
     "pvalue_holm": "p-value (Holm)",
     "reason": "remark",
     "weight": "share of votes",
+    "weighted_fleiss": "weighted Fleiss",
 }
 
 
@@ -122,13 +123,13 @@ class Grid:
 def grid(rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float, digits: int = 2) -> Grid:
     """Format some columns of a result; ``ci`` stands for the confidence interval in ``low`` and ``high``.
 
-    Columns without any text are left out.
+    Columns without any value are left out.
     """
     names = columns.split()
     sign = signed if "difference" in names else number
     kept = list(rows)
     cells = {name: [_cell(name, row, digits, sign) for row in kept] for name in names}
-    used = [name for name in names if any(cells[name])]
+    used = [name for name in names if not {"", "-"}.issuperset(cells[name])]
     heads = [f"{percent(confidence_level)} CI" if name == "ci" else _HEADS.get(name, name) for name in used]
     heads = [head.replace("_", " ") for head in heads]
     numbers = [name not in _TEXT for name in used]
