@@ -13,26 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from dhkappa.core.item_table import item_table_of
+from dhkappa.core.counts import Counts, item_table_of_counts
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.progress import Progress
 from dhkappa.stats.annotator_comparison import AnnotatorComparison, annotator_comparison
 from dhkappa.stats.annotators import annotators, refuse_unsigned
-from dhkappa.stats.compare import Comparison, compare_of, labelers_table
-from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, weighted_kappa_of
+from dhkappa.stats.compare import compare_of
 from dhkappa.stats.intervals import check_level
-from dhkappa.stats.notes import Note, html_list, text_list
+from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
+from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_of
-from dhkappa.stats.result import Kappa
+from dhkappa.stats.result import Comparison, Kappa, labelers_table
 from dhkappa.stats.review import check_limit
 from dhkappa.stats.review import review as review_queue
-from dhkappa.stats.rng import generator
-from dhkappa.stats.sample import Pool, own_pool, sample_of
+from dhkappa.stats.sample import Pool, generator, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, overall, verdict_of
-from dhkappa.table import Table, visible
+from dhkappa.stats.weights import estimate_weighted
+from dhkappa.table import Table, html_list, text_list, visible
 
 _NARROWER = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # half-widths of intervals to plan for
 
@@ -291,10 +290,11 @@ class Audit:
 
 
 def audit_of(
-    whole: Tally,
+    counts: Counts,
     item_votes: ItemVotes | None,
     names: Sequence[str],
     *,
+    source_notes: tuple[str, ...] = (),
     weights: Any,
     pool: Pool,
     confidence_level: float,
@@ -313,10 +313,10 @@ def audit_of(
     found: dict[str, AnnotatorComparison] = {}
     with Progress(len(names) + 1, "audit", progress) as shown_progress:
         for name in names:
-            sample = sample_of(whole.labeled_patterns(name if whole.labelers else None), pool=pool)
-            kappa = kappas[name] = dh_kappa_of(sample)
+            sample = sample_of(counts.labeled_patterns(name, source_notes), pool=pool)
+            kappa = kappas[name] = Kappa(estimate_dh(sample))
             if weights is not None:
-                weighted[name] = weighted_kappa_of(sample, weights)
+                weighted[name] = Kappa(estimate_weighted(sample, weights))
             tests[name] = kappa.permutation_test() if kappa.exact is not None else None
             if kappa.exact is not None:
                 tables["categories", name] = kappa.by_category(confidence_level)
@@ -327,7 +327,8 @@ def audit_of(
             shown_progress.advance()
         comparison = None
         if len(names) > 1:
-            cells = item_table_of(whole, names)
-            comparison = compare_of(cells, confidence_level=confidence_level, pool=pool, rng=source)
-        fleiss = fleiss_kappa_of(sample_of(whole.labeled_patterns(labeled=False), labeled=False, pool=pool))
+            table = item_table_of_counts(counts, names, source_notes)
+            comparison = compare_of(table, confidence_level=confidence_level, pool=pool, rng=source)
+        rows = counts.labeled_patterns(counts.columns.labelers[0], source_notes)
+        fleiss = Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
     return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, found, item_votes, pool)

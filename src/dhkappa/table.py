@@ -230,16 +230,34 @@ def _part_text(part: str | Table | Sequence[str]) -> str:
         return repr(part)
     if isinstance(part, str):
         return fill(visible(part), _WIDTH, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(fill(visible(text), 80, initial_indent="- ", subsequent_indent="  ") for text in part)
+    return text_list(part)
 
 
 def _part_html(part: str | Table | Sequence[str]) -> str:
     if isinstance(part, Table):
         return part._repr_html_()
-    if isinstance(part, str):
-        return f"<p>{html.escape(visible(part))}</p>"
-    items = "".join(f"<li>{html.escape(visible(text))}</li>" for text in part)
-    return f"<ul>{items}</ul>" if items else ""
+    return f"<p>{html.escape(visible(part))}</p>" if isinstance(part, str) else html_list(part)
+
+
+def text_list(texts: Iterable[str], width: int = 80) -> str:
+    """Return sentences as a list with bullets, wrapped."""
+    lines = (fill(visible(text), width, initial_indent="- ", subsequent_indent="  ") for text in texts)
+    return "\n".join(lines)
+
+
+def html_list(texts: Iterable[str]) -> str:
+    """Return sentences as an HTML list; an empty string without any."""
+    lines = "".join(f"<li>{html.escape(visible(text))}</li>" for text in texts)
+    return f"<ul>{lines}</ul>" if lines else ""
+
+
+def html_facts(facts: Iterable[tuple[str, str]], sentences: Iterable[str] = ()) -> str:
+    """Return names and values as an HTML table, with sentences as a list below."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+        for name, text in facts
+    )
+    return f"<table>{rows}</table>{html_list(sentences)}"
 
 
 def text_table(

@@ -21,7 +21,7 @@ from dhkappa.resources import Progress
 from dhkappa.version import __version__
 
 if TYPE_CHECKING:
-    from dhkappa.core.tally import Tally
+    from dhkappa.inputs.tally import Tally
     from dhkappa.report.terminal import Terminal
     from dhkappa.stats.result import Kappa
 
@@ -75,7 +75,7 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **given
     title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
         sample = {"pool": source.pool, "weights": given["weights"], "confidence_level": given["confidence_level"]}
-        found = api.audit(source.data, **source.keywords, **sample, rng=given["seed"], progress=False)
+        found = api.audit(source.data, source.suggested, **sample, rng=given["seed"], progress=False)
         tested = found.weighted or found.kappas
         gate = _gate(tested, given)
         if output is not None:
@@ -111,28 +111,12 @@ def score(files: tuple[str, ...], **given: Any) -> None:
 
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
-    """Return the kappa of each labeler, from one tally of all."""
+    """Return the kappa of each labeler."""
     from dhkappa import api
-    from dhkappa.core.tally import Tally
 
-    chosen = None
-    if isinstance(source.data, Tally):
-        whole = source.data
-        chosen = source.roles.get("suggested")
-    else:
-        whole = api.tally(source.data, **source.keywords)
-    names = chosen or list(whole.labelers)
+    names = source.suggested or source.data.labelers or [None]
     sample = {"pool": source.pool, "weights": weights}
-    if names:
-        return {name: api.dh_kappa(whole, name, **sample) for name in names}
-    if len(whole) and whole.patterns.suggested.max() < 0:
-        raise DataError(
-            getattr(source.data, "unlabeled", "") or "No suggested labels found.",
-            code="no-suggested-labels",
-            parameter="suggested",
-            hint="Name their columns with $suggested, or their file with $items.",
-        )
-    return {"labeler": api.dh_kappa(whole, **sample)}
+    return {name or "labeler": api.dh_kappa(source.data, name, **sample) for name in names}
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
@@ -146,7 +130,7 @@ def compare(files: tuple[str, ...], **given: Any) -> None:
     source = Input(files, given)
     with Progress(None, "counting votes"):
         sample = {"pool": source.pool, "confidence_level": given["confidence_level"], "rng": given["seed"]}
-        found = api.compare(source.data, **source.keywords, **sample)
+        found = api.compare(source.data, source.suggested, **sample)
     gate = _gate(found.kappas, given)
     if given["output_format"] == "json":
         _print_json("compare", found.to_dict(), gate)
@@ -175,7 +159,7 @@ def review(
         check_output(output, [*files, given["items"]], (".json",) if as_json else (".csv",))
     source = Input(files, given)
     with Progress(None, "counting votes"):
-        found = api.audit(source.data, **source.keywords, pool=source.pool, progress=False)
+        found = api.audit(source.data, source.suggested, pool=source.pool, progress=False)
         labeler = _only(found.labelers)
         _check_items(found.kappas)
         n_items = found.kappas[labeler].n_items
@@ -244,7 +228,7 @@ def plan(half_width: float, files: tuple[str, ...], **given: Any) -> None:
         if files:
             kappas = _kappas(source, None)
             pilot = kappas[_only(kappas)]
-        elif source.roles:
+        elif source.roles or source.suggested:
             raise DataError(
                 "Columns are named, but there is no pilot.", code="no-pilot", parameter="pilot", hint="Give its file."
             )
@@ -280,8 +264,6 @@ def tally() -> None:
 @options("format", "roles", "sample")
 def tally_make(files: tuple[str, ...], output: str, **given: Any) -> None:
     """Count votes and suggested labels into a tally file."""
-    from dhkappa import api
-
     check_output(output, [*files, given["items"]], (".json",))
     if any(map(is_tally, chain.from_iterable(map(matches, files)))):
         raise DataError(
@@ -289,7 +271,7 @@ def tally_make(files: tuple[str, ...], output: str, **given: Any) -> None:
         )
     source = Input(files, given)
     with Progress(None, "counting votes"):
-        whole = api.tally(source.data, **source.keywords)
+        whole = source.data.tally()
         whole.save(output)
     _show_tally("tally make", whole, output, given["output_format"])
 
@@ -318,7 +300,7 @@ def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
 @options("format")
 def tally_show(file: str, output_format: str) -> None:
     """Show the content of a tally file."""
-    from dhkappa.core.tally import Tally
+    from dhkappa.inputs.tally import Tally
 
     _show_tally("tally show", Tally.load(file), file, output_format)
 

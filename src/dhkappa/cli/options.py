@@ -18,7 +18,8 @@ from dhkappa.errors import DataError, shown
 from dhkappa.paths import is_stream
 
 if TYPE_CHECKING:
-    from dhkappa.core.tally import Tally
+    from dhkappa.inputs.dataset import Dataset
+    from dhkappa.inputs.tally import Tally
 
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -128,38 +129,57 @@ class Input:
 
     @cached_property
     def data(self) -> Any:
-        """The data as the library takes it: a tally if the files are tallies, else what ``read`` returns."""
-        from dhkappa.inputs.reading import read
-
+        """The data as the library takes it: a ``Tally`` if the files are tallies, else a ``Dataset``."""
         files = list(chain.from_iterable(matches(file) for file in self.files))
         tallies = [file for file in files if is_tally(file)]
-        if tallies and len(tallies) < len(files):
+        if not tallies:
+            return self._dataset()
+        if len(tallies) < len(files):
             raise DataError(
                 f"{tallies[0]!r} is a tally, but other files are not.",
                 code="mixed-files",
                 parameter="data",
                 hint="Make tallies of the others with dhkappa tally make.",
             )
-        if tallies:
-            extra = [f"--{name.replace('_', '-')}" for name in _OF_TABLES if self.given.get(name) not in (None, ())]
-            if extra:
-                raise DataError(
-                    f"Not possible with a tally, which is already counted: {', '.join(extra)}.",
-                    code="option-not-for-tally",
-                    hint="Omit the option, or pass it to dhkappa tally make.",
-                )
-            return sum_of(tallies)
+        extra = [f"--{name.replace('_', '-')}" for name in _OF_TABLES if self.given.get(name) not in (None, ())]
+        if extra:
+            raise DataError(
+                f"Not possible with a tally, which is already counted: {', '.join(extra)}.",
+                code="option-not-for-tally",
+                hint="Omit the option, or pass it to dhkappa tally make.",
+            )
+        return sum_of(tallies)
+
+    def _dataset(self) -> Dataset:
+        from dhkappa.inputs.dataset import Dataset
+        from dhkappa.inputs.reading import open_source
+
         path: Any = self.files[0] if len(self.files) == 1 else list(self.files)
-        return read(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
+        source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
+        dataset = Dataset(source, self._suggested, **self.roles)
+        if categories := several(self.given.get("categories", ())):
+            typed = _typed(categories, _type(dataset, "votes"))
+            dataset = Dataset(source, self._suggested, **self.roles, categories=typed)
+        return dataset
+
+    @property
+    def suggested(self) -> list[str] | None:
+        """The labelers to choose from the data; None for all of them."""
+        from dhkappa.inputs.tally import Tally
+
+        return self._suggested if not self.files or isinstance(self.data, Tally) else None
+
+    @property
+    def _suggested(self) -> list[str] | None:
+        return several(self.given.get("suggested", ())) or None
 
     @cached_property
     def roles(self) -> dict[str, Any]:
-        """The column roles and what else describes the data, as keywords of the library."""
+        """The column roles and what else describes the data, as keywords of ``Dataset``."""
         found: dict[str, Any] = {}
-        for name in ("suggested", "annotators", "counts"):
+        for name in ("annotators", "counts"):
             if columns := several(self.given.get(name, ())):
-                single = len(columns) == 1 and name != "suggested"
-                found[name] = columns[0] if single else columns
+                found[name] = columns[0] if len(columns) == 1 else columns
         for name in ("item", "label", "items", "duplicates", "unlisted", "sample_weight", "strata"):
             if self.given.get(name):
                 found[name] = self.given[name]
@@ -169,12 +189,6 @@ class Input:
         if missing := several(self.given.get("missing", ())):
             found["missing"] = [*missing, *(int(text) for text in missing if _is_whole(text))]
         return found
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """The roles and the categories."""
-        texts = several(self.given.get("categories", ()))
-        return self.roles | ({"categories": _typed(texts, self._type("votes"))} if texts else {})
 
     @property
     def pool(self) -> Any:
@@ -191,30 +205,22 @@ class Input:
             raise _pool_error(f"expected one number, or STRATUM=NUMBER for each stratum, got {', '.join(sizes)}")
         if len(set(strata)) < len(strata):
             raise _pool_error(f"a stratum is named twice in {', '.join(sizes)}")
-        return dict(zip(_typed(strata, self._type("strata")), [_size(size) for _, _, size in pairs], strict=True))
+        typed = _typed(strata, _type(self.data, "strata"))
+        return dict(zip(typed, [_size(size) for _, _, size in pairs], strict=True))
 
-    def _type(self, part: str) -> str:
-        """Return the type of the votes or strata in the data: ``"text"``, ``"integer"`` or ``"boolean"``."""
-        from dhkappa.core.tally import Tally
-        from dhkappa.inputs.backends.frame import kind_of
-        from dhkappa.inputs.dataset import Given
 
-        if isinstance(self.data, Tally):
-            labels = self.data.strata if part == "strata" else self.data.categories
-            kinds = {bool: "boolean", int: "integer"}
-            return kinds.get(type(labels[0]), "text") if labels else "text"
-        roles = dict(self.roles)
-        arrays = [roles.pop(name, None) for name in ("suggested", "counts", "sample_weight", "strata")]
-        suggested, counts, sample_weight, strata = arrays
-        missing = roles.pop("missing", ())
-        laid = Given(self.data, suggested, counts, None, missing, sample_weight, strata, roles).laid("any")  # type: ignore[arg-type]
-        if laid is None:
-            return "text"
-        if part == "strata":
-            frame, column = laid.items or laid.votes, laid.layout.strata
-        else:
-            frame, column = laid.votes, laid.layout.label or next(iter(laid.layout.votes), None)
-        return "text" if column is None else kind_of(frame.pick({"labels": column})[0], "labels")
+def _type(data: Any, part: str) -> str:
+    """Return the type of the votes or strata in the data: ``"text"``, ``"integer"`` or ``"boolean"``."""
+    from dhkappa.inputs.backends.frame import kind_of
+    from dhkappa.inputs.tally import Tally
+
+    if isinstance(data, Tally):
+        return {bool: "boolean", int: "integer"}.get(type(next(iter(data.strata), "")), "text")
+    table = data.input_data.table
+    layout = table.layout
+    column = layout.strata if part == "strata" else layout.label or next(iter(layout.votes), None)
+    frame = table.items if part == "strata" and table.items is not None else table.votes
+    return "text" if column is None else kind_of(frame.pick({"labels": column})[0], "labels")
 
 
 def _typed(texts: list[str], kind: str) -> list[Any]:
@@ -258,7 +264,7 @@ def matches(path: str) -> list[str]:
 
 def sum_of(paths: Sequence[str]) -> Tally:
     """Add up tally files."""
-    from dhkappa.core.tally import Tally
+    from dhkappa.inputs.tally import Tally
 
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise DataError("A tally is given twice: its items would count twice.", code="duplicate-file", parameter="data")

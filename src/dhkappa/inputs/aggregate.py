@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.counting import Read, read_matrix, read_votes
-from dhkappa.core.items import ItemVotes, item_votes_of
-from dhkappa.core.labels import Label, check_declared, declare, in_order, unite
+from dhkappa.core import Label
+from dhkappa.core.items import ItemVotes
+from dhkappa.core.labels import check_categories, check_declared, name_key, union
 from dhkappa.errors import DataError, shown
+from dhkappa.inputs.arrays import read_matrix, read_votes
 from dhkappa.inputs.backends.frame import Coding, alike, grouped
 from dhkappa.inputs.long_format import LongVotes, beside_items, check_sides, check_unlisted, long_votes, most_votes
 from dhkappa.inputs.packed import Packed
@@ -42,7 +43,7 @@ class Groups:
     ask : runs a query
     """
 
-    read: Read
+    read: ItemVotes
     each: nw.LazyFrame[Any]
     keys: dict[str, list[Any]]
     ask: Callable[[nw.LazyFrame[Any]], dict[str, list[Any]]]
@@ -58,7 +59,7 @@ class Groups:
         by_value = sorted(zip(*values, range(len(self.keys["items"])), strict=True))
         rank = np.empty(len(by_value), np.int64)
         rank[[row[-1] for row in by_value]] = np.arange(len(by_value))
-        return replace(item_votes_of(self.read, categories, rank.tolist()), find=self._find)
+        return replace(self.read, declared=categories, names=rank.tolist(), find=self._find)
 
     def _find(self, rows: Sequence[int], most: int) -> list[tuple[int, Any]]:
         """Ask the engine for items of some groups, in that order, as many as wanted; those of one group by name."""
@@ -70,7 +71,7 @@ class Groups:
             keys = zip(*(some[name] for name in names), strict=True)
             place = {row: index for index, row in enumerate(rows)}
             pairs = [(group[key], item) for key, item in zip(keys, some["item"], strict=True)]
-            found = sorted(pairs, key=lambda pair: (place[pair[0]], in_order(pair[1])))
+            found = sorted(pairs, key=lambda pair: (place[pair[0]], name_key(pair[1])))
         for row in rows[-1:]:
             some = self.ask(self.each.filter(self._like(row)).select("item").sort("item").head(most))
             found += [(row, item) for item in some["item"]]
@@ -153,7 +154,7 @@ def categories_of_columns(columns: Sequence[str], declared: tuple[Label, ...] | 
             f"categories {shown(declared, 10)} lack some columns of counts, {shown(columns, 10)}: name them too, "
             "as each column counts the votes of the category that it is called."
         )
-    return declare([*columns, *(label for label in declared or () if label not in columns)])
+    return check_categories([*columns, *(label for label in declared or () if label not in columns)])
 
 
 def pick_rows(
@@ -250,10 +251,10 @@ def _groups_of_counts(
         named = categories
     else:
         named = (*categories, *sorted(given - set(categories) - set(missing), key=str))
-        unite(named)
+        union(named)
     wide = np.zeros((len(counts), len(named)), np.min_scalar_type(int(counts.max(initial=0))))
     wide[:, : counts.shape[1]] = counts
-    read = read_matrix(wide, sides.suggested, named, missing, sides.sample_weight, sides.strata)
+    read = read_matrix(wide, sides.suggested, missing, sides.sample_weight, sides.strata, named)
     return Groups(replace(read, items=_items(keys)), each, keys, laid.asked)
 
 
@@ -296,6 +297,6 @@ def _categories(
     """Return the categories of votes: as declared, which must hold all that were found, or those found."""
     votes = [label for label in found if label not in missing]
     if declared is None:
-        return unite(votes)
+        return union(votes)
     check_declared(votes, declared, "votes")
     return declared

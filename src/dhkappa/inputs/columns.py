@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from dhkappa.core.item_columns import check_labelers
 from dhkappa.errors import DataError, did_you_mean, shown
 
 _ASK = (
@@ -247,10 +246,11 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
     if suggested is None:
         return {}
     if isinstance(suggested, str):
-        return {"": _column(suggested, columns)}
+        return labelers_called([_column(suggested, columns)])
     if isinstance(suggested, Mapping):
         named = dict(suggested)
-        check_labelers(named)
+        if "" in named:
+            raise DataError("A labeler has an empty name.", code="invalid-labeler-name", parameter="suggested")
     else:
         names = _listed(suggested)
         texts = [name for name in names if isinstance(name, str)]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dhkappa.core.counting import Read, read_matrix, read_votes
-from dhkappa.core.item_columns import read_beside
-from dhkappa.core.items import ItemVotes, item_votes_of
-from dhkappa.core.labels import Encoded, Label, encode, in_order
+from dhkappa.core import Label
+from dhkappa.core.items import ItemVotes
+from dhkappa.core.labels import Encoded, encode, name_key
 from dhkappa.errors import DataError, counted
 from dhkappa.inputs.aggregate import categories_of_columns, pick_rows
+from dhkappa.inputs.arrays import read_lists, read_matrix, read_votes
 from dhkappa.inputs.backends.frame import grouped, kind_of
 from dhkappa.inputs.long_format import long_votes, pick_items
 from dhkappa.inputs.tables import Laid, read_sides, whole_counts
@@ -26,29 +25,7 @@ if TYPE_CHECKING:
 _CELL = 128  # bytes of a value in Python, and of what is made of it
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """All rows of a table.
-
-    Attributes
-    ----------
-    read : votes and what is beside them, a row for each item
-    names : what items are called, None where nothing tells
-    annotators : what annotators are called, None where nothing tells
-    annotator : (T,) who cast each vote, where rows have different lengths
-    """
-
-    read: Read
-    names: Sequence[Any] | None
-    annotators: tuple[Any, ...] | None
-    annotator: npt.NDArray[np.int64] | None = None
-
-    def item_votes(self, categories: tuple[Label, ...] | None) -> ItemVotes:
-        """Return the votes with their identities."""
-        return item_votes_of(self.read, categories, self.names, self.annotators, self.annotator)
-
-
-def gather(laid: Laid, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Gathered:
+def gather(laid: Laid, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> ItemVotes:
     """Fetch all rows of a table."""
     if laid.layout.label is not None:
         return _gather_long(laid, missing)
@@ -67,12 +44,12 @@ def gather(laid: Laid, declared: tuple[Label, ...] | None, missing: Collection[L
     else:
         named = categories_of_columns(columns, declared)
         grid = np.pad(grid, ((0, 0), (0, len(named) - grid.shape[1])))
-        read = read_matrix(grid, sides.suggested, named, missing, sides.sample_weight, sides.strata)
+        read = read_matrix(grid, sides.suggested, missing, sides.sample_weight, sides.strata, named)
     names = rows.get("item")
     index: Any = getattr(laid.votes.native, "index", None)
     if names is None and hasattr(index, "equals"):
         names = list(index)
-    return Gathered(read, names, tuple(columns) if wide else None)
+    return replace(read, names=names, annotators=tuple(columns) if wide else None)
 
 
 def _fetched(laid: Laid, frame: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
@@ -100,7 +77,7 @@ def _check_apart(laid: Laid, frame: nw.LazyFrame[Any], part: str, values: Sequen
         )
 
 
-def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
+def _gather_long(laid: Laid, missing: Collection[Label]) -> ItemVotes:
     """Fetch votes, and items where they have a table of their own."""
     votes = long_votes(laid, missing)
     rows = _fetched(laid, votes.frame)
@@ -118,7 +95,7 @@ def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
     if laid.items is None or laid.layout.unlisted == "unlabeled":
         for item in rows["item"]:
             first.setdefault(item, -1)
-    names = list(first) if laid.votes.in_memory else sorted(first, key=in_order)
+    names = list(first) if laid.votes.in_memory else sorted(first, key=name_key)
     rank = {item: place for place, item in enumerate(names)}
     item = np.fromiter((rank.get(name, -1) for name in rows["item"]), np.int64, len(rows["item"]))
     own = [first[name] for name in names]
@@ -138,11 +115,11 @@ def _gather_long(laid: Laid, missing: Collection[Label]) -> Gathered:
     flat[:] = labels
     encoded = encode(flat[each], "votes", missing) if each.size else Encoded(np.zeros(0, np.uint8), 0, ())
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
-    beside = read_beside(suggested, of_items(side.sample_weight), of_items(side.strata), length.shape, "votes", missing)  # type: ignore[arg-type]
-    read = Read(encoded, beside, length)
+    read = read_lists(encoded, length, suggested, missing, of_items(side.sample_weight), of_items(side.strata))  # type: ignore[arg-type]
+    read = replace(read, names=names)
     if laid.layout.annotator is None or any(rows["annotator"][place] is None for place in each.tolist()):
-        return Gathered(read, names, None)  # who cast some of the votes is not known
-    annotator_comparison = sorted({rows["annotator"][place] for place in each.tolist()}, key=in_order)
-    at = {who: place for place, who in enumerate(annotator_comparison)}
+        return read  # some annotators are unknown
+    annotators = sorted({rows["annotator"][place] for place in each.tolist()}, key=name_key)
+    at = {who: place for place, who in enumerate(annotators)}
     annotator = np.fromiter((at[rows["annotator"][place]] for place in each.tolist()), np.int64, each.size)
-    return Gathered(read, names, tuple(annotator_comparison), annotator)
+    return replace(read, annotators=tuple(annotators), voter=annotator)

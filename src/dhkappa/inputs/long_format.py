@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dhkappa.core.labels import Label
-from dhkappa.core.patterns import MOST_VOTES
+from dhkappa.core import Label
+from dhkappa.core.patterns import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends.frame import Coding, alike, grouped, kind_of
 from dhkappa.inputs.tables import Laid, whole_counts
@@ -135,8 +135,8 @@ def most_votes(laid: Laid, votes: LongVotes) -> int:
 
     each = grouped(votes.frame.with_columns(n=votes.valid()), ["item"], nw.col("n").sum())
     most = int(laid.asked(each.select(nw.col("n").max()))["n"][0] or 0)
-    if most > MOST_VOTES:
-        raise DataError(f"an item has {most:,} votes: {MOST_VOTES:,} at the most, please.")
+    if most > MAX_VOTES:
+        raise DataError(f"an item has {most:,} votes: {MAX_VOTES:,} at the most, please.")
     return most
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.inputs.backends.frame import Coding
 
 if TYPE_CHECKING:

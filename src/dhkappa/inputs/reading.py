@@ -27,7 +27,7 @@ FORMATS = ("table", *_TOOLS)
 """What a file may be said to be."""
 
 
-def read(
+def open_source(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     input_format: str | None = None,
@@ -52,17 +52,6 @@ def read(
         Which question of an export, where it asks several.
     table
         Which table of a database.
-
-    Examples
-    --------
-    >>> import dhkappa, pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "votes.csv")
-    ...     _ = path.write_text("item,llm,ann_1,ann_2\n007,spam,spam,spam\n008,ham,ham,spam\n")
-    ...     print(dhkappa.read(path))
-    ...     print(dhkappa.dh_kappa(path, suggested="llm").exact)
-    Source(columns 'item', 'llm', 'ann_1', 'ann_2')
-    1/2
     """
     if input_format is not None and not (isinstance(input_format, str) and input_format in FORMATS):
         raise DataError(f"input_format must be one of {shown(FORMATS, 10)}: got {shown([input_format])}.")

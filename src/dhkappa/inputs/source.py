@@ -62,9 +62,7 @@ class Source:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise DataError(
-            "a Source is a table that is open here, and cannot be sent or stored: send what read() was given."
-        )
+        raise DataError("A Dataset that was read from a file or a database cannot be pickled.")
 
     def __repr__(self) -> str:
         parts = [f"columns {shown(self.columns, 10)}"]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Label
-from dhkappa.core.patterns import MOST_VOTES
+from dhkappa.core import Label
+from dhkappa.core.patterns import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends.duckdb import numbered
 from dhkappa.inputs.backends.frame import ORDER, Coding, Frame, fetch, frame_of, kind_of_name
@@ -28,7 +28,7 @@ from dhkappa.inputs.columns import (
     suggested_columns,
     understood,
 )
-from dhkappa.inputs.reading import read
+from dhkappa.inputs.reading import open_source
 from dhkappa.inputs.source import Source
 from dhkappa.paths import Steady
 
@@ -50,6 +50,7 @@ class Laid:
     layout: Layout
     remarks: tuple[str, ...] = ()
     files: Steady = field(default_factory=Steady)
+    unlabeled: str = ""
 
     @cached_property
     def beside(self) -> list[str]:
@@ -153,7 +154,7 @@ def lay(
     place = votes if items is None else items
     _check_names(place)
     if suggested is None and labelers != "none":
-        suggested = _default(source, place.columns, labelers)
+        suggested = _default(source, place.columns)
     layout = lay_out(
         votes.columns,
         {**said, "items": given},
@@ -169,14 +170,32 @@ def lay(
             "engine has to hold both: pass two paths, or two tables of one kind."
         )
     files = source.files if listed is None else source.files + listed.files
-    return Laid(votes, items, layout, source.remarks, files)
+    return Laid(votes, items, layout, source.remarks, files, source.unlabeled)
+
+
+def check_labeled(laid: Laid) -> None:
+    """Refuse a table without suggested labels."""
+    if laid.layout.suggested:
+        return
+    columns = (laid.votes if laid.items is None else laid.items).columns
+    raise DataError(
+        laid.unlabeled or f"suggested is missing. Columns: {listed(columns)}.{almost(columns)}",
+        code="suggested-missing",
+        parameter="suggested",
+        hint=""
+        if laid.unlabeled
+        else "Name the column of suggested labels with $suggested, or pass their table as $items.",
+    )
 
 
 def _source(data: Any) -> Source | None:
     """Return what was read, or what a path leads to."""
     if isinstance(data, Source):
         return data
-    return read(data) if isinstance(data, (str, os.PathLike)) else None
+    inner = getattr(data, "source", None)  # of a Dataset
+    if isinstance(inner, Source):
+        return inner
+    return open_source(data) if isinstance(data, (str, os.PathLike)) else None
 
 
 def _frame(data: Any) -> Frame:
@@ -214,22 +233,12 @@ def _are_names(counts: Any) -> bool:
     )
 
 
-def _default(source: Source, columns: Sequence[str], labelers: str) -> Any:
+def _default(source: Source, columns: Sequence[str]) -> Any:
     """Return the labelers that the columns tell, where none was named."""
     found = list(source.labelers) or suggested_columns(columns)
-    if not found and labelers == "any":
-        return None
-    if not found and source.unlabeled:
-        raise DataError(source.unlabeled)
     if not found:
-        raise DataError(
-            "suggested is absent: name the column with suggested labels; if it stands in a table of items, pass that "
-            f"as items=. Columns: {listed(columns)}.{almost(columns)}"
-        )
-    if labelers == "one" and len(found) > 1:
-        choices = shown(labelers_called(found), 10)
-        raise DataError(f"suggested is absent, and there are several labelers: choose one of {choices}.")
-    return found[0] if labelers == "one" else labelers_called(found)
+        return None
+    return labelers_called(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +301,7 @@ def whole_counts(values: Sequence[Any], name: str) -> list[int]:
                 "a missing count: write 0 where there are no votes" if value is None or value == "" else shown([value])
             )
             raise DataError(f"column {name!r} must hold numbers of votes, whole and 0 or more: got {what}.") from None
-        if number > MOST_VOTES:
-            raise DataError(
-                f"column {name!r} must hold numbers of votes, {MOST_VOTES:,} at most: got {shown([value])}."
-            )
+        if number > MAX_VOTES:
+            raise DataError(f"column {name!r} must hold numbers of votes, {MAX_VOTES:,} at most: got {shown([value])}.")
         found.append(int(number))
     return found

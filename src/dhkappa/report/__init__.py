@@ -11,8 +11,7 @@ from dhkappa.errors import DataError, visible
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
-    from dhkappa.stats.compare import Comparison
-    from dhkappa.stats.result import Kappa
+    from dhkappa.stats.result import Comparison, Kappa
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dhkappa.auditing import Audit
-    from dhkappa.stats.compare import Comparison
     from dhkappa.stats.plan import Plan
-    from dhkappa.stats.result import Kappa
+    from dhkappa.stats.result import Comparison, Kappa
 
 _COLOURS = {
     "better": "green",

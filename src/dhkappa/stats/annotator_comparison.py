@@ -14,14 +14,12 @@ import numpy.typing as npt
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import Seat, refuse_unsigned, seats
-from dhkappa.stats.influence import influence, standard_error, sum_of_squares
+from dhkappa.stats.influence import Terms, influence, item_weights, standard_error, sum_of_squares, terms
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
-from dhkappa.stats.kappa import estimate_dh
-from dhkappa.stats.notes import Note, html_list
+from dhkappa.stats.kappa import dh_parts, sums
+from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, sample_of
-from dhkappa.stats.sums import sums
-from dhkappa.stats.terms import Terms, item_weights, terms
-from dhkappa.table import Table, plain, visible
+from dhkappa.table import Table, html_list, plain, visible
 
 FEWEST_ITEMS = 10
 
@@ -229,7 +227,7 @@ def _pair(seat: Seat, weight: npt.NDArray[np.float64]) -> _Pair:
 
 def _judged(sample: Sample) -> Terms | None:
     """Return the terms of a kappa, or None where it is undefined."""
-    parts = estimate_dh(sums(sample, weighted=sample.weighted), sample.categories).parts
+    parts = dh_parts(sums(sample, weighted=sample.weighted), sample.categories)
     return None if parts.kappa is None else terms(sample, parts)
 
 

@@ -12,13 +12,12 @@ from operator import mul
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Integers
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import Integers
 from dhkappa.core.patterns import Patterns, from_votes
 from dhkappa.errors import DataError
-from dhkappa.stats.kappa import estimate_dh
+from dhkappa.stats.kappa import Sums, dh_parts, sums
 from dhkappa.stats.sample import Pool, Sample, Stratum, sample_of
-from dhkappa.stats.sums import Sums, sums
 from dhkappa.table import Table
 
 _NO_ITEMS = "no eligible item has a vote of theirs."
@@ -147,7 +146,7 @@ def annotator_parts(
     places = sample.kept
     assert places is not None
     total = sums(sample, weighted=sample.weighted)
-    E = estimate_dh(total, sample.categories).parts.E if total.n else Fraction(1)
+    E = dh_parts(total, sample.categories).E if total.n else Fraction(1)
     found = []
     for seat in seats(item_votes, sample, places):
         agree, weight, D = _own(seat)
@@ -203,22 +202,21 @@ def _replaced(total: Sums, old: Sums, new: Sums) -> Sums:
     return Sums(
         n=number("n", once),
         n_votes=number("n_votes", once),
-        excluded=total.excluded,
         vote_unit=vote_unit,
         pair_unit=pair_unit,
         votes=numbers("votes", per_vote),
         pairs=numbers("pairs", per_pair),
         labels=numbers("labels", once),
-        plurality=numbers("plurality", once),
+        majority=numbers("majority", once),
         on_label=number("on_label", per_pair),
-        on_plurality=number("on_plurality", per_pair),
+        on_majority=number("on_majority", per_pair),
         perfect=number("perfect", once),
         spreads=(),
     )
 
 
 def _kappa(total: Sums, sample: Sample) -> Fraction | None:
-    return estimate_dh(total, sample.categories).parts.kappa if total.n else None
+    return dh_parts(total, sample.categories).kappa if total.n else None
 
 
 def annotators(item_votes: ItemVotes, labeler: str, pool: Pool = None) -> Table:

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.progress import Progress
-from dhkappa.stats.influence import sum_of_squares
+from dhkappa.stats.influence import Terms, sum_of_squares
 from dhkappa.stats.intervals import ConfidenceInterval
-from dhkappa.stats.rng import generator
-from dhkappa.stats.terms import Terms
+from dhkappa.stats.sample import generator
 
 Floats = npt.NDArray[np.float64]
 
@@ -101,7 +100,7 @@ def bootstrap(
     Examples
     --------
     >>> import dhkappa
-    >>> from dhkappa.stats.terms import terms
+    >>> from dhkappa.stats.influence import terms
     >>> kappa = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"], ["b", "a"]], ["a", "a", "b", "b"])
     >>> drawn = bootstrap(terms(kappa.sample, kappa.parts), n_resamples=999, rng=1)
     >>> drawn.n_resamples, drawn.values.size + drawn.undefined

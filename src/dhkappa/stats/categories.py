@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
+from dhkappa.stats.influence import Numbers, Terms, unseen_parts, variance
 from dhkappa.stats.intervals import check_level, flawless, written
-from dhkappa.stats.terms import Numbers, Terms
-from dhkappa.stats.variance import unseen_parts, variance
 from dhkappa.table import Table
 
 # Below this share of the squares it is the difference of, a sum of squares is rounding: each is right to about
@@ -174,7 +173,7 @@ def by_category(terms: Terms, categories: Sequence[Label], confidence_level: flo
     Examples
     --------
     >>> from dhkappa import dh_kappa
-    >>> from dhkappa.stats.terms import terms
+    >>> from dhkappa.stats.influence import terms
     >>> votes = ["aaa", "aab", "aaa", "bbb", "bbc", "bbb", "cca"]
     >>> kappa = dh_kappa([list(item) for item in votes], list("aaabbba"))
     >>> table = by_category(terms(kappa.sample, kappa.parts), kappa.categories)

@@ -11,19 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.item_table import ItemTable
-from dhkappa.core.labels import Integers
+from dhkappa.core import Integers
+from dhkappa.core.counts import ItemTable
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.estimators import dh_kappa_of
-from dhkappa.stats.influence import influence, sum_of_squares
+from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
-from dhkappa.stats.kappa import Parts
-from dhkappa.stats.notes import Note, html_list, text_list
-from dhkappa.stats.result import Kappa
-from dhkappa.stats.rng import generator
-from dhkappa.stats.sample import Excluded, Pool, Sample, drawn
-from dhkappa.stats.terms import Numbers, Terms, terms
-from dhkappa.stats.variance import Variance, unseen_parts, variance
+from dhkappa.stats.kappa import Parts, estimate_dh
+from dhkappa.stats.notes import Note
+from dhkappa.stats.result import Comparison, Kappa
+from dhkappa.stats.sample import Excluded, Pool, Sample, drawn, generator
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10
@@ -34,71 +30,6 @@ _MOST_TOSSED = 12  # items that are swapped in all ways
 _TIE = 1e-12  # differences closer than this are the same but for rounding
 _ONE_ITEM = "only one item counts, so its spread is unknown."
 _ONE_WEIGHT = "one item outweighs all the others, so its spread is unknown."
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """Labelers compared on the items that all of them labeled.
-
-    Attributes
-    ----------
-    kappas : the kappa of each labeler, by name
-    differences : a row for each pair of labelers; see ``dhkappa.compare``
-    notes : what to know about the comparison
-    level : of the intervals
-    """
-
-    kappas: dict[str, Kappa]
-    differences: Table
-    notes: tuple[Note, ...]
-    confidence_level: float
-
-    @property
-    def best(self) -> str | None:
-        """The labeler with the highest kappa, the first of several; None where no kappa is defined."""
-        ranked = [(kappa.value, name) for name, kappa in self.kappas.items() if not math.isnan(kappa.value)]
-        return max(ranked, key=lambda pair: pair[0])[1] if ranked else None
-
-    def table(self) -> Table:
-        """Return a row for each labeler, the best first."""
-        return labelers_table(self.kappas, self.confidence_level)
-
-    def __repr__(self) -> str:
-        notes = text_list(note.text for note in self.notes)
-        return f"{self.table()!r}\n\n{self.differences!r}" + (f"\n{notes}" if notes else "")
-
-    def _repr_html_(self) -> str:
-        notes = html_list(note.text for note in self.notes)
-        return self.table()._repr_html_() + self.differences._repr_html_() + notes
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; NaN is None."""
-        return {
-            "kappas": {name: kappa.to_dict(self.confidence_level) for name, kappa in self.kappas.items()},
-            "differences": self.differences.to_json(),
-            "confidence_level": self.confidence_level,
-            "notes": [note.to_dict() for note in self.notes],
-        }
-
-
-def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Table:
-    """Return a row for each labeler, the best first, with the marks to read its kappa by."""
-    order = sorted(kappas, key=lambda name: (math.isnan(kappas[name].value), -kappas[name].value))
-    ordered = [kappas[name] for name in order]
-    limits = [kappa.confidence_interval(confidence_level) for kappa in ordered]
-    return Table(
-        {
-            "labeler": order,
-            "kappa": [kappa.value for kappa in ordered],
-            "low": [limit.low for limit in limits],
-            "high": [limit.high for limit in limits],
-            "se": [kappa.se for kappa in ordered],
-            "baseline_random": [kappa.baselines.random for kappa in ordered],
-            "baseline_majority": [kappa.baselines.majority for kappa in ordered],
-            "items": [kappa.n_items for kappa in ordered],
-        },
-        title=f"Kappa by labeler, {written(confidence_level)} intervals",
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +91,7 @@ def compare_of(
                 pairs[one, other] = _difference(both, one, other, found, design, source)
     ordered = _with_limits([pairs[pair] for pair in combinations(names, 2)], confidence_level)
     kappas = {name: found[name].kappa for name in names}
-    remarks = [Note("source", remark) for remark in cells.remarks]
+    remarks = [Note("source", remark) for remark in cells.source_notes]
     return Comparison(
         kappas, _table(ordered, confidence_level), (*remarks, *_notes(kappas, ordered, excluded)), confidence_level
     )
@@ -202,7 +133,7 @@ def _sample(cells: ItemTable, name: str, excluded: Excluded, pool: Any) -> Sampl
 def _labeler(cells: ItemTable, name: str, excluded: Excluded, pool: Any) -> _Labeler:
     own = cells.distinct([name])
     sample = _sample(own, name, excluded, pool)
-    kappa = dh_kappa_of(sample)
+    kappa = Kappa(estimate_dh(sample))
     if kappa.parts is None or kappa.exact is None:
         return _Labeler(kappa, np.zeros(0, np.int64), np.zeros(0))
     return _Labeler(kappa, _keys(own, name), influence(terms(sample, kappa.parts)))
@@ -223,7 +154,7 @@ def _difference(
         return _Difference(one, other, discordant=discordant, reason=first.reason or second.reason)
     difference = float(first.exact - second.exact)
     move = _influence(cells, one, found) - _influence(cells, other, found)
-    n, strata = first.n_items, first._sample.strata
+    n, strata = first.n_items, first.estimate.sample.strata
     room = [1 - float(parts.E) for parts in (first.parts, second.parts)]
     if n < 2 or not all(room):  # as of each kappa: E is 1 only by rounding
         reason = _ONE_ITEM if n < 2 else _ONE_WEIGHT
@@ -232,7 +163,7 @@ def _difference(
     def seen(name: str, parts: Parts) -> Terms:
         return terms(_sample(cells, name, **design), parts)
 
-    if first._sample.designed:
+    if first.estimate.sample.designed:
         known = seen(one, first.parts)
         spread = variance(known, move)
         skew = skewness(known.weight / known.items * move, cells.items)

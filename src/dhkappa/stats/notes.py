@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import counted, shown
+from dhkappa.stats.kappa import Estimate, Sums
 from dhkappa.stats.sample import Sample
-from dhkappa.stats.sums import Sums
-from dhkappa.table import visible
 
 FEW_ITEMS = 30
 FEW_OF_A_KIND = 10  # imperfect items, or items with one suggested label
@@ -27,6 +26,7 @@ AGREEMENT_GAP = 0.1
 AGREEMENT_Z = 4.0
 UNEQUAL = 0.5  # effective items per item
 POOL_MATTERS = Fraction(1, 20)
+_PLAIN_ONLY = {"votes-follow-agreement", "never-suggested", "two-categories", "labels-mixed"}
 LIKE_MISSING = {"na", "n/a", "nan", "none", "null", "nil", "-", "?", "missing"}
 
 
@@ -42,26 +42,34 @@ class Note:
         return {"code": self.code, "text": self.text}
 
 
-def text_list(texts: Iterable[str], width: int = 80) -> str:
-    """Return sentences as a list for a terminal, wrapped."""
-    from textwrap import fill
+def notes_of(estimate: Estimate, se: float) -> Iterator[Note]:
+    """Yield the notes on a kappa with this standard error."""
+    total, categories = estimate.sums, estimate.categories
+    found = [*notes_on_votes(estimate, total, categories), *notes_on_sample(estimate.sample)]
+    if estimate.parts is not None and estimate.metric != "fleiss":
+        found += notes_on_labels(total, categories)
+        one_category = sum(1 for pair in zip(total.votes, total.labels, strict=True) if any(pair)) == 1
+        if estimate.metric == "dh" or one_category:
+            found += notes_on_value(
+                estimate.parts.R,
+                estimate.parts.S,
+                estimate.exact,
+                estimate.baselines.random,
+                estimate.baselines.majority,
+                estimate.fleiss,
+            )
+        else:
+            found = [note for note in found if note.code not in _PLAIN_ONLY]
+    yield from found
+    yield from notes_on_error(estimate.value, total.n, se)
 
-    lines = (fill(visible(text), width, initial_indent="- ", subsequent_indent="  ") for text in texts)
-    return "\n".join(lines)
 
-
-def html_list(texts: Iterable[str]) -> str:
-    """Return sentences as a list, or nothing where there are none."""
-    from html import escape
-
-    lines = "".join(f"<li>{escape(visible(text))}</li>" for text in texts)
-    return f"<ul>{lines}</ul>" if lines else ""
-
-
-def notes_on_votes(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
+def notes_on_votes(estimate: Estimate, total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
     """Find what to know about the items and their votes, whatever the labels."""
-    if total.excluded.total:
-        yield Note("items-excluded", f"{counted(total.excluded.total, 'item')} did not count: {total.excluded.why()}.")
+    if estimate.excluded.total:
+        yield Note(
+            "items-excluded", f"{counted(estimate.excluded.total, 'item')} did not count: {estimate.excluded.why()}."
+        )
     if 0 < total.n < FEW_ITEMS:
         verb = "counts" if total.n == 1 else "count"
         yield Note("few-items", f"Only {counted(total.n, 'item')} {verb}: expect a different value on another sample.")

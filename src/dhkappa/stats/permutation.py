@@ -18,10 +18,8 @@ import numpy.typing as npt
 from dhkappa.core.labels import is_real
 from dhkappa.core.patterns import Patterns
 from dhkappa.errors import DataError, shown
-from dhkappa.stats.influence import rest, room_for
-from dhkappa.stats.rng import generator
-from dhkappa.stats.terms import Numbers, Terms
-from dhkappa.stats.variance import variance
+from dhkappa.stats.influence import Numbers, Terms, complement, one_minus_E, variance
+from dhkappa.stats.sample import generator
 
 METHODS = ("exact", "z", "monte-carlo", "wald")
 ALTERNATIVES = ("greater", "two-sided")
@@ -159,14 +157,14 @@ def above_random(terms: Terms) -> tuple[Any, Numbers]:
     Fraction(2, 3)
     """
     # All in distances from 1: where one item outweighs the others, and D0 is close to 1, no digits are lost.
-    apart, unlabeled = terms.mean(1 - terms.t), rest(terms.L)
+    apart, unlabeled = terms.mean(1 - terms.t), complement(terms.L)
     G = _agreed(terms)
     room = apart + 2 * (G * unlabeled).sum()  # 1 - D0
     if not room:
         return math.nan, np.full(len(terms.items), math.nan)
     lost = terms.mean(1 - terms.d) / room
     on_votes = room - (1 - terms.t) - 2 * terms.row_sums(terms.g * unlabeled[terms.patterns.code])
-    ungiven = rest(np.append(G, apart))[:-1]  # 1 - G_j: the pairs that agree on another category, or do not agree
+    ungiven = complement(np.append(G, apart))[:-1]  # 1 - G_j: the pairs that agree on another category, or do not agree
     eps = on_votes + 2 * ((terms.L * ungiven).sum() - ungiven[terms.suggested])
     phi: Numbers = lost * (1 - eps / room) - (1 - terms.d) / room
     return 1 - lost, phi
@@ -267,11 +265,11 @@ def permutation_test(
 def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
     """Set kappa_P against its standard error, whatever the way that items were drawn."""
     value, phi = above_random(terms)
-    room = terms.mean(1 - terms.t) + 2 * (_agreed(terms) * rest(terms.L)).sum()  # 1 - D0
+    room = terms.mean(1 - terms.t) + 2 * (_agreed(terms) * complement(terms.L)).sum()  # 1 - D0
     if not room or terms.E == 1:  # by rounding
         reason = "one item outweighs all the others."
         return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", 0, reason)
-    difference = float(value * room / room_for(terms))
+    difference = float(value * room / one_minus_E(terms))
     spread = variance(terms, phi)
     if not spread.endless or not spread.value:
         reason = "every item has the same influence on kappa above its floor, or the whole pool was drawn."

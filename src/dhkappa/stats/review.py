@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from dhkappa.core import Label
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import Label
 from dhkappa.core.patterns import Patterns
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.influence import influence
-from dhkappa.stats.kappa import Parts, estimate_dh
+from dhkappa.stats.influence import Numbers, Terms, influence, terms
+from dhkappa.stats.kappa import Parts, dh_parts, sums
 from dhkappa.stats.sample import Pool, Sample, sample_of
-from dhkappa.stats.sums import sums
-from dhkappa.stats.terms import Numbers, Terms, terms
 from dhkappa.table import Table
 
 _CANCELLED = 64  # a difference this many times smaller than its first term is computed anew, exactly
@@ -131,10 +129,12 @@ def review(item_votes: ItemVotes, labeler: str, *, limit: int | None = None, poo
     order = np.lexsort((pull, -n_votes, d))
     if item_votes.find is None:
         order = order[:limit]
-        names = [item_votes.names[place] for place in places[order].tolist()]
+        names = [item_votes.item_names()[place] for place in places[order].tolist()]
     else:
         limit = _ASKED if limit is None else limit
-        order = order[np.lexsort((np.array(item_votes.names)[places[order]], pull[order], -n_votes[order], d[order]))]
+        order = order[
+            np.lexsort((np.array(item_votes.item_names())[places[order]], pull[order], -n_votes[order], d[order]))
+        ]
         before = np.cumsum(sample.patterns.items[order]) - sample.patterns.items[order]
         rank = {place: row for row, place in enumerate(places.tolist())}
         found = item_votes.find(places[order[before < limit]].tolist(), limit)
@@ -167,7 +167,7 @@ def _short_of_certain(C: Numbers) -> Numbers:
 
 
 def _parts(sample: Sample) -> Parts:
-    return estimate_dh(sums(sample, weighted=sample.weighted), sample.categories).parts
+    return dh_parts(sums(sample, weighted=sample.weighted), sample.categories)
 
 
 def _without(sample: Sample, row: int) -> Sample:

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Integers, Label, NotALabelError, plain
+from dhkappa.core import Integers, Label
+from dhkappa.core.labels import NotALabelError, to_label
 from dhkappa.core.patterns import LabeledPatterns, Patterns
 from dhkappa.errors import DataError, counted, shown
 
@@ -33,6 +34,10 @@ class Excluded:
     def total(self) -> int:
         """All of them."""
         return self.no_votes + self.one_vote + self.no_label + self.no_weight
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the numbers by reason."""
+        return {name: getattr(self, name) for name in ("no_votes", "one_vote", "no_label", "no_weight")}
 
     def why(self) -> str:
         """Say how many for each reason."""
@@ -83,6 +88,7 @@ class Sample:
     strata: tuple[Stratum, ...]
     kept: npt.NDArray[np.int64] | None = None
     source_notes: tuple[str, ...] = ()
+    is_merged: bool = False
 
     @property
     def n(self) -> int:
@@ -110,12 +116,11 @@ class Sample:
 
     def merged(self) -> Sample:
         """Return each pattern once where items are all alike, in an order that only the patterns decide."""
-        if self.weighted or len(self.strata) > 1:
-            return self  # already so
+        if self.is_merged or self.weighted or len(self.strata) > 1:  # a tally merges within strata and weights
+            return self
         patterns = self.patterns.merged()
-        return replace(
-            self, patterns=patterns, mass=patterns.items, stratum=np.zeros(len(patterns), np.int8), kept=None
-        )
+        stratum = np.zeros(len(patterns), np.int8)
+        return replace(self, patterns=patterns, mass=patterns.items, stratum=stratum, kept=None, is_merged=True)
 
 
 def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None) -> Sample:
@@ -219,7 +224,7 @@ def _strata(
 def _name(stratum: Any) -> Any:
     """Return what a stratum is called, for an enum member as for its name."""
     try:
-        return plain(stratum)
+        return to_label(stratum)
     except NotALabelError:
         return stratum
 
@@ -286,3 +291,11 @@ def _mass(
     integer: Any = np.int64 if max(whole) * int(items.sum()) < 2**62 else object
     mass: npt.NDArray[Any] = np.array(whole, integer)[place] * items.astype(integer)
     return mass
+
+
+def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator: the one given, one from a seed, or one that nobody can repeat."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise DataError(f"rng must be a seed, 0 or more, or a numpy Generator: got {shown([rng])}.") from None

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Label, declare, is_real
+from dhkappa.core import Label
+from dhkappa.core.labels import check_categories, is_real
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.memory import need
-from dhkappa.stats.rng import generator
+from dhkappa.stats.sample import generator
 
 _MOST = 10**10
 _VOTE = 40  # bytes of a vote, as it is drawn
@@ -86,7 +87,7 @@ def simulate(
     >>> drawn.votes[0].tolist(), drawn.suggested["llm"][0], drawn.truth[0]
     (['b', 'b', 'c'], 'b', 'b')
     """
-    names = declare(categories)
+    names = check_categories(categories)
     if not names:
         raise DataError("categories must name a category at least.")
     n_items = _whole_number("n_items", n_items)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import shown
 from dhkappa.stats.annotator_comparison import AnnotatorComparison
-from dhkappa.stats.compare import Comparison
 from dhkappa.stats.notes import LOW_AGREEMENT, spelled
-from dhkappa.stats.result import Kappa
+from dhkappa.stats.result import Comparison, Kappa
 
 MANY_SPLIT = 100
 """Items where votes differ: labels not made from the votes hardly name a most frequent one on all of so many."""

@@ -8,21 +8,21 @@ the differential of the pair is ``w_xy (w_xl + w_yl - 1)``. With 1 on the diagon
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.patterns import BLOCK, Patterns
+from dhkappa.core.grouping import BLOCK
+from dhkappa.core.patterns import Patterns
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.memory import need
-from dhkappa.stats.influence import Extremes
+from dhkappa.stats.influence import Extremes, Numbers, Terms, basis_of, terms
 from dhkappa.stats.intervals import LEAST
-from dhkappa.stats.kappa import Parts
+from dhkappa.stats.kappa import Baselines, Estimate, Parts, estimate_dh
 from dhkappa.stats.sample import Sample
-from dhkappa.stats.terms import Numbers, Terms, divided
 
 _POWERS = {"linear": 1, "quadratic": 2}
 _ROUNDING = 1e-12
@@ -112,6 +112,39 @@ def weights_of(ordinal: Any, m: int) -> Weights:
     return Weights(unit - np.abs(place[:, None] - place) ** power, unit, named=True)
 
 
+def estimate_weighted(sample: Sample, weights: Any) -> Estimate:
+    """Estimate kappa with agreement weights over the categories of a sample, which are in order."""
+    checked = weights_of(weights, len(sample.categories))
+    plain = estimate_dh(sample)
+    if plain.parts is None or plain.exact is None:
+        return replace(plain, metric="weighted")
+    seen = terms(sample.merged(), plain.parts)
+    found = weighted_estimate(seen, plain.parts, checked)
+    exact, basis = found.parts.kappa, None
+    if exact is not None:
+        basis = basis_of(seen, found.phi, float(exact), float(found.E), found.far, found.bottom)
+    return replace(
+        plain,
+        metric="weighted",
+        parts=found.parts,
+        exact=exact,
+        baselines=Baselines(None, None),
+        fleiss=found.fleiss,
+        reason=None if exact is not None else "Every category that occurs has weight 1 to every other.",
+        weighted_basis=basis,
+    )
+
+
+def divided(top: npt.NDArray[Any], bottom: npt.NDArray[Any], exact: bool) -> Numbers:
+    """Divide integers of one shape; into Fractions if ``exact``, else into floats, whatever the integers' size."""
+    if not exact:
+        quotient: Numbers = (top / bottom).astype(np.float64)
+        return quotient
+    found = np.empty(top.size, object)
+    found[:] = [Fraction(a, b) for a, b in zip(top.ravel().tolist(), bottom.ravel().tolist(), strict=True)]
+    return found.reshape(top.shape)
+
+
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # where E is 1 by rounding only
 def weighted_estimate(terms: Terms, parts: Parts, weights: Weights) -> WeightedEstimate:
     """Estimate kappa with ordinal weights, in the numbers of the terms.
@@ -134,7 +167,7 @@ def weighted_estimate(terms: Terms, parts: Parts, weights: Weights) -> WeightedE
     votes = terms.patterns.vote_totals().astype(sums.on_label.dtype)
     unit = weights.unit
     d = divided(2 * sums.on_label - unit * sums.agreeing, votes * (votes - 1) * unit**2, exact)
-    agreeing = Parts(own.R + own.S, Fraction(0), own.C_E + own.C_F, Fraction(0), own._categories, own._sums)
+    agreeing = Parts(own.R + own.S, Fraction(0), own.C_E + own.C_F, Fraction(0), own.categories, own.sums)
     D, E, C_E = (part if exact else float(part) for part in (own.D, own.E, own.C_E))
     if own.kappa is None:
         undefined = None if exact else math.nan
@@ -209,7 +242,7 @@ def _pair_sums(patterns: Patterns, weights: Weights) -> _PairSums:
 def _weighted_parts(sample: Sample, sums: _PairSums, parts: Parts, weights: Weights) -> Parts:
     """Return the parts of kappa with these weights, exactly."""
     patterns, mass = sample.patterns, sample.mass
-    total, unit = parts._sums, weights.unit
+    total, unit = parts.sums, weights.unit
     R = _mean(patterns, sums.on_label, mass) / unit**2
     votes, labels = np.array(total.votes, object), np.array(total.labels, object)
     scaled = weights.scaled.astype(object)
@@ -221,8 +254,8 @@ def _weighted_parts(sample: Sample, sums: _PairSums, parts: Parts, weights: Weig
         S=_mean(patterns, sums.agreeing, mass) / unit - R,
         C_E=C_E,
         C_F=Fraction(pairs.sum(), whole**2 * unit) - C_E,
-        _categories=parts._categories,
-        _sums=total,
+        categories=parts.categories,
+        sums=total,
     )
 
 

@@ -1,7 +1,7 @@
 """Engines: whatever holds a table, asked in one way. All that differs between engines is here.
 
 Columns are picked by the part they play and called by it from then on, so that no name of the data becomes part of a
-query. A query is written once, for ``narwhals``; its rows come back as plain Python values.
+query. A query is written once, for ``narwhals``; its rows come back as to_label Python values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dhkappa.core.labels import RULE, Label, NotALabelError, plain
+from dhkappa.core import Label
+from dhkappa.core.labels import RULE, NotALabelError, to_label
 from dhkappa.errors import DataError, shown
 from dhkappa.inputs.backends.collation import misfits, spelled
 from dhkappa.inputs.backends.duckdb import in_words, quoted, raise_if_full, raise_if_stopped
@@ -95,7 +96,7 @@ class Coding:
         if isinstance(value, Decimal) and value == value.to_integral_value():
             value = int(value)
         try:
-            return plain(value)
+            return to_label(value)
         except NotALabelError as error:
             raise DataError(f"column {self.name!r} holds {error}: {RULE}.") from None
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from dhkappa.core.labels import RULE, Label, NotALabelError, natural, plain
+from dhkappa.core import Label
+from dhkappa.core.labels import RULE, NotALabelError, natural_key, to_label
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.inputs.readers.export import Export, Records
 
@@ -98,7 +99,7 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
             "is one label, and a ranking is none. Ask a label question, or a yes or no for each label."
         )
     _check_kinds(votes["label"], suggested, name)
-    labelers = tuple(sorted(suggested, key=natural))
+    labelers = tuple(sorted(suggested, key=natural_key))
     items: dict[str, list[Label | None]] = {"item": list(known)}
     for labeler in labelers:
         items[labeler] = [suggested[labeler].get(item) for item in known]
@@ -142,7 +143,7 @@ def _questions(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _chosen(records: Iterable[Mapping[str, Any]], question: str | None) -> str:
     """Return the question asked for, or the only one there is."""
-    names = sorted({name for record in records for name in _questions(record)}, key=natural)
+    names = sorted({name for record in records for name in _questions(record)}, key=natural_key)
     if not names:
         raise DataError("the Argilla export holds neither responses nor suggestions: export them with the records.")
     if question is None and len(names) > 1:
@@ -162,7 +163,7 @@ def _answers(records: Iterable[Mapping[str, Any]], question: str) -> Iterator[_A
     """Read what each record holds on the question."""
     for place, record in enumerate(records, 1):
         try:
-            item = plain(record.get("id"))
+            item = to_label(record.get("id"))
             value, agent, responses = (_nested if _is_nested(record) else _flat)(record, question)
         except NotALabelError as wrong:
             raise DataError(f"record {place} of the Argilla export has the id {wrong}: {RULE}; so is an id.") from None
@@ -206,7 +207,7 @@ def _label(value: Any, item: Label, question: str, several: dict[Label, None]) -
     where = f"question {question!r} of the Argilla export has at item {shown([item])} the answer"
     choose = "Choose a label or rating question with question=."
     try:
-        label = plain(value)
+        label = to_label(value)
     except NotALabelError as wrong:
         raise DataError(f"{where} {wrong}: {RULE}; spans and rankings are none. {choose}") from None
     if isinstance(label, str) and len(label) > _LONGEST:

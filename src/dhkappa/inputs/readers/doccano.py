@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from dhkappa.core.labels import RULE, Label, NotALabelError, natural, plain
+from dhkappa.core import Label
+from dhkappa.core.labels import RULE, NotALabelError, natural_key, to_label
 from dhkappa.errors import DataError, shown
 from dhkappa.inputs.readers.export import Export, Records
 
@@ -77,7 +78,7 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
             f"the doccano export holds several labels of one annotator on items {shown(several)}: a vote is one label. "
             "Have the project 'Allow single label', or keep one label of each such list in the files."
         )
-    labelers = tuple(sorted(suggested, key=natural))
+    labelers = tuple(sorted(suggested, key=natural_key))
     items: dict[str, list[Label | None]] = {"item": list(known)}
     for labeler in labelers:
         items[labeler] = [suggested[labeler].get(item) for item in known]
@@ -87,7 +88,7 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
 def _item(document: Mapping[str, Any], annotator: str) -> Label:
     """Return a document's id."""
     try:
-        item = plain(document.get("id"))
+        item = to_label(document.get("id"))
     except NotALabelError as wrong:
         raise DataError(
             f"the doccano export holds the id {wrong} in file {shown([annotator])}: {RULE}, and so is an id."
@@ -105,7 +106,7 @@ def _add_suggested(suggested: dict[str, dict[Label, Label]], item: Label, docume
         if name != "suggested" and not name.startswith("suggested_"):
             continue
         try:
-            label = plain(value)
+            label = to_label(value)
         except NotALabelError as wrong:
             raise DataError(f"{name!r} of the doccano export holds {wrong} at item {shown([item])}: {RULE}.") from None
         labels = suggested.setdefault(name, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dhkappa.core.labels import RULE, Label, NotALabelError, natural, plain
+from dhkappa.core import Label
+from dhkappa.core.labels import RULE, NotALabelError, natural_key, to_label
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.inputs.readers.export import Export, Records
 
@@ -200,7 +201,7 @@ def _add_annotation(held: _Held, item: Label, record: Mapping[str, Any]) -> None
 
 def _chosen(held: _Held, question: str | None) -> tuple[str, Label | None]:
     """Return the control whose answers are votes, and the choice that is asked about where it takes several."""
-    controls = sorted({name for _, _, answers in (*held.votes, *held.suggestions) for name in answers}, key=natural)
+    controls = sorted({name for _, _, answers in (*held.votes, *held.suggestions) for name in answers}, key=natural_key)
     if question is None:
         if held.regions and held.minimal and controls:
             raise DataError(
@@ -239,14 +240,14 @@ def _chosen(held: _Held, question: str | None) -> tuple[str, Label | None]:
 
 
 def _choices(held: _Held, control: str) -> list[Label]:
-    """Return what was ever chosen in a control, in natural order."""
+    """Return what was ever chosen in a control, in natural_key order."""
     given = (answers.get(control, ()) for _, _, answers in (*held.votes, *held.suggestions))
-    return sorted({label for labels in given for label in labels}, key=natural)
+    return sorted({label for labels in given for label in labels}, key=natural_key)
 
 
 def _offer(what: str, asked: str, names: Collection[str]) -> str:
     """List the names there are, and the one that may be meant."""
-    listed = shown(sorted(names, key=natural), 20) or "none"
+    listed = shown(sorted(names, key=natural_key), 20) or "none"
     return f"{what}: {listed}." + did_you_mean(asked, names)
 
 
@@ -270,7 +271,7 @@ def _exported(held: _Held, control: str, choice: Label | None) -> Export:
                 f"model version {labeler!r} has two predictions on task {item}, {suggested[labeler][item]!r} and "
                 f"{label!r}: delete one in Label Studio, or give each a version of its own."
             )
-    labelers = tuple(sorted(suggested, key=natural))
+    labelers = tuple(sorted(suggested, key=natural_key))
     items: dict[str, list[Label | None]] = {"item": list(held.items)}
     for labeler in labelers:
         items[labeler] = [suggested[labeler].get(item) for item in held.items]
@@ -302,6 +303,6 @@ def _one(chosen: list[Label], choice: Label | None) -> Label | None:
 def _plain(value: Any, name: str) -> Label | None:
     """Return a label or an id."""
     try:
-        return plain(value)
+        return to_label(value)
     except NotALabelError as wrong:
         raise DataError(f"{name} holds {wrong}: {RULE}.") from None

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dhkappa.core.labels import RULE, Label, NotALabelError, natural, plain
+from dhkappa.core import Label
+from dhkappa.core.labels import RULE, NotALabelError, natural_key, to_label
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.inputs.readers.export import Export, Records
 
@@ -154,11 +155,11 @@ def _check_single(tasks: list[_Task]) -> None:
 
 
 def _labels(tasks: list[_Task]) -> list[Label]:
-    """Return every label that was shown, offered or accepted, in natural order."""
+    """Return every label that was shown, offered or accepted, in natural_key order."""
     found = {
         label for task in tasks for label in (task.label, *(task.chosen or ()), *task.options) if label is not None
     }
-    return sorted(found, key=natural)
+    return sorted(found, key=natural_key)
 
 
 def _plains(values: Iterable[Any], where: str) -> tuple[Label, ...]:
@@ -170,6 +171,6 @@ def _plains(values: Iterable[Any], where: str) -> tuple[Label, ...]:
 def _plain(value: Any, where: str) -> Label | None:
     """Return a label or an id."""
     try:
-        return plain(value)
+        return to_label(value)
     except NotALabelError as wrong:
         raise DataError(f"{where} holds {wrong}: {RULE}.") from None
