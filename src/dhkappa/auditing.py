@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from textwrap import wrap
 from typing import Any
 
@@ -15,8 +16,7 @@ import numpy as np
 from dhkappa.core.counts import Counts, item_table_of_counts
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import DataError, did_you_mean, shown
-from dhkappa.progress import Progress
-from dhkappa.report.content import Chapter, Story
+from dhkappa.resources import Progress
 from dhkappa.stats.annotators import (
     AnnotatorComparison,
     annotator_table,
@@ -35,10 +35,8 @@ from dhkappa.stats.sample import Pool, generator, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, judge, summarize
 from dhkappa.stats.weights import estimate_weighted
 from dhkappa.table import Table, html_list, text_list, visible
-from dhkappa.version import __version__
 
 _NARROWER = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # half-widths of intervals to plan for
-_MOST_SHOWN = 1_000  # items of a review queue in a report
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,23 +177,6 @@ class Audit:
             title=f"{name}: items for a narrower interval than plus or minus {half:.3f}",
         )
 
-    def story(self, limit: int = _MOST_SHOWN, *, title: str = "Label audit", command: str | None = None) -> Story:
-        """Return all that a report shows, with ``most`` items of each review queue."""
-        verdicts = self._verdicts
-        order = sorted(self.table().column("labeler"), key=lambda name: not verdicts[name].judged)
-        return Story(
-            title=title,
-            summary=self.summary,
-            chapters=tuple(self._chapter(name, verdicts[name], limit) for name in order),
-            comparison=self.comparison,
-            fleiss=self.fleiss,
-            confidence_level=self.confidence_level,
-            unsigned=self._unsigned,
-            notes=tuple(note.text for note in self.notes),
-            command=command,
-            version=__version__,
-        )
-
     @property
     def _unsigned(self) -> str:
         """Why people are not known; nothing where they are."""
@@ -205,58 +186,32 @@ class Audit:
             return "The table is too large to be fetched, so only counts were asked for, not who cast which vote"
         return "" if self._item_votes.annotators is not None else "Nothing tells who cast which vote"
 
-    def _chapter(self, name: str, verdict: Verdict, limit: int) -> Chapter:
-        kappa = self.kappas[name]
-        defined = not math.isnan(kappa.confidence_interval(self.confidence_level).low)
-        return Chapter(
-            name=name,
-            verdict=verdict,
-            kappa=kappa,
-            interval=kappa.confidence_interval(self.confidence_level),
-            weighted=self.weighted.get(name),
-            test=self.permutation_tests[name],
-            categories=self._tables.get(("categories", name)),
-            confusion=self._tables.get(("confusion", name)),
-            annotator_comparison=self._people.get(name),
-            annotators=self._tables.get(("annotators", name)),
-            queue=None if self._item_votes is None else self.review(name, limit),
-            n_queue=kappa.n_items,
-            sample_sizes=self.sample_sizes(name) if defined else None,
-        )
-
     def to_html(self, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None) -> None:
-        """Write everything to one HTML file that opens without a network; needs ``pip install 'dhkappa[report]'``.
+        """Write a report to one HTML file that opens without a network; needs ``pip install 'dhkappa[report]'``.
 
         Parameters
         ----------
         path
-            Where to write it: whole, or not at all.
+            File to write, completely or not at all.
         title
-            What was audited.
+            Title of the report.
         command
-            The command that made it, where there was one.
+            The command that made it, to be shown at its end.
         """
-        from dhkappa.report.html import write_report
-
-        write_report(self.story(title=title, command=command), path)
+        import_module("dhkappa.report.html").write_report(self, path, title=title, command=command)
 
     def chart(self, name: str, labeler: str | None = None) -> Any:
-        """Return one of the report's charts, as an Altair chart; needs ``pip install 'dhkappa[report]'``.
+        """Return a chart of the report as an Altair chart; needs ``pip install 'dhkappa[report]'``.
 
         Parameters
         ----------
         name
-            ``"scale"`` (all labelers between floor and ceiling), ``"differences"`` (between labelers), or of one
-            labeler ``"categories"``, ``"confusion"`` or ``"people"``.
+            ``"scale"`` (all labelers with random and majority labels), ``"differences"`` (between labelers), or of one
+            labeler ``"categories"``, ``"confusion"`` or ``"annotator_comparison"``.
         labeler
-            Whose; may be left out where there is one.
+            Name of the labeler; may be omitted if there is one.
         """
-        from dhkappa.report.charts import CHARTS, OF_ONE, chart_of
-
-        if not isinstance(name, str) or name not in CHARTS:
-            raise DataError(f"chart {shown([name])} is none of {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}")
-        who = self._named(labeler) if name in OF_ONE else None
-        return chart_of(self.story(1), name, who)
+        return import_module("dhkappa.report.charts").chart(self, name, labeler)
 
     @property
     def notes(self) -> tuple[Note, ...]:

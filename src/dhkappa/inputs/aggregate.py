@@ -31,7 +31,7 @@ from dhkappa.inputs.long_format import (
     pick_items,
 )
 from dhkappa.inputs.tables import VoteTable, read_item_columns, whole_counts
-from dhkappa.memory import need
+from dhkappa.resources import need
 
 _FEW_COLUMNS = 6  # with so few columns of votes, grouping by them gives nearly as few groups as by counts
 _EXAMPLES = 3

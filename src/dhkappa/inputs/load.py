@@ -17,7 +17,7 @@ from dhkappa.core.labels import NotALabelError, check_categories, check_missing,
 from dhkappa.errors import DataError, OutOfMemoryError, shown
 from dhkappa.inputs.arrays import read_matrix, read_votes
 from dhkappa.inputs.columns import RoleKeywords, list_columns
-from dhkappa.memory import counting
+from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:  # imported when a table is passed
     from dhkappa.inputs.aggregate import Groups
@@ -143,7 +143,7 @@ class InputData:
             return found or fetch_rows(self.table, self.declared, self.missing_labels)
 
     @cached_property
-    @counting("the votes")
+    @memory_errors("the votes")
     def patterns(self) -> Counts:
         """All items, counted by pattern."""
         if self.table is None:
@@ -157,7 +157,7 @@ class InputData:
         return counts
 
     @cached_property
-    @counting("the votes")
+    @memory_errors("the votes")
     def item_votes(self) -> ItemVotes | None:
         """Every vote with its item and annotator, as far as these are known; None if items have no names."""
         if self.table is None:
@@ -173,7 +173,7 @@ class InputData:
                 return replace(fetch_rows(self.table, self.declared, self.missing_labels), declared=self.declared)
         return grouped.item_votes(self.declared)
 
-    @counting("the votes")
+    @memory_errors("the votes")
     def item_table(self) -> ItemTable:
         """Return the items by votes and the labels of all labelers."""
         if self.table is None and isinstance(self.suggested, Mapping):

@@ -14,8 +14,8 @@ from dhkappa.inputs.databases import is_url, open_table
 from dhkappa.inputs.files import open_files
 from dhkappa.inputs.readers import TOOLS, Export, find_tool, read_file
 from dhkappa.inputs.source import Source
-from dhkappa.memory import fitting
 from dhkappa.paths import FileStates, find_files
+from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -64,7 +64,7 @@ def open_source(
     tool = _tool(path, input_format)
     if tool is not None:
         steady = FileStates.of([path])  # type: ignore[list-item]  # an export is one file
-        with steady.unchanged(), fitting("the export"):
+        with steady.unchanged(), memory_errors("the export"):
             return _exported(read_file(path, tool, question))  # type: ignore[arg-type]
     if question is not None:
         raise DataError(f"question chooses among those of an export, but {shown([path])} is a table: leave it out.")

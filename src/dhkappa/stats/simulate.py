@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dhkappa.core import Label
 from dhkappa.core.labels import check_categories, is_real
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.memory import need
+from dhkappa.resources import need
 from dhkappa.stats.sample import generator
 
 _MAX_ITEMS = 10**10

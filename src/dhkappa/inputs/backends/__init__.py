@@ -1,6 +1,6 @@
 """Tables of any engine: pick columns by role, run queries, group rows.
 
-Queries are written once, with narwhals, and return to_label Python values. Columns are renamed to their roles, so that no
+Queries are written once, with narwhals, and return plain Python values. Columns are renamed to their roles, so that no
 column name of the data becomes part of a query. What differs between engines is in the subclasses of ``Frame``:
 ``duckdb``, ``dataframes`` (pandas, PyArrow, Dask, Spark) and ``ibis`` (databases).
 """

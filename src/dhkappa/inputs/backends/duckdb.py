@@ -25,8 +25,8 @@ import numpy as np
 from dhkappa.core import Label
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
 from dhkappa.inputs.backends import Frame, kind_in, lazy
-from dhkappa.memory import MIB, folder_on_disk, is_out_of_memory, need, own_words, share, too_large
 from dhkappa.paths import is_unicode
+from dhkappa.resources import MIB, folder_on_disk, is_out_of_memory, need, out_of_memory, own_words, share
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -259,7 +259,7 @@ def raise_if_full(error: Exception, what: str) -> None:
         hint = "Free disk space there, or set TMPDIR to another folder (for your own connection: temp_directory)."
         raise OutOfMemoryError(message, code="disk-full", hint=hint) from error
     if is_out_of_memory(error):
-        raise OutOfMemoryError(too_large(what), code="out-of-memory") from error
+        raise out_of_memory(what) from error
 
 
 def file_error(message: str, what: str) -> DataError:

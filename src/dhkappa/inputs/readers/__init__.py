@@ -27,7 +27,7 @@ class Export:
     tool : tool that wrote it
     votes : one row per vote; columns ``item``, ``annotator``, ``label``
     items : one row per item, with or without votes; columns ``item`` and one per labeler, None if it has no label
-    labelers : names of the labelers, in natural_key order
+    labelers : names of the labelers, in natural order
     skipped : what is not a vote, with its number
     unlabeled : why there is no labeler, if the export should have one
     cautions : what the export does not tell

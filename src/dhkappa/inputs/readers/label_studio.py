@@ -44,7 +44,7 @@ class _Content:
     unlabeled: str = ""
 
     def choices(self, control: str) -> list[Label]:
-        """Return all answers of a control, in natural_key order."""
+        """Return all answers of a control, in natural order."""
         given = (answers.get(control, ()) for _, _, answers in (*self.votes, *self.suggestions))
         return sorted({label for labels in given for label in labels}, key=natural_key)
 

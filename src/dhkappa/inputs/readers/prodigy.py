@@ -125,6 +125,6 @@ def _check_single(builder: ExportBuilder, tasks: list[_Task], labels: Mapping[st
 
 
 def _labels(tasks: list[_Task]) -> list[Label]:
-    """Return every label that was shown, offered or accepted, in natural_key order."""
+    """Return every label that was shown, offered or accepted, in natural order."""
     found = {label for task in tasks for label in (task.label, *(task.chosen or ()), *task.options)}
     return sorted((label for label in found if label is not None), key=natural_key)
