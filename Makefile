@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: demo help test core check lint advisories docs pictures format validate bench clean
-.PHONY: trust fuzz mutate memory faults numbers threads coverage lowest
+.PHONY: robustness fuzz mutate memory faults numbers threads coverage lowest
 
 demo: .venv/.package  ## simulate a small data set, audit two labelers on it, and write the report
 	$(BIN)/dhkappa demo
@@ -28,7 +28,7 @@ lint: .venv/.dev  ## format, lint, types, and code that may be unsafe
 	$(BIN)/bandit --quiet --recursive --skip B101 src
 
 advisories: .venv/.dev  ## known holes in the packages that are installed, where they can be asked for
-	$(BIN)/python trust/advisories.py
+	$(BIN)/python robustness/advisories.py
 
 docs: .venv/.dev  ## build the site into site/; any warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
@@ -46,31 +46,31 @@ validate: .venv/.dev  ## simulate how often intervals hold the truth, and write 
 	$(BIN)/python validation/paired_coverage.py
 	$(BIN)/python validation/people_coverage.py
 
-trust: fuzz mutate memory faults numbers threads coverage lowest  ## write every section of docs/trust.md (hours)
+robustness: fuzz mutate memory faults numbers threads coverage lowest  ## write every section of docs/robustness.md (hours)
 
 fuzz: .venv/.dev  ## 100,000 hostile inputs, over all entrances
-	$(BIN)/python trust/fuzz.py
+	$(BIN)/python robustness/fuzz.py
 
 mutate: .venv/.mutate  ## change the statistics, one thing at a time, and see whether a test fails
-	$(BIN)/python trust/mutate.py
+	$(BIN)/python robustness/mutate.py
 
 memory: .venv/.dev  ## a CSV file of 5 GB and 10^8 items of Parquet within 1 GiB (needs 16 GB of disk)
-	$(BIN)/python trust/memory.py
+	$(BIN)/python robustness/memory.py
 
 faults: .venv/.dev  ## kill it, fill the disk, restart the database, change the file as it is read
-	$(BIN)/python trust/faults.py
+	$(BIN)/python robustness/faults.py
 
 numbers: .venv/.dev  ## all data, engines, orders and splits: one set of bits; and peers
-	$(BIN)/python trust/same_numbers.py
+	$(BIN)/python robustness/same_numbers.py
 
 threads: .venv/.dev  ## the same bits from threads and processes
-	$(BIN)/python trust/threads.py
+	$(BIN)/python robustness/threads.py
 
 coverage: .venv/.dev  ## lines and branches that the tests run
-	$(BIN)/python trust/cover.py
+	$(BIN)/python robustness/cover.py
 
 lowest: .venv/.package  ## the tests with the oldest versions of all packages that dhkappa allows
-	$(BIN)/python trust/lowest.py
+	$(BIN)/python robustness/lowest.py
 
 bench: .venv/.bench  ## speed and memory beside np.sum and the peers, one table
 	$(BIN)/python benchmarks/bench.py
@@ -93,9 +93,9 @@ clean:
 	$(PIP) install --no-deps "irrCAC>=0.4"
 	touch $@
 
-.venv-core/.ready: pyproject.toml trust/floors.py
+.venv-core/.ready: pyproject.toml robustness/floors.py
 	$(PYTHON) -m venv --clear .venv-core
-	$(PYTHON) trust/floors.py > .venv-core/floors.txt
+	$(PYTHON) robustness/floors.py > .venv-core/floors.txt
 	.venv-core/bin/python -m pip --disable-pip-version-check -q install -e . -c .venv-core/floors.txt "hypothesis>=6.100" "pytest>=8,<9.2" "pytest-xdist>=3.6"
 	touch $@
 

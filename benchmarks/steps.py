@@ -57,7 +57,7 @@ def step_table(n: int) -> list[Step]:
 def _steps(path: str) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Return every step, each with what those before it have made."""
     import dhkappa
-    from dhkappa.data.duck import connect
+    from dhkappa.inputs.backends.duckdb import connect
 
     made: dict[str, Any] = {}
 

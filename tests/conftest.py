@@ -23,7 +23,7 @@ settings.register_profile("brief", settings.get_profile("dhkappa"), max_examples
 settings.load_profile("dhkappa")
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "trust"), str(ROOT / "validation")]  # whose scripts have tests too
+sys.path[:0] = [str(ROOT / "robustness"), str(ROOT / "validation")]  # whose scripts have tests too
 
 os.environ["COLUMNS"] = "100"  # tables are as wide as the terminal
 

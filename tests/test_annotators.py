@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import oracle
 from dhkappa import DataError, simulate
-from dhkappa.data.ballots import Ballots, read_ballots
+from dhkappa.core.items import Ballots, read_ballots
 from dhkappa.stats.annotators import annotator_parts, annotators
 from strategies import Data, ragged
 

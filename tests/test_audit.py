@@ -10,10 +10,10 @@ import pytest
 
 import dhkappa
 from dhkappa import Audit, DataError
-from dhkappa.data.ballots import read_ballots
+from dhkappa.core.items import read_ballots
+from dhkappa.stats.annotator_comparison import people
 from dhkappa.stats.annotators import annotators
-from dhkappa.stats.items import review
-from dhkappa.stats.people import people
+from dhkappa.stats.review import review
 
 DRAWN = dhkappa.simulate(120, labelers={"rule": 0.6, "llm": 0.9}, annotators=4, missing=0.2, rng=3)
 

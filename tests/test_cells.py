@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import DataError, Tally, tally
-from dhkappa.data import cells as room
-from dhkappa.data.cells import Cells, cells_of, read_cells
+from dhkappa.core import cells as room
+from dhkappa.core.cells import Cells, cells_of, read_cells
 from strategies import Data, ragged
 
 NAMES = ["rule", " ", "llm 🦙"]

@@ -13,7 +13,7 @@ from scipy.stats import hypergeom
 import oracle
 from dhkappa import Tally, dh_kappa, simulate, tally
 from dhkappa.errors import DataError
-from dhkappa.stats.chance import RandomLabelTest, above_floor, permutation_moments, random_label_test
+from dhkappa.stats.permutation import RandomLabelTest, above_floor, permutation_moments, random_label_test
 from dhkappa.stats.sample import sample_of
 from dhkappa.stats.terms import Terms, terms
 from strategies import Data, complete, from_counts, ragged
@@ -288,7 +288,7 @@ def test_tables_draw_like_shuffles(alternative: str, monkeypatch: pytest.MonkeyP
     found = terms_of(tally(drawn.votes, drawn.suggested["weak"]))
     draws, p = 20_000, []
     for cell in (0, 10**6):  # tables always, then shuffles always
-        monkeypatch.setattr("dhkappa.stats.chance._CELL", cell)
+        monkeypatch.setattr("dhkappa.stats.permutation._CELL", cell)
         p.append(random_label_test(found, method="monte-carlo", alternative=alternative, n=draws, rng=2).p_value)
     assert 0.01 < p[0] < 0.99
     assert abs(p[0] - p[1]) <= 5 * math.sqrt(2 * p[0] * (1 - p[0]) / draws)
@@ -296,7 +296,7 @@ def test_tables_draw_like_shuffles(alternative: str, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL)
 def test_tables_against_all_dealings(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dhkappa.stats.chance._CELL", 0)
+    monkeypatch.setattr("dhkappa.stats.permutation._CELL", 0)
     p, draws = exact_p(data, "greater"), 20_000
     result = random_label_test(terms_of(data, exact=True), method="monte-carlo", n=draws, rng=3)
     assert abs(result.p_value - p) <= 5 * math.sqrt(p * (1 - p) / draws) + 1 / draws

@@ -10,10 +10,10 @@ import altair
 import pytest
 
 import dhkappa
-from dhkappa.present import charts
-from dhkappa.present.charts import CHARTS, LIGHT, OF_ONE, Spec, chart_of, spec_of, unique
-from dhkappa.present.report import svg_of
-from dhkappa.present.story import Story
+from dhkappa.report import charts
+from dhkappa.report.charts import CHARTS, LIGHT, OF_ONE, Spec, chart_of, spec_of, unique
+from dhkappa.report.content import Story
+from dhkappa.report.html import svg_of
 
 LABELERS = {"rule": 0.6, "llm": 0.9}
 

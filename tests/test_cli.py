@@ -14,8 +14,8 @@ import duckdb
 import pytest
 
 import dhkappa
-from dhkappa.present.cli import main
-from dhkappa.present.demo import write_demo
+from dhkappa.cli.commands import main
+from dhkappa.cli.demo import write_demo
 
 COMMAND = str(Path(sys.executable).with_name("dhkappa"))
 REPORTS = all(map(find_spec, ("altair", "jinja2", "vl_convert")))
@@ -234,7 +234,7 @@ def test_completion_completes_commands_and_options() -> None:
 
 def test_version_and_help_start_quickly() -> None:
     assert run("--version").stdout.strip() == f"dhkappa, version {dhkappa.__version__}"
-    loaded = "import sys, dhkappa.present.cli; print(sorted({'duckdb', 'numpy', 'rich', 'scipy'} & {*sys.modules}))"
+    loaded = "import sys, dhkappa.cli.commands; print(sorted({'duckdb', 'numpy', 'rich', 'scipy'} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"  # only a command that needs them loads them
 
@@ -369,7 +369,7 @@ def test_closed_streams(closed: str, folder: Path) -> None:
 
 _SLOW = """
 import signal, sys, time, dhkappa
-from dhkappa.present.cli import main
+from dhkappa.cli.commands import main
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever started the tests may have turned off
 call = getattr(dhkappa, sys.argv[1])
 def slow(*args, **words):

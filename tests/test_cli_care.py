@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dhkappa
-from dhkappa.present import cli
+from dhkappa.cli import commands as cli
 from test_cli import REPORTS, environment, folder, inside, refused, run
 
 __all__ = ["folder"]  # a fixture
@@ -100,7 +100,7 @@ def test_passwords_are_covered(address: str, shown: str, monkeypatch: pytest.Mon
 def test_a_fault_of_ours_is_one_sentence(folder: Path) -> None:
     broken = (
         "import dhkappa; dhkappa.tally = lambda *a, **b: 1 / 0\n"
-        "from dhkappa.present.cli import main; main(['score', 'votes.csv'])"
+        "from dhkappa.cli.commands import main; main(['score', 'votes.csv'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", broken], capture_output=True, text=True, env=environment(), check=False

@@ -18,9 +18,9 @@ import jsonschema
 import pytest
 
 import dhkappa
+from dhkappa.cli.commands import commands, main
+from dhkappa.cli.options import in_flags
 from dhkappa.errors import DataError
-from dhkappa.present.cli import commands, main
-from dhkappa.present.options import in_flags
 from test_cli import REPORTS, WIDE, inside, refused, run
 from test_published import SCORED, digits, table_of
 

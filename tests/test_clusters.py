@@ -16,8 +16,8 @@ import pytest
 
 import dhkappa
 from clusters import Asker, Came, Gate, SparkCluster, dask, kill, need, session, spark, spark_cluster
-from dhkappa.data.layouts import Words
 from dhkappa.errors import DataError
+from dhkappa.inputs.columns import Words
 from dhkappa.stats.compare import Comparison
 from postgres import Server, postgres
 

@@ -17,8 +17,8 @@ from scipy import stats
 
 import oracle
 from dhkappa import DataError, Tally, compare, dh_kappa, simulate, tally
-from dhkappa.data import cells as cells_room
-from dhkappa.data.cells import read_cells
+from dhkappa.core import cells as cells_room
+from dhkappa.core.cells import read_cells
 from dhkappa.stats import compare as room
 from dhkappa.stats.compare import Comparison, holm
 from strategies import Data, from_counts, ragged

@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 import dhkappa
-from dhkappa.data.databases import is_url, open_table
 from dhkappa.errors import DataError
+from dhkappa.inputs.databases import is_url, open_table
 from postgres import PASSWORD, Server, postgres
 
 __all__ = ["postgres"]
@@ -226,7 +226,9 @@ class TestAddresses:
         assert refusal(url) == f"{url} needs a package: pip install {package!r}.\nno {absent} here"
 
     def test_importing_costs_nothing(self) -> None:
-        script = "import sys, dhkappa.data.databases; print({'ibis', 'psycopg', 'duckdb', 'pandas'} & set(sys.modules))"
+        script = (
+            "import sys, dhkappa.inputs.databases; print({'ibis', 'psycopg', 'duckdb', 'pandas'} & set(sys.modules))"
+        )
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
         assert done.stdout == "set()\n"
 

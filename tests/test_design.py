@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from dhkappa import Kappa, dh_kappa, fleiss_kappa
 from dhkappa.stats.categories import category_influence, category_parts, category_variances
-from dhkappa.stats.chance import above_floor
-from dhkappa.stats.design import unseen_items, variance
 from dhkappa.stats.influence import influence
+from dhkappa.stats.permutation import above_floor
 from dhkappa.stats.terms import Terms, terms
+from dhkappa.stats.variance import unseen_items, variance
 from strategies import Data, from_counts, ragged
 
 F = Fraction

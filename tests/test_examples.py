@@ -13,7 +13,7 @@ import nbclient
 import nbformat
 import pytest
 
-from dhkappa.present.demo import write_demo
+from dhkappa.cli.demo import write_demo
 from test_cli import REPORTS, inside
 from test_options import parse, with_outputs
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dhkappa import DataError
-from dhkappa.data.export import Export
-from dhkappa.data.exports.doccano import TOOL, read_export, recognise
-from dhkappa.data.exports.records import first_record, read_records
+from dhkappa.inputs.readers.doccano import TOOL, read_export, recognise
+from dhkappa.inputs.readers.export import Export
+from dhkappa.inputs.readers.records import first_record, read_records
 
 FILES = Path(__file__).parent / "exports" / "doccano"
 GIVEN = runpy.run_path(str(FILES / "make_doccano.py"))

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dhkappa.data.export import Export, Records
-from dhkappa.data.exports.label_studio import TOOL, read_export, recognise
-from dhkappa.data.exports.records import first_record, read_records
 from dhkappa.errors import DataError
+from dhkappa.inputs.readers.export import Export, Records
+from dhkappa.inputs.readers.label_studio import TOOL, read_export, recognise
+from dhkappa.inputs.readers.records import first_record, read_records
 
 FOLDER = Path(__file__).parent / "exports" / "label_studio"
 NEWS, ODD = 'it\'s "news" 📰', "a, b\\c; -- שלום"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from dhkappa.data.export import Export, Records
-from dhkappa.data.exports.prodigy import TOOL, read_export, recognise
-from dhkappa.data.exports.records import first_record, read_records
 from dhkappa.errors import DataError
+from dhkappa.inputs.readers.export import Export, Records
+from dhkappa.inputs.readers.prodigy import TOOL, read_export, recognise
+from dhkappa.inputs.readers.records import first_record, read_records
 
 FOLDER = Path(__file__).parent / "exports" / "prodigy"
 ONE, TWO, THREE, FOUR, FIVE = -1530009927, 499043849, 2003036685, 77, -5

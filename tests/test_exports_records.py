@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dhkappa.data.exports.records import first_record, read_records
 from dhkappa.errors import DataError
+from dhkappa.inputs.readers.records import first_record, read_records
 
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "text": 'é "x"\u2028 😀 ]}'},
@@ -192,7 +192,7 @@ def test_a_damaged_record_does_not_read_a_huge_file(tmp_path: Path) -> None:
 
 
 def test_a_record_has_its_bound_however_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dhkappa.data.exports.records._LONGEST", 20)
+    monkeypatch.setattr("dhkappa.inputs.readers.records._LONGEST", 20)
     path = tmp_path / "some.jsonl"
     path.write_text('{"a": "123456789012"}\n{"a": 1}\n')
     with pytest.raises(DataError, match="in line 1: this is no export"):

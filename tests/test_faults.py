@@ -20,9 +20,12 @@ import dhkappa
 import faults_kill as kill
 from clusters import need
 from dhkappa import __main__ as program
-from dhkappa.data import engines, given, saved, tables
+from dhkappa.core import tally_file as saved
 from dhkappa.errors import DataError
-from dhkappa.writing import write_whole
+from dhkappa.inputs import dataset as given
+from dhkappa.inputs import tables
+from dhkappa.inputs.backends import frame as engines
+from dhkappa.paths import write_whole
 from faults_trial import Written
 from postgres import PASSWORD, Server
 from test_cli import COMMAND, WIDE, environment
@@ -88,7 +91,7 @@ def test_stopped_while_duckdb_loads(tmp_path: Path) -> None:
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever started the tests may have turned off
 sys.path.insert(0, sys.argv[1])
-from dhkappa.data.duck import load
+from dhkappa.inputs.backends.duckdb import load
 try:
     load()
 except KeyboardInterrupt:
@@ -102,7 +105,7 @@ def test_stopped_before_the_command_is_known(monkeypatch: pytest.MonkeyPatch) ->
     def stopped() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dhkappa.present.cli.main", stopped)
+    monkeypatch.setattr("dhkappa.cli.commands.main", stopped)
     with pytest.raises(SystemExit) as ended:
         program.main()
     assert ended.value.code == 130
@@ -131,7 +134,7 @@ def test_drafts_of_killed_runs_are_ignored_and_removed_when_old(tmp_path: Path) 
 
 
 def test_a_link_in_the_way_of_a_draft_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dhkappa.writing.secrets.token_hex", lambda n: "ab" * n)
+    monkeypatch.setattr("dhkappa.paths.secrets.token_hex", lambda n: "ab" * n)
     (tmp_path / "prey").write_text("precious")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / f".t.json.{'ab' * 8}.draft").symlink_to(tmp_path / "prey")
@@ -148,7 +151,7 @@ def test_a_draft_is_on_disk_before_it_takes_the_place(tmp_path: Path, monkeypatc
         assert os.fstat(descriptor).st_size == 3
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dhkappa.writing.os.fsync", full)
+    monkeypatch.setattr("dhkappa.paths.os.fsync", full)
     with pytest.raises(DataError, match="No space left on device"):
         write_whole(tmp_path / "t.json", "new", "tally")
     assert (tmp_path / "t.json").read_text() == "old"
@@ -331,7 +334,7 @@ def test_a_tally_and_an_export_that_change(tmp_path: Path, monkeypatch: pytest.M
     found = sorted(export.rglob("*prodigy*/*.jsonl")) or sorted(export.rglob("*prodigy*.jsonl"))
     copy = tmp_path / "export.jsonl"
     copy.write_bytes(found[0].read_bytes())
-    records: Any = importlib.import_module("dhkappa.data.exports.records")
+    records: Any = importlib.import_module("dhkappa.inputs.readers.records")
     read_records = records.read_records
 
     def read(name: Any) -> Any:

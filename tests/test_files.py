@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dhkappa
-from dhkappa.data.duck import connect, numbered, reading, relation_of
-from dhkappa.data.files import open_files
 from dhkappa.errors import DataError
+from dhkappa.inputs.backends.duckdb import connect, numbered, reading, relation_of
+from dhkappa.inputs.files import open_files
 
 HOSTILE = ["'; DROP TABLE x; --", 'a"b""c', "back\\slash", "nul\0nul", "two\nlines", "two\r\nlines", "😀", "\u202eabc"]
 HOSTILE += ["NA", "nan", "null", "None", "007", "1e3", " x ", "$1", "%s", "{0}", "x" * 10_000]
@@ -636,7 +636,8 @@ class TestEngine:
     def test_needs_neither_pandas_nor_pyarrow_and_leaves_nothing_behind(self, write: Write, tmp_path: Path) -> None:
         path = write("a.csv", "a\n1\n")
         script = (
-            "import sys, dhkappa.data.files as f, dhkappa.data.duck as d; before = 'duckdb' in sys.modules;"
+            "import sys, dhkappa.inputs.files as f, dhkappa.inputs.backends.duckdb as d;"
+            "before = 'duckdb' in sys.modules;"
             f"d.numbered(f.open_files({str(path)!r}), 'n').fetchall(); d.relation_of({{'a': ['x']}}).fetchall();"
             "print(before, sorted({'pandas', 'pyarrow', 'ibis'} & set(sys.modules)))"
         )

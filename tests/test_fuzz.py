@@ -24,12 +24,12 @@ import pytest
 import dhkappa
 import fuzz
 import fuzz_trial
-from dhkappa.data import duck
+from dhkappa.inputs.backends import duckdb as duck
 from fuzz_dice import Dice, Input
 from fuzz_files import MADE_BY
 from fuzz_trial import FindingError, Trial
 
-SCRIPT = Path(__file__).parents[1] / "trust" / "fuzz.py"
+SCRIPT = Path(__file__).parents[1] / "robustness" / "fuzz.py"
 
 GRID = np.zeros((2, 2), [("x", int)])
 SPAN = np.timedelta64(1, "s")

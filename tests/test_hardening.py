@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from dhkappa import DataError, Tally, dh_kappa, fleiss_kappa, simulate, tally
-from dhkappa.data import patterns
+from dhkappa.core import patterns
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -223,7 +223,7 @@ def test_merging_while_tables_gather(monkeypatch: pytest.MonkeyPatch) -> None:
     votes, labels = rng.integers(0, 60, (400, 20)), rng.integers(0, 60, 400)
     expected = tally(votes, labels)
     monkeypatch.setattr(patterns, "BLOCK", 2)
-    monkeypatch.setattr("dhkappa.data.votes.BLOCK", 30)
+    monkeypatch.setattr("dhkappa.core.counting.BLOCK", 30)
     assert tally(votes, labels) == expected
     assert tally(votes.tolist(), labels.tolist()) == expected
 

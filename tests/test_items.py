@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import oracle
 from dhkappa import DataError
-from dhkappa.data.ballots import Ballots, read_ballots
+from dhkappa.core.items import Ballots, read_ballots
 from dhkappa.stats.influence import influence
-from dhkappa.stats.items import contributions, leave_one_out, review
 from dhkappa.stats.kappa import estimate_dh
+from dhkappa.stats.review import contributions, leave_one_out, review
 from dhkappa.stats.sample import Sample, item_sample
 from dhkappa.stats.sums import sums
 from dhkappa.stats.terms import Terms, terms

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dhkappa import DataError, audit, compare, dh_kappa, tally
-from dhkappa.data.labels import natural, unite
+from dhkappa.core.labels import natural, unite
 
 
 class Colour(Enum):

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import dh_kappa, tally
-from dhkappa.data import patterns, votes
+from dhkappa.core import counting as votes
+from dhkappa.core import patterns
 
 
 @pytest.mark.parametrize(

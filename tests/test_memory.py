@@ -18,9 +18,9 @@ import memory as trial
 import memory_votes
 import oracle
 from dhkappa import DataError
-from dhkappa.data import duck
-from dhkappa.data.engines import fetch
 from dhkappa.errors import OutOfMemoryError
+from dhkappa.inputs.backends import duckdb as duck
+from dhkappa.inputs.backends.frame import fetch
 from dhkappa.memory import MIB, Room, fitting, folder_on_disk, is_out_of_memory, need, room, share
 
 ROOT = Path(__file__).parents[1]
@@ -290,7 +290,7 @@ def test_arrays_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: Any, **words: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("dhkappa.data.tally.Tally.update", full)
+    monkeypatch.setattr("dhkappa.core.tally.Tally.update", full)
     with pytest.raises(OutOfMemoryError, match=r"^the votes did not fit"):
         dhkappa.dh_kappa([["a", "a"]], ["a"])
 
@@ -299,12 +299,12 @@ def test_rows_that_python_cannot_hold_are_not_fetched(monkeypatch: pytest.Monkey
     path = tmp_path / "votes.csv"
     path.write_text("item,annotator,label,suggested\n1,a,x,x\n1,b,x,x\n2,a,y,y\n")
     assert dhkappa.audit(path).people().labeler == "suggested"
-    monkeypatch.setattr("dhkappa.data.gather._CELL", 1 << 50)
+    monkeypatch.setattr("dhkappa.inputs.fetch._CELL", 1 << 50)
     audit = dhkappa.audit(path)  # what the engine counts is known without them, and who voted is not
     assert audit.kappas["suggested"].n_items == 1
     with pytest.raises(DataError, match="nothing tells who cast which vote"):
         audit.people()
-    monkeypatch.setattr("dhkappa.data.frames.group", lambda *args: None)
+    monkeypatch.setattr("dhkappa.inputs.aggregate.group", lambda *args: None)
     with pytest.raises(OutOfMemoryError, match=r"MiB of memory are needed for 3 rows that have to be fetched, and"):
         dhkappa.audit(path)
 

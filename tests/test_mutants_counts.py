@@ -14,7 +14,7 @@ import pytest
 
 import oracle
 from dhkappa import DataError, dh_kappa, fleiss_kappa, tally
-from dhkappa.data.ballots import read_ballots
+from dhkappa.core.items import read_ballots
 from dhkappa.stats.influence import extremes, influence, is_rounding, rest, room_for, standard_error, sum_of_squares
 from dhkappa.stats.kappa import estimate_fleiss
 from dhkappa.stats.sample import Dropped, Stratum, item_sample, own_pool, sample_of

@@ -13,14 +13,14 @@ import pytest
 
 import oracle
 from dhkappa import Kappa, compare, dh_kappa, fleiss_kappa
-from dhkappa.stats.design import basis_of, leave_one_vote, unseen_items, variance
 from dhkappa.stats.influence import extremes, influence
 from dhkappa.stats.intervals import (
     LEAST,
 )
-from dhkappa.stats.ordinal import ordinal_estimate, weight_matrix, weights_of
 from dhkappa.stats.sample import Dropped
 from dhkappa.stats.terms import Terms
+from dhkappa.stats.variance import basis_of, leave_one_vote, unseen_items, variance
+from dhkappa.stats.weights import ordinal_estimate, weight_matrix, weights_of
 from mutants import EXAMPLE, STRATA, F, example, known, refused
 
 

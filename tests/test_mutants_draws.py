@@ -15,7 +15,7 @@ from dhkappa.errors import OutOfMemoryError
 from dhkappa.memory import Room
 from dhkappa.progress import Progress
 from dhkappa.stats.bootstrap import Bootstrap, bca_interval, percentile_interval
-from dhkappa.stats.chance import RandomLabelTest
+from dhkappa.stats.permutation import RandomLabelTest
 from mutants import cell, example, sentence
 
 
@@ -175,8 +175,8 @@ class TestChance:
     @pytest.mark.parametrize("draws", [1, 2, 7])
     def test_every_dealing_is_drawn(self, cell: int, draws: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """No dealing scores less than labels that are all wrong, so all that are drawn count."""
-        monkeypatch.setattr("dhkappa.stats.chance._CELL", cell)
-        monkeypatch.setattr("dhkappa.stats.chance._AT_ONCE", 4)
+        monkeypatch.setattr("dhkappa.stats.permutation._CELL", cell)
+        monkeypatch.setattr("dhkappa.stats.permutation._AT_ONCE", 4)
         wrong = dh_kappa([[1, 1], [2, 2]] * 2, [2, 1] * 2)
         assert wrong.test("monte-carlo", n=draws, rng=1).p_value == 1
 

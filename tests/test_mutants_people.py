@@ -13,10 +13,10 @@ import pytest
 from scipy.special import stdtrit
 
 from dhkappa import dh_kappa, simulate
-from dhkappa.data.ballots import read_ballots
+from dhkappa.core.items import read_ballots
+from dhkappa.stats.annotator_comparison import people
 from dhkappa.stats.annotators import _rounded, annotators
-from dhkappa.stats.items import review
-from dhkappa.stats.people import people
+from dhkappa.stats.review import review
 from mutants import ONE_WEIGHT, F, example, sentence
 
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.special import ndtri
 
 from dhkappa import compare, dh_kappa, fleiss_kappa, simulate, tally
-from dhkappa.data.cells import read_cells
+from dhkappa.core.cells import read_cells
 from dhkappa.stats import compare as compare_room
 from dhkappa.stats.compare import compare_of, holm
 from dhkappa.stats.intervals import (

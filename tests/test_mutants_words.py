@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dhkappa import DataError, Kappa, dh_kappa, fleiss_kappa, simulate, tally
+from dhkappa.stats.annotator_comparison import People
 from dhkappa.stats.compare import Comparison
 from dhkappa.stats.intervals import (
     beta_interval,
@@ -18,11 +19,10 @@ from dhkappa.stats.intervals import (
     wald_interval,
 )
 from dhkappa.stats.notes import html_list, notes_on_error, notes_on_value, text_list
-from dhkappa.stats.ordinal import log_interval
-from dhkappa.stats.people import People
 from dhkappa.stats.result import _digits, _text
 from dhkappa.stats.verdict import Verdict, _beside_people, _some, overall, verdict_of
 from dhkappa.stats.verdict import _digits as digits_of
+from dhkappa.stats.weights import log_interval
 from dhkappa.table import Table
 from mutants import EXAMPLE, F, cell, example
 

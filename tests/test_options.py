@@ -15,10 +15,10 @@ import click
 import pytest
 
 import dhkappa
+from dhkappa.cli.commands import commands
+from dhkappa.cli.demo import write_demo
+from dhkappa.cli.options import PARTS, check_target, in_flags, is_tally, several
 from dhkappa.errors import DataError
-from dhkappa.present.cli import commands
-from dhkappa.present.demo import write_demo
-from dhkappa.present.options import PARTS, check_target, in_flags, is_tally, several
 from test_cli import REPORTS, WIDE, folder, inside, refused, run  # noqa: F401  # a fixture
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 import dhkappa
 import oracle
 from dhkappa import memory
-from dhkappa.data.tally import Tally
+from dhkappa.api import tally
+from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError
-from dhkappa.estimate import tally
-from dhkappa.stats import ordinal as module
+from dhkappa.stats import weights as module
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
 from dhkappa.stats.intervals import Basis, plain_basis
 from dhkappa.stats.kappa import Parts, estimate_dh
-from dhkappa.stats.ordinal import OrdinalEstimate, log_interval, ordinal_estimate, weight_matrix, weights_of
 from dhkappa.stats.sample import sample_of
 from dhkappa.stats.sums import sums
 from dhkappa.stats.terms import Terms, terms
+from dhkappa.stats.weights import OrdinalEstimate, log_interval, ordinal_estimate, weight_matrix, weights_of
 from strategies import Data, complete, from_counts, ragged
 
 F = Fraction

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dhkappa import dh_kappa, tally
-from dhkappa.data.packed import Packed
 from dhkappa.errors import DataError
+from dhkappa.inputs.packed import Packed
 
 
 def test_digits_are_as_wide_as_fits() -> None:

@@ -16,9 +16,9 @@ from scipy import stats
 
 import oracle
 from dhkappa import DataError, simulate
-from dhkappa.data.ballots import Ballots, read_ballots
+from dhkappa.core.items import Ballots, read_ballots
+from dhkappa.stats.annotator_comparison import FEWEST_ITEMS, People, people
 from dhkappa.stats.intervals import Gap, skewness
-from dhkappa.stats.people import FEWEST_ITEMS, People, people
 
 F = Fraction
 Votes = Sequence[Sequence[Hashable]]

@@ -112,7 +112,7 @@ def test_a_terminal_that_has_gone_does_not_end_the_work() -> None:
 _WAIT = """
 import sys, time, dhkappa
 from dhkappa import progress
-from dhkappa.present.cli import main
+from dhkappa.cli.commands import main
 progress._PATIENCE, call = float(sys.argv[1]), dhkappa.plan
 dhkappa.plan = lambda *args, **words: (time.sleep(0.5), call(*args, **words))[1]
 main("plan 0.05 --categories 3 --accuracy 0.9 --labeler 0.9".split())

@@ -13,7 +13,9 @@ import pytest
 
 import dhkappa
 from dhkappa import DataError, audit, compare, dh_kappa, fleiss_kappa, plan, read, tally
-from dhkappa.data import engines, given, tables
+from dhkappa.inputs import dataset as given
+from dhkappa.inputs import tables
+from dhkappa.inputs.backends import frame as engines
 
 EXPORTS = Path(__file__).parent / "exports"
 VOTES = [["spam", "spam", "spam"], ["ham", "ham", "spam"], ["ham", "ham", ""], ["007", "7", "007"], ["", "", "ham"]]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dhkappa
-from dhkappa.data.layouts import Words
+from dhkappa.inputs.columns import Words
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 CLASSES = [name for name in dhkappa.__all__ if inspect.isclass(getattr(dhkappa, name))]

@@ -16,8 +16,8 @@ import pytest
 import vl_convert  # noqa: F401
 
 import dhkappa
-from dhkappa.present import report
-from dhkappa.present.report import page_of
+from dhkappa.report import html as report
+from dhkappa.report.html import page_of
 
 MEGABYTE = 1_000_000
 

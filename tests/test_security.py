@@ -19,8 +19,8 @@ import duckdb
 import pytest
 
 import dhkappa
-from dhkappa.data import duck
-from dhkappa.data.exports import records
+from dhkappa.inputs.backends import duckdb as duck
+from dhkappa.inputs.readers import records
 from postgres import Server
 
 ROOT = Path(__file__).parents[1]
@@ -74,14 +74,14 @@ def test_a_socket_to_elsewhere_is_refused_here() -> None:
         socket.getaddrinfo("example.invalid", 80)
 
 
-@pytest.mark.skipif(os.environ.get("DHKAPPA_OFFLINE") != "1", reason="not run by trust/offline.py")
+@pytest.mark.skipif(os.environ.get("DHKAPPA_OFFLINE") != "1", reason="not run by robustness/offline.py")
 def test_there_is_no_network_but_loopback() -> None:
     assert [name for _, name in socket.if_nameindex()] == ["lo"]
 
 
 MEASURED = r"""
 import re, sys
-from dhkappa.present.cli import main
+from dhkappa.cli.commands import main
 try:
     main(sys.argv[1:])
 finally:  # what getrusage says would be that of the process of the tests, if that is larger
@@ -303,7 +303,7 @@ SECRETS = ("s3cret", "s3cret@p/w%", "%40p%2Fw", "@p/w")
 
 ALL = """
 import sys
-from dhkappa.present.cli import main
+from dhkappa.cli.commands import main
 for line in sys.stdin.read().splitlines():
     try:
         main(line.split())

@@ -23,12 +23,12 @@ from scipy.special import betaincinv
 import dhkappa
 import oracle
 from dhkappa import DataError, audit, dh_kappa, fleiss_kappa, memory, plan, tally
-from dhkappa.data import given
-from dhkappa.data.duck import connect, reading
-from dhkappa.data.engines import asking
+from dhkappa.cli.commands import main
 from dhkappa.errors import OutOfMemoryError
+from dhkappa.inputs import dataset as given
+from dhkappa.inputs.backends.duckdb import connect, reading
+from dhkappa.inputs.backends.frame import asking
 from dhkappa.memory import MIB, Room
-from dhkappa.present.cli import main
 from dhkappa.stats.quantiles import beta_quantile
 from dhkappa.table import Table
 

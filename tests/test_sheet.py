@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dhkappa.present.sheet import sheet_of
+from dhkappa.report.csv import sheet_of
 from dhkappa.table import Table
 from test_cli import inside, run
 

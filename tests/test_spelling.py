@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 import dhkappa
-from dhkappa.data.spelling import _ibis_text, spelled
 from dhkappa.errors import DataError
+from dhkappa.inputs.backends.collation import _ibis_text, spelled
 from engines import ENGINES, Engine, only
 from postgres import PASSWORD, Server
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dhkappa import DataError, Tally, audit, dh_kappa, fleiss_kappa, tally
-from dhkappa.data import given
+from dhkappa.inputs import dataset as given
 
 
 class Kind(Enum):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import DataError, Tally, dh_kappa, fleiss_kappa, tally
-from dhkappa.data import tally as tally_module
+from dhkappa.core import tally as tally_module
 from strategies import Data, ragged
 
 VOTES = [["a", "a"], ["a", "b"], ["b", "b", None], []]

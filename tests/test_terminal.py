@@ -18,9 +18,9 @@ import pytest
 from rich.console import Console
 
 import dhkappa
-from dhkappa.findings import Audit
-from dhkappa.present.story import limits, number, percent, signed
-from dhkappa.present.terminal import Screen
+from dhkappa.auditing import Audit
+from dhkappa.report.content import limits, number, percent, signed
+from dhkappa.report.terminal import Screen
 from test_cli import COMMAND, WIDE, environment, folder, inside, run  # noqa: F401  # a fixture
 
 DRAWN = dhkappa.simulate(

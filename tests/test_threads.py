@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 
 import dhkappa
-from dhkappa.data import duck, files
+from dhkappa.inputs import files
+from dhkappa.inputs.backends import duckdb as duck
 
 Answer = TypeVar("Answer")
 

@@ -159,7 +159,7 @@ def test_a_report_where_few_files_may_be_open(tmp_path: Path) -> None:
 
 
 def test_a_chart_that_cannot_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    report = pytest.importorskip("dhkappa.present.report")
+    report = pytest.importorskip("dhkappa.report.html")
 
     def gives_up(*_: object, **__: object) -> str:
         raise ValueError(reason)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dhkappa
-from dhkappa.findings import Audit
+from dhkappa.auditing import Audit
 from dhkappa.stats.verdict import WORDS, Verdict
 
 PEOPLE = [0.85, 0.85, 0.85, 0.85]

@@ -12,7 +12,7 @@ import pytest
 
 import dhkappa
 from dhkappa.errors import DataError
-from dhkappa.writing import name_of, write_whole
+from dhkappa.paths import name_of, write_whole
 from test_cli import REPORTS, WIDE
 
 
@@ -128,10 +128,10 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
     def full(source: str, target: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dhkappa.writing.os.replace", full)
+    monkeypatch.setattr("dhkappa.paths.os.replace", full)
     with pytest.raises(DataError, match=r"No space left on device\.$"):
         write_whole(path, "new", "report")
-    monkeypatch.setattr("dhkappa.writing.os.replace", real)
+    monkeypatch.setattr("dhkappa.paths.os.replace", real)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["old.txt"]
 
@@ -163,8 +163,8 @@ def test_two_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
 # The child writes in ten pieces, tells of each, and waits to be let on.
 _STEPS = """
 import os, sys
-import dhkappa.writing as writing
-from dhkappa.present.cli import main
+import dhkappa.paths as writing
+from dhkappa.cli.commands import main
 
 def step():
     print("step", flush=True, file=sys.stderr)
@@ -193,7 +193,8 @@ def late(*args):
     replace(*args)
     step()
 
-writing.open, os.replace = Slow, late
+writing.open = lambda *args: Slow(*args) if "x" in args[1] else open(*args)
+os.replace = late
 main(sys.argv[1:])
 """
 STEPS = 14  # opened, ten pieces, closed, before and after the new file takes the place of the old

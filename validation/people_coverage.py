@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from dhkappa.stats.annotator_comparison import FEWEST_ITEMS
 from dhkappa.stats.intervals import Gap
-from dhkappa.stats.people import FEWEST_ITEMS
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

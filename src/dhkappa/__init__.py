@@ -8,19 +8,19 @@ TYPE_CHECKING = False  # as of typing, which takes longer to load than all else 
 if TYPE_CHECKING:
     from typing import Any
 
-    from dhkappa.data.reading import read
-    from dhkappa.data.source import Source
-    from dhkappa.data.tally import Tally
+    from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
+    from dhkappa.auditing import Audit
+    from dhkappa.core.tally import Tally
     from dhkappa.errors import DataError
-    from dhkappa.estimate import audit, compare, dh_kappa, fleiss_kappa, plan, tally
-    from dhkappa.findings import Audit
+    from dhkappa.inputs.reading import read
+    from dhkappa.inputs.source import Source
+    from dhkappa.stats.annotator_comparison import People
     from dhkappa.stats.bootstrap import Bootstrap
-    from dhkappa.stats.chance import RandomLabelTest
     from dhkappa.stats.compare import Comparison
     from dhkappa.stats.intervals import Interval
     from dhkappa.stats.kappa import Parts
     from dhkappa.stats.notes import Note
-    from dhkappa.stats.people import People
+    from dhkappa.stats.permutation import RandomLabelTest
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Kappa
     from dhkappa.stats.sample import Dropped
@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 _ROOMS = {  # opened when they are asked for, so that the command line answers at once
-    "Audit": "findings",
+    "Audit": "auditing",
     "Bootstrap": "stats.bootstrap",
     "Comparison": "stats.compare",
     "DataError": "errors",
@@ -66,22 +66,22 @@ _ROOMS = {  # opened when they are asked for, so that the command line answers a
     "Kappa": "stats.result",
     "Note": "stats.notes",
     "Parts": "stats.kappa",
-    "People": "stats.people",
+    "People": "stats.annotator_comparison",
     "Plan": "stats.plan",
-    "RandomLabelTest": "stats.chance",
+    "RandomLabelTest": "stats.permutation",
     "Simulation": "stats.simulate",
-    "Source": "data.source",
+    "Source": "inputs.source",
     "Table": "table",
-    "Tally": "data.tally",
+    "Tally": "core.tally",
     "Verdict": "stats.verdict",
-    "audit": "estimate",
-    "compare": "estimate",
-    "dh_kappa": "estimate",
-    "fleiss_kappa": "estimate",
-    "plan": "estimate",
-    "read": "data.reading",
+    "audit": "api",
+    "compare": "api",
+    "dh_kappa": "api",
+    "fleiss_kappa": "api",
+    "plan": "api",
+    "read": "inputs.reading",
     "simulate": "stats.simulate",
-    "tally": "estimate",
+    "tally": "api",
 }
 
 

@@ -9,7 +9,7 @@ def main() -> None:
         from dhkappa.memory import hold
 
         hold()
-        from dhkappa.present.cli import main as run
+        from dhkappa.cli.commands import main as run
 
         run()
     except KeyboardInterrupt:

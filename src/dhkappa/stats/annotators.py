@@ -12,9 +12,9 @@ from operator import mul
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.ballots import Ballots
-from dhkappa.data.labels import Integers
-from dhkappa.data.patterns import Patterns, from_votes
+from dhkappa.core.items import Ballots
+from dhkappa.core.labels import Integers
+from dhkappa.core.patterns import Patterns, from_votes
 from dhkappa.errors import DataError
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.sample import Pool, Sample, Stratum, item_sample
@@ -243,7 +243,7 @@ def annotators(ballots: Ballots, labeler: str, pool: Pool = None) -> Table:
 
     Examples
     --------
-    >>> from dhkappa.data.ballots import read_ballots
+    >>> from dhkappa.core.items import read_ballots
     >>> votes = np.array([list(item) for item in ("aaa", "aab", "bbb", "bba", "ccc", "bbc")])
     >>> table = annotators(read_ballots(votes, {"rule": list("aabbcc")}), "rule")
     >>> [(row["annotator"], round(row["kappa"], 3), round(row["kappa_without"], 3)) for row in table]

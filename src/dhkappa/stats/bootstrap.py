@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.progress import Progress
-from dhkappa.stats.draws import generator
 from dhkappa.stats.influence import sum_of_squares
 from dhkappa.stats.intervals import Interval
+from dhkappa.stats.rng import generator
 from dhkappa.stats.terms import Terms
 
 Floats = npt.NDArray[np.float64]

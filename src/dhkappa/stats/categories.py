@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import Label
-from dhkappa.stats.design import signs, unseen_parts, variance, vote_variance, without_a_vote
+from dhkappa.core.labels import Label
 from dhkappa.stats.intervals import check_level, flawless, written
 from dhkappa.stats.terms import Numbers, Terms
+from dhkappa.stats.variance import signs, unseen_parts, variance, vote_variance, without_a_vote
 from dhkappa.table import Table
 
 # Below this share of the squares it is the difference of, a sum of squares is rounding: each is right to about

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.cells import Cells
-from dhkappa.data.labels import Integers
+from dhkappa.core.cells import Cells
+from dhkappa.core.labels import Integers
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.design import Variance, leave_one_vote, unseen_parts, variance, vote_variance
-from dhkappa.stats.draws import generator
 from dhkappa.stats.estimators import dh_kappa_of
 from dhkappa.stats.influence import influence, sum_of_squares
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note, html_list, text_list
 from dhkappa.stats.result import Kappa
+from dhkappa.stats.rng import generator
 from dhkappa.stats.sample import Dropped, Pool, Sample, drawn
 from dhkappa.stats.terms import Numbers, Terms, terms
+from dhkappa.stats.variance import Variance, leave_one_vote, unseen_parts, variance, vote_variance
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10

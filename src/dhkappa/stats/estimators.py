@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from dhkappa.errors import DataError, counted
-from dhkappa.stats.design import basis_of
 from dhkappa.stats.kappa import Estimate, estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note, notes_on_labels, notes_on_sample, notes_on_value, notes_on_votes
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Dropped, Sample
 from dhkappa.stats.sums import Sums, sums
 from dhkappa.stats.terms import terms
+from dhkappa.stats.variance import basis_of
 
 _NOTES_ON_DATA = {
     "items-dropped",
@@ -49,7 +49,7 @@ def dh_kappa_of(sample: Sample) -> Kappa:
 
 def ordinal_kappa_of(sample: Sample, ordinal: Any) -> Kappa:
     """Return the kappa of a sample with ordinal weights over its categories, which stand in their order."""
-    from dhkappa.stats.ordinal import ordinal_estimate, weights_of
+    from dhkappa.stats.weights import ordinal_estimate, weights_of
 
     weights = weights_of(ordinal, len(sample.categories))
     if sample.other_votes:

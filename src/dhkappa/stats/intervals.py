@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import is_real
+from dhkappa.core.labels import is_real
 from dhkappa.errors import DataError, shown
 from dhkappa.stats.quantiles import beta_quantile
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dhkappa.data.labels import Label
+from dhkappa.core.labels import Label
 from dhkappa.stats.sums import Sums
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import is_real
+from dhkappa.core.labels import is_real
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.design import Unseen, unseen_items
-from dhkappa.stats.design import variance as drawn_variance
 from dhkappa.stats.influence import extremes, influence
 from dhkappa.stats.intervals import Basis, beta_interval, check_level, written
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.terms import Numbers, Terms, terms
+from dhkappa.stats.variance import Unseen, unseen_items
+from dhkappa.stats.variance import variance as drawn_variance
 from dhkappa.table import Table
 
 _TRADE = range(2, 8)  # votes on an item that the trade compares

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dhkappa.data.labels import Label
+from dhkappa.core.labels import Label
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.design import basis_of
 from dhkappa.stats.influence import extremes, influence
 from dhkappa.stats.intervals import Basis, Interval, beta_interval, check_level, logit_interval, wald_interval
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.notes import Note, notes_on_error
 from dhkappa.stats.sample import Dropped, Sample
 from dhkappa.stats.terms import Terms, terms
+from dhkappa.stats.variance import basis_of
 
 if TYPE_CHECKING:  # rooms that only some questions need are opened when they are asked
     from dhkappa.stats.bootstrap import Bootstrap
-    from dhkappa.stats.chance import RandomLabelTest
+    from dhkappa.stats.permutation import RandomLabelTest
     from dhkappa.table import Table
 
 _METHODS = {
@@ -140,7 +140,7 @@ class Kappa:
         if method == "beta":
             low, high = beta_interval(basis, alpha)
         elif method == "log":
-            from dhkappa.stats.ordinal import log_interval
+            from dhkappa.stats.weights import log_interval
 
             low, high = log_interval(basis, alpha)
         elif method == "logit":
@@ -183,7 +183,7 @@ class Kappa:
 
         With two categories it is kappa.
         """
-        from dhkappa.stats.chance import above_floor
+        from dhkappa.stats.permutation import above_floor
 
         plain = self.metric == "dh" and self.exact is not None
         return float(above_floor(self._terms("above_floor"))[0]) if plain else math.nan
@@ -216,7 +216,7 @@ class Kappa:
         >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).test()
         labels against random labels: +0.6046 from the floor (p 9.39e-37, z 12.61, alternative greater, method z)
         """
-        from dhkappa.stats.chance import random_label_test
+        from dhkappa.stats.permutation import random_label_test
 
         return random_label_test(self._terms("test"), method=method, alternative=alternative, n=n, rng=rng)
 

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.ballots import Ballots
-from dhkappa.data.labels import Integers, Label, NotALabelError, plain
-from dhkappa.data.patterns import Patterns
-from dhkappa.data.tally import Tally
+from dhkappa.core.items import Ballots
+from dhkappa.core.labels import Integers, Label, NotALabelError, plain
+from dhkappa.core.patterns import Patterns
+from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, counted, shown
 
 PANELS = ("fixed", "drawn")

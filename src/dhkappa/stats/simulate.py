@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.labels import Label, declare, is_real
+from dhkappa.core.labels import Label, declare, is_real
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.memory import need
-from dhkappa.stats.draws import generator
+from dhkappa.stats.rng import generator
 
 _MOST = 10**10
 _VOTE = 40  # bytes of a vote, as it is drawn

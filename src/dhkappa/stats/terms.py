@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.data.patterns import Patterns
+from dhkappa.core.patterns import Patterns
 from dhkappa.stats.kappa import Parts
 from dhkappa.stats.sample import Sample
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dhkappa.data.labels import Label
+from dhkappa.core.labels import Label
 from dhkappa.errors import shown
+from dhkappa.stats.annotator_comparison import People
 from dhkappa.stats.compare import Comparison
 from dhkappa.stats.notes import LOW_AGREEMENT, spelled
-from dhkappa.stats.people import People
 from dhkappa.stats.result import Kappa
 
 MANY_SPLIT = 100

@@ -1,0 +1,1 @@
+"""Votes, labels and patterns as integer counts."""

@@ -1,1 +1,0 @@
-"""What comes in, turned into a Tally of integers. No floating point on this floor."""

@@ -1,1 +1,0 @@
-"""What annotation tools write out, one module a tool."""

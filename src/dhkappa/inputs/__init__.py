@@ -1,0 +1,1 @@
+"""Anything a user passes, turned into counts."""

@@ -1,0 +1,1 @@
+"""What differs between dataframe libraries, engines and databases."""

@@ -1,1 +1,0 @@
-"""Numbers, shown to people. Computes nothing."""
