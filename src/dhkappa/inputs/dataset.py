@@ -12,7 +12,6 @@ from dhkappa.errors import DataError
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.load import InputData, input_data
 from dhkappa.inputs.reading import open_source
-from dhkappa.inputs.source import Source
 from dhkappa.inputs.tally import Tally
 
 
@@ -87,11 +86,6 @@ class Dataset:
     def input_data(self) -> InputData:
         """The data and options as they were passed."""
         return self._data
-
-    @property
-    def source(self) -> Source | None:
-        """The file, export or database that was read; None for data in memory."""
-        return self._data.data if isinstance(self._data.data, Source) else None
 
     @property
     def categories(self) -> tuple[Label, ...]:

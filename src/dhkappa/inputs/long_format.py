@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from dhkappa.core import Label
-from dhkappa.core.patterns import MAX_VOTES
+from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, kind_in
 from dhkappa.inputs.tables import VoteTable, whole_counts

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Label
-from dhkappa.core.patterns import Patterns
+from dhkappa.core.grouping import Patterns
 from dhkappa.errors import counted
 from dhkappa.stats.intervals import Basis
 from dhkappa.stats.sample import Excluded, Sample
