@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, check_level, wald_interval, written
@@ -298,7 +298,7 @@ class Kappa:
         """
         from dhkappa.stats.categories import by_category
 
-        return by_category(self._terms("by_category"), self.categories, confidence_level)
+        return by_category(self._terms("by_category"), confidence_level)
 
     def confusion(self) -> Table:
         """Return what pairs of annotators agree on, by suggested label.
@@ -309,7 +309,7 @@ class Kappa:
         """
         from dhkappa.stats.categories import confusion
 
-        return confusion(self._terms("confusion"), self.categories)
+        return confusion(self._terms("confusion"))
 
     def _terms(self, method: str) -> Terms:
         """Return the terms of a DiPietro-Hazari kappa that is defined."""
