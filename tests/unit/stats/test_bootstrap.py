@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 import dhkappa
 import oracle
 from dhkappa import Bootstrap, Tally
-from dhkappa.progress import Progress
+from dhkappa.resources import Progress
 from dhkappa.stats import bootstrap as module
 from dhkappa.stats.bootstrap import bca_interval, bootstrap, percentile_interval
 from dhkappa.stats.influence import Terms, influence, standard_error, sum_of_squares
