@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dhkappa.stats.terms import Terms, terms
 from hypothesis import example, given
 from scipy.stats import t as student
 
@@ -20,7 +21,6 @@ from dhkappa.stats.categories import (
     category_squares,
     confusion,
 )
-from dhkappa.stats.terms import Terms, terms
 from strategies import Data, complete, from_counts, ragged
 
 F = Fraction

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dhkappa.core.item_table import read_item_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -18,7 +19,6 @@ from scipy import stats
 import oracle
 from dhkappa import DataError, Tally, compare, dh_kappa, simulate, tally
 from dhkappa.core import item_table as cells_room
-from dhkappa.core.item_table import read_item_table
 from dhkappa.stats import compare as room
 from dhkappa.stats.compare import Comparison, holm
 from strategies import Data, from_counts, ragged

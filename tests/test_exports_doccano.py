@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dhkappa.inputs.readers.export import Export
 
 from dhkappa import DataError
 from dhkappa.inputs.readers.doccano import TOOL, read_export, recognise
-from dhkappa.inputs.readers.export import Export
 from dhkappa.inputs.readers.records import first_record, read_records
 
 FILES = Path(__file__).parent / "exports" / "doccano"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dhkappa.inputs.readers.export import Export, Records
 
 from dhkappa.errors import DataError
-from dhkappa.inputs.readers.export import Export, Records
 from dhkappa.inputs.readers.label_studio import TOOL, read_export, recognise
 from dhkappa.inputs.readers.records import first_record, read_records
 

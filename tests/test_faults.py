@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_cli import COMMAND, WIDE, environment
 
 import dhkappa
 import faults_kill as kill
@@ -28,7 +29,6 @@ from dhkappa.inputs.backends import frame as engines
 from dhkappa.paths import write_file
 from faults_trial import Written
 from postgres import PASSWORD, Server
-from test_cli import COMMAND, WIDE, environment
 
 ROOT = Path(__file__).parents[1]
 CHANGED = "has changed since it was opened"

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dhkappa.stats.sums import sums
+from dhkappa.stats.terms import Terms, terms
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,8 +20,6 @@ from dhkappa.stats.influence import influence
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.review import contributions, leave_one_out, review
 from dhkappa.stats.sample import Sample, item_sample
-from dhkappa.stats.sums import sums
-from dhkappa.stats.terms import Terms, terms
 from dhkappa.table import Table
 from strategies import Data, from_counts, ragged
 

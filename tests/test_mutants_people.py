@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dhkappa.stats.annotator_comparison import annotator_comparison
+from mutants import ONE_WEIGHT, F, example, sentence
 from scipy.special import stdtrit
 
 from dhkappa import dh_kappa, simulate
 from dhkappa.core.items import read_item_votes
-from dhkappa.stats.annotator_comparison import annotator_comparison
 from dhkappa.stats.annotators import _rounded, annotators
 from dhkappa.stats.review import review
-from mutants import ONE_WEIGHT, F, example, sentence
 
 
 class TestPersons:

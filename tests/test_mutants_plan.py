@@ -11,10 +11,11 @@ from itertools import product
 from typing import Any, ClassVar
 
 import pytest
+from dhkappa.core.item_table import read_item_table
+from mutants import EXAMPLE, ONE_WEIGHT, F, example, sentence
 from scipy.special import ndtri
 
 from dhkappa import compare, dh_kappa, fleiss_kappa, simulate, tally
-from dhkappa.core.item_table import read_item_table
 from dhkappa.stats import compare as compare_room
 from dhkappa.stats.compare import compare_of, holm
 from dhkappa.stats.intervals import (
@@ -23,7 +24,6 @@ from dhkappa.stats.intervals import (
     plain_basis,
 )
 from dhkappa.stats.plan import plan_of
-from mutants import EXAMPLE, ONE_WEIGHT, F, example, sentence
 
 NEEDS = (
     "plan needs to know what to expect: pass pilot=, the kappa of some items, or accuracy=, labeler= and categories="

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dhkappa.stats.annotator_comparison import AnnotatorComparison
+from mutants import EXAMPLE, F, cell, example
 
 from dhkappa import DataError, Kappa, dh_kappa, fleiss_kappa, simulate, tally
-from dhkappa.stats.annotator_comparison import AnnotatorComparison
 from dhkappa.stats.compare import Comparison
 from dhkappa.stats.intervals import (
     beta_interval,
@@ -24,7 +25,6 @@ from dhkappa.stats.verdict import Verdict, _beside_people, _some, overall, verdi
 from dhkappa.stats.verdict import _digits as digits_of
 from dhkappa.stats.weights import log_interval
 from dhkappa.table import Table
-from mutants import EXAMPLE, F, cell, example
 
 
 def noted(kappa: Kappa) -> dict[str, str]:

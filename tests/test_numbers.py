@@ -4,9 +4,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from dhkappa.stats.quantiles import beta_quantile
 
 import dhkappa
-from dhkappa.stats.quantiles import beta_quantile
 
 pytest.importorskip("pandas")
 pytest.importorskip("polars")

@@ -10,6 +10,9 @@ from random import Random
 
 import numpy as np
 import pytest
+from dhkappa.core.tally import Tally
+from dhkappa.stats.sums import sums
+from dhkappa.stats.terms import Terms, terms
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -17,15 +20,12 @@ import dhkappa
 import oracle
 from dhkappa import memory
 from dhkappa.api import tally
-from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError
 from dhkappa.stats import weights as module
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
 from dhkappa.stats.intervals import Basis, plain_basis
 from dhkappa.stats.kappa import Parts, estimate_dh
 from dhkappa.stats.sample import sample_of
-from dhkappa.stats.sums import sums
-from dhkappa.stats.terms import Terms, terms
 from dhkappa.stats.weights import WeightedEstimate, log_interval, weight_matrix, weighted_estimate, weights_of
 from strategies import Data, complete, from_counts, ragged
 

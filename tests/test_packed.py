@@ -8,10 +8,10 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from dhkappa.inputs.packed import Packed
 
 from dhkappa import dh_kappa, tally
 from dhkappa.errors import DataError
-from dhkappa.inputs.packed import Packed
 
 
 def test_digits_are_as_wide_as_fits() -> None:

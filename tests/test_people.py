@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from dhkappa.stats.annotator_comparison import FEWEST_ITEMS, AnnotatorComparison, annotator_comparison
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -17,7 +18,6 @@ from scipy import stats
 import oracle
 from dhkappa import DataError, simulate
 from dhkappa.core.items import ItemVotes, read_item_votes
-from dhkappa.stats.annotator_comparison import FEWEST_ITEMS, AnnotatorComparison, annotator_comparison
 from dhkappa.stats.intervals import Gap, skewness
 
 F = Fraction

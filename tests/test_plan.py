@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dhkappa.stats.terms import terms
+from dhkappa.stats.variance import Unseen
 from hypothesis import given
 
 import oracle
 from dhkappa import DataError, Kappa, dh_kappa, fleiss_kappa, simulate
 from dhkappa.stats.intervals import beta_interval, plain_basis
 from dhkappa.stats.plan import Outlook, model, observed, plan_of, variance
-from dhkappa.stats.terms import terms
-from dhkappa.stats.variance import Unseen
 from strategies import Data, complete
 
 F = Fraction

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-
-from dhkappa import progress
 from dhkappa.progress import Waiting
 from test_cli import environment
+
+from dhkappa import progress
 
 
 class Terminal(io.StringIO):

@@ -18,6 +18,9 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pytest
+from dhkappa.inputs.backends.frame import asking
+from dhkappa.memory import MIB, Room
+from dhkappa.stats.quantiles import beta_quantile
 from scipy.special import betaincinv
 
 import dhkappa
@@ -27,9 +30,6 @@ from dhkappa.cli.commands import main
 from dhkappa.errors import OutOfMemoryError
 from dhkappa.inputs import dataset as given
 from dhkappa.inputs.backends.duckdb import connect, reading
-from dhkappa.inputs.backends.frame import asking
-from dhkappa.memory import MIB, Room
-from dhkappa.stats.quantiles import beta_quantile
 from dhkappa.table import Table
 
 COMMAND = str(Path(sys.executable).with_name("dhkappa"))

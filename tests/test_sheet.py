@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 
 import pytest
-
 from dhkappa.report.csv import sheet_of
-from dhkappa.table import Table
 from test_cli import inside, run
+
+from dhkappa.table import Table
 
 FORMULAS = [
     "=1+1",

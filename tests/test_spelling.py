@@ -9,10 +9,10 @@ from typing import Any
 
 import duckdb
 import pytest
+from dhkappa.inputs.backends.collation import _ibis_text, spelled
 
 import dhkappa
 from dhkappa.errors import DataError
-from dhkappa.inputs.backends.collation import _ibis_text, spelled
 from engines import ENGINES, Engine, only
 from postgres import PASSWORD, Server
 

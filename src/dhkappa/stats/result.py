@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,6 @@ _NO_VARIATION = "The items show no variation, so the standard error of kappa is 
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Kappa:
     """Kappa with its standard error, confidence intervals, baselines and notes.
 
@@ -65,8 +64,11 @@ class Kappa:
     ['few-items', 'two-categories']
     """
 
-    estimate: Estimate
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
+    __slots__ = ("_cache", "estimate")
+
+    def __init__(self, estimate: Estimate) -> None:
+        self.estimate = estimate
+        self._cache: dict[str, Any] = {}
 
     @property
     def metric(self) -> str:
