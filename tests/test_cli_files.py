@@ -22,7 +22,7 @@ from dhkappa.cli.commands import commands, main
 from dhkappa.cli.options import in_flags
 from dhkappa.errors import DataError
 from test_cli import REPORTS, WIDE, inside, refused, run
-from test_published import SCORED, digits, table_of
+from published import SCORED, digits, table_of
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = json.loads((ROOT / "docs" / "schema.json").read_text("utf-8"))

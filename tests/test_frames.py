@@ -18,7 +18,7 @@ import dhkappa
 from engines import ENGINES, Columns, Engine, each, only
 from shapes import ALPHABETS, LAYOUTS, Shape, Votes, drawn, drawn_for
 from strategies import Data, ragged
-from test_published import SCORED, digits, rows_of, table_of
+from published import SCORED, digits, rows_of, table_of
 
 TEXTUAL = ("text", "category", "enum", "dictionary")
 KINDS_BY_LAYOUT = [

@@ -14,7 +14,7 @@ import pytest
 
 import interval_coverage as coverage
 from dhkappa import dh_kappa, simulate
-from test_published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
+from published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
 
 SCRIPT = Path(__file__).parents[1] / "validation" / "interval_coverage.py"
 PAGE = Path(__file__).parents[1] / "docs" / "validation.md"

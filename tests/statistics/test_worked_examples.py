@@ -33,7 +33,7 @@ class Example:
     excluded: oracle.Excluded
 
 
-NOTHING_DROPPED = oracle.Excluded(0, 0, 0)
+NONE_EXCLUDED = oracle.Excluded(0, 0, 0)
 
 EXAMPLES = {
     "example 1": Example(
@@ -51,7 +51,7 @@ EXAMPLES = {
         kappa=F(247, 544),
         random=F(-59, 544),
         fleiss=F(59, 104),
-        excluded=NOTHING_DROPPED,
+        excluded=NONE_EXCLUDED,
     ),
     "example 2, ragged": Example(
         data=from_counts("200/1 210/1 031/2 002/3 100/1 000/2 020/- 120/1"),
@@ -86,7 +86,7 @@ EXAMPLES = {
         kappa=F(2, 5),
         random=F(0),
         fleiss=F(3, 5),
-        excluded=NOTHING_DROPPED,
+        excluded=NONE_EXCLUDED,
     ),
 }
 
@@ -143,7 +143,7 @@ def test_oracle_against_worked_example(example: Example) -> None:
         example.fleiss,
     )
     assert (truth.n, truth.votes, truth.excluded) == (example.n, example.votes, example.excluded)
-    assert oracle.floor_by_permutation(data.votes, data.suggested) == example.random
+    assert oracle.random_by_permutation(data.votes, data.suggested) == example.random
 
 
 def test_fleiss_kappa_against_eq_1_to_3_by_hand() -> None:

@@ -312,29 +312,27 @@ def test_vote_moved_to_the_label_lowers_kappa_against_methods() -> None:
     assert exact("101/1 200/1 200/1") == F(0)
 
 
-# The floor, docs/methods.md
+# The random baseline, docs/methods.md
 
 
-@pytest.mark.parametrize(
-    ("m", "baseline_random"), [(2, F(0)), (3, F(-1, 5)), (4, F(-1, 3)), (5, F(-3, 7)), (10, F(-2, 3))]
-)
-def test_floor_of_perfect_annotators_against_methods(m: int, floor: F) -> None:
-    """Every label on every unanimous item: labels carry no information, so kappa is its own floor."""
+@pytest.mark.parametrize(("m", "random"), [(2, F(0)), (3, F(-1, 5)), (4, F(-1, 3)), (5, F(-3, 7)), (10, F(-2, 3))])
+def test_random_baseline_of_perfect_annotators(m: int, random: F) -> None:
+    """Every label on every unanimous item: labels carry no information, so kappa is its own baseline."""
     pairs = list(product(range(m), repeat=2))
     result = dh_kappa([[truth] * 3 for truth, _ in pairs], [label for _, label in pairs])
-    assert result.exact == floor
-    assert result.baselines.random == float(floor)
+    assert result.exact == random
+    assert result.baselines.random == float(random)
 
 
 @given(ragged(max_items=4, max_votes=4))
-def test_floor_against_all_permutations(data: Data) -> None:
+def test_random_baseline_against_all_permutations(data: Data) -> None:
     truth = truth_of(data)
-    assert truth.random == oracle.floor_by_permutation(data.votes, data.suggested)
+    assert truth.random == oracle.random_by_permutation(data.votes, data.suggested)
 
 
 @given(ragged())
-def test_kappa_above_floor_against_covariance(data: Data) -> None:
-    """kappa - floor = 2 sum_j Cov(q_j, g_j)/(1 - E)."""
+def test_kappa_above_random_against_covariance(data: Data) -> None:
+    """kappa - random = 2 sum_j Cov(q_j, g_j)/(1 - E)."""
     items, labels, _ = oracle.eligible(data.votes, data.suggested)
     truth = truth_of(data)
     assume(truth.kappa is not None and truth.random is not None)
@@ -349,7 +347,7 @@ def test_kappa_above_floor_against_covariance(data: Data) -> None:
     assert truth.kappa - truth.random == 2 * covariance / (1 - truth.E)
 
 
-# The ceiling, docs/methods.md
+# The majority baseline, docs/methods.md
 
 
 def population(prevalence: Sequence[int], right: int, wrong: int) -> Data:
@@ -375,10 +373,10 @@ def test_perfect_labels_under_80_percent_annotators_against_methods(data: Data, 
     assert exact_of(data) == kappa
 
 
-def test_ceiling_ties_follow_the_order_of_categories_against_methods() -> None:
+def test_majority_ties_follow_the_order_of_categories() -> None:
     """A tie leaves D alone and moves L: 11/- gives category 1 or 2, whichever is declared first."""
     votes = [[1, 2], [1, 1], [2, 2], [2, 2]]
-    ceilings = [dh_kappa(votes, [1] * 4, categories=order).baselines.majority for order in ([1, 2], [2, 1])]
+    baselines = [dh_kappa(votes, [1] * 4, categories=order).baselines.majority for order in ([1, 2], [2, 1])]
     expected = [cohen(votes, [first, 1, 2, 2]) for first in (1, 2)]
-    assert ceilings == [float(kappa) for kappa in expected if kappa is not None]
-    assert ceilings[0] != ceilings[1]
+    assert baselines == [float(kappa) for kappa in expected if kappa is not None]
+    assert baselines[0] != baselines[1]

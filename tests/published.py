@@ -1,4 +1,4 @@
-"""Published values of Fleiss' kappa, and kappa_DH of real annotation data, to the digits that are given."""
+"""Published values of Fleiss' kappa and values of real annotation data, with loaders for their files."""
 
 import csv
 from collections import defaultdict
@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import pytest
-
-from dhkappa import Kappa, dh_kappa, fleiss_kappa
+from dhkappa import Kappa, fleiss_kappa
 
 # Fleiss' kappa with as many digits as the source prints (irr, Wikipedia, irrCAC). irrCAC has .76117 for the
-# ragged table: it keeps the item with a single vote in the category shares, docs/methods.md drops it.
+# ragged table: it keeps the item with a single vote in the category shares, docs/methods.md excludes it.
 PUBLISHED = {
     "fleiss1971_diagnoses": "0.4302445",
     "wikipedia_fleiss": "0.210",
@@ -86,55 +84,3 @@ def fleiss_of_counts(path: Path) -> Kappa:
 
 def digits(value: float, like: str) -> str:
     return f"{value:.{len(like.partition('.')[2])}f}"
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_fleiss_kappa_against_published_table(name: str, shared_data: Path) -> None:
-    result = fleiss_of_counts(shared_data / "published" / name / "counts.csv")
-    assert digits(result.value, PUBLISHED[name]) == PUBLISHED[name]
-
-
-def test_single_votes_are_dropped_and_counted_on_the_ragged_table(shared_data: Path) -> None:
-    result = fleiss_of_counts(shared_data / "published" / "irrcac_raw4raters" / "counts.csv")
-    assert (result.excluded.no_votes, result.excluded.one_vote) == (0, 1)
-
-
-def test_votes_and_counts_of_fleiss_1971_agree(shared_data: Path) -> None:
-    folder = shared_data / "published" / "fleiss1971_diagnoses"
-    votes: defaultdict[str, list[str]] = defaultdict(list)
-    for row in rows_of(folder / "annotations.csv"):
-        votes[row["item"]].append(row["label"])
-    assert fleiss_kappa(list(votes.values())).exact == fleiss_of_counts(folder / "counts.csv").exact
-
-
-def test_dynasent_against_its_authors(shared_data: Path) -> None:
-    """DynaSent's authors publish .616 for round 1 dev."""
-    assert digits(fleiss_kappa(table_of(shared_data / "dynasent_r1_dev").votes).value, "0.616") == "0.616"
-
-
-@pytest.mark.parametrize("name", SCORED)
-def test_fleiss_kappa_against_values_of_real_data(name: str, shared_data: Path) -> None:
-    result = fleiss_kappa(table_of(shared_data / name).votes)
-    assert digits(result.value, SCORED[name].fleiss) == SCORED[name].fleiss
-
-
-def test_the_ceiling_depends_on_the_order_of_categories(shared_data: Path) -> None:
-    """The figures of docs/methods.md."""
-    table = table_of(shared_data / "labelerrors_imagenet")
-    result = dh_kappa(table.votes, table.suggested("given"))
-    by_code_point = dh_kappa(table.votes, table.suggested("given"), categories=sorted(map(str, result.categories)))
-    assert by_code_point.exact == result.exact
-    assert (digits(result.baselines.majority, ".56684"), digits(by_code_point.baselines.majority, ".56700")) == (
-        "0.56684",
-        "0.56700",
-    )
-
-
-@pytest.mark.parametrize(("name", "labeler"), LABELERS, ids=map("-".join, LABELERS))
-def test_dh_kappa_against_values_of_real_data(name: str, labeler: str, shared_data: Path) -> None:
-    table = table_of(shared_data / name)
-    result = dh_kappa(table.votes, table.suggested(labeler))
-    assert digits(result.value, SCORED[name].kappas[labeler]) == SCORED[name].kappas[labeler]
-    unlabeled = UNLABELED.get((name, labeler), 0)
-    assert result.excluded.no_label == unlabeled
-    assert result.n_items == len(table.rows) - result.excluded.total

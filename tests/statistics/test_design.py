@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dhkappa.stats.terms import Terms, terms
+from dhkappa.stats.variance import unseen_items, variance
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +19,6 @@ from dhkappa import Kappa, dh_kappa, fleiss_kappa
 from dhkappa.stats.categories import category_influence, category_parts, category_variances
 from dhkappa.stats.influence import influence
 from dhkappa.stats.permutation import above_random
-from dhkappa.stats.terms import Terms, terms
-from dhkappa.stats.variance import unseen_items, variance
 from strategies import Data, from_counts, ragged
 
 F = Fraction
