@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from dhkappa.stats.terms import Terms, terms
 from hypothesis import given
 from scipy import stats
 
@@ -21,7 +22,6 @@ from dhkappa.progress import Progress
 from dhkappa.stats import bootstrap as room
 from dhkappa.stats.bootstrap import Bootstrap, bca_interval, bootstrap, percentile_interval
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
-from dhkappa.stats.terms import Terms, terms
 from strategies import Data, complete, from_counts, ragged
 
 Floats = npt.NDArray[np.float64]
