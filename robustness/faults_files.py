@@ -216,15 +216,15 @@ def _without_guard(kind: _Kind, times: int, usual: int, rng: random.Random) -> t
     Where none comes in so many, they go on until one does, to a hundred at the most.
     """
     seen = tried = 0
-    guard = steady.Steady._check
-    steady.Steady._check = lambda self, error: None  # type: ignore[method-assign]
+    guard = steady.FileStates._check
+    steady.FileStates._check = lambda self, error: None  # type: ignore[method-assign]
     try:
         while tried < times or (not seen and tried < _TRIES):
             outcome, answer = _raced(kind, _rewritten, rng.uniform(0, usual))
             seen += not outcome and answer not in kind.tallies
             tried += 1
     finally:
-        steady.Steady._check = guard  # type: ignore[method-assign]
+        steady.FileStates._check = guard  # type: ignore[method-assign]
     return seen, tried
 
 

@@ -10,10 +10,9 @@ if TYPE_CHECKING:
 
     from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
     from dhkappa.auditing import Audit
-    from dhkappa.core.tally import Tally
     from dhkappa.errors import DataError
-    from dhkappa.inputs.reading import read
-    from dhkappa.inputs.source import Source
+    from dhkappa.inputs.dataset import Dataset, read
+    from dhkappa.inputs.tally import Tally
     from dhkappa.stats.annotators import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.intervals import ConfidenceInterval
@@ -35,6 +34,7 @@ __all__ = [
     "Comparison",
     "ConfidenceInterval",
     "DataError",
+    "Dataset",
     "Excluded",
     "Kappa",
     "Note",
@@ -42,7 +42,6 @@ __all__ = [
     "PermutationTest",
     "Plan",
     "Simulation",
-    "Source",
     "Table",
     "Tally",
     "Verdict",
@@ -71,16 +70,16 @@ _MODULES = {  # imported on first use
     "PermutationTest": "stats.permutation",
     "Plan": "stats.plan",
     "Simulation": "stats.simulate",
-    "Source": "inputs.source",
+    "Dataset": "inputs.dataset",
     "Table": "table",
-    "Tally": "core.tally",
+    "Tally": "inputs.tally",
     "Verdict": "stats.verdict",
     "audit": "api",
     "compare": "api",
     "dh_kappa": "api",
     "fleiss_kappa": "api",
     "plan": "api",
-    "read": "inputs.reading",
+    "read": "inputs.dataset",
     "simulate": "stats.simulate",
     "tally": "api",
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.progress import Progress
+from dhkappa.resources import Progress
 from dhkappa.stats.influence import Terms, sum_of_squares
 from dhkappa.stats.intervals import ConfidenceInterval
 from dhkappa.stats.sample import check_n_resamples, generator

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.stats.influence import Numbers, Terms, unseen_parts, variance
 from dhkappa.stats.intervals import check_level, flawless, written
 from dhkappa.table import Table

@@ -10,8 +10,8 @@ from itertools import combinations, product
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.item_table import ItemTable
-from dhkappa.core.labels import Integers
+from dhkappa.core import Integers
+from dhkappa.core.counts import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
@@ -91,7 +91,7 @@ def compare_labelers(
                 pairs[one, other] = _difference(both, one, other, found, pool, source)
     rows = [pairs[pair] for pair in combinations(names, 2)]
     estimates = {name: found[name].estimate for name in names}
-    notes = (*(Note("source", text) for text in table.remarks), *_notes(estimates, rows, excluded))
+    notes = (*(Note("source", text) for text in table.source_notes), *_notes(estimates, rows, excluded))
     return estimates, _differences(rows, confidence_level), notes
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.core.patterns import Patterns
 from dhkappa.errors import counted
 from dhkappa.stats.intervals import Basis

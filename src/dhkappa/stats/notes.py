@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import counted, shown
 from dhkappa.stats.kappa import Estimate, Parts, Sums
 from dhkappa.stats.sample import Sample

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, check_level, wald_interval, written

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dhkappa.core import Label
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import Label
 from dhkappa.core.patterns import Patterns
 from dhkappa.errors import counted
 from dhkappa.stats.influence import Numbers, Terms, influence, terms
@@ -100,10 +100,12 @@ def review_queue(item_votes: ItemVotes, labeler: str, *, limit: int | None = Non
     order = np.lexsort((pull, -n_votes, d))
     if item_votes.find is None:
         order = order[:limit]
-        names = [item_votes.names[place] for place in places[order].tolist()]
+        names = [item_votes.item_names()[place] for place in places[order].tolist()]
     else:
         limit = _DEFAULT_LIMIT if limit is None else limit
-        order = order[np.lexsort((np.array(item_votes.names)[places[order]], pull[order], -n_votes[order], d[order]))]
+        order = order[
+            np.lexsort((np.array(item_votes.item_names())[places[order]], pull[order], -n_votes[order], d[order]))
+        ]
         before = np.cumsum(sample.patterns.items[order]) - sample.patterns.items[order]
         rank = {place: row for row, place in enumerate(places.tolist())}
         found = item_votes.find(places[order[before < limit]].tolist(), limit)

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Integers, Label, NotALabelError, plain
+from dhkappa.core import Integers, Label
+from dhkappa.core.labels import NotALabelError, to_label
 from dhkappa.core.patterns import LabeledPatterns, Patterns
 from dhkappa.errors import DataError, counted, shown
 
@@ -244,7 +245,7 @@ def _strata_error(code: str, message: str) -> DataError:
 def _name(stratum: Any) -> Any:
     """Return the name of a stratum as data have it, such as the value of an enum member."""
     try:
-        return plain(stratum)
+        return to_label(stratum)
     except NotALabelError:
         return stratum
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Label, declare, is_real
+from dhkappa.core import Label
+from dhkappa.core.labels import check_categories, is_real
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.memory import need
+from dhkappa.resources import need
 from dhkappa.stats.sample import generator
 
 _MAX_ITEMS = 10**10
@@ -90,7 +91,7 @@ def simulate(
     >>> drawn.votes[0].tolist(), drawn.suggested["llm"][0], drawn.truth[0]
     (['b', 'b', 'c'], 'b', 'b')
     """
-    names = declare(categories)
+    names = check_categories(categories)
     if not names:
         raise invalid("categories", "There are no categories.", hint="Pass at least one.")
     n_items = check_integer("n_items", n_items, 0, _MAX_ITEMS)

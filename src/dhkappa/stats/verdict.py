@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import AnnotatorComparison
 from dhkappa.stats.intervals import ConfidenceInterval, written

@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.patterns import BLOCK, Patterns
+from dhkappa.core.grouping import BLOCK
+from dhkappa.core.patterns import Patterns
 from dhkappa.errors import DataError, counted, invalid, shown
-from dhkappa.memory import need
+from dhkappa.resources import need
 from dhkappa.stats.influence import Extremes, Numbers, Terms, basis_of, terms
 from dhkappa.stats.intervals import LEAST
 from dhkappa.stats.kappa import Baselines, Estimate, Parts, estimate_dh
