@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dhkappa.core.item_table import ItemTable, item_table_of, read_item_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import DataError, Tally, tally
 from dhkappa.core import item_table as room
+from dhkappa.core.item_table import ItemTable, item_table_of, read_item_table
 from strategies import Data, ragged
 
 NAMES = ["rule", " ", "llm 🦙"]

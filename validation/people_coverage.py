@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from dhkappa.stats.annotator_comparison import FEWEST_ITEMS
+from dhkappa.stats.annotators import MIN_ITEMS
 from dhkappa.stats.intervals import Gap
 
 Floats = npt.NDArray[np.float64]
@@ -185,7 +185,7 @@ def compare_votes(votes: list[Floats], voted: Mask, labels: Floats, weight: Floa
             others = panel - vote * voted[a][..., None]
             ours, theirs = judge(others, labels, w), judge(others, vote, w)
             wholes[a] = w.sum(1)
-            differences[a] = np.where(used[a].sum(1) < FEWEST_ITEMS, np.nan, ours.kappa - theirs.kappa)
+            differences[a] = np.where(used[a].sum(1) < MIN_ITEMS, np.nan, ours.kappa - theirs.kappa)
             reaches[a] = 1 / (1 - ours.E) + 1 / (1 - theirs.E)
             step = np.where(used[a], ours.phi - theirs.phi, 0)
             move += step
@@ -257,7 +257,7 @@ def lines(found: list[Outcome], sets: int) -> list[str]:
     """Return the section of the page: a line for each n and kind of labeler."""
     error = 100 * (LEVEL * (1 - LEVEL) / sets) ** 0.5
     rows = [
-        *INTRODUCTION.format(sets=sets, error=error, fewest=FEWEST_ITEMS).splitlines(),
+        *INTRODUCTION.format(sets=sets, error=error, fewest=MIN_ITEMS).splitlines(),
         "",
         "| labeler | n | all people: mean / least | t | length | one person: mean / least | t | length |",
         "|---|---|---|---|---|---|---|---|",

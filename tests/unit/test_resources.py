@@ -12,6 +12,8 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from dhkappa.inputs.backends.frame import fetch
+from dhkappa.memory import MIB, Room, fitting, folder_on_disk, is_out_of_memory, need, room, share
 
 import dhkappa
 import memory as trial
@@ -20,8 +22,6 @@ import oracle
 from dhkappa import DataError
 from dhkappa.errors import OutOfMemoryError
 from dhkappa.inputs.backends import duckdb as duck
-from dhkappa.inputs.backends.frame import fetch
-from dhkappa.memory import MIB, Room, fitting, folder_on_disk, is_out_of_memory, need, room, share
 
 ROOT = Path(__file__).parents[1]
 

@@ -274,7 +274,7 @@ def pair_products(start: npt.NDArray[Any], weight: Numbers, v: Numbers, s: Numbe
     for total, taken in ((one, 2), (none, 3)):
         left = size - taken * drawn
         ways = ways * np.where(left > 0, left, 1)
-        found.insert(0, np.where(left > 0, total, 0) / ways)
+        found.insert(0, np.where(left > 0, total, 0 * total) / ways)
     return tuple(found)
 
 

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 import altair
 import pytest
+from dhkappa.report.content import Story
 
 import dhkappa
 from dhkappa.report import charts
 from dhkappa.report.charts import CHARTS, LIGHT, OF_ONE, Spec, chart_of, spec_of, unique
-from dhkappa.report.content import Story
 from dhkappa.report.html import svg_of
 
 LABELERS = {"rule": 0.6, "llm": 0.9}

@@ -15,13 +15,13 @@ from pathlib import Path
 from unicodedata import combining, east_asian_width
 
 import pytest
+from dhkappa.report.content import limits, number, percent, signed
 from rich.console import Console
+from test_cli import COMMAND, WIDE, environment, folder, inside, run  # noqa: F401  # a fixture
 
 import dhkappa
 from dhkappa.auditing import Audit
-from dhkappa.report.content import limits, number, percent, signed
 from dhkappa.report.terminal import Screen
-from test_cli import COMMAND, WIDE, environment, folder, inside, run  # noqa: F401  # a fixture
 
 DRAWN = dhkappa.simulate(
     200,

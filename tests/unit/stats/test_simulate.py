@@ -1,9 +1,12 @@
-"""Simulated data have the rates asked for, and come again with the same seed."""
+"""Simulation: rates, reproducibility and invalid arguments."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dhkappa import dh_kappa, simulate
+from expect import expect_error
 
 
 def test_same_seed_same_data() -> None:
@@ -53,3 +56,35 @@ def test_edges() -> None:
     assert simulate(3, missing=1.0).votes.tolist() == [[None] * 3] * 3
     assert simulate(3, labelers={}).suggested == {}
     assert repr(simulate(2, rng=0)) == "Simulation(2 items, 3 annotators, 3 categories, labelers 'labeler')"
+
+
+@pytest.mark.parametrize(
+    ("code", "options"),
+    [
+        ("invalid-n-items", {"n_items": -1}),
+        ("invalid-n-items", {"n_items": 2.5}),
+        ("invalid-n-items", {"n_items": True}),
+        ("invalid-categories", {"categories": []}),
+        ("invalid-annotators", {"annotators": -1}),
+        ("invalid-annotators", {"annotators": "3"}),
+        ("invalid-accuracy", {"accuracy": 1.1}),
+        ("invalid-accuracy", {"annotators": [0.9, None]}),
+        ("invalid-labelers", {"labelers": ["llm"]}),
+        ("invalid-labelers", {"labelers": {"llm": -0.1}}),
+        ("invalid-missing", {"missing": 2}),
+        ("invalid-prevalence", {"prevalence": [1, 2]}),
+        ("invalid-prevalence", {"prevalence": [0, 0, 0]}),
+        ("invalid-prevalence", {"prevalence": [1, -1, 1]}),
+        ("invalid-prevalence", {"prevalence": [1, float("inf"), 1]}),
+        ("invalid-prevalence", {"prevalence": ["x", 1, 1]}),
+        ("invalid-prevalence", {"prevalence": 5}),
+    ],
+)
+def test_bad_arguments(code: str, options: dict[str, Any]) -> None:
+    with expect_error(code, code.removeprefix("invalid-").replace("-", "_")):
+        simulate(**{"n_items": 3, **options})
+
+
+def test_only_ratios_of_prevalence_matter() -> None:
+    one, other = (simulate(50, prevalence=shares, rng=1) for shares in ([1, 2, 3], [1e307, 2e307, 3e307]))
+    assert (one.truth == other.truth).all()

@@ -1,26 +1,27 @@
-"""Kappa item by item: contributions, kappa without an item, and the order in which to review."""
+"""Kappa by item against exact fractions: contributions, leave-one-out kappa, and the review queue."""
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
-from dhkappa.stats.sums import sums
-from dhkappa.stats.terms import Terms, terms
 from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from dhkappa import DataError
+from dhkappa import Kappa, dh_kappa
 from dhkappa.core.items import ItemVotes, read_item_votes
-from dhkappa.stats.influence import influence
-from dhkappa.stats.kappa import estimate_dh
-from dhkappa.stats.review import contributions, leave_one_out, review
-from dhkappa.stats.sample import Sample, item_sample
+from dhkappa.stats.influence import Terms, influence, terms
+from dhkappa.stats.kappa import Parts, dh_parts, sums
+from dhkappa.stats.review import contributions, leave_one_out, review_queue
+from dhkappa.stats.sample import Sample, sample_of
 from dhkappa.table import Table
+from exact import exact_terms
+from exact import influence as exact_influence
+from expect import expect_error
 from strategies import Data, from_counts, ragged
 
 F = Fraction
@@ -28,7 +29,7 @@ EXAMPLE_1 = from_counts("300/1 210/1 030/2 111/2 003/3 030/3")
 NAMES = [
     "item",
     "suggested",
-    "panel",
+    "majority",
     "tie",
     "votes",
     "n_votes",
@@ -64,13 +65,25 @@ def item_votes_of(data: Data, weight: Sequence[float] | None = None) -> ItemVote
     return read_item_votes(data.votes, {"rule": data.suggested}, categories=categories, sample_weight=sample_weight)
 
 
+@dataclass(frozen=True)
+class Items:
+    """A sample and its parts, as ``exact_terms`` needs them, without merging equal items."""
+
+    sample: Sample
+    parts: Parts
+
+
 def terms_of(sample: Sample, exact: bool = True) -> Terms:
-    parts = estimate_dh(sums(sample, weighted=sample.weighted), sample.categories).parts
-    return terms(sample, parts, exact=exact)
+    parts = dh_parts(sums(sample, weighted=sample.weighted), sample.categories)
+    return exact_terms(cast(Kappa, Items(sample, parts))) if exact else terms(sample, parts)
+
+
+def sample_of_items(data: Data, weight: Sequence[float] | None = None) -> Sample:
+    return sample_of(item_votes_of(data, weight).labeled_patterns("rule"))
 
 
 def item_terms(data: Data, weight: Sequence[float] | None = None, exact: bool = True) -> Terms:
-    return terms_of(item_sample(item_votes_of(data, weight), "rule")[0], exact)
+    return terms_of(sample_of_items(data, weight), exact)
 
 
 def or_none(values: Any) -> list[F | None]:
@@ -113,7 +126,7 @@ def test_leave_one_out_against_recomputation(data: Data) -> None:
 @given(defined_data)
 def test_leave_one_out_takes_one_of_the_items_that_share_a_pattern(data: Data) -> None:
     twice = data.take([*range(len(data.votes)), *range(len(data.votes))])
-    sample, _ = item_sample(item_votes_of(twice), "rule")
+    sample = sample_of_items(twice)
     merged, apart = sample.merged(), terms_of(sample)
     assert int(merged.patterns.items.min()) >= 2
     found = leave_one_out(terms_of(merged))
@@ -156,7 +169,7 @@ def test_floats_are_as_good_as_fractions(data: Data) -> None:
 )
 @pytest.mark.parametrize("items", [1, 10**3, 10**9, 10**15])
 def test_floats_hold_where_nearly_all_items_are_alike(odd: str, items: int) -> None:
-    sample, _ = item_sample(item_votes_of(from_counts(f"30/1 {odd}")), "rule")
+    sample = sample_of_items(from_counts(f"30/1 {odd}"))
     many = sample.patterns.items.copy()
     many[0] = items
     sample = replace(sample, patterns=replace(sample.patterns, items=many), mass=many)
@@ -199,7 +212,7 @@ def test_one_item_leaves_nothing() -> None:
 
 
 def queue(text: str, weight: Sequence[float] | None = None, most: int | None = None) -> Table:
-    return review(item_votes_of(from_counts(text), weight), "rule", limit=most)
+    return review_queue(item_votes_of(from_counts(text), weight), "rule", limit=most)
 
 
 def test_items_come_in_the_order_of_how_clearly_the_panel_rejects_the_label() -> None:
@@ -211,7 +224,7 @@ def test_items_come_in_the_order_of_how_clearly_the_panel_rejects_the_label() ->
 
 @given(ragged(max_items=15))
 def test_review_against_the_definitions(data: Data) -> None:
-    table = review(item_votes_of(data), "rule")
+    table = review_queue(item_votes_of(data), "rule")
     places = [i for i, item in enumerate(data.votes) if len(oracle.cast(item)) > 1 and data.suggested[i] is not None]
     assert sorted(table.column("item")) == places
     assert list(table.names) == NAMES
@@ -264,20 +277,23 @@ def test_equal_items_keep_their_order() -> None:
 
 def test_rounding_does_not_decide_the_order() -> None:
     data = from_counts("1320/1 2220/1 2031/2 0321/4 0222/4 1032/2")
-    exact, floats = influence(item_terms(data)), influence(item_terms(data, exact=False))
+    exact, floats = exact_influence(item_terms(data)), influence(item_terms(data, exact=False))
     assert exact[2] == exact[5]
     assert floats[2] > floats[5]
-    order = review(item_votes_of(data), "rule").column("item")
+    order = review_queue(item_votes_of(data), "rule").column("item")
     assert order.index(2) < order.index(5)
 
 
 @pytest.mark.parametrize("most", [1, 3, 6, 99, np.int64(2)])
 def test_most_takes_the_head_of_the_queue(most: int) -> None:
-    whole, head = review(item_votes_of(EXAMPLE_1), "rule"), review(item_votes_of(EXAMPLE_1), "rule", limit=most)
+    whole, head = (
+        review_queue(item_votes_of(EXAMPLE_1), "rule"),
+        review_queue(item_votes_of(EXAMPLE_1), "rule", limit=most),
+    )
     assert head.to_dicts() == whole.to_dicts()[:most]
-    assert whole.title == "rule: 6 items, most clearly rejected first"
+    assert whole.title.startswith("rule: 6 items")
     if most == 3:
-        assert head.title == "rule: 3 of 6 items, most clearly rejected first"
+        assert head.title.startswith("rule: 3 of 6 items")
 
 
 def test_ties_are_shown_not_broken() -> None:
@@ -294,7 +310,7 @@ def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
         [" x", "<b>", "<b>"],
         ["日本", "日本", "line\n"],
     ]
-    table = review(read_item_votes(odd, {"rule": ["🐈", "a, b", "<b>", "日本"]}), "rule")
+    table = review_queue(read_item_votes(odd, {"rule": ["🐈", "a, b", "<b>", "日本"]}), "rule")
     texts = dict(zip(table.column("item"), table.column("votes"), strict=True))
     assert texts == {0: "🐕: 2, 🐈: 1", 1: "'a, b': 2, '\\t': 1", 2: "<b>: 2, ' x': 1", 3: "日本: 2, 'line\\n': 1"}
     assert "<b>" not in table._repr_html_()
@@ -302,16 +318,16 @@ def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
 
 
 def test_labels_keep_their_types() -> None:
-    table = review(read_item_votes([[True, True], [False, True]], {"rule": [False, True]}), "rule")
+    table = review_queue(read_item_votes([[True, True], [False, True]], {"rule": [False, True]}), "rule")
     assert table.column("suggested") == [False, True]
-    assert table.column("panel") == [True, None]
+    assert table.column("majority") == [True, None]
     assert table.column("votes") == ["True: 2", "False: 1, True: 1"]
 
 
 def test_items_go_by_the_names_of_a_dataframe() -> None:
     pandas = pytest.importorskip("pandas")
     votes = pandas.DataFrame({"ann": ["x", "y"], "bob": ["x", "y"]}, index=["first", "second"])
-    table = review(read_item_votes(votes, {"rule": ["x", "x"]}), "rule")
+    table = review_queue(read_item_votes(votes, {"rule": ["x", "x"]}), "rule")
     assert table.column("item") == ["second", "first"]
 
 
@@ -338,11 +354,55 @@ def test_no_eligible_item_makes_an_empty_queue(text: str) -> None:
 
 
 @pytest.mark.parametrize("most", [0, -1, 2.0, "2", True])
-def test_most_must_be_a_number_of_items(most: Any) -> None:
-    with pytest.raises(DataError, match="most must be a whole number of items"):
+def test_limit_must_be_a_number_of_items(most: Any) -> None:
+    with expect_error("invalid-limit", "limit"):
         queue("30/1 03/1", most=most)
 
 
-def test_an_unknown_labeler_is_refused() -> None:
-    with pytest.raises(DataError, match="labeler 'gpt' is not in the data"):
-        review(item_votes_of(EXAMPLE_1), "gpt")
+def test_unknown_labeler() -> None:
+    with expect_error("labeler-not-found"):
+        review_queue(item_votes_of(EXAMPLE_1), "gpt")
+
+
+def test_items_that_an_engine_holds() -> None:
+    """Rows stand for several items; the engine is asked for the rows that the first items are in."""
+    votes = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "b"], ["b", "b", "b"]]
+    asked: list[tuple[list[int], int]] = []
+
+    def find(rows: Sequence[int], number: int) -> list[tuple[int, Any]]:
+        asked.append((list(rows), number))
+        return [(row, f"item {row}") for row in rows][:number]
+
+    plain = read_item_votes(votes, {"rule": ["a", "a", "a", "b", "a"]})
+    held = replace(plain, names=[4, 3, 2, 1, 0], items=np.array([2, 30, 3, 5, 80]), find=find)
+    rows = [list(review_queue(held, "rule", limit=most)) for most in (None, 80, 81, 1)]
+    # Most clearly rejected first: three votes for b, then two; then a tie, and what is confirmed.
+    assert asked == [([4, 1], 100), ([4], 80), ([4, 1], 81), ([4], 1)]
+    assert [[row["item"] for row in some] for some in rows] == [
+        ["item 4", "item 1"],
+        ["item 4"],
+        ["item 4", "item 1"],
+        ["item 4"],
+    ]
+    assert [row["votes"] for row in rows[0]] == ["b: 3", "b: 2"]
+    assert review_queue(held, "rule", limit=1).title.startswith("rule: 1 of 120 items")
+    assert asked[-1] == ([4], 1)
+    many = list(review_queue(replace(held, items=np.array([1, 1, 1, 1, 1])), "rule"))
+    assert [row["item"] for row in many][:3] == ["item 4", "item 1", "item 2"]
+
+
+def test_a_heavy_item_without_which_all_is_alike() -> None:
+    """Without the only item that differs kappa is undefined: computed anew, exactly."""
+    votes, labels = [["a", "a"], ["a", "a"], ["b", "b"]], ["a", "a", "b"]
+    for design in ({}, {"sample_weight": [1, 2, 3]}, {"strata": ["x", "x", "x"]}):
+        table = review_queue(read_item_votes(votes, {"rule": labels}, **design), "rule")
+        assert [math.isnan(row["kappa_without"]) for row in sorted(table, key=lambda row: row["item"])] == [
+            False,
+            False,
+            True,
+        ]
+    heavy = review_queue(
+        read_item_votes([["a", "a"], ["a", "b"], ["b", "b"]], {"rule": list("aab")}, sample_weight=[1, 1, 1e9]), "rule"
+    )
+    without = {row["item"]: row["kappa_without"] for row in heavy}
+    assert without[2] == dh_kappa([["a", "a"], ["a", "b"]], ["a", "a"]).value

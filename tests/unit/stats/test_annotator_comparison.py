@@ -1,4 +1,4 @@
-"""People as labelers: against fractions and loops, and by what must hold."""
+"""Comparison of a labeler with each annotator, against loops over fractions and by invariances."""
 
 import json
 import math
@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from dhkappa.stats.annotator_comparison import FEWEST_ITEMS, AnnotatorComparison, annotator_comparison
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 import oracle
-from dhkappa import DataError, simulate
-from dhkappa.core.items import ItemVotes, read_item_votes
+from dhkappa import simulate
+from dhkappa.core.items import read_item_votes
+from dhkappa.stats.annotators import MIN_ITEMS, AnnotatorComparison, compare_with_annotators
 from dhkappa.stats.intervals import Gap, skewness
+from expect import expect_error
 
 F = Fraction
 Votes = Sequence[Sequence[Hashable]]
@@ -62,8 +63,8 @@ class Expected:
     variance: Fraction
 
 
-def expected_people(votes: Votes, labels: Sequence[Hashable], sample_weight: Sequence[Fraction]) -> Expected:
-    """What people() computes, by loops."""
+def expected_comparison(votes: Votes, labels: Sequence[Hashable], sample_weight: Sequence[Fraction]) -> Expected:
+    """The comparison, by loops."""
     sizes, kappas, variances, wholes = [], [], [], []
     moved: dict[int, Fraction] = {}
     for a in range(len(votes[0])):
@@ -105,8 +106,8 @@ def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
     votes, labels = drawn(seed, missing=0.2)
     sample_weight = [F(i % 5, 2) if weighted else F(1) for i in range(len(votes))]
     weight = np.array(sample_weight, np.float64) if weighted else None
-    found = annotator_comparison(read_item_votes(votes, {"llm": labels}, sample_weight=weight), "llm")
-    expected = expected_people(votes.tolist(), labels.tolist(), sample_weight)
+    found = compare_with_annotators(read_item_votes(votes, {"llm": labels}, sample_weight=weight), "llm")
+    expected = expected_comparison(votes.tolist(), labels.tolist(), sample_weight)
     assert found.table.column("items") == expected.items
     # both are the exact fractions, rounded once
     assert found.table.column("kappa_annotator") == [float(person) for person, _ in expected.kappas]
@@ -122,7 +123,7 @@ def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
 
 def test_without_missing_votes_kappas_are_those_of_the_oracle() -> None:
     votes, labels = drawn(7)
-    found = annotator_comparison(read_item_votes(votes, {"llm": labels}), "llm")
+    found = compare_with_annotators(read_item_votes(votes, {"llm": labels}), "llm")
     for a, row in enumerate(found.table):
         rows = [i for i, label in enumerate(labels) if label is not None]
         panel = np.delete(votes, a, axis=1)[rows].tolist()
@@ -132,14 +133,14 @@ def test_without_missing_votes_kappas_are_those_of_the_oracle() -> None:
             assert row[name] == float(exact)
 
 
-def test_changing_places_with_a_person_turns_the_comparison_around() -> None:
+def test_swapping_labeler_and_annotator_negates_the_difference() -> None:
     votes, labels = drawn(5)
     keep = labels != None  # noqa: E711 (element by element)
     votes, labels = votes[keep], labels[keep]
     swapped = votes.copy()
     swapped[:, 2] = labels
-    one = annotator_comparison(read_item_votes(votes, {"x": labels}), "x").table.to_dicts()[2]
-    other = annotator_comparison(read_item_votes(swapped, {"x": votes[:, 2]}), "x").table.to_dicts()[2]
+    one = compare_with_annotators(read_item_votes(votes, {"x": labels}), "x").table.to_dicts()[2]
+    other = compare_with_annotators(read_item_votes(swapped, {"x": votes[:, 2]}), "x").table.to_dicts()[2]
     assert (one["kappa_annotator"], one["difference"]) == (other["kappa_labeler"], -other["difference"])
     # the same numbers with the other sign, rounded alike but for the order of a subtraction
     assert (one["se"], one["low"], one["high"]) == pytest.approx(
@@ -189,7 +190,7 @@ class TestLimits:
     def test_an_item_that_the_labeler_or_one_person_gets_wrong_is_added(self, weighted: bool) -> None:
         votes, labels = drawn(8, missing=0.2)
         weight = np.array([1.0 + 2 * (i % 3) if weighted else 1.0 for i in range(len(votes))])
-        found = annotator_comparison(
+        found = compare_with_annotators(
             read_item_votes(votes, {"llm": labels}, sample_weight=weight if weighted else None),
             "llm",
             confidence_level=0.8,
@@ -233,14 +234,17 @@ class TestLimits:
 
     def test_a_higher_level_is_wider(self) -> None:
         item_votes = read_item_votes(*_labeled(drawn(9)))
-        narrow, wide = (annotator_comparison(item_votes, "llm", confidence_level) for confidence_level in (0.8, 0.99))
+        narrow, wide = (
+            compare_with_annotators(item_votes, "llm", confidence_level) for confidence_level in (0.8, 0.99)
+        )
         assert wide.low < narrow.low < narrow.difference < narrow.high < wide.high
         assert (narrow.confidence_level, wide.confidence_level) == (0.8, 0.99)
 
     def test_equal_weights_of_any_size_change_nothing(self) -> None:
         votes, given = _labeled(drawn(9))
         plain, weighted = (
-            annotator_comparison(read_item_votes(votes, given, sample_weight=w), "llm") for w in (None, np.full(60, 0.3))
+            compare_with_annotators(read_item_votes(votes, given, sample_weight=w), "llm")
+            for w in (None, np.full(60, 0.3))
         )
         assert repr(plain) == repr(weighted)
         assert plain.table.to_dicts() == weighted.table.to_dicts()
@@ -250,32 +254,25 @@ def _labeled(data: tuple[Any, Any]) -> tuple[Any, dict[str, Any]]:
     return data[0], {"llm": data[1]}
 
 
-class TestPeopleWhoCannotBeCompared:
+class TestAnnotatorsWhoCannotBeCompared:
     def found(self) -> AnnotatorComparison:
         """Annotator 2 has one item too few, annotator 3 sees others agree on one category, that they vote for too."""
         votes, labels = drawn(6, n=50, missing=0)
         labels[:] = np.where(labels == None, "a", labels)  # noqa: E711 (element by element)
-        votes[FEWEST_ITEMS - 1 :, 2] = None
+        votes[MIN_ITEMS - 1 :, 2] = None
         votes[:30, 3] = None
         votes[30:, [0, 1, 3]] = "a"
         labels[30:] = "a"
-        return annotator_comparison(
+        return compare_with_annotators(
             replace(read_item_votes(votes, {"llm": labels}), annotators=("Ann", "Bo", "<Cy>", "Di")), "llm"
         )
 
     def test_they_are_named_and_left_out(self) -> None:
         found = self.found()
         assert found.skipped == ("<Cy>", "Di")
-        assert [(note.code, note.text) for note in found.notes] == [
-            (
-                "annotators-few-items",
-                "1 annotator not compared ('<Cy>'): fewer than 10 items with two other votes and a suggested label.",
-            ),
-            (
-                "annotators-undefined",
-                "1 annotator not compared ('Di'): every vote and every label on these items is the same category.",
-            ),
-        ]
+        assert [note.code for note in found.notes] == ["annotators-few-items", "annotators-undefined"]
+        assert "'<Cy>'" in found.notes[0].text
+        assert "'Di'" in found.notes[1].text
         rows = found.table.to_dicts()
         assert [row["items"] for row in rows] == [29, 29, 9, 20]
         assert [math.isnan(row["difference"]) for row in rows] == [False, False, True, True]
@@ -286,64 +283,112 @@ class TestPeopleWhoCannotBeCompared:
     def test_one_more_item_is_enough(self) -> None:
         votes, labels = drawn(6, n=50, missing=0)
         labels[:] = np.where(labels == None, "a", labels)  # noqa: E711 (element by element)
-        votes[FEWEST_ITEMS:, 2] = None
-        found = annotator_comparison(read_item_votes(votes, {"llm": labels}), "llm")
-        assert found.table.column("items")[2] == FEWEST_ITEMS
+        votes[MIN_ITEMS:, 2] = None
+        found = compare_with_annotators(read_item_votes(votes, {"llm": labels}), "llm")
+        assert found.table.column("items")[2] == MIN_ITEMS
         assert found.skipped == ()
 
     def test_nobody(self) -> None:
         votes, labels = drawn(6)
-        found = annotator_comparison(read_item_votes(votes[:, :2], {"llm": labels}), "llm")
+        found = compare_with_annotators(read_item_votes(votes[:, :2], {"llm": labels}), "llm")
         assert found.skipped == (0, 1)
         assert all(map(math.isnan, (found.difference, found.se, found.low, found.high, found.matched)))
-        assert found.reason == "nobody can be compared."
-        assert repr(found) == "llm against people: undefined (0 items; 2 skipped; nobody can be compared)"
+        assert found.reason
+        assert "undefined" in repr(found)
         assert found.to_dict()["difference"] is None
 
     def test_a_copy_of_a_person(self) -> None:
         votes, _ = drawn(6)
-        found = annotator_comparison(read_item_votes(votes, {"copy": votes[:, 1]}), "copy")
+        found = compare_with_annotators(read_item_votes(votes, {"copy": votes[:, 1]}), "copy")
         row = found.table.to_dicts()[1]
         assert row["difference"] == 0
         assert row["se"] == 0
         assert row["low"] < 0 < row["high"]
-        assert row["reason"] == "no item moves the difference, so its spread is unknown."
+        assert row["reason"]
         assert found.matched >= 0.25  # it matches the person that it copies
         assert found.se > 0
 
     def test_all_alike(self) -> None:
         labels = ["a", "b"] * 10
-        found = annotator_comparison(read_item_votes(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm")
+        found = compare_with_annotators(
+            read_item_votes(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm"
+        )
         assert (found.difference, found.matched) == (0, 1)
         assert found.se == 0
         assert found.low < 0 < found.high
-        assert found.reason == "no item moves the difference, so its spread is unknown."
+        assert found.reason
 
 
 class TestShown:
     def test_repr_and_html(self) -> None:
-        found = TestPeopleWhoCannotBeCompared().found()
-        text = repr(found)
-        assert text.startswith("llm against people: ")
-        assert text.endswith(" at 0.95 (29 items; matches or beats 1 of 2 annotators; 2 skipped)")
+        found = TestAnnotatorsWhoCannotBeCompared().found()
+        assert repr(found).endswith(" at 0.95 (29 items; matches or beats 1 of 2 annotators; 2 skipped)")
         shown = found._repr_html_()
         assert "&lt;Cy&gt;" in shown
         assert "<Cy>" not in shown
         assert "not compared" in shown
 
     def test_to_dict_is_json(self) -> None:
-        found = TestPeopleWhoCannotBeCompared().found()
+        found = TestAnnotatorsWhoCannotBeCompared().found()
         plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
         assert plain["difference"] == found.difference
-        assert plain["annotator_comparison"][2]["difference"] is None
-        assert plain["annotator_comparison"][0]["kappa_annotator"] == found.table.column("kappa_annotator")[0]
+        assert plain["table"][2]["difference"] is None
+        assert plain["table"][0]["kappa_annotator"] == found.table.column("kappa_annotator")[0]
         assert [note["code"] for note in plain["notes"]] == ["annotators-few-items", "annotators-undefined"]
 
 
-def test_bad_arguments() -> None:
+def test_bad_confidence_level() -> None:
     votes, labels = drawn(1)
-    item_votes: ItemVotes = read_item_votes(votes, {"llm": labels})
-    with pytest.raises(DataError, match="level must be between 0 and 1"):
-        annotator_comparison(item_votes, "llm", confidence_level=95)
-    with pytest.raises(DataError, match="a column for each annotator"):
-        annotator_comparison(read_item_votes([["a", "b"], ["a", "a", "a"]], {"llm": ["a", "b"]}), "llm")
+    with expect_error("invalid-confidence-level", "confidence_level"):
+        compare_with_annotators(read_item_votes(votes, {"llm": labels}), "llm", confidence_level=95)
+
+
+class TestEdges:
+    def test_one_item_has_almost_all_the_weight(self) -> None:
+        data = simulate(40, annotators=3, rng=1)
+        votes = read_item_votes(data.votes, data.suggested, sample_weight=[1.0] * 39 + [1e300])
+        found = compare_with_annotators(votes, "labeler")
+        assert (found.n_items, found.skipped) == (0, (0, 1, 2))
+        assert found.table.column("items") == [40] * 3
+        assert all(found.table.column("reason"))
+        assert [note.code for note in found.notes] == ["annotators-undefined"]
+
+    def test_one_item_has_almost_all_the_weight_for_one_of_the_two(self) -> None:
+        """On the heavy item all others vote a, and so does the labeler or the annotator: with C and L all a, E is 1."""
+        data = simulate(40, annotators=3, rng=1)
+        votes, labels = data.votes.copy(), data.suggested["labeler"].copy()
+        for own, label in (("b", "a"), ("a", "b")):
+            votes[-1], labels[-1] = [own, "a", "a"], label
+            given_weight = [1.0] * 39 + [1e300]
+            table = compare_with_annotators(
+                read_item_votes(votes, {"x": labels}, sample_weight=given_weight), "x"
+            ).table
+            row = table.to_dicts()[0]
+            assert (row["items"], row["reason"] is None) == (40, False)
+            assert math.isnan(row["difference"])
+
+    def test_a_pool_by_stratum_is_a_weight(self) -> None:
+        data = simulate(60, annotators=3, rng=2)
+        strata, pool = ["x"] * 20 + ["y"] * 40, {"x": 100, "y": 1000}
+        weight = [5.0] * 20 + [25.0] * 40
+        pooled = compare_with_annotators(
+            read_item_votes(data.votes, data.suggested, strata=strata), "labeler", pool=pool
+        )
+        weighted = compare_with_annotators(read_item_votes(data.votes, data.suggested, sample_weight=weight), "labeler")
+        plain = compare_with_annotators(read_item_votes(data.votes, data.suggested), "labeler")
+        assert (pooled.difference, pooled.se, pooled.low) == (weighted.difference, weighted.se, weighted.low)
+        assert pooled.difference != plain.difference
+
+    @pytest.mark.parametrize(("n", "skipped"), [(9, (0, 1, 2)), (10, ())])
+    def test_ten_items_are_enough(self, n: int, skipped: tuple[int, ...]) -> None:
+        data = simulate(n, annotators=3, rng=1)
+        found = compare_with_annotators(read_item_votes(data.votes, data.suggested), "labeler")
+        assert found.skipped == skipped
+        assert (found.reason is None) == (not skipped)
+        assert [note.code for note in found.notes] == (["annotators-few-items"] if skipped else [])
+
+    def test_kappa_of_the_labeler_is_undefined(self) -> None:
+        """All others vote a, and so does the labeler: its kappa is undefined, that of annotator 0 is not."""
+        votes = np.array([["b" if i < 5 else "a", "a", "a"] for i in range(12)], object)
+        row = compare_with_annotators(read_item_votes(votes, {"llm": ["a"] * 12}), "llm").table.to_dicts()[0]
+        assert (row["items"], "same category" in row["reason"]) == (12, True)

@@ -1,26 +1,29 @@
-"""Kappa by suggested category: parts that add up, influence, intervals, and what the panel agrees on."""
+"""Kappa by suggested category against exact fractions: decomposition, influence, intervals, confusion."""
 
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
-from dhkappa.stats.terms import Terms, terms
 from hypothesis import example, given
+from scipy.special import stdtrit
 from scipy.stats import t as student
 
 import oracle
-from dhkappa import DataError, dh_kappa, tally
+from dhkappa import Kappa, dh_kappa, simulate, tally
 from dhkappa.stats.categories import (
+    CategoryParts,
     by_category,
     category_influence,
     category_parts,
     category_squares,
     confusion,
 )
+from dhkappa.stats.influence import Terms
+from exact import dense, exact_terms, float_terms, fractions
+from expect import expect_error
 from strategies import Data, complete, from_counts, ragged
 
 F = Fraction
@@ -43,14 +46,25 @@ def is_defined(data: Data) -> bool:
 defined_data = ragged().filter(is_defined)
 
 
-def terms_of(data: Data, exact: bool = True) -> Terms:
-    kappa = dh_kappa(tally(data.votes, data.suggested, categories=data.categories))
-    assert kappa.parts is not None
-    return terms(kappa.sample, kappa.parts, exact=exact)
+def terms_of(data: Data) -> Terms:
+    return float_terms(dh_kappa(tally(data.votes, data.suggested, categories=data.categories)))
 
 
-def names(data: Data) -> tuple[Any, ...]:
-    return data.categories
+def exact_terms_of(data: Data) -> Terms:
+    return exact_terms(dh_kappa(tally(data.votes, data.suggested, categories=data.categories)))
+
+
+def exact_parts(found: Terms) -> CategoryParts:
+    """D_j, E_j and kappa_j of exact terms by their formulas; 0 where undefined."""
+    m = len(found.C)
+    own = [np.flatnonzero(found.suggested == j) for j in range(m)]
+    sizes = [found.items[rows] for rows in own]
+    E = 2 * found.C**2 - (found.C**2).sum()
+    defined = np.array([bool(n.sum()) and E_j != 1 for n, E_j in zip(sizes, E, strict=True)])
+    D = fractions(sum(found.d[rows] * n) / F(int(n.sum())) if n.size else 0 for rows, n in zip(own, sizes, strict=True))
+    kappa = fractions((D[j] - E[j]) / (1 - E[j]) if defined[j] else 0 for j in range(m))
+    weight = found.L * (1 - E) / (found.L * (1 - E)).sum()
+    return CategoryParts(np.array([int(n.sum()) for n in sizes]), D, E, kappa, weight, defined)
 
 
 @dataclass(frozen=True)
@@ -117,48 +131,60 @@ def expand(data: Data, values: Sequence[Fraction], found: Terms) -> list[Fractio
     ]
 
 
-@pytest.mark.parametrize(("data", "kappas", "sample_weight"), WORKED.values(), ids=WORKED)
-def test_parts_against_worked_example(data: Data, kappas: list[F], sample_weight: list[F]) -> None:
-    parts = category_parts(terms_of(data))
-    assert parts.kappa.tolist() == kappas
-    assert parts.weight.tolist() == sample_weight
-    table = by_category(terms_of(data), names(data))
+@pytest.mark.parametrize(("data", "kappas", "weights"), WORKED.values(), ids=WORKED)
+def test_worked_examples(data: Data, kappas: list[F], weights: list[F]) -> None:
+    parts = exact_parts(exact_terms_of(data))
+    assert (parts.kappa.tolist(), parts.weight.tolist()) == (kappas, weights)
+    table = by_category(terms_of(data))
     assert table.column("category") == list(data.categories)
-    assert table.column("kappa") == [float(kappa) for kappa in kappas]
-    assert table.column("weight") == [float(weight) for weight in sample_weight]
+    assert table.column("kappa") == pytest.approx([float(kappa) for kappa in kappas], rel=1e-14)  # a few roundings
+    assert table.column("weight") == pytest.approx([float(weight) for weight in weights], rel=1e-14)
 
 
 @given(defined_data)
-def test_parts_add_up_to_kappa_exactly(data: Data) -> None:
-    found = terms_of(data)
-    parts = category_parts(found)
+def test_floats_are_the_exact_parts(data: Data) -> None:
+    exact, found = exact_parts(exact_terms_of(data)), category_parts(terms_of(data))
+    assert found.items.tolist() == exact.items.tolist()
+    assert found.defined.tolist() == exact.defined.tolist()
+    # A few roundings of 10^-16 in sums of terms of size 1, divided by 1 - E_j.
+    assert pytest.approx(exact.E.astype(float), rel=0, abs=1e-14) == found.E
+    assert found.weight == pytest.approx(exact.weight.astype(float), rel=1e-11, abs=1e-13)
+    j = exact.defined
+    assert found.kappa[j] == pytest.approx(exact.kappa[j].astype(float), rel=1e-11, abs=1e-11)
+    assert np.isnan(found.kappa[~j]).all()
+    assert (found.weight[~j] == 0).all()
+
+
+@given(defined_data)
+def test_parts_add_up_to_kappa(data: Data) -> None:
+    terms = exact_terms_of(data)
+    parts = exact_parts(terms)
     assert sum(parts.weight.tolist()) == 1
-    assert sum(L * E for L, E in zip(found.L, parts.E, strict=True)) == found.E
-    defined = np.flatnonzero(parts.defined)
-    assert (parts.weight[defined] * parts.kappa[defined]).sum() == found.kappa
-    assert (parts.weight[~parts.defined] == 0).all()
-    assert sum(parts.items.tolist()) == found.n
+    assert sum(L * E for L, E in zip(terms.L, parts.E, strict=True)) == terms.E
+    assert (parts.weight * parts.kappa).sum() == terms.kappa
+    table = by_category(terms_of(data))
+    known = [row for row in table if row["weight"]]
+    # Rounded parts of order 1.
+    assert math.fsum(row["weight"] * row["kappa"] for row in known) == pytest.approx(float(terms.kappa), abs=1e-11)
+    assert math.fsum(table.column("loss")) == pytest.approx(1 - float(terms.kappa), abs=1e-11)
 
 
 @given(defined_data)
 def test_kappa_of_each_label_against_oracle(data: Data) -> None:
-    parts = category_parts(terms_of(data))
+    parts = exact_parts(exact_terms_of(data))
     items, labels, _ = oracle.eligible(data.votes, data.suggested)
     for code, j in enumerate(data.categories):
         truth = kappa_of_label(items, labels, j)
         assert parts.items[code] == list(labels).count(j)
-        if truth is None:
-            assert not parts.defined[code]
-            assert math.isnan(parts.kappa[code])
-        else:
-            assert parts.kappa[code] == truth.value
+        assert parts.defined[code] == (truth is not None)
+        assert truth is None or parts.kappa[code] == truth.value
 
 
 @given(complete(max_categories=2).filter(is_defined))
 def test_two_categories_give_conditional_kappa(data: Data) -> None:
     """Conditional kappa of label j: (share of votes j among items labeled j - C_j) / (1 - C_j)."""
-    found = terms_of(data)
-    parts = category_parts(found)
+    found = exact_terms_of(data)
+    parts = exact_parts(found)
     for code in np.flatnonzero(parts.defined):
         j = data.categories[code]
         own = [oracle.vote_share(item, j) for item, label in zip(data.votes, data.suggested, strict=True) if label == j]
@@ -168,8 +194,8 @@ def test_two_categories_give_conditional_kappa(data: Data) -> None:
 
 @given(ragged(max_items=8, max_votes=4, max_categories=4).filter(is_defined))
 def test_influence_is_the_derivative(data: Data) -> None:
-    found = terms_of(data)
-    parts = category_parts(found)
+    found = exact_terms_of(data)
+    parts = exact_parts(found)
     items, labels, _ = oracle.eligible(data.votes, data.suggested)
     for code in np.flatnonzero(parts.defined).tolist():
         phi = category_influence(found, parts, code)
@@ -182,34 +208,19 @@ def test_influence_is_the_derivative(data: Data) -> None:
 
 @example(Data((-3, 2, 0, 7), [[2, 2, 2, -3, 2, 2]], [-3]))  # one item, so no spread but by rounding
 @given(defined_data)
-def test_sum_of_squares_against_influence_exactly(data: Data) -> None:
-    found = terms_of(data)
-    parts = category_parts(found)
-    squares = category_squares(found, parts)
-    rough = terms_of(data, exact=False)
-    rough_squares = category_squares(rough, category_parts(rough))
+def test_sums_of_squares_against_exact_influence(data: Data) -> None:
+    exact, found = exact_terms_of(data), terms_of(data)
+    parts = exact_parts(exact)
+    squares = category_squares(found, category_parts(found))
     for code in range(len(data.categories)):
         if not parts.defined[code]:
             assert math.isnan(squares[code])
-            assert math.isnan(rough_squares[code])
             continue
-        phi = expand(data, category_influence(found, parts, code).tolist(), found)
-        assert squares[code] == sum((value**2 for value in phi), F(0))
+        phi = category_influence(exact, parts, code)
+        truth = (phi**2 * exact.items).sum()
         # A difference of sums that are right to 10^-15 and, on so few items, rarely a thousand times larger.
-        assert rough_squares[code] == pytest.approx(float(squares[code]), rel=1e-9)
-        assert (rough_squares[code] == 0) == (squares[code] == 0)
-
-
-@given(defined_data)
-def test_floats_against_fractions(data: Data) -> None:
-    exact = by_category(terms_of(data), names(data))
-    rough = by_category(terms_of(data, exact=False), names(data))
-    for name in ("category", "items", "reason"):
-        assert rough.column(name) == exact.column(name)
-    for name in ("kappa", "weight", "vote_share", "label_share", "se", "low", "high"):
-        # A few roundings of 10^-16; t with one degree of freedom multiplies those of se by 13, the root halves digits
-        # only where squares nearly cancel.
-        assert rough.column(name) == pytest.approx(exact.column(name), rel=1e-8, abs=1e-11, nan_ok=True)
+        assert squares[code] == pytest.approx(float(truth), rel=1e-9)
+        assert (squares[code] == 0) == (truth == 0)
 
 
 def test_flawless_categories_are_flawless_in_floats() -> None:
@@ -219,14 +230,8 @@ def test_flawless_categories_are_flawless_in_floats() -> None:
             labels = [chr(97 + place % m) for place in range(n)]
             table = dh_kappa([[label] * 3 for label in labels], labels).by_category()
             assert {*table.column("kappa")} == {1.0}
-            assert not any("moves" in (reason or "") for reason in table.column("reason"))
+            assert not any("influence" in (reason or "") for reason in table.column("reason"))
             assert table.column("loss") == [0] * m
-
-
-@given(defined_data)
-def test_losses_add_up_to_what_kappa_lacks(data: Data) -> None:
-    found = terms_of(data)
-    assert math.fsum(by_category(found, names(data)).column("loss")) == pytest.approx(1 - float(found.kappa), abs=1e-12)
 
 
 def panel(n: int, rng: np.random.Generator, label_right: float = 0.8) -> Data:
@@ -240,22 +245,21 @@ def panel(n: int, rng: np.random.Generator, label_right: float = 0.8) -> Data:
 def test_se_against_jackknife() -> None:
     """Both estimate the same spread and differ by O(1/n): within 3% at 300 items, where labels have 60 or more."""
     data = panel(300, np.random.default_rng(5))
-    found = terms_of(data, exact=False)
-    se = by_category(found, names(data)).column("se")
-    without = [
-        category_parts(terms_of(data.take([k for k in range(300) if k != i]), exact=False)).kappa for i in range(300)
-    ]
+    found = terms_of(data)
+    se = by_category(found).column("se")
+    without = [category_parts(terms_of(data.take([k for k in range(300) if k != i]))).kappa for i in range(300)]
     spread = np.array(without) - np.mean(without, axis=0)
     assert se == pytest.approx(np.sqrt(299 / 300 * (spread**2).sum(axis=0)).tolist(), rel=0.03)
 
 
+@pytest.mark.slow
 def test_coverage_of_intervals_by_simulation() -> None:
     """94% cover at 200 items; of 400 x 3, three to a data set, the share has a standard error of .012 at most."""
     rng = np.random.default_rng(11)
-    truth = category_parts(terms_of(panel(400_000, rng), exact=False)).kappa
+    truth = category_parts(terms_of(panel(400_000, rng))).kappa
     hits = []
     for _ in range(400):
-        table = by_category(terms_of(panel(200, rng), exact=False), (0, 1, 2))
+        table = by_category(terms_of(panel(200, rng)))
         hits += [row["low"] <= kappa <= row["high"] for row, kappa in zip(table, truth, strict=True)]
     assert 0.91 <= np.mean(hits) <= 0.975
 
@@ -263,7 +267,7 @@ def test_coverage_of_intervals_by_simulation() -> None:
 def test_interval_is_t_with_items_less_one() -> None:
     data = panel(200, np.random.default_rng(3))
     for confidence_level in (0.9, 0.95):
-        for row in by_category(terms_of(data), (0, 1, 2), confidence_level):
+        for row in by_category(terms_of(data), confidence_level):
             half = student.ppf((1 + confidence_level) / 2, row["items"] - 1) * row["se"]
             # Two routes to the t quantile, each right to about 10^-12.
             assert (row["low"], row["high"]) == pytest.approx((row["kappa"] - half, row["kappa"] + half), rel=1e-9)
@@ -271,7 +275,7 @@ def test_interval_is_t_with_items_less_one() -> None:
 
 def test_no_lower_limit_above_that_of_flawless_items() -> None:
     data = from_counts("30/1 " * 10 + "03/2 " * 9 + "12/2")
-    one, two = by_category(terms_of(data), names(data))
+    one, two = by_category(terms_of(data))
     parts = category_parts(terms_of(data))
     flawless = [1 - 2 * (1 - 0.025 ** (1 / 10)) / (1 - float(E)) for E in parts.E]
     assert (one["kappa"], one["se"] > 0, two["kappa"] < 1) == (1, False, True)
@@ -281,42 +285,41 @@ def test_no_lower_limit_above_that_of_flawless_items() -> None:
 
 
 def test_undefined_categories_say_why() -> None:
-    never = by_category(terms_of(from_counts("300/1 021/2")), (1, 2, 3)).to_dicts()[2]
+    never = by_category(terms_of(from_counts("300/1 021/2"))).to_dicts()[2]
     assert (never["items"], never["weight"], never["label_share"]) == (0, 0, 0)
     assert never["vote_share"] == pytest.approx(1 / 6)
     assert all(math.isnan(never[name]) for name in ("kappa", "se", "low", "high"))
-    assert never["reason"] == "never suggested."
+    assert never["reason"]
 
-    certain, other = by_category(terms_of(from_counts("30/1 30/2 30/2")), (1, 2))
+    certain, other = by_category(terms_of(from_counts("30/1 30/2 30/2")))
     assert math.isnan(certain["kappa"])
     assert certain["weight"] == 0
-    assert "every vote is this category" in certain["reason"]
+    assert "Every vote is this category" in certain["reason"]
     assert (other["kappa"], other["weight"]) == (0, 1)
 
-    first = by_category(terms_of(EXAMPLE_2), names(EXAMPLE_2)).to_dicts()[1]
-    assert first["kappa"] == float(F(6, 11))
+    first = by_category(terms_of(EXAMPLE_2)).to_dicts()[1]
+    assert first["kappa"] == pytest.approx(6 / 11, rel=1e-14)
     assert math.isnan(first["se"])
     assert "one item" in first["reason"]
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_structural_zero_has_no_interval(exact: bool) -> None:
+def test_structural_zero_has_no_interval() -> None:
     """One label and two categories: kappa_j is 0 whatever the votes, so its standard error says nothing."""
     data = from_counts("30/1 " * 7 + "21/1 " * 5 + "12/1 " * 3 + "20/1 11/1")
-    row = by_category(terms_of(data, exact), names(data)).to_dicts()[0]
+    row = by_category(terms_of(data)).to_dicts()[0]
     assert row["kappa"] == pytest.approx(0, abs=1e-15)
     assert math.isnan(row["se"])
     assert math.isnan(row["low"])
-    assert row["reason"] == "no item moves it, so its spread is unknown."
+    assert "same influence" in row["reason"]
 
 
 def test_level_must_be_a_probability() -> None:
-    with pytest.raises(DataError, match="level must be between 0 and 1"):
-        by_category(terms_of(EXAMPLE_1), names(EXAMPLE_1), confidence_level=95)
+    with expect_error("invalid-confidence-level", "confidence_level"):
+        by_category(terms_of(EXAMPLE_1), confidence_level=95)
 
 
 def test_a_billion_items_give_the_same_kappas_as_a_few() -> None:
-    found = terms_of(panel(300, np.random.default_rng(8)), exact=False)
+    found = terms_of(panel(300, np.random.default_rng(8)))
     items = found.items * 10**7
     sample = replace(found.sample, patterns=replace(found.patterns, items=items), mass=items)
     many = replace(found, sample=sample, weight=items)
@@ -331,20 +334,19 @@ def test_many_categories_against_dense_computation() -> None:
     rng = np.random.default_rng(2)
     label = rng.integers(0, 400, 5000)
     votes = np.where(rng.random((5000, 4)) < 0.6, label[:, None], rng.integers(0, 400, (5000, 4)))
-    found = terms_of(Data(tuple(range(400)), votes.tolist(), label.tolist()), exact=False)
+    found = terms_of(Data(tuple(range(400)), votes.tolist(), label.tolist()))
     parts = category_parts(found)
     squares = category_squares(found, parts)
-    c, C, d, w = found.dense(found.c), found.C, found.d[:, None], found.items[:, None]
+    c, C, d, w = dense(found, found.c), found.C, found.d[:, None], found.items[:, None]
     q = found.suggested[:, None] == np.arange(400)
     phi = q * (d - parts.D) / found.L - (1 - parts.kappa) * (4 * C * (c - C) - 2 * ((c - C) @ C)[:, None])
-    dense = (w * (phi / (1 - parts.E)) ** 2).sum(axis=0)
     # 5,000 roundings of 10^-16 in the plain sum.
-    assert squares == pytest.approx(dense, rel=1e-11)
+    assert squares == pytest.approx((w * (phi / (1 - parts.E)) ** 2).sum(axis=0), rel=1e-11)
 
 
 @given(defined_data)
 def test_confusion_against_oracle(data: Data) -> None:
-    table = confusion(terms_of(data), names(data))
+    table = confusion(terms_of(data))
     items, labels, _ = oracle.eligible(data.votes, data.suggested)
     rows = table.to_dicts()
     assert {row["suggested"] for row in rows} == set(labels)
@@ -356,30 +358,22 @@ def test_confusion_against_oracle(data: Data) -> None:
         votes = {k: oracle.mean([oracle.vote_share(item, k) for item in own]) for k in data.categories}
         cells = {row["agreed"]: (row["pair_share"], row["vote_share"]) for row in here}
         apart = 1 - sum(pairs.values())
-        expected = {k: (float(pairs[k]), float(votes[k])) for k in pairs if votes[k]}
-        assert cells == expected | ({None: (float(apart), 0.0)} if apart else {})
+        expected: dict[Hashable, tuple[float, float]] = {
+            k: (float(pairs[k]), float(votes[k])) for k in pairs if votes[k]
+        }
+        if apart:
+            expected[None] = (float(apart), 0.0)
+        assert cells.keys() == expected.keys()
+        for k, shares in expected.items():
+            assert cells[k] == pytest.approx(shares, rel=1e-12)  # sums of products, each rounded once
         shares = [row["pair_share"] for row in here if row["agreed"] is not None]
         assert shares == sorted(shares, reverse=True)
         assert [row["agreed"] for row in here].count(None) == (here[-1]["agreed"] is None)
 
 
-@given(defined_data)
-def test_confusion_of_floats_against_fractions(data: Data) -> None:
-    exact, rough = (confusion(terms_of(data, exact), names(data)).to_dicts() for exact in (True, False))
-    cells = {(row["suggested"], row["agreed"]): row for row in rough}
-    assert len(cells) == len(exact)
-    for row in exact:
-        # Sums rounded once of products that are.
-        twin = cells[row["suggested"], row["agreed"]]
-        assert twin["items"] == row["items"]
-        assert (twin["pair_share"], twin["vote_share"]) == pytest.approx(
-            (row["pair_share"], row["vote_share"]), rel=1e-12
-        )
-
-
 def test_confusion_by_hand() -> None:
-    rows = confusion(terms_of(EXAMPLE_1), names(EXAMPLE_1)).to_dicts()
-    assert [(row["suggested"], row["agreed"], row["pair_share"], row["vote_share"]) for row in rows] == [
+    rows = confusion(terms_of(EXAMPLE_1)).to_dicts()
+    expected = [
         (1, 1, float(F(2, 3)), float(F(5, 6))),
         (1, 2, 0.0, float(F(1, 6))),
         (1, None, float(F(1, 3)), 0.0),
@@ -390,3 +384,72 @@ def test_confusion_by_hand() -> None:
         (3, 2, 0.5, 0.5),
         (3, 3, 0.5, 0.5),
     ]
+    assert [(row["suggested"], row["agreed"]) for row in rows] == [row[:2] for row in expected]
+    shares = [(row["pair_share"], row["vote_share"]) for row in rows]
+    assert sum(shares, ()) == pytest.approx(sum((row[2:] for row in expected), ()), rel=1e-15)
+
+
+def test_confusion_is_sorted_by_pairs_then_by_votes() -> None:
+    tie = dh_kappa([["a", "b", "b", "a", "c"], ["c", "c", "c", "b", "b"]], ["a", "a"])
+    found = [(row["agreed"], round(row["pair_share"], 3), row["vote_share"]) for row in tie.confusion()]
+    # c agrees on 3 of 20 pairs, b on 2, a on 1.
+    assert found == [("c", 0.15, 0.4), ("b", 0.1, 0.4), ("a", 0.05, 0.2), (None, 0.7, 0.0)]
+    even = dh_kappa([["a", "b", "b"], ["a", "c", "b"], ["a", "c", "b"]], ["b", "b", "b"])
+    assert [row["agreed"] for row in even.confusion()] == ["b", "a", "c", None]  # no pairs: by votes, 1/3 and 2/9
+
+
+@pytest.mark.parametrize(
+    ("kappa", "words"),
+    [
+        (
+            dh_kappa([["a", "a"], ["b", "b"], ["b", "c"]], ["a", "b", "d"], categories=list("abcd")),
+            ["one item", "one item", "Never", "one item"],
+        ),
+        (dh_kappa([["a", "a"]] * 4, list("aabb")), ["Every vote", "same influence"]),
+        (
+            dh_kappa([["a", "a"], ["b", "b"], ["a", "b"]], list("aba"), sample_weight=[1e-300, 1e-300, 1e300]),
+            ["", "almost no weight"],
+        ),
+    ],
+)
+def test_reasons(kappa: Kappa, words: list[str]) -> None:
+    for row, word in zip(kappa.by_category(), words, strict=True):
+        assert word in (row["reason"] or "")
+        assert math.isnan(row["se"]) == bool(row["reason"])
+
+
+def test_weights_by_category() -> None:
+    """Items with weights w know as much as (sum w)^2 / sum w^2 items of equal weight; t has as many less 1."""
+    drawn = simulate(30, rng=3)
+    labels = drawn.suggested["labeler"]
+    sample_weight = [(0.01 if label == "a" else 1.0) * (1 + i % 5) for i, label in enumerate(labels)]
+    kappa = dh_kappa(drawn.votes, labels, sample_weight=sample_weight)
+    for row in kappa.by_category():
+        own = [weight for weight, label in zip(sample_weight, labels, strict=True) if label == row["category"]]
+        t = float(stdtrit(sum(own) ** 2 / sum(weight**2 for weight in own) - 1, 0.975))
+        assert row["items"] == len(own) > 3
+        assert row["high"] == pytest.approx(min(1, row["kappa"] + t * row["se"]), rel=1e-12)
+        assert row["se"] > 0
+
+
+def test_a_whole_pool_is_known_for_sure() -> None:
+    """All votes are a, so for the label b D and E are both -1, and no item moves its kappa of 0."""
+    for pool, known in ((4, True), (5, False)):
+        row = list(dh_kappa([["a", "a"]] * 4, list("aabb"), pool=pool).by_category())[1]
+        assert (row["category"], row["kappa"]) == ("b", 0)
+        if known:
+            assert (row["se"], row["low"], row["high"], row["reason"]) == (0, 0, 0, None)
+        else:
+            assert "same influence" in row["reason"]
+            assert all(math.isnan(row[name]) for name in ("se", "low", "high"))
+
+
+def test_light_items_know_as_much_as_their_number() -> None:
+    """Eight items of equal weight have seven degrees of freedom, also where that weight is a thousandth."""
+    votes = [list(item) for item in ("aaa", "aab", "abb", "aaa", "aac", "aab", "aaa", "acc")]
+    others = [list(item) for item in ("bbb", "bbc", "bba", "ccc", "ccb", "cca")]
+    sample_weight = [0.001] * 8 + [1.0] * 6
+    row = next(iter(dh_kappa(votes + others, list("aaaaaaaabbbccc"), sample_weight=sample_weight).by_category(0.5)))
+    assert (row["category"], row["items"]) == ("a", 8)
+    assert row["high"] < 1
+    assert row["high"] - row["kappa"] == pytest.approx(float(stdtrit(7, 0.75)) * row["se"], rel=1e-9)
