@@ -8,7 +8,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 
-from floors import floor, floors
+from oldest import floor, floors
 from page import ROOT, table, write
 
 EXTRAS = ["report", "pandas", "polars", "dask", "postgres", "spark"]

@@ -23,7 +23,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from floors import needed
+from oldest import needed
 from page import ROOT, table, write
 
 sys.path.insert(0, str(ROOT / "tests"))
