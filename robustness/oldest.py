@@ -1,6 +1,6 @@
-"""The oldest versions that dhkappa allows, as constraints for pip: `python robustness/floors.py [EXTRA ...]`.
+"""Print the oldest allowed versions of the dependencies as pip constraints: python robustness/oldest.py [EXTRA ...].
 
-They go with an old Python: on one that is newer than they are, nothing is constrained.
+Nothing is constrained on Python 3.13 or newer, for which the old versions have no packages.
 """
 
 import re
@@ -16,19 +16,19 @@ def _project() -> dict[str, Any]:
     return tomllib.loads(PROJECT.read_text(encoding="utf-8"))
 
 
-def needed(extras: list[str]) -> list[str]:
-    """Return what the package needs, and what its extras need."""
+def requirements(extras: list[str]) -> list[str]:
+    """Return the requirements of the package and of some extras."""
     project = _project()["project"]
     return [*project["dependencies"], *(need for extra in extras for need in project["optional-dependencies"][extra])]
 
 
-def floors(extras: list[str]) -> list[str]:
-    """Return the same, each at the oldest version."""
-    return [_oldest(need) for need in needed(extras)]
+def constraints(extras: list[str]) -> list[str]:
+    """Return the same requirements, each at the oldest version."""
+    return [_oldest(need) for need in requirements(extras)]
 
 
-def floor(package: str) -> str:
-    """Return a package that only development needs, at the oldest version."""
+def development_constraint(package: str) -> str:
+    """Return a development requirement at the oldest version."""
     [need] = [need for need in _project()["dependency-groups"]["dev"] if re.split(r"[^\w-]", need)[0] == package]
     return _oldest(need)
 
@@ -38,4 +38,4 @@ def _oldest(need: str) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join(floors(sys.argv[1:])) if sys.version_info < (3, 13) else "")
+    print("\n".join(constraints(sys.argv[1:])) if sys.version_info < (3, 13) else "")
