@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dhkappa
-import memory as trial
+import memory as limited
 import memory_votes
 import oracle
 from dhkappa import DataError
@@ -22,12 +22,13 @@ from dhkappa.errors import OutOfMemoryError
 from dhkappa.inputs.backends import duckdb as duck
 from dhkappa.inputs.backends.frame import fetch
 from dhkappa.memory import MIB, Room, fitting, folder_on_disk, is_out_of_memory, need, room, share
+from section import COMMAND
 
 ROOT = Path(__file__).parents[1]
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells and limits")
 GROUP = pytest.mark.skipif(
-    not sys.platform.startswith("linux") or not trial.can_group(), reason="no control group can be made here"
+    not sys.platform.startswith("linux") or not limited.can_group(), reason="no control group can be made here"
 )
 
 
@@ -36,8 +37,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same votes in some layouts, and more of those that Python has to hold."""
     folder: Path = tmp_path_factory.mktemp("layouts")
     for name in ("wide.csv", "long.csv", "label_studio.json"):
-        memory_votes.write_votes(folder / name, 50_000, trial.ANNOTATORS)
-    memory_votes.write_votes(folder / "many.csv", 150_000, trial.ANNOTATORS)
+        memory_votes.write_votes(folder / name, 50_000, limited.ANNOTATORS)
+    memory_votes.write_votes(folder / "many.csv", 150_000, limited.ANNOTATORS)
     return folder
 
 
@@ -55,34 +56,34 @@ def test_kappa_of_the_large_files_is_known() -> None:
 @pytest.mark.parametrize("how", ["addresses", pytest.param("group", marks=GROUP)])
 def test_the_tightest_limit_is_found(how: str) -> None:
     code = "from dhkappa.memory import room; print(room().by, room().limit, 0 < room().left < room().limit, sep=', ')"
-    done = trial.run([sys.executable, "-c", code], 300 * MIB, how)
+    done = limited.run([sys.executable, "-c", code], 300 * MIB, how)
     by = "ulimit -v" if how == "addresses" else "a control group"
-    assert done.told == f"{by}, {300 * MIB}, True\n"
+    assert done.out == f"{by}, {300 * MIB}, True\n"
 
 
 @LINUX
 @pytest.mark.parametrize("how", ["addresses", pytest.param("group", marks=GROUP)])
 def test_every_command_answers_or_says_that_it_does_not_fit(files: Path, how: str) -> None:
     pytest.importorskip("vl_convert")  # for the audit, which writes a report
-    small = [*trial.squeeze(files, [(how, 150 * MIB)], ["long.csv"])]
-    assert all(one.outcome.sentence for one in small)
-    large = [*trial.squeeze(files, [(how, 512 * MIB)], ["wide.csv"], ["score", "tally make"])]
+    small = [*limited.small_limits(files, [(how, 150 * MIB)], ["long.csv"])]
+    assert all(one.outcome.memory_error for one in small)
+    large = [*limited.small_limits(files, [(how, 512 * MIB)], ["wide.csv"], ["score", "tally make"])]
     assert [one.outcome.code for one in large] == [0, 0]
-    assert not any(one.fault for one in large)
+    assert not any(one.wrong for one in large)
 
 
 def _answered(told: str, code: int = 0) -> Any:
-    return trial.Outcome(code, told, "", 1.0, 1)
+    return limited.Outcome(code, told, "", 1.0, 1)
 
 
 def _score(kappa: str, n_items: int) -> str:
     return json.dumps({"result": {"labelers": {"llm": {"exact": kappa, "n_items": n_items}}}})
 
 
-EXACT = str(memory_votes.exact_kappa(trial.ANNOTATORS)[0])
+EXACT = str(memory_votes.exact_kappa(limited.ANNOTATORS)[0])
 
 
-@pytest.mark.parametrize("command", trial.COMMANDS)
+@pytest.mark.parametrize("command", limited.COMMANDS)
 @pytest.mark.parametrize("layout", ["wide.csv", "many.csv"])
 @pytest.mark.parametrize("wrong", ["", "kappa", "number", "everywhere"])
 def test_a_wrong_answer_under_a_limit_is_a_fault(
@@ -97,48 +98,48 @@ def test_a_wrong_answer_under_a_limit_is_a_fault(
             Path(words[-1]).write_text(told)
         return _answered(Path(words[2]).read_text() if words[2].endswith("tally.json") else told)
 
-    monkeypatch.setattr(trial, "run", run)
-    [one] = trial.squeeze(tmp_path, [("group", MIB)], [layout], [command])
-    unseen = wrong == "everywhere" and (layout == "many.csv" or command == "items")
-    assert one.fault == (bool(wrong) and not unseen)
+    monkeypatch.setattr(limited, "run", run)
+    [one] = limited.small_limits(tmp_path, [("group", MIB)], [layout], [command])
+    unseen = wrong == "everywhere" and (layout == "many.csv" or command == "review")
+    assert one.wrong == (bool(wrong) and not unseen)
 
 
 def test_an_answer_without_its_file_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "run", lambda *_: _answered(_score(EXACT, 40)))
-    found = {one.command: one.fault for one in trial.squeeze(tmp_path, [("group", MIB)], ["many.csv"])}
-    assert found == {"score": False, "audit": True, "items": True, "tally make": True}
+    monkeypatch.setattr(limited, "run", lambda *_: _answered(_score(EXACT, 40)))
+    found = {one.command: one.wrong for one in limited.small_limits(tmp_path, [("group", MIB)], ["many.csv"])}
+    assert found == {"score": False, "audit": True, "review": True, "tally make": True}
 
 
 def test_the_matrix_shows_every_trial() -> None:
     limits = [("group", 160), ("group", 512), ("addresses", 512)]
     made = [
-        trial.Trial(layout, command, how, mib * MIB, _answered("", 1 if how == "addresses" else 0), mib > 160)
-        for layout in trial.LAYOUTS
-        for command in trial.COMMANDS
+        limited.LimitedRun(layout, command, how, mib * MIB, _answered("", 1 if how == "addresses" else 0), mib > 160)
+        for layout in limited.FILES
+        for command in limited.COMMANDS
         for how, mib in limits
     ]
-    shown = trial.matrix(made)
-    assert {cell for _, *row in shown for cell in row} == {"160 FAULT, 512 answer, 512 of addresses FAULT"}
-    assert (len(shown), {len(row) for row in shown}) == (len(trial.LAYOUTS), {1 + len(trial.COMMANDS)})
+    shown = limited.matrix(made)
+    assert {cell for _, *row in shown for cell in row} == {"160: WRONG, 512: result, 512 address space: WRONG"}
+    assert (len(shown), {len(row) for row in shown}) == (len(limited.FILES), {1 + len(limited.COMMANDS)})
 
 
 @GROUP
 def test_votes_that_python_holds_end_in_a_sentence_before_the_kernel_kills(files: Path) -> None:
     pytest.importorskip("vl_convert")
     limits = [("group", 230 * MIB)]
-    found = [*trial.squeeze(files, limits, ["many.csv"], ["score"])]
-    found += trial.squeeze(files, limits, ["label_studio.json"], ["audit"])
+    found = [*limited.small_limits(files, limits, ["many.csv"], ["score"])]
+    found += limited.small_limits(files, limits, ["label_studio.json"], ["audit"])
     for one in found:
-        assert one.outcome.sentence, one
-        assert "230 MiB by a control group: raise that limit" in one.outcome.complained
+        assert one.outcome.memory_error, one
+        assert "230 MiB by a control group: raise that limit" in one.outcome.err
 
 
 @LINUX
 def test_the_report_is_refused_before_any_work_where_it_would_crash(files: Path) -> None:
     pytest.importorskip("vl_convert")
-    words = [trial.COMMAND, "audit", str(files / "wide.csv"), "-o", str(files / "report.html")]
-    done = trial.run(words, 1024 * MIB, "addresses")
-    assert done.complained.startswith("dhkappa: the report reserves 66 GiB of addresses")
+    words = [COMMAND, "audit", str(files / "wide.csv"), "-o", str(files / "report.html")]
+    done = limited.run(words, 1024 * MIB, "addresses")
+    assert done.err.startswith("dhkappa: the report reserves 66 GiB of addresses")
     assert done.code == 2
     assert not (files / "report.html").exists()
 
