@@ -152,7 +152,7 @@ class _Postgres:
             mode,
             "-w",
             "-l",
-            str(self.folder / "log"),
+            str(self.folder / "restarts"),
             "-o",
             self.options,
         ]

@@ -129,7 +129,7 @@ def _full_device(commands: list[Writer]) -> Fault:
 
 
 def _size_limit(commands: list[Writer]) -> Fault:
-    fault = Fault("file size limit of 2,000 bytes (RLIMIT_FSIZE)")
+    fault = Fault("file size limit of 500 bytes (RLIMIT_FSIZE)")
     for command in commands:
         command.prepare(True)
         child = subprocess.Popen(
@@ -137,7 +137,7 @@ def _size_limit(commands: list[Writer]) -> Fault:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(),
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)),
         )
         _failed(fault, command, True, finish(child), "File too large")
     return fault
