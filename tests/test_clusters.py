@@ -17,7 +17,7 @@ import pytest
 import dhkappa
 from clusters import Asker, Came, Gate, SparkCluster, dask, kill, need, session, spark, spark_cluster
 from dhkappa.errors import DataError
-from dhkappa.inputs.columns import Words
+from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.stats.compare import Comparison
 from postgres import Server, postgres
 
@@ -26,8 +26,8 @@ __all__ = ["dask", "postgres", "spark", "spark_cluster"]  # fixtures
 PEOPLE = ["ann_1", "ann_2", "ann_3"]
 LABELERS = ["llm", "rule"]
 PARTS = 4
-WIDE: Words = {"annotators": "ann_*"}
-LONG: Words = {"item": "item", "label": "label", "annotator": "annotator"}
+WIDE: RoleKeywords = {"annotators": "ann_*"}
+LONG: RoleKeywords = {"item": "item", "label": "label", "annotator": "annotator"}
 
 
 def _drawn() -> tuple[list[list[str | None]], dict[str, list[str | None]]]:
@@ -72,7 +72,7 @@ def _dataframe() -> Any:
     return importlib.import_module("dask.dataframe")
 
 
-def _long(table: Callable[[str], Any]) -> Words:
+def _long(table: Callable[[str], Any]) -> RoleKeywords:
     return {**LONG, "items": table("items")}
 
 
@@ -129,7 +129,7 @@ def test_how_often_tables_are_read(layout: str) -> None:
         once = uuid.uuid4().hex  # Dask takes equal work for the same, and would count in an earlier test's counter
         return plain.map_partitions(read, once, meta=plain._meta)
 
-    words: Words = WIDE if layout == "wide" else _long(table)
+    words: RoleKeywords = WIDE if layout == "wide" else _long(table)
     if layout.endswith("None"):
         words["annotator"] = None
     with config.set(scheduler="synchronous"):

@@ -7,36 +7,36 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from dhkappa.core.item_table import item_table_of
+from dhkappa.core.counts import Counts, item_table_of_counts
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.tally import Tally
 from dhkappa.errors import DataError, did_you_mean, shown
-from dhkappa.progress import Progress
-from dhkappa.report.content import Chapter, Story
-from dhkappa.stats.annotator_comparison import AnnotatorComparison, annotator_comparison
-from dhkappa.stats.annotators import annotators, refuse_unsigned
-from dhkappa.stats.compare import Comparison, compare_of, labelers_table
-from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, weighted_kappa_of
+from dhkappa.resources import Progress
+from dhkappa.stats.annotators import (
+    AnnotatorComparison,
+    annotator_table,
+    compare_with_annotators,
+    require_annotators,
+)
+from dhkappa.stats.compare import compare_labelers
 from dhkappa.stats.intervals import check_level
-from dhkappa.stats.notes import Note, html_list, text_list
+from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
+from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
-from dhkappa.stats.plan import plan_of
-from dhkappa.stats.result import Kappa
-from dhkappa.stats.review import check_limit
-from dhkappa.stats.review import review as review_queue
-from dhkappa.stats.rng import generator
-from dhkappa.stats.sample import Pool, own_pool, sample_of
-from dhkappa.stats.verdict import Verdict, overall, verdict_of
-from dhkappa.table import Table, visible
-from dhkappa.version import __version__
+from dhkappa.stats.plan import plan_items
+from dhkappa.stats.result import Comparison, Kappa, labelers_table
+from dhkappa.stats.review import check_limit, review_queue
+from dhkappa.stats.sample import Pool, generator, own_pool, sample_of
+from dhkappa.stats.verdict import Verdict, judge, summarize
+from dhkappa.stats.weights import estimate_weighted
+from dhkappa.table import Table, html_list, text_list, visible
 
 _NARROWER = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # half-widths of intervals to plan for
-_MOST_SHOWN = 1_000  # items of a review queue in a report
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,7 @@ class Audit:
         on the suggested label less those that agree on another), ``kappa`` of that, which by weight adds up to kappa,
         ``kappa_without`` their votes, and the ``change`` to it.
         """
-        refuse_unsigned(self._item_votes)
+        require_annotators(self._item_votes)
         return self._table("annotators", labeler)
 
     def annotator_comparison(self, labeler: str | None = None) -> AnnotatorComparison:
@@ -98,7 +98,7 @@ class Audit:
         ``table`` has ``kappa_person`` and ``kappa_labeler`` on the same ``items`` and panel, and their ``difference``
         with its interval; the result itself is the mean difference over people.
         """
-        refuse_unsigned(self._item_votes)
+        require_annotators(self._item_votes)
         return self._people[self._named(labeler)]
 
     def review(self, labeler: str | None = None, limit: int | None = None) -> Table:
@@ -134,7 +134,7 @@ class Audit:
     def _verdicts(self) -> dict[str, Verdict]:
         """Whether each labeler can be trusted: beside people where they are known, and beside random labels."""
         return {
-            name: verdict_of(name, kappa, self._people.get(name), self.confidence_level)
+            name: judge(name, kappa.estimate, kappa.confidence_interval(self.confidence_level), self._people.get(name))
             for name, kappa in self.kappas.items()
         }
 
@@ -145,7 +145,9 @@ class Audit:
     @property
     def summary(self) -> str:
         """The answer in a sentence or two: which labeler is best, and can it be trusted."""
-        return overall(self._verdicts, self.kappas, self.comparison)
+        differences = self.comparison.differences if self.comparison else None
+        values = {name: kappa.value for name, kappa in self.kappas.items()}
+        return summarize(self._verdicts, values, differences, self.confidence_level)
 
     def sample_sizes(self, labeler: str | None = None) -> Table:
         """Return how many items narrower intervals would need, voted on as these were; see ``dhkappa.plan``.
@@ -158,7 +160,7 @@ class Audit:
         half = (interval.high - interval.low) / 2
         whole = sum(self._pool.values()) if isinstance(self._pool, Mapping) else self._pool
         rows = [
-            (goal, plan_of(goal, pilot=kappa, pool=whole, confidence_level=self.confidence_level))
+            (goal, plan_items(goal, pilot=kappa.estimate, pool=whole, confidence_level=self.confidence_level))
             for goal in [goal for goal in _NARROWER if goal < half][:3]
         ]
         more = [max(planned.items - kappa.n_items, 0) for _, planned in rows]
@@ -175,23 +177,6 @@ class Audit:
             title=f"{name}: items for a narrower interval than plus or minus {half:.3f}",
         )
 
-    def story(self, limit: int = _MOST_SHOWN, *, title: str = "Label audit", command: str | None = None) -> Story:
-        """Return all that a report shows, with ``most`` items of each review queue."""
-        verdicts = self._verdicts
-        order = sorted(self.table().column("labeler"), key=lambda name: not verdicts[name].judged)
-        return Story(
-            title=title,
-            summary=self.summary,
-            chapters=tuple(self._chapter(name, verdicts[name], limit) for name in order),
-            comparison=self.comparison,
-            fleiss=self.fleiss,
-            confidence_level=self.confidence_level,
-            unsigned=self._unsigned,
-            notes=tuple(note.text for note in self.notes),
-            command=command,
-            version=__version__,
-        )
-
     @property
     def _unsigned(self) -> str:
         """Why people are not known; nothing where they are."""
@@ -201,58 +186,32 @@ class Audit:
             return "The table is too large to be fetched, so only counts were asked for, not who cast which vote"
         return "" if self._item_votes.annotators is not None else "Nothing tells who cast which vote"
 
-    def _chapter(self, name: str, verdict: Verdict, limit: int) -> Chapter:
-        kappa = self.kappas[name]
-        defined = not math.isnan(kappa.confidence_interval(self.confidence_level).low)
-        return Chapter(
-            name=name,
-            verdict=verdict,
-            kappa=kappa,
-            interval=kappa.confidence_interval(self.confidence_level),
-            weighted=self.weighted.get(name),
-            test=self.permutation_tests[name],
-            categories=self._tables.get(("categories", name)),
-            confusion=self._tables.get(("confusion", name)),
-            annotator_comparison=self._people.get(name),
-            annotators=self._tables.get(("annotators", name)),
-            queue=None if self._item_votes is None else self.review(name, limit),
-            n_queue=kappa.n_items,
-            sample_sizes=self.sample_sizes(name) if defined else None,
-        )
-
     def to_html(self, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None) -> None:
-        """Write everything to one HTML file that opens without a network; needs ``pip install 'dhkappa[report]'``.
+        """Write a report to one HTML file that opens without a network; needs ``pip install 'dhkappa[report]'``.
 
         Parameters
         ----------
         path
-            Where to write it: whole, or not at all.
+            File to write, completely or not at all.
         title
-            What was audited.
+            Title of the report.
         command
-            The command that made it, where there was one.
+            The command that made it, to be shown at its end.
         """
-        from dhkappa.report.html import write_report
-
-        write_report(self.story(title=title, command=command), path)
+        import_module("dhkappa.report.html").write_report(self, path, title=title, command=command)
 
     def chart(self, name: str, labeler: str | None = None) -> Any:
-        """Return one of the report's charts, as an Altair chart; needs ``pip install 'dhkappa[report]'``.
+        """Return a chart of the report as an Altair chart; needs ``pip install 'dhkappa[report]'``.
 
         Parameters
         ----------
         name
-            ``"scale"`` (all labelers between floor and ceiling), ``"differences"`` (between labelers), or of one
-            labeler ``"categories"``, ``"confusion"`` or ``"people"``.
+            ``"scale"`` (all labelers with random and majority labels), ``"differences"`` (between labelers), or of one
+            labeler ``"categories"``, ``"confusion"`` or ``"annotator_comparison"``.
         labeler
-            Whose; may be left out where there is one.
+            Name of the labeler; may be omitted if there is one.
         """
-        from dhkappa.report.charts import CHARTS, OF_ONE, chart_of
-
-        if not isinstance(name, str) or name not in CHARTS:
-            raise DataError(f"chart {shown([name])} is none of {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}")
-        who = self._named(labeler) if name in OF_ONE else None
-        return chart_of(self.story(1), name, who)
+        return import_module("dhkappa.report.charts").chart(self, name, labeler)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -336,10 +295,11 @@ class Audit:
 
 
 def audit_of(
-    whole: Tally,
+    counts: Counts,
     item_votes: ItemVotes | None,
     names: Sequence[str],
     *,
+    source_notes: tuple[str, ...] = (),
     weights: Any,
     pool: Pool,
     confidence_level: float,
@@ -358,21 +318,28 @@ def audit_of(
     found: dict[str, AnnotatorComparison] = {}
     with Progress(len(names) + 1, "audit", progress) as shown_progress:
         for name in names:
-            sample = sample_of(whole.labeled_patterns(name if whole.labelers else None), pool=pool)
-            kappa = kappas[name] = dh_kappa_of(sample)
+            sample = sample_of(counts.labeled_patterns(name, source_notes), pool=pool)
+            kappa = kappas[name] = Kappa(estimate_dh(sample))
             if weights is not None:
-                weighted[name] = weighted_kappa_of(sample, weights)
+                weighted[name] = Kappa(estimate_weighted(sample, weights))
             tests[name] = kappa.permutation_test() if kappa.exact is not None else None
             if kappa.exact is not None:
                 tables["categories", name] = kappa.by_category(confidence_level)
                 tables["confusion", name] = kappa.confusion()
             if item_votes is not None and item_votes.annotators is not None:
-                tables["annotators", name] = annotators(item_votes, name, pool)
-                found[name] = annotator_comparison(item_votes, name, confidence_level, pool)
+                tables["annotators", name] = annotator_table(item_votes, name, pool)
+                found[name] = compare_with_annotators(item_votes, name, confidence_level, pool)
             shown_progress.advance()
         comparison = None
         if len(names) > 1:
-            cells = item_table_of(whole, names)
-            comparison = compare_of(cells, confidence_level=confidence_level, pool=pool, rng=source)
-        fleiss = fleiss_kappa_of(sample_of(whole.labeled_patterns(labeled=False), labeled=False, pool=pool))
+            estimates, differences, notes = compare_labelers(
+                item_table_of_counts(counts, names, source_notes),
+                confidence_level=confidence_level,
+                pool=pool,
+                rng=source,
+            )
+            common = {name: Kappa(estimate) for name, estimate in estimates.items()}
+            comparison = Comparison(common, differences, notes, confidence_level)
+        rows = counts.unlabeled_patterns(source_notes)
+        fleiss = Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
     return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, found, item_votes, pool)

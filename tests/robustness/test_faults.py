@@ -25,7 +25,7 @@ from dhkappa.errors import DataError
 from dhkappa.inputs import dataset as given
 from dhkappa.inputs import tables
 from dhkappa.inputs.backends import frame as engines
-from dhkappa.paths import write_whole
+from dhkappa.paths import write_file
 from faults_trial import Written
 from postgres import PASSWORD, Server
 from test_cli import COMMAND, WIDE, environment
@@ -127,9 +127,9 @@ def test_drafts_of_killed_runs_are_ignored_and_removed_when_old(tmp_path: Path) 
         draft.write_text("half of")
     for draft in (old, other):
         os.utime(draft, (time.time() - 7200,) * 2)
-    write_whole(tmp_path / "u.json", "another", "tally")
+    write_file(tmp_path / "u.json", "another", "tally")
     assert old.exists()
-    write_whole(tmp_path / "t.json", "whole", "tally")
+    write_file(tmp_path / "t.json", "whole", "tally")
     assert sorted(os.listdir(tmp_path)) == [fresh.name, other.name, "t.json", "u.json"]
 
 
@@ -139,7 +139,7 @@ def test_a_link_in_the_way_of_a_draft_is_not_followed(tmp_path: Path, monkeypatc
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / f".t.json.{'ab' * 8}.draft").symlink_to(tmp_path / "prey")
     with pytest.raises(DataError, match="cannot write the tally"):
-        write_whole(tmp_path / "folder" / "t.json", "whole", "tally")
+        write_file(tmp_path / "folder" / "t.json", "whole", "tally")
     assert (tmp_path / "prey").read_text() == "precious"
 
 
@@ -153,7 +153,7 @@ def test_a_draft_is_on_disk_before_it_takes_the_place(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr("dhkappa.paths.os.fsync", full)
     with pytest.raises(DataError, match="No space left on device"):
-        write_whole(tmp_path / "t.json", "new", "tally")
+        write_file(tmp_path / "t.json", "new", "tally")
     assert (tmp_path / "t.json").read_text() == "old"
     assert os.listdir(tmp_path) == ["t.json"]
 

@@ -125,16 +125,16 @@ def test_a_control_that_shows_nothing_is_wrong_where_it_must_show(kind: str, see
 def test_tries_without_the_guard_go_on_until_one_shows(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     files = script("faults_files", "pyarrow")
     rounds = iter([*[("", "one")] * after, *[("", "of no state")] * 9])
-    looks = files.steady.Steady._check
+    looks = files.steady.FileStates._check
 
     def raced(*_: Any) -> tuple[str, str]:
-        assert files.steady.Steady._check is not looks
+        assert files.steady.FileStates._check is not looks
         return next(rounds)
 
     monkeypatch.setattr(files, "_raced", raced)
     found = files._without_guard(SimpleNamespace(tallies=["one", "other"]), 4, 1000, random.Random(1))
     assert found == {0: (4, 4), 2: (2, 4), 20: (1, 21), 200: (0, 100)}[after]
-    assert files.steady.Steady._check is looks
+    assert files.steady.FileStates._check is looks
 
 
 @pytest.mark.parametrize(("ended", "wrong"), [(0, True), (5, True), (6, False), (120, False), (121, True)])

@@ -1,1 +1,13 @@
-"""Votes, labels and patterns as integer counts."""
+"""Votes, labels and patterns as integer counts. No files, no dataframes, no statistics."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Label: TypeAlias = str | int
+"""A category's name: text, an integer or a boolean."""
+
+Integers: TypeAlias = npt.NDArray[np.integer[Any]]

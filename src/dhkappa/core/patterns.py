@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Integers, Label
+from dhkappa.core import Integers, Label
+from dhkappa.core.grouping import BLOCK, group_rows
 
-_MOST_SEEDS = 64
-MOST_ITEMS = 2**62
-MOST_VOTES = 2**31 - 1  # on one item: its pairs then fit 64 bits
-BLOCK = 1 << 16  # rows worked on at once, so that temporaries stay in cache
+_MAX_SEEDS = 64
+MAX_ITEMS = 2**62
+MAX_VOTES = 2**31 - 1  # on one item: the number of its pairs then fits 64 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Patterns:
-    """K patterns in sparse rows; a category without votes takes no room.
+    """K patterns in sparse rows: categories without votes are not stored.
 
     Attributes
     ----------
-    suggested : (K,) code of the suggested label, -1 where it is missing
+    suggested : (K,) code of the suggested label, -1 if missing
     start : (K + 1,) row k is ``start[k]:start[k + 1]`` of the next two
     code : categories that have votes, ascending in each row
     votes : how many, at least 1
-    items : (K,) how many items share the pattern
+    items : (K,) number of items with the pattern
     """
 
     suggested: Integers
@@ -50,7 +50,7 @@ class Patterns:
         return sum(map(int.__mul__, self.items.tolist(), self.vote_totals().tolist()))
 
     def blocks(self, rows: int = BLOCK) -> Iterator[Patterns]:
-        """Yield the table a block of rows at a time, without copying."""
+        """Yield blocks of rows, without copying."""
         for first in range(0, len(self), rows):
             start = self.start[first : first + rows + 1]
             span = slice(start[0], start[-1])
@@ -58,7 +58,7 @@ class Patterns:
             yield Patterns(self.suggested[part], start - start[0], self.code[span], self.votes[span], self.items[part])
 
     def take(self, rows: npt.NDArray[Any]) -> Patterns:
-        """Return some rows, by index or by mask, in the order named."""
+        """Return some rows, by index or mask."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
         length = (self.start[1:] - self.start[:-1])[rows]
@@ -67,8 +67,8 @@ class Patterns:
         where += np.arange(where.size)
         return Patterns(self.suggested[rows], start, self.code[where], self.votes[where], self.items[rows])
 
-    def recode(self, table: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> Patterns:
-        """Rename categories: ``table`` maps vote codes and ``labels`` suggested codes; -1 (last) stays missing."""
+    def recode(self, table: Integers, labels: Integers) -> Patterns:
+        """Map vote codes through ``table`` and suggested codes through ``labels``; -1 stays missing."""
         suggested = np.append(labels, -1).astype(np.int32)[self.suggested]
         if np.array_equal(table, np.arange(table.size)):
             return Patterns(suggested, self.start, self.code, self.votes, self.items)
@@ -81,35 +81,32 @@ class Patterns:
         return Patterns(suggested, self.start, code[order], self.votes[order], self.items)
 
     def merged(self) -> Patterns:
-        """Return each different pattern once, its items added up, in an order that only the patterns decide."""
+        """Return each distinct pattern once, items added up, in an order that depends on the patterns only."""
+        return self.grouped()[0]
+
+    def grouped(self) -> tuple[Patterns, npt.NDArray[Any]]:
+        """Return the merged patterns, and (K,) the index of each row among them."""
         if len(self) == 0:
-            return self
-        rows, _, alike = self._side_by_side()
-        first = np.flatnonzero(~alike)
-        items = np.add.reduceat(rows.items, first)
-        if first.size < len(rows):
-            rows = rows.take(first)
-        return Patterns(rows.suggested, rows.start, rows.code, rows.votes, items)
+            return self, np.zeros(0, np.int64)
+        for seed in range(1, _MAX_SEEDS):
+            first, group = group_rows([(0, _fingerprint(self, seed))])
+            if self._equal_rows(first[group]):
+                items = np.zeros(first.size, np.int64)
+                np.add.at(items, group, self.items)
+                return replace(self.take(first), items=items), group
+        raise RuntimeError("Different patterns have equal hashes for every seed: codes in a row do not ascend.")
 
-    def grouped(self) -> tuple[Patterns, npt.NDArray[np.int64]]:
-        """Return the merged patterns, and (K,) the place of each row among them."""
-        place = np.zeros(len(self), np.int64)
-        if len(self):
-            _, order, alike = self._side_by_side()
-            place[order] = np.cumsum(~alike) - 1
-        return self.merged(), place
-
-    def _side_by_side(self) -> tuple[Patterns, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return the rows in order of a hash, that order, and which rows are the same as the row above."""
-        for seed in range(1, _MOST_SEEDS):
-            mark = _fingerprint(self, seed)
-            order = np.argsort(mark, kind="stable")
-            alike = np.zeros(len(self), np.bool_)
-            alike[1:] = mark[order][1:] == mark[order][:-1]
-            rows = self.take(order)
-            if _as_above(rows, alike):
-                return rows, order, alike
-        raise RuntimeError("different patterns share every hash: codes in a row do not ascend")
+    def _equal_rows(self, other: npt.NDArray[np.int64]) -> bool:
+        """Tell whether each row equals the row at ``other``: no two hashes collided."""
+        rows = np.flatnonzero(other != np.arange(len(self)))
+        other = other[rows]
+        length = np.diff(self.start)
+        if (self.suggested[rows] != self.suggested[other]).any() or (length[rows] != length[other]).any():
+            return False
+        length = length[rows]
+        entry = np.arange(length.sum()) - np.repeat(_ends(length)[:-1], length)
+        here, there = (entry + np.repeat(self.start[place], length) for place in (rows, other))
+        return bool((self.code[here] == self.code[there]).all() and (self.votes[here] == self.votes[there]).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +141,7 @@ EMPTY = Patterns(
 
 
 def stack(tables: Sequence[Patterns]) -> Patterns:
-    """Put tables of the same categories under one another, without merging."""
+    """Concatenate tables of the same categories, without merging."""
     if len(tables) == 1:
         return tables[0]
     tables = [EMPTY, *tables]
@@ -158,7 +155,7 @@ def stack(tables: Sequence[Patterns]) -> Patterns:
 
 
 def merge(tables: Iterable[Patterns]) -> Patterns:
-    """Merge tables of the same categories as they come, whenever as many new rows as old have gathered."""
+    """Merge tables of the same categories; intermediate results are merged when the number of rows has doubled."""
     gathered = [EMPTY]
     for table in tables:
         gathered.append(table)
@@ -176,7 +173,7 @@ def from_votes(
 ) -> Patterns:
     """Count runs of equal digits in each row ``start[i]:start[i + 1]``, where digits ascend.
 
-    Digits that ``absent`` marks are missing votes and leave no trace.
+    ``absent`` marks digits that are missing votes.
     """
     fresh = np.ones(digits.size, np.bool_)
     np.not_equal(digits[1:], digits[:-1], out=fresh[1:])
@@ -193,7 +190,7 @@ def from_votes(
 
 
 def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patterns:
-    """Take (K, m) counts, dense, into sparse rows."""
+    """Convert dense (K, m) counts to sparse rows."""
     row, code = np.nonzero(counts)
     votes = counts[row, code]
     votes = votes.astype(np.min_scalar_type(int(votes.max(initial=0))))
@@ -210,7 +207,7 @@ def _ends(length: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def _fingerprint(table: Patterns, seed: int) -> npt.NDArray[np.uint64]:
-    """Return (K,) a 64-bit hash of each pattern: a sum of mixed (code, votes), so order does not matter."""
+    """Return (K,) a 64-bit hash of each pattern: a sum of mixed (code, votes)."""
     upto = np.zeros(table.code.size + 1, np.uint64)
     np.cumsum(_mix(table.code.astype(np.uint64) << np.uint64(32) ^ table.votes.astype(np.uint64), seed), out=upto[1:])
     inside: npt.NDArray[np.uint64] = upto[table.start[1:]] - upto[table.start[:-1]]
@@ -218,23 +215,10 @@ def _fingerprint(table: Patterns, seed: int) -> npt.NDArray[np.uint64]:
 
 
 def _mix(word: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
-    """Scatter 64-bit words (the finaliser of splitmix64, after adding the seed's multiple of its constant)."""
+    """Mix 64-bit words (finalizer of splitmix64)."""
     word = word + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         word ^= word >> np.uint64(shift)
         word *= np.uint64(factor)
     word ^= word >> np.uint64(31)
     return word
-
-
-def _as_above(table: Patterns, alike: npt.NDArray[np.bool_]) -> bool:
-    """Tell whether every row so marked is the same pattern as the row above it: no two hashes collided."""
-    rows = np.flatnonzero(alike)
-    length = np.diff(table.start)
-    if (table.suggested[rows] != table.suggested[rows - 1]).any() or (length[rows] != length[rows - 1]).any():
-        return False
-    length = length[rows]
-    here = np.repeat(table.start[rows] - _ends(length)[:-1], length)
-    here += np.arange(here.size)
-    above = here - np.repeat(length, length)
-    return bool((table.code[here] == table.code[above]).all() and (table.votes[here] == table.votes[above]).all())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
@@ -13,21 +12,20 @@ from dhkappa.errors import DataError, shown
 from dhkappa.inputs.backends.duckdb import connect, fit, relation_of
 from dhkappa.inputs.databases import is_url, open_table
 from dhkappa.inputs.files import open_files
-from dhkappa.inputs.readers.export import Export
+from dhkappa.inputs.readers import TOOLS, Export, find_tool, read_file
 from dhkappa.inputs.source import Source
-from dhkappa.memory import fitting
-from dhkappa.paths import Steady, found
+from dhkappa.paths import FileStates, find_files
+from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_TOOLS = ("label_studio", "prodigy", "doccano", "argilla")
 _RECORDS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".zip")
-FORMATS = ("table", *_TOOLS)
+FORMATS = ("table", *TOOLS)
 """What a file may be said to be."""
 
 
-def read(
+def open_source(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     input_format: str | None = None,
@@ -52,17 +50,6 @@ def read(
         Which question of an export, where it asks several.
     table
         Which table of a database.
-
-    Examples
-    --------
-    >>> import dhkappa, pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "votes.csv")
-    ...     _ = path.write_text("item,llm,ann_1,ann_2\n007,spam,spam,spam\n008,ham,ham,spam\n")
-    ...     print(dhkappa.read(path))
-    ...     print(dhkappa.dh_kappa(path, suggested="llm").exact)
-    Source(columns 'item', 'llm', 'ann_1', 'ann_2')
-    1/2
     """
     if input_format is not None and not (isinstance(input_format, str) and input_format in FORMATS):
         raise DataError(f"input_format must be one of {shown(FORMATS, 10)}: got {shown([input_format])}.")
@@ -76,14 +63,14 @@ def read(
         path = os.path.expanduser(path)
     tool = _tool(path, input_format)
     if tool is not None:
-        steady = Steady.of([path])  # type: ignore[list-item]  # an export is one file
-        with steady.held(), fitting("the export"):
-            return _exported(tool.read_export(_records().read_records(path), question=question))
+        steady = FileStates.of([path])  # type: ignore[list-item]  # an export is one file
+        with steady.unchanged(), memory_errors("the export"):
+            return _exported(read_file(path, tool, question))  # type: ignore[arg-type]
     if question is not None:
         raise DataError(f"question chooses among those of an export, but {shown([path])} is a table: leave it out.")
-    files = found(path)
-    steady = Steady.of(files)
-    with steady.held():
+    files = find_files(path)
+    steady = FileStates.of(files)
+    with steady.unchanged():
         return Source(open_files(files, connection=_own()), ordered=True, files=steady)
 
 
@@ -105,12 +92,8 @@ def _own() -> DuckDBPyConnection:
     return _HELD.connection
 
 
-def _records() -> Any:
-    return import_module("dhkappa.inputs.readers.records")
-
-
-def _tool(path: Any, input_format: str | None) -> Any:
-    """Return the module of the tool whose export a file is, by its content where nothing was said."""
+def _tool(path: Any, input_format: str | None) -> str | None:
+    """Return the tool that wrote a file, by its content unless ``input_format`` says it; None for a table."""
     if input_format == "table":
         return None
     if input_format is not None:
@@ -118,21 +101,17 @@ def _tool(path: Any, input_format: str | None) -> Any:
             raise DataError(
                 f"input_format={input_format!r} is an export, which is one file: got {shown([path])}; pass one path."
             )
-        return import_module(f"dhkappa.inputs.readers.{input_format}")
+        return input_format
     single = isinstance(path, (str, os.PathLike)) and os.path.isfile(path)
     if not single or not os.fspath(path).lower().endswith(_RECORDS):
         return None
     packed = os.fspath(path).lower().endswith(".zip")
     if packed and os.access(path, os.R_OK) and not is_zipfile(path):
         raise DataError(f"{shown([path])} is not a whole zip: it is damaged or cut short, so fetch it again.")
-    record = _records().first_record(path)
-    for name in _TOOLS if record is not None else ():
-        tool = import_module(f"dhkappa.inputs.readers.{name}")
-        if tool.recognise(record):
-            return tool
-    if packed:
+    tool = find_tool(path)
+    if packed and tool is None:
         raise DataError(f"{shown([path])} is a zip of no export that is known: unpack it, and pass the files in it.")
-    return None
+    return tool
 
 
 def _exported(export: Export) -> Source:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from dhkappa.errors import DataError, shown
-from dhkappa.inputs.backends.frame import frame_of
-from dhkappa.inputs.columns import Words
-from dhkappa.paths import Steady
+from dhkappa.inputs.backends import frame_of
+from dhkappa.inputs.columns import RoleKeywords
+from dhkappa.paths import FileStates
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -32,14 +32,14 @@ class Source:
 
     votes: Any
     items: Any = None
-    words: Words = field(default_factory=lambda: Words())
+    words: RoleKeywords = field(default_factory=lambda: RoleKeywords())
     labelers: tuple[str, ...] = ()
     tool: str | None = None
     skipped: Mapping[str, int] = field(default_factory=dict)
     unlabeled: str = ""
     cautions: tuple[str, ...] = ()
     ordered: bool = False
-    files: Steady = field(default_factory=Steady)
+    files: FileStates = field(default_factory=FileStates)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,9 +62,7 @@ class Source:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise DataError(
-            "a Source is a table that is open here, and cannot be sent or stored: send what read() was given."
-        )
+        raise DataError("A Dataset that was read from a file or a database cannot be pickled.")
 
     def __repr__(self) -> str:
         parts = [f"columns {shown(self.columns, 10)}"]
