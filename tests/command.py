@@ -74,7 +74,6 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0].removeprefix("dhkappa: ")
 
 
-
 def call(*words: str) -> None:
     """Run a command in this process, and let its errors through."""
     commands.main(list(words), prog_name="dhkappa", standalone_mode=False)

@@ -180,7 +180,9 @@ class TestSample:
         assert (sample.stratum.tolist(), places.tolist()) == ([0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 4, 5])
         assert sample.mass.tolist() == [3, 3, 3, 10, 10, 10]
         assert sample.excluded == Excluded(one_vote=1, no_label=1)
-        weighted, _ = item_sample(read_item_votes(votes, {"rule": labels}, sample_weight=[1, 2, 3, 0, 5, 6, 7, 8]), "rule")
+        weighted, _ = item_sample(
+            read_item_votes(votes, {"rule": labels}, sample_weight=[1, 2, 3, 0, 5, 6, 7, 8]), "rule"
+        )
         assert weighted.mass.tolist() == [1, 2, 3, 5, 6]
         assert weighted.excluded == Excluded(one_vote=1, no_label=1, no_weight=1)
         assert weighted.excluded.why() == "1 with one vote, 1 with no suggested label, 1 with weight 0"

@@ -86,14 +86,17 @@ class TestPersons:
     def test_people_by_strata_are_people_by_weight(self) -> None:
         drawn = simulate(60, annotators=3, rng=2)
         strata, pool = ["x"] * 20 + ["y"] * 40, {"x": 100, "y": 1000}
-        pooled = annotator_comparison(read_item_votes(drawn.votes, drawn.suggested, strata=strata), "labeler", pool=pool)
+        pooled = annotator_comparison(
+            read_item_votes(drawn.votes, drawn.suggested, strata=strata), "labeler", pool=pool
+        )
         sample_weight = [5.0] * 20 + [25.0] * 40
         weighted = annotator_comparison(
             read_item_votes(drawn.votes, drawn.suggested, sample_weight=sample_weight), "labeler"
         )
         assert (pooled.difference, pooled.se, pooled.low) == (weighted.difference, weighted.se, weighted.low)
         assert (
-            pooled.difference != annotator_comparison(read_item_votes(drawn.votes, drawn.suggested), "labeler").difference
+            pooled.difference
+            != annotator_comparison(read_item_votes(drawn.votes, drawn.suggested), "labeler").difference
         )
         by_hand = annotators(read_item_votes(drawn.votes, drawn.suggested, strata=strata), "labeler", pool)
         assert [row["kappa"] for row in by_hand] == [
@@ -131,7 +134,9 @@ class TestPeople:
             votes[-1], labels[-1] = [own, "a", "a"], label
             row = next(
                 iter(
-                    annotator_comparison(read_item_votes(votes, {"llm": labels}, sample_weight=sample_weight), "llm").table
+                    annotator_comparison(
+                        read_item_votes(votes, {"llm": labels}, sample_weight=sample_weight), "llm"
+                    ).table
                 )
             )
             assert (row["items"], row["reason"]) == (40, f"{ONE_WEIGHT}.")
@@ -176,7 +181,8 @@ class TestReview:
                 True,
             ]
         heavy = review(
-            read_item_votes([["a", "a"], ["a", "b"], ["b", "b"]], {"rule": list("aab")}, sample_weight=[1, 1, 1e9]), "rule"
+            read_item_votes([["a", "a"], ["a", "b"], ["b", "b"]], {"rule": list("aab")}, sample_weight=[1, 1, 1e9]),
+            "rule",
         )
         without = {row["item"]: row["kappa_without"] for row in heavy}
         assert without[2] == dh_kappa([["a", "a"], ["a", "b"]], ["a", "a"]).value

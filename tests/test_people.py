@@ -240,7 +240,8 @@ class TestLimits:
     def test_equal_weights_of_any_size_change_nothing(self) -> None:
         votes, given = _labeled(drawn(9))
         plain, weighted = (
-            annotator_comparison(read_item_votes(votes, given, sample_weight=w), "llm") for w in (None, np.full(60, 0.3))
+            annotator_comparison(read_item_votes(votes, given, sample_weight=w), "llm")
+            for w in (None, np.full(60, 0.3))
         )
         assert repr(plain) == repr(weighted)
         assert plain.table.to_dicts() == weighted.table.to_dicts()
@@ -313,7 +314,9 @@ class TestPeopleWhoCannotBeCompared:
 
     def test_all_alike(self) -> None:
         labels = ["a", "b"] * 10
-        found = annotator_comparison(read_item_votes(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm")
+        found = annotator_comparison(
+            read_item_votes(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm"
+        )
         assert (found.difference, found.matched) == (0, 1)
         assert found.se == 0
         assert found.low < 0 < found.high

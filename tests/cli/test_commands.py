@@ -84,9 +84,7 @@ def test_audit_writes_a_report(folder: Path) -> None:
     assert sorted(os.listdir()) == ["report.html", "votes.csv"]
 
 
-def test_audit_without_the_libraries_of_reports(
-    folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_audit_without_the_libraries_of_reports(folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with expect_error("missing-library"):
         call("audit", "votes.csv", "-o", "report.html")
