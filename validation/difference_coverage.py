@@ -1,40 +1,49 @@
-"""How often intervals of a difference between two labelers hold the truth, and how often tests reject what is true.
+"""Simulate the coverage of intervals and the size of tests of differences, and write docs/coverage-differences.md.
 
-Samples are drawn and summarised here with plain array code of its own, a table of patterns for many samples at once;
-only limits and p-values come from the package.
+Samples are drawn as counts of patterns and summarized with array code of this folder; only limits and p-values come
+from the package.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, product
-from pathlib import Path
-from textwrap import wrap
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
+import simulation
 from dhkappa import dh_kappa
 from dhkappa.stats.intervals import Gap
+from simulation import (
+    LEVEL,
+    TOO_LOW,
+    Floats,
+    Generator,
+    Integers,
+    answers,
+    batches,
+    main,
+    mean_and,
+    section,
+    standard_error,
+)
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-LEVEL = 0.95
-PAGE = Path(__file__).parents[1] / "docs" / "coverage-differences.md"
 FEW = 10
+prevalence = partial(simulation.prevalence, rare=0.1)
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Kinds of items: how often each occurs, (S,); the chance of each vote, (S, m); and of labels, (S, m, ..., m).
+    """Kinds of items: their shares, (S,), and the probabilities of votes, (S, m), and of labels, (S, m, ..., m).
 
-    ``labels`` has an axis for each labeler: their answers to an item may depend on each other.
+    ``labels`` has an axis for each labeler: their labels may be dependent.
     """
 
     share: Floats
@@ -42,7 +51,7 @@ class Model:
     labels: Floats
 
     def kappas(self) -> list[float]:
-        """Return the kappa of each labeler in the population, by eq. 4-13."""
+        """Return the kappa of each labeler in the population (eq. 4-13)."""
         C, axes, found = self.share @ self.votes, range(1, self.labels.ndim), []
         for own in axes:
             labels = self.labels.sum(axis=tuple(axis for axis in axes if axis != own))
@@ -53,46 +62,31 @@ class Model:
 
     @property
     def difference(self) -> float:
-        """How far the first labeler's kappa is above the second's."""
+        """Difference between the kappas of the first and the second labeler."""
         first, second = self.kappas()
         return first - second
 
 
-def prevalence(kind: str, m: int) -> Floats:
-    """Return how often each category is the truth."""
-    if kind == "rare":
-        return np.array([0.9, *[0.1 / (m - 1)] * (m - 1)])
-    sample_weight = np.ones(m) if kind == "uniform" else np.arange(m, 0.0, -1.0)
-    found: Floats = sample_weight / sample_weight.sum()
-    return found
-
-
-def answers(accuracy: float, m: int) -> Floats:
-    """Return (m, m): the chance of each answer, given each truth."""
-    wrong = (1 - accuracy) / (m - 1)
-    return np.full((m, m), wrong) + np.eye(m) * (accuracy - wrong)
-
-
 def both(first: Floats, second: Floats) -> Floats:
-    """Return the chances of two labels that do not depend on each other, given the item."""
+    """Return the probabilities of two independent labels, given the item."""
     return first[:, :, None] * second[:, None, :]
 
 
 def apart(truth: Floats, votes: float, first: float, second: float) -> Model:
-    """Return two labelers who err on their own."""
+    """Return two labelers with independent errors."""
     m = len(truth)
     return Model(truth, answers(votes, m), both(answers(first, m), answers(second, m)))
 
 
 def near(truth: Floats, votes: float, accuracy: float, changed: float, *, other: bool) -> Model:
-    """Return a labeler and a copy that answers some items afresh, or surely with an other label."""
+    """Return a labeler and a copy in which some labels are redrawn, or changed to another label."""
     m, one = len(truth), answers(accuracy, len(truth))
     fresh = one[:, :, None] * (1 - np.eye(m)) / (m - 1) if other else both(one, one)
     return Model(truth, answers(votes, m), (1 - changed) * one[:, :, None] * np.eye(m) + changed * fresh)
 
 
 def together(truth: Floats, votes: float, first: float, second: float) -> Model:
-    """Return two labelers and a panel who all err more often on the same quarter of the items, the labelers alike."""
+    """Return two labelers and annotators who make more errors on the same quarter of the items."""
     m, hard = len(truth), 0.25
 
     def split(accuracy: float) -> Floats:
@@ -105,7 +99,7 @@ def together(truth: Floats, votes: float, first: float, second: float) -> Model:
 
 
 def equal_kappas(make: Callable[[float], Model], low: float, high: float) -> Model:
-    """Return the model between two whose labelers have the same kappa."""
+    """Find the model whose labelers have equal kappas."""
     sign = make(low).difference > 0
     for _ in range(60):
         middle = (low + high) / 2
@@ -114,7 +108,7 @@ def equal_kappas(make: Callable[[float], Model], low: float, high: float) -> Mod
 
 
 def one_sure(truth: Floats, votes: float, accuracy: float) -> Model:
-    """Return labelers of the same kappa, of whom the second is never wrong on one category."""
+    """Return labelers with equal kappas, of which the second makes no errors on one category."""
     m = len(truth)
 
     def make(second: float) -> Model:
@@ -126,7 +120,7 @@ def one_sure(truth: Floats, votes: float, accuracy: float) -> Model:
 
 
 def few_and_many(truth: Floats, wrong: float) -> Model:
-    """Return labelers of the same kappa: one errs on few items that votes agree on, one on many that they do not."""
+    """Return labelers with equal kappas: one with few errors on unanimous items, one with many errors on others."""
     m, hard, sure = len(truth), 0.4, np.eye(len(truth))
     votes = np.concatenate([answers(0.97, m), answers(0.6, m)])
     first = np.concatenate([answers(1 - wrong, m), sure])
@@ -140,16 +134,16 @@ def few_and_many(truth: Floats, wrong: float) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """The K kinds of outcomes: their chances, (K,); votes as shares, (K, m); labels and d by labeler, (K, A)."""
+    """The K patterns: probabilities, (K,); vote shares, (K, m); labels and d by labeler, (K, A)."""
 
     chance: Floats
     c: Floats
-    labels: Codes
+    labels: Integers
     d: Floats
 
 
 def patterns(model: Model, N: int) -> Patterns:
-    """Return all outcomes of an item with N votes."""
+    """Return all patterns of an item with N votes."""
     m = model.votes.shape[1]
     tallies = np.array([tally for tally in product(range(N + 1), repeat=m) if sum(tally) == N])
     ways = np.array([math.factorial(N) / math.prod(map(math.factorial, tally)) for tally in tallies.tolist()])
@@ -164,7 +158,7 @@ def patterns(model: Model, N: int) -> Patterns:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A labeler in many samples: kappa, D and E, and the influence of an item of each pattern, (sets, K)."""
+    """A labeler in many samples: kappa, D, E, and the influence of an item of each pattern, (sets, K)."""
 
     kappa: Floats
     D: Floats
@@ -173,7 +167,7 @@ class Judged:
 
 
 def judge(kinds: Patterns, counts: Floats) -> tuple[list[Judged], Floats]:
-    """Judge each labeler in samples with these counts of patterns, (sets, K); also return C, (sets, m)."""
+    """Return the kappas of each labeler, given counts of patterns, (sets, K), and C, (sets, m)."""
     share = counts / counts.sum(axis=1, keepdims=True)
     C, found = share @ kinds.c, []
     for labels, d in zip(kinds.labels.T, kinds.d.T, strict=True):
@@ -190,9 +184,9 @@ def judge(kinds: Patterns, counts: Floats) -> tuple[list[Judged], Floats]:
 class Gaps:
     """Differences between two labelers in many samples of n items.
 
-    ``squares`` and ``cubes`` are the sums over items of how far each moves the difference, to these powers; ``reach``
-    is how far an item moves it that only one of the two gets wrong; ``discordant`` counts items with two labels, and
-    ``swap`` is the p-value of the label-swap test, NaN where it was not asked for.
+    ``squares`` and ``cubes`` are sums over items of powers of the influence on the difference; ``reach`` is the largest
+    influence of an item; ``discordant`` counts items with two different labels; ``swap`` is the p-value of the label
+    swap test, or NaN.
     """
 
     n: int
@@ -205,7 +199,7 @@ class Gaps:
 
 
 def gaps(kinds: Patterns, counts: Floats, pair: tuple[int, int] = (0, 1), *, swap: bool = False) -> Gaps:
-    """Compare two labelers; samples in which a kappa is undefined are left out."""
+    """Compare two labelers, without the samples in which a kappa is undefined."""
     with np.errstate(all="ignore"):
         judged, C = judge(kinds, counts)
     first, second = (judged[a] for a in pair)
@@ -228,9 +222,9 @@ def gaps(kinds: Patterns, counts: Floats, pair: tuple[int, int] = (0, 1), *, swa
 def swap_test(
     kinds: Patterns, counts: Floats, pair: tuple[int, int], judged: list[Judged], C: Floats, ok: npt.NDArray[np.bool_]
 ) -> Floats:
-    """Return how often the difference is as large with labels swapped by the toss of a coin, in all ways.
+    """Return the p-values of the label swap test, over all ways to swap.
 
-    Only for samples with few discordant items; 1 for those with none, NaN for others.
+    1 for samples without discordant items, NaN for samples with many.
     """
     a, b = (kinds.labels[:, own] for own in pair)
     differ = np.flatnonzero(a != b)
@@ -252,25 +246,25 @@ def swap_test(
                 for own, sign in ((0, 1), (1, -1))
             )
         found = np.abs(first - second)
-        p[rows] = (~(found < found[:, :1] - 1e-12)).mean(axis=1)  # the first way swaps nothing
+        p[rows] = (~(found < found[:, :1] - 1e-12)).mean(axis=1)  # the first way swaps no labels
     return p
 
 
 def package(seen: Gaps) -> Gap:
-    """Return the differences as the package takes them."""
+    """Return the differences as the type of the package."""
     n = seen.n
     skew = seen.cubes / np.where(seen.squares > 0, seen.squares, 1) ** 1.5
     return Gap(seen.difference, np.sqrt(seen.squares / (n * (n - 1))), skew, n, n - 1, -seen.reach, seen.reach)
 
 
 def t_limits(seen: Gaps, confidence_level: float) -> tuple[Floats, Floats]:
-    """Return the difference and t standard errors each way."""
+    """Return the limits of the t interval."""
     half = stdtrit(seen.n - 1, (1 + confidence_level) / 2) * np.sqrt(seen.squares / (seen.n * (seen.n - 1)))
     return seen.difference - half, seen.difference + half
 
 
 def t_test(seen: Gaps) -> Floats:
-    """Return p of the difference by its standard error; 1 where nothing moves it."""
+    """Return the p-values of the t test; 1 if no item changes the difference."""
     with np.errstate(all="ignore"):
         t = np.abs(seen.difference) / np.sqrt(seen.squares / (seen.n * (seen.n - 1)))
     p: Floats = np.where(seen.squares > 0, 2 * stdtr(seen.n - 1, -t), 1.0)
@@ -278,17 +272,16 @@ def t_test(seen: Gaps) -> Floats:
 
 
 def combined_test(seen: Gaps) -> Floats:
-    """Return p of the label-swap test where discordant items are few or nothing moves the difference, else ours."""
+    """Return the p-values of ``compare``: of the label swap test with few discordant items, else of the interval."""
     p: Floats = np.where(np.isnan(seen.swap), package(seen).pvalue(), seen.swap)
     return p
 
 
-def drawn(model: Model, n: int, N: int, sets: int, rng: np.random.Generator) -> Iterator[tuple[Patterns, Floats]]:
-    """Draw samples, as counts of patterns, in batches that fit the memory."""
+def drawn(model: Model, n: int, N: int, sets: int, rng: Generator) -> Iterator[tuple[Patterns, Floats]]:
+    """Draw samples as counts of patterns, in batches."""
     kinds = patterns(model, N)
-    batch = max(1, 1_000_000 // len(kinds.chance))
-    for first in range(0, sets, batch):
-        yield kinds, rng.multinomial(n, kinds.chance, min(batch, sets - first)).astype(float)
+    for size in batches(sets, 1_000_000 // len(kinds.chance)):
+        yield kinds, rng.multinomial(n, kinds.chance, size).astype(float)
 
 
 RULES: dict[str, Callable[[Gaps, float], tuple[Floats, Floats]]] = {
@@ -300,22 +293,22 @@ PAIRS: dict[str, Callable[[Floats, float], Model]] = {
     "equal (.8, .8)": lambda truth, votes: apart(truth, votes, 0.8, 0.8),
     "close (.9, .85)": lambda truth, votes: apart(truth, votes, 0.9, 0.85),
     "far (.95, .6)": lambda truth, votes: apart(truth, votes, 0.95, 0.6),
-    "a copy, 5% answered afresh": lambda truth, votes: near(truth, votes, 0.85, 0.05, other=False),
-    "a copy, 5% changed": lambda truth, votes: near(truth, votes, 0.85, 0.05, other=True),
+    "copy, 5% redrawn": lambda truth, votes: near(truth, votes, 0.85, 0.05, other=False),
+    "copy, 5% changed": lambda truth, votes: near(truth, votes, 0.85, 0.05, other=True),
     "hard items (.85, .75)": lambda truth, votes: together(truth, votes, 0.85, 0.75),
 }
 EQUALS: dict[str, Callable[[Floats], Model]] = {
     "exchangeable, .8": lambda truth: apart(truth, 0.85, 0.8, 0.8),
     "exchangeable, .95": lambda truth: apart(truth, 0.9, 0.95, 0.95),
-    "exchangeable, a copy with 10% afresh": lambda truth: near(truth, 0.85, 0.85, 0.1, other=False),
+    "exchangeable, copy with 10% redrawn": lambda truth: near(truth, 0.85, 0.85, 0.1, other=False),
     "exchangeable, hard items": lambda truth: together(truth, 0.85, 0.8, 0.8),
-    "one of them sure of a category": lambda truth: one_sure(truth, 0.85, 0.9),
+    "one always right on a category": lambda truth: one_sure(truth, 0.85, 0.9),
     "few large errors, many small ones": lambda truth: few_and_many(truth, 0.03),
 }
 
 
-def held(model: Model, n: int, N: int, sets: int, rng: np.random.Generator, levels: tuple[float, ...]) -> Floats:
-    """Return (levels, rules, 2): how often intervals hold the true difference, and their mean length."""
+def held(model: Model, n: int, N: int, sets: int, rng: Generator, levels: tuple[float, ...]) -> Floats:
+    """Return (levels, rules, 2): the coverage of the intervals and their mean length."""
     target, parts = model.difference, []
     for kinds, counts in drawn(model, n, N, sets, rng):
         seen = gaps(kinds, counts)
@@ -327,7 +320,7 @@ def held(model: Model, n: int, N: int, sets: int, rng: np.random.Generator, leve
 
 
 def coverage(sets: int, *, full: bool) -> list[str]:
-    """Return the section on the intervals."""
+    """Return the section on confidence intervals."""
     sizes, votes = ((30, 60, 100, 200, 500), (0.7, 0.85, 0.95)) if full else ((30, 200), (0.85,))
     designs = [
         (2, 2, "uniform"),
@@ -346,26 +339,24 @@ def coverage(sets: int, *, full: bool) -> list[str]:
             number += 1
         cells, length = np.array(here)[..., 0], np.array(here)[..., 1]
         seen.append(cells)
-        texts = [f"{100 * held.mean():.1f} / {100 * held.min():.1f}" for held in cells.T]
+        texts = [mean_and(min, column) for column in cells.T.tolist()]
         rows.append([kind, str(n), *texts, *(f"{x:.2f}" for x in (length / length[:, -1:]).mean(axis=0)[:-1])])
-    under = (np.concatenate(seen) < 0.945).sum(axis=0)
-    said = "; ".join(f"{name} {number}" for name, number in zip(RULES, under.tolist(), strict=True))
-    names = list(RULES)
+    low = (np.concatenate(seen) < TOO_LOW).sum(axis=0).tolist()
     text = (
-        "How often the 95% interval of a paired difference holds the truth, in percent: mean / least over cells with "
-        "2, 3 or 5 votes an item, 2, 3 or 5 categories, uniform, skewed or one on 90% of the items, and annotators "
-        f"right {', '.join(f'{x:g}' for x in votes)} of the time; {sets:,} samples a cell, known to about "
-        f"{100 * (0.95 * 0.05 / sets) ** 0.5:.1f} points. *t*: the difference and t standard errors, an interval of no "
-        "length where no item moves the difference. *compare*: that of the package. *length*: mean, as a multiple of "
-        "t's."
+        "Coverage of the 95% confidence interval of a paired difference, in percent: mean / min over cells with 2, 3 "
+        "or 5 votes per item, 2, 3 or 5 categories, uniform, skewed or one category on 90% of the items, and annotator "
+        f"accuracies {', '.join(f'{x:g}' for x in votes)}; {sets:,} samples per cell, standard error about "
+        f"{standard_error(sets):.1f} percentage points. The numbers in parentheses are the accuracies of the two "
+        "labelers. The t interval has length 0 if no item changes the difference. *length* is the mean length divided "
+        "by that of the t interval."
     )
-    heads = ["labelers", "n", *names, *(f"length: {name}" for name in names[:-1])]
-    counted = f"ItemTable below 94.5%, of {sum(map(len, seen)):,}: {said}."
-    return [*page("Differences between labelers", text, heads, rows), "", counted]
+    heads = ["labelers", "n", *(f"{name}: mean / min" for name in RULES), "length"]
+    counted = f"Coverage is below 94.5% in {low[0]} of {sum(map(len, seen)):,} cells for compare and in {low[1]} for t."
+    return [*section("Differences between labelers", text, heads, rows), "", counted]
 
 
 def few_discordant(sets: int, *, full: bool) -> list[str]:
-    """Return the section on labelers who seldom differ: one is flawless, the other errs on a few items."""
+    """Return the section on labelers that rarely differ: one makes no errors, the other a few."""
     sizes, levels = ((30, 60, 100, 200, 500) if full else (30, 200)), (0.9, 0.95, 0.99)
     truth, rows = prevalence("uniform", 2), []
     for number, expected in enumerate((0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7) if full else (1, 3, 4.5)):
@@ -377,15 +368,16 @@ def few_discordant(sets: int, *, full: bool) -> list[str]:
         texts = [" / ".join(f"{x:.1f}" for x in by_level) for by_level in least.T]
         rows.append([f"{expected:g}", f"{100 * math.exp(-expected):.0f}%", *texts])
     text = (
-        f"The least coverage at 90% / 95% / 99%, over n {', '.join(map(str, sizes))} and annotators right always or "
-        ".95 of the time, where one labeler is flawless and the other errs on so many items in expectation; "
-        f"{sets:,} samples a cell. *none*: about how many samples have no such item; they count."
+        "Lowest coverage at the confidence levels 90% / 95% / 99%, over n "
+        f"{', '.join(map(str, sizes))} and annotator accuracies 1 and .95. One labeler makes no errors, and the other "
+        f"makes the given expected number of errors; {sets:,} samples per cell. *none* is the approximate share of "
+        "samples without such an item; they are included."
     )
-    return page("Few discordant items", text, ["items", "none", *RULES], rows)
+    return section("Few discordant items", text, ["expected errors", "none", *RULES], rows)
 
 
 def type_one(sets: int, *, full: bool) -> list[str]:
-    """Return the section on tests of two labelers who have the same kappa."""
+    """Return the section on tests of two labelers with equal kappas."""
     sizes, rows, number = ((30, 60, 100, 200) if full else (30, 200)), [], 0
     for (kind, make), n in product(EQUALS.items(), sizes):
         here = []
@@ -396,19 +388,19 @@ def type_one(sets: int, *, full: bool) -> list[str]:
                 seen = [gaps(*batch, swap=True) for batch in batches]
                 here.append([np.mean(np.concatenate([test(part) for part in seen]) < 0.05) for test in TESTS.values()])
             number += 1
-        shown = [f"{100 * np.mean(column):.1f} / {100 * max(column):.1f}" for column in zip(*here, strict=True)]
-        rows.append([kind, str(n), *shown])
+        rows.append([kind, str(n), *(mean_and(max, column) for column in zip(*here, strict=True))])
     text = (
-        "How often p is below .05, in percent: mean / most over two or three categories, uniform or one on 90% of the "
-        f"items, where kappas can be the same; 3 votes an item, {sets:,} samples a cell. *compare*: that of the "
-        f"package: labels swapped by the toss of a coin where fewer than {FEW} items have two labels, elsewhere 1 less "
-        "the level at which the interval reaches 0."
+        "Percentage of samples with a p-value below .05 when both kappas are equal: mean / max over two or three "
+        f"categories, uniform or one category on 90% of the items; 3 votes per item, {sets:,} samples per cell. "
+        f"*compare* uses the label swap test if fewer than {FEW} items are discordant, and otherwise 1 minus the "
+        "confidence level at which the interval reaches 0."
     )
-    return page("Tests of labelers with the same kappa", text, ["labelers", "n", *TESTS], rows)
+    heads = ["labelers", "n", *(f"{name}: mean / max" for name in TESTS)]
+    return section("Tests of labelers with equal kappa", text, heads, rows)
 
 
 def family(sets: int, *, full: bool) -> list[str]:
-    """Return the section on Holm's correction: all pairs of four labelers who are equally good."""
+    """Return the section on Holm's correction for all pairs of four labelers."""
     one, rows = answers(0.8, 3), []
     model = Model(prevalence("uniform", 3), answers(0.85, 3), np.einsum("sa,sb,sc,sd->sabcd", one, one, one, one))
     for n in (50, 100, 200) if full else (50,):
@@ -421,19 +413,19 @@ def family(sets: int, *, full: bool) -> list[str]:
                 ],
                 axis=1,
             )
-            # Holm rejects something exactly where the least p is below .05 over the number of tests.
+            # Holm rejects a hypothesis if and only if the smallest p-value is below .05 / number of tests.
             rates = (p[0] < 0.05).mean(), (p.min(axis=0) < 0.05).mean(), (len(p) * p.min(axis=0) < 0.05).mean()
             rows.append([str(n), name, *(f"{100 * rate:.1f}" for rate in rates)])
     text = (
-        "Four labelers, right .8 of the time; three categories, 3 votes an item, annotators right .85 of the time. "
-        "How often p is below .05 for one pair, for any of the six, and for any after Holm's correction, in percent; "
-        f"{sets:,} samples."
+        "Four labelers with accuracy .8; three categories, 3 votes per item, annotator accuracy .85. Percentage of "
+        "samples with a p-value below .05 for one pair, for any of the six pairs, and for any pair after Holm's "
+        f"correction; {sets:,} samples."
     )
-    return page("All pairs of four labelers", text, ["n", "test", "one pair", "any pair", "any pair, Holm"], rows)
+    return section("All pairs of four labelers", text, ["n", "test", "one pair", "any pair", "any pair, Holm"], rows)
 
 
 def random_labels(sets: int, *, full: bool) -> list[str]:
-    """Return the section on the test of labels against the same labels dealt out at random."""
+    """Return the section on the permutation test."""
     rows, some = [], ((2, 0), (3, 0), (5, 0), (2, 0.05))
     for n, (m, rare) in product((20, 50, 200) if full else (20,), some if full else some[-1:]):
         rng, p = np.random.default_rng([7, 5, n, m, *([1] if rare else [])]), []
@@ -442,7 +434,7 @@ def random_labels(sets: int, *, full: bool) -> list[str]:
             other = (truth[:, None] + rng.integers(1, m, (n, 3))) % m
             votes = np.where(rng.random((n, 3)) < (0.97 if rare else 0.85), truth[:, None], other)
             kappa = dh_kappa(votes, rng.binomial(1, rare, n) if rare else rng.integers(0, m, n))
-            if kappa.exact is None:  # all votes and labels are the same: nothing to reject
+            if kappa.exact is None:  # all votes and labels are equal
                 p.append([1.0, 1.0, 1.0])
                 continue
             tests = (
@@ -454,42 +446,28 @@ def random_labels(sets: int, *, full: bool) -> list[str]:
         rates = (f"{100 * rate:.1f}" for rate in (np.array(p) <= 0.05).mean(axis=0))
         rows.append([str(n), f"{m}, one rare" if rare else str(m), *rates])
     text = (
-        'How often `test()` with alternative "greater" has p of at most .05 where labels are random, in percent: 3 '
-        "votes an item, annotators right .85 of the time, or .97 where a category is rare, one in twenty items and "
-        f"labels; {sets:,} samples a cell, known to about {100 * (0.05 * 0.95 / sets) ** 0.5:.1f} points. By default "
-        "all dealings are counted where that is quick, and p is that of z else; 199 dealings for Monte Carlo. With "
-        "few items only some p can occur, so that counted ones are below .05 less often than that."
+        'Percentage of samples with a p-value of at most .05 for `permutation_test()` with alternative "greater" when '
+        "the labels are random: 3 votes per item, annotator accuracy .85, or .97 if a category is rare (one in twenty "
+        f"items and labels); {sets:,} samples per cell, standard error about {standard_error(sets):.1f} percentage "
+        "points. The default counts all permutations where that is fast, and otherwise uses z. Monte Carlo uses 199 "
+        "resamples. With few items only some p-values are possible, so exact p-values are at most .05 less often than "
+        "in 5% of the samples."
     )
-    return page("Labels that know nothing", text, ["n", "categories", "default", "z", "Monte Carlo"], rows)
+    heads = ["n", "categories", "default", "z", "Monte Carlo"]
+    return section("Permutation test with random labels", text, heads, rows)
 
 
-def page(title: str, text: str, heads: list[str], rows: list[list[str]]) -> list[str]:
-    """Return the lines of a section: what was done, and a table."""
-    cells = (heads, ["---"] * len(heads), *rows)
-    return [f"## {title}", "", *wrap(text, 120), "", *(f"| {' | '.join(row)} |" for row in cells)]
-
-
-def sections(sets: int, *, full: bool = True) -> Iterator[list[str]]:
-    """Yield the sections of the page; the last takes half the samples, as it goes through the package."""
-    for section in (coverage, few_discordant, type_one, family):
-        yield section(sets, full=full)
-    yield random_labels(max(1, sets // 2), full=full)
-
-
-def main() -> int:
-    """Measure, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=2000, help="samples a cell (default 2000)")
-    parser.add_argument("--quick", action="store_true", help="a small part of the settings")
-    parser.add_argument("--page", type=Path, default=PAGE, help="where to write the page")
-    options = parser.parse_args()
-    start, found = perf_counter(), ["# Coverage of differences between labelers", "", "Written by `make validate`.", ""]
-    for lines in sections(options.sets, full=not options.quick):
-        found += [*lines, ""]
-        print(f"{lines[0]}: {perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    options.page.write_text("\n".join(found))
-    return 0
+def lines(sets: int, full: bool) -> Iterator[str]:
+    """Yield the page; the last section has half the samples, because it calls the package for each."""
+    start = perf_counter()
+    yield "# Coverage of differences between labelers\n"
+    yield "This page is written by `make validate`. *compare* is the interval or test of `dhkappa.compare`. *t* is the"
+    yield "plain t interval, shown for comparison."
+    for part in (coverage, few_discordant, type_one, family, random_labels):
+        yield ""
+        yield from part(max(1, sets // 2) if part is random_labels else sets, full=full)
+        print(f"{part.__name__}: {perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, "coverage-differences.md", 2000, lines))

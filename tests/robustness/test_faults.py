@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults_trial import Written
 from test_cli import COMMAND, WIDE, environment
 
 import dhkappa
@@ -27,7 +28,6 @@ from dhkappa.inputs import dataset as given
 from dhkappa.inputs import tables
 from dhkappa.inputs.backends import frame as engines
 from dhkappa.paths import write_file
-from faults_trial import Written
 from postgres import PASSWORD, Server
 
 ROOT = Path(__file__).parents[1]

@@ -1,8 +1,8 @@
-"""Run tests on mutants, each in a fork of one process that has collected the tests: mutmut collects them every time.
+"""Run tests on mutants, each in a fork of a process that has collected the tests.
 
-    python robustness/forks.py MUTANTS FATES TESTS ...
+    python robustness/mutation_runner.py MODULE MUTANTS OUTCOMES TESTS ...
 
-MUTANTS is a file with the names of mutants, a line each. What comes of each is a line of FATES.
+MUTANTS is a file with one mutant per line. The outcome of each is appended to OUTCOMES.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-LOOSE = 10.0  # times as long as without a mutant, and a second: what takes longer has no end
-PATIENCE = 4.0  # seconds of tests on a mutant: those made for mutants, then the quickest
-_MEMORY = 2 << 30  # a mutant may take so much more
+SLOWDOWN = 10.0  # a test that takes longer than this times its normal duration, plus a second, is a timeout
+CPU_SECONDS = 4.0  # of tests per mutant
+_MEMORY = 2 << 30
 _KILLED, _UNCLEAR = 1, 2
-_FATES = {None: "no tests", 0: "survived", _UNCLEAR: "unclear", -signal.SIGPROF: "timeout"}
+_OUTCOMES = {None: "no test", 0: "survived", _UNCLEAR: "unclear", -signal.SIGPROF: "timeout"}
 
 
-class Forks:
+class MutantRuns:
     """A pytest plugin that runs the tests on each mutant instead of once."""
 
-    def __init__(self, mutants: Sequence[str], fates: Path) -> None:
-        self.mutants = mutants
-        self.fates = fates
+    def __init__(self, module: str, mutants: Sequence[str], outcomes: Path) -> None:
+        self.module, self.mutants, self.outcomes = module, mutants, outcomes
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Find which tests reach which function, then fork for each mutant."""
+        """Find the tests that reach each function, then fork for each mutant."""
         items = {item.nodeid: item for item in session.items}
         known = self._reached(session.items)
-        for name in known["modules"]:  # once here rather than in every fork
+        seconds = known["seconds"]
+        for name in known["modules"]:  # once here instead of in every fork
             importlib.import_module(name)
-        if _forked(partial(_run, "fail", session.items, known["seconds"])) != _KILLED:
-            raise SystemExit("No test notices a mutant that always fails.")
-        with self.fates.open("a", buffering=1) as fates:
+        if _forked(partial(_run, "fail", session.items, seconds)) != _KILLED:
+            raise SystemExit("No test detects a mutant that always fails.")
+        with self.outcomes.open("a", buffering=1) as outcomes:
             for mutant in self.mutants:
                 names = known["tests"].get(mutant.rpartition("__mutmut_")[0], [])
-                names = sorted(names, key=lambda name: ("test_mutants" not in name, known["seconds"][name]))
-                spent = accumulate(known["seconds"][name] for name in names)
-                tests = [items[name] for name, after in zip(names, spent, strict=True) if after < PATIENCE]
-                code = _forked(partial(_run, mutant, tests, known["seconds"])) if tests else None
-                fates.write(f"{mutant}\t{_FATES.get(code, 'killed')}\n")  # also where the process crashed
+                names = sorted(names, key=lambda name: (f"test_{self.module}" not in name, seconds[name]))
+                spent = accumulate(seconds[name] for name in names)
+                tests = [items[name] for name, after in zip(names, spent, strict=True) if after < CPU_SECONDS]
+                code = _forked(partial(_run, mutant, tests, seconds)) if tests else None
+                outcomes.write(f"{mutant}\t{_OUTCOMES.get(code, 'killed')}\n")  # a crash is killed
         return True
 
     def _reached(self, items: Sequence[pytest.Item]) -> dict[str, Any]:
-        """Run each test without a mutant, in a fork that leaves nothing behind: what it reaches, and its time."""
-        path = self.fates.with_suffix(".reached")
+        """Run each test without a mutant, in a fork: the functions that it reaches, and its duration."""
+        path = self.outcomes.with_suffix(".reached")
 
         def work() -> int:
             trampoline: Any = importlib.import_module("mutmut.mutation.trampoline")
@@ -69,10 +69,10 @@ class Forks:
             seconds = {}
             for item in items:
                 reached.clear()
-                begun = time.process_time()
+                start = time.process_time()
                 if _fails(item):
                     raise SystemExit(f"{item.nodeid} fails without a mutant.")
-                seconds[item.nodeid] = time.process_time() - begun
+                seconds[item.nodeid] = time.process_time() - start
                 for name in reached:
                     tests.setdefault(name, []).append(item.nodeid)
             modules = [
@@ -82,18 +82,18 @@ class Forks:
             return 0
 
         if _forked(work):
-            raise SystemExit("The tests do not pass without a mutant.")
+            raise SystemExit("The tests fail without a mutant.")
         known: dict[str, Any] = json.loads(path.read_text())
         return known
 
 
 def _run(mutant: str, tests: Sequence[pytest.Item], seconds: dict[str, float]) -> int:
-    """Run tests on a mutant until one fails; the signal at the end of the time ends the process."""
+    """Run tests on a mutant until one fails; a timer ends the process."""
     os.environ["MUTANT_UNDER_TEST"] = mutant
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, used + _MEMORY))
     for test in tests:
-        signal.setitimer(signal.ITIMER_PROF, 1 + LOOSE * seconds[test.nodeid])
+        signal.setitimer(signal.ITIMER_PROF, 1 + SLOWDOWN * seconds[test.nodeid])
         if _fails(test):
             return _KILLED
     return 0
@@ -104,7 +104,7 @@ def _fails(test: pytest.Item) -> bool:
 
 
 def _forked(work: Callable[[], int]) -> int:
-    """Return what a fork of this process ends with; below 0 is a signal."""
+    """Return the exit code of a fork of this process; negative for a signal."""
     child = os.fork()
     if child == 0:
         code = _UNCLEAR
@@ -118,7 +118,7 @@ def _forked(work: Callable[[], int]) -> int:
 
 
 if __name__ == "__main__":
-    names, fates, *tests = sys.argv[1:]
-    plugin = Forks(Path(names).read_text().split(), Path(fates))
+    module, names, outcomes, *tests = sys.argv[1:]
+    plugin = MutantRuns(module, Path(names).read_text().split(), Path(outcomes))
     quiet = ["-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:threadexception"]
     sys.exit(pytest.main([*quiet, "--capture=sys", "--assert=plain", "--tb=no", *tests], [plugin]))
