@@ -67,7 +67,7 @@ class ItemColumns:
     def codes(self, labeler: str, categories: Sequence[Label]) -> npt.NDArray[np.int32]:
         """Return (n,) the index of each suggested label among the categories, -1 if missing."""
         column = self.labels[labeler]
-        return lookup(column.labels, categories)[column.digits()]
+        return lookup(column.labels, categories)[column.digits() if column.low else column.values]
 
     def take(self, rows: npt.NDArray[Any]) -> ItemColumns:
         """Return some items, by index."""

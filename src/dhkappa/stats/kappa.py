@@ -150,7 +150,8 @@ def estimate_dh(sample: Sample) -> Estimate:
     by_items = sums(sample)
     if by_items.n == 0:
         return _nothing("dh", sample, by_items)
-    total = sums(sample, weighted=True) if sample.weighted else by_items
+    weighted = sample.mass is not sample.patterns.items
+    total = sums(sample, weighted=True) if weighted else by_items
     parts = dh_parts(total, sample.categories)
     n, pairs = total.n, total.n * total.pair_unit
     agreeing, same = parts.R + parts.S, parts.C_E + parts.C_F
@@ -337,7 +338,7 @@ def _add_up(patterns: Patterns, size: int, m: int, labeled: bool) -> _SameSize:
     n_items = int(patterns.items.sum())
     exact = np.int64 if n_items * size**2 < 2**63 else object
     same = _SameSize(size, n_items, np.zeros(m, exact), np.zeros(m, exact), np.zeros(m, exact))
-    for block in patterns.blocks():
+    for block in list(patterns.blocks()):  # views
         first, items, length = block.start[:-1], block.items, np.diff(block.start)
         votes = block.votes.astype(np.int64)
         pairs = votes * (votes - 1) // 2

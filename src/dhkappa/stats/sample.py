@@ -159,7 +159,7 @@ def drawn(
     """Return a sample of eligible patterns; (K,) ``stratum`` is an index into ``names``."""
     pool = own_pool(pool)
     strata = _strata(patterns.items, stratum, names, pool, weight is not None)
-    index = np.zeros(len(patterns), np.int8) if stratum is None else stratum
+    index = np.zeros(patterns.items.size, np.int8) if stratum is None else stratum
     mass = _mass(patterns.items, index, weight, strata if isinstance(pool, Mapping) else None)
     return Sample(categories, patterns, excluded, mass, index, strata)
 
