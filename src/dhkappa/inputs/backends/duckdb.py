@@ -195,6 +195,7 @@ def relation_of(
     columns: Mapping[str, Sequence[str | int | None]], *, connection: DuckDBPyConnection | None = None
 ) -> DuckDBPyRelation:
     """Make a table of columns of one length: text, integers (up to 128 bits) or booleans; None is missing."""
+    check_names(list(columns), "The export")
     types = [_type_of(name, values) for name, values in columns.items()]
     connection = connect() if connection is None else connection
     table = f"columns_{secrets.token_hex(8)}"

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dhkappa.inputs.readers.export import Export
 
 from dhkappa import DataError
-from dhkappa.inputs.readers.doccano import TOOL, read_export, recognise
+from dhkappa.inputs.readers import Export
+from dhkappa.inputs.readers.doccano import read_export, recognize
 from dhkappa.inputs.readers.records import first_record, read_records
+from expect import expect_error
 
-FILES = Path(__file__).parent / "exports" / "doccano"
+FILES = Path(__file__).parents[3] / "exports" / "doccano"
 GIVEN = runpy.run_path(str(FILES / "make_doccano.py"))
 YES, NO, MAYBE = GIVEN["YES"], GIVEN["NO"], GIVEN["MAYBE"]
 
@@ -46,7 +47,7 @@ def given_votes(*, approved: bool = False) -> list[Row]:
 @pytest.mark.parametrize("name", ["reviews", "reviews_json", "unshared"])
 def test_votes_and_suggested_labels_are_those_given_to_the_server(name: str) -> None:
     export = read(name)
-    assert export.tool == TOOL == "doccano"
+    assert export.tool == "doccano"
     assert votes_of(export) == given_votes()
     assert len(given_votes()) == 12 * 3 - 7
     assert export.labelers == ("suggested_llm", "suggested_rule")
@@ -92,26 +93,26 @@ def test_intents_are_labels_of_whole_documents_beside_spans() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "code"),
     [
-        ("shared", "does not tell whose a label is: turn off 'Share annotations across all users'"),
-        ("shared_approved", "does not tell whose a label is: turn off 'Share annotations across all users'"),
-        ("several", "several labels of one annotator on items 14: a vote is one label. Have the project 'Allow single"),
-        ("spans", "[[0, 4, 'positive 😀']] as 'label' at item 16, not a list of labels: spans are no labels"),
-        ("relations", "at item 18, and no labels of the whole document: spans, relations and boxes are no labels"),
+        ("shared", "malformed-export"),
+        ("shared_approved", "malformed-export"),
+        ("several", "several-labels"),
+        ("spans", "no-item-labels"),
+        ("relations", "no-item-labels"),
     ],
 )
-def test_what_holds_no_votes_says_what_to_do(name: str, says: str) -> None:
+def test_what_holds_no_votes_says_what_to_do(name: str, code: str) -> None:
     with pytest.raises(DataError) as caught:
         read(name)
-    assert says in str(caught.value)
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize("path", sorted(FILES.glob("*.zip")), ids=lambda path: path.stem)
-def test_every_export_is_recognised(path: Path) -> None:
+def test_every_export_is_recognized(path: Path) -> None:
     record = first_record(path)
     assert record is not None
-    assert recognise(record)
+    assert recognize(record)
 
 
 @pytest.mark.parametrize(
@@ -127,8 +128,8 @@ def test_every_export_is_recognised(path: Path) -> None:
         {},
     ],
 )
-def test_other_records_are_not_recognised(record: dict[str, Any]) -> None:
-    assert not recognise(record)
+def test_other_records_are_not_recognized(record: dict[str, Any]) -> None:
+    assert not recognize(record)
 
 
 def test_one_annotators_file_by_itself(tmp_path: Path) -> None:
@@ -154,26 +155,26 @@ def test_an_empty_label_is_none_and_true_is_no_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "says"),
+    ("document", "code"),
     [
-        ({"text": "x", "label": []}, "without an id in file 'ana'"),
-        ({"id": "", "text": "x", "label": []}, "without an id in file 'ana'"),
-        ({"id": [1], "text": "x", "label": []}, "the id [1] (type list) in file 'ana'"),
-        ({"id": 1, "text": "x", "label": "a"}, "holds 'a' as 'label' at item 1, not a list of labels"),
+        ({"text": "x", "label": []}, "malformed-export"),
+        ({"id": "", "text": "x", "label": []}, "malformed-export"),
+        ({"id": [1], "text": "x", "label": []}, "not-a-label"),
+        ({"id": 1, "text": "x", "label": "a"}, "no-item-labels"),
         (
             {"id": 1, "label": [], "suggested": ["a"]},
-            "'suggested' of the doccano export holds ['a'] (type list) at item 1",
+            "not-a-label",
         ),
-        ({"id": 7, "label": [], "suggested": "b"}, "holds 'a', 'b' at item 7: an item has one label by each labeler"),
+        ({"id": 7, "label": [], "suggested": "b"}, "conflicting-suggestions"),
     ],
 )
-def test_documents_that_doccano_does_not_write(document: dict[str, Any], says: str) -> None:
+def test_documents_that_doccano_does_not_write(document: dict[str, Any], code: str) -> None:
     first = {"id": 7, "text": "x", "label": ["a"], "suggested": "a"}
     with pytest.raises(DataError) as caught:
         read_export({"ben": [first], "ana": [document]})
-    assert says in str(caught.value)
+    assert caught.value.code == code
 
 
 def test_there_is_no_question_to_choose() -> None:
-    with pytest.raises(DataError, match="question='label' was given, but a doccano project asks one question"):
+    with expect_error("question-not-found"):
         read("reviews", question="label")

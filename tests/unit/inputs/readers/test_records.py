@@ -11,6 +11,7 @@ import pytest
 
 from dhkappa.errors import DataError
 from dhkappa.inputs.readers.records import first_record, read_records
+from expect import expect_error
 
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "text": 'é "x"\u2028 😀 ]}'},
@@ -76,44 +77,44 @@ def test_zip(tmp_path: Path) -> None:
 def test_a_zip_whose_files_have_one_name(tmp_path: Path) -> None:
     path = tmp_path / "two.zip"
     path.write_bytes(zipped({"a/x.jsonl": b'{"id": 1}', "b/x.json": b'{"id": 2}'}))
-    with pytest.raises(DataError, match=r"two\.zip holds two files called 'x'"):
+    with expect_error("duplicate-file"):
         read_records(path)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "code"),
     [
-        ("empty.json", b"", r"empty\.json holds no records"),
-        ("blank.jsonl", b" \n\r\n\t", r"blank\.jsonl holds no records"),
-        ("none.json", b"[]", r"none\.json holds no records"),
-        ("cut.json", b'[{"id": 1},\n {"id": 2},\n {"id": ', r"cut\.json is not whole JSON, .* in line 3, column 9"),
-        ("cut.jsonl", b'{"id": 1}\n\n{"id": 2', r"cut\.jsonl is not whole JSON, .* in line 3, column"),
-        ("first.jsonl", b'{"id": 1\n{"id": 2}\n', r"first\.jsonl is not whole JSON, .* in line 1, column"),
-        ("open.jsonl", b'\n[{"id": 1},\n{"id" 2}]', r"open\.jsonl is not whole JSON, .* in line 3, column 7"),
-        ("more.json", b'[{"id": 1}]\n[{"id": 2}]', r"more\.json is not whole JSON, .* in line 2, column 1: Extra data"),
-        ("table.csv", b"id,label\n1,a\n", r"table\.csv is not whole JSON, .* in line 1, column 1"),
-        ("number.json", b"12", r"number\.json holds 12 in line 1: a record is a JSON object"),
-        ("text.jsonl", b'{"id": 1}\n"x"\n', r"text\.jsonl holds 'x' in line 2: a record is a JSON object"),
-        ("nested.json", b"[[1]]", r"nested\.json holds \[1\] as its record 1: a record is a JSON object"),
-        ("latin.json", b'[{"a": 1},\n{"a": "\xe9"}]', r"latin\.json is not UTF-8 in line 2"),
-        ("latin.jsonl", b'{"a": 1}\n\n{"a": "\xe9"}', r"latin\.jsonl is not UTF-8 in line 3"),
-        ("wide.json", '[{"a": 1}]'.encode("utf-16"), r"wide\.json is not UTF-8 in line 1"),
-        ("deep.json", b"[" * 200_000, r"deep\.json holds JSON that cannot be read"),
-        ("long.jsonl", b'{"a": ' + b"9" * 5000 + b"}", r"long\.jsonl holds JSON that cannot be read, in line 1"),
-        ("cut.json.gz", gzip.compress(LINES.encode())[:-12], r"^cannot read .*cut\.json\.gz: "),
-        ("odd.json.gz", b"\x1f\x8b\x08\x00 is no gzip", r"^cannot read .*odd\.json\.gz: "),
-        ("cut.zip", zipped({"a.json": b"[]"})[:40], r"^cannot read .*cut\.zip: "),
-        ("void.zip", zipped({}), r"void\.zip is a zip without a \.json or \.jsonl file: it holds nothing"),
-        ("other.zip", zipped({"a.csv": b"", "x.zip": b""}), r"other\.zip is a zip without .* 'a\.csv', 'x\.zip'\.$"),
-        ("blank.zip", zipped({"a.jsonl": b"", "b.json": b"[]"}), r"blank\.zip holds no records"),
-        ("bad.zip", zipped({"a.json": b"[{}]", "b.jsonl": b"{}\n{"}), r"bad\.zip: b\.jsonl is not whole .* in line 2"),
+        ("empty.json", b"", "empty-file"),
+        ("blank.jsonl", b" \n\r\n\t", "empty-file"),
+        ("none.json", b"[]", "empty-file"),
+        ("cut.json", b'[{"id": 1},\n {"id": 2},\n {"id": ', "malformed-file"),
+        ("cut.jsonl", b'{"id": 1}\n\n{"id": 2', "malformed-file"),
+        ("first.jsonl", b'{"id": 1\n{"id": 2}\n', "malformed-file"),
+        ("open.jsonl", b'\n[{"id": 1},\n{"id" 2}]', "malformed-file"),
+        ("more.json", b'[{"id": 1}]\n[{"id": 2}]', "malformed-file"),
+        ("table.csv", b"id,label\n1,a\n", "malformed-file"),
+        ("number.json", b"12", "not-records"),
+        ("text.jsonl", b'{"id": 1}\n"x"\n', "not-records"),
+        ("nested.json", b"[[1]]", "not-records"),
+        ("latin.json", b'[{"a": 1},\n{"a": "\xe9"}]', "not-utf8"),
+        ("latin.jsonl", b'{"a": 1}\n\n{"a": "\xe9"}', "not-utf8"),
+        ("wide.json", '[{"a": 1}]'.encode("utf-16"), "not-utf8"),
+        ("deep.json", b"[" * 200_000, "malformed-file"),
+        ("long.jsonl", b'{"a": ' + b"9" * 5000 + b"}", "malformed-file"),
+        ("cut.json.gz", gzip.compress(LINES.encode())[:-12], "file-not-readable"),
+        ("odd.json.gz", b"\x1f\x8b\x08\x00 is no gzip", "file-not-readable"),
+        ("cut.zip", zipped({"a.json": b"[]"})[:40], "file-not-readable"),
+        ("void.zip", zipped({}), "empty-file"),
+        ("other.zip", zipped({"a.csv": b"", "x.zip": b""}), "empty-file"),
+        ("blank.zip", zipped({"a.jsonl": b"", "b.json": b"[]"}), "empty-file"),
+        ("bad.zip", zipped({"a.json": b"[{}]", "b.jsonl": b"{}\n{"}), "malformed-file"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",  # bytes may hold the time
 )
-def test_what_is_no_file_of_records(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+def test_what_is_no_file_of_records(tmp_path: Path, name: str, content: bytes, code: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(DataError, match=told) as caught:
+    with expect_error(code) as caught:
         read_records(path)
     assert str(caught.value).count("\n") == 0
 
@@ -123,13 +124,13 @@ def test_a_damaged_member_and_a_locked_one(tmp_path: Path) -> None:
     start = whole.index(b"a.json") + 10
     damaged = tmp_path / "damaged.zip"
     damaged.write_bytes(whole[:start] + bytes(byte ^ 255 for byte in whole[start : start + 9]) + whole[start + 9 :])
-    with pytest.raises(DataError, match=r"^cannot read .*damaged\.zip: "):
+    with expect_error("file-not-readable"):
         read_records(damaged)
     locked = bytearray(whole)
     locked[6] |= 1
     locked[whole.index(b"PK\x01\x02") + 8] |= 1
     (tmp_path / "locked.zip").write_bytes(locked)
-    with pytest.raises(DataError, match=r"^cannot read .*locked\.zip: .*password"):
+    with expect_error("file-not-readable"):
         read_records(tmp_path / "locked.zip")
     assert first_record(damaged) is None
     assert first_record(tmp_path / "locked.zip") is None
@@ -137,7 +138,7 @@ def test_a_damaged_member_and_a_locked_one(tmp_path: Path) -> None:
 
 def test_no_file_and_a_folder(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.json", tmp_path):
-        with pytest.raises(DataError, match=r"^cannot read "):
+        with expect_error("file-not-readable"):
             read_records(path)
         assert first_record(path) is None
 
@@ -191,11 +192,17 @@ def test_a_damaged_record_does_not_read_a_huge_file(tmp_path: Path) -> None:
     assert first_record(path) is None
 
 
-def test_a_record_has_its_bound_however_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dhkappa.inputs.readers.records._LONGEST", 20)
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b'[{"id": 1},\n {"id": 2},\n {"id": ', 3),
+        (b'{"id": 1}\n\n{"id": 2', 3),
+        (b'{"a": 1}\n\n{"a": "\xe9"}', 3),
+        (b'{}\n"x"', 2),
+    ],
+)
+def test_errors_name_the_line(tmp_path: Path, content: bytes, line: int) -> None:
     path = tmp_path / "some.jsonl"
-    path.write_text('{"a": "123456789012"}\n{"a": 1}\n')
-    with pytest.raises(DataError, match="in line 1: this is no export"):
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=f"in line {line}"):
         read_records(path)
-    path.write_text('{"a": "12345678901"}\n{"a": 1}\n')
-    assert len(read_records(path)["some"]) == 2

@@ -1,41 +1,37 @@
-"""Tables of every engine, in every layout, with labels of every type: the tally is that of plain lists."""
+"""The tally of a table of any engine, format and label type equals that of plain lists."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dhkappa
 from engines import ENGINES, Columns, Engine, each, only
-from published import SCORED, digits, rows_of, table_of
-from shapes import ALPHABETS, LAYOUTS, Shape, Votes, drawn, drawn_for
+from expect import expect_error
+from shapes import ALPHABETS, FORMATS, Shape, Votes, drawn, drawn_for
 from strategies import Data, ragged
 
 TEXTUAL = ("text", "category", "enum", "dictionary")
-KINDS_BY_LAYOUT = [
-    (layout, kind) for layout in LAYOUTS for kind in ALPHABETS if layout != "counted-wide" or kind in TEXTUAL
+KINDS_BY_FORMAT = [
+    (layout, kind) for layout in FORMATS for kind in ALPHABETS if layout != "counted-wide" or kind in TEXTUAL
 ]
-# A slow engine takes a fifth of them, with every layout and every type, unless every one is asked for.
-SOME_KINDS_BY_LAYOUT = KINDS_BY_LAYOUT[:: 1 if os.environ.get("DHKAPPA_EVERY") == "1" else 5]
+SOME_KINDS_BY_FORMAT = KINDS_BY_FORMAT[::5]  # every format and every type, for slow engines
 
 
 def tally_of(
     engine: Engine, shape: Shape, kind: str | None = None, suggested: Any = "llm", **options: Any
 ) -> dhkappa.Tally:
-    data, words = shape.given(engine, kind)
-    return dhkappa.tally(data, suggested, **words, **options)
+    data, keywords = shape.given(engine, kind)
+    return dhkappa.tally(data, suggested, **keywords, **options)
 
 
-@each("layout,kind", KINDS_BY_LAYOUT, slow=SOME_KINDS_BY_LAYOUT)
+@each("layout,kind", KINDS_BY_FORMAT, slow=SOME_KINDS_BY_FORMAT)
 def test_every_type_in_every_layout(engine: Engine, layout: str, kind: str) -> None:
     made = drawn_for(layout, kind)
     expected = dhkappa.tally(made.votes, made.suggested["llm"])
@@ -64,16 +60,16 @@ def _options(made: Votes, layout: str, choice: str) -> tuple[dict[str, Any], dic
 
 
 CHOICES = ("declared", "missing", "sample_weight", "strata", "labelers", "named", "unlabeled", "everything")
-CHOICES_BY_LAYOUT = [
+CHOICES_BY_FORMAT = [
     (layout, choice)
-    for layout in LAYOUTS
+    for layout in FORMATS
     for choice in CHOICES
     if layout != "counted-wide" or choice not in ("missing", "unlabeled")  # a category is there that has a column
 ]
 SOME_CHOICES = [("wide", "everything"), ("wide-many", "missing"), ("long", "missing"), ("long-items", "everything")]
 
 
-@each("layout,choice", CHOICES_BY_LAYOUT, slow=SOME_CHOICES)
+@each("layout,choice", CHOICES_BY_FORMAT, slow=SOME_CHOICES)
 def test_every_choice_in_every_layout(engine: Engine, layout: str, choice: str) -> None:
     made = drawn_for(layout)
     on_table, on_lists = _options(made, layout, choice)
@@ -99,7 +95,7 @@ def test_declared_and_missing_labels_of_other_types(engine: Engine, layout: str,
     assert tally_of(engine, made.shape(layout), kind, **options) == expected
 
 
-@each("layout", LAYOUTS)
+@each("layout", FORMATS)
 def test_order_of_rows_and_columns_does_not_matter(engine: Engine, layout: str) -> None:
     made = drawn_for(layout)
     expected = dhkappa.tally(made.votes, made.suggested)
@@ -128,68 +124,6 @@ def test_chunks_of_arrow_do_not_matter() -> None:
     assert data.column("llm").num_chunks == 5
     expected = dhkappa.tally(made.votes, made.suggested["llm"])
     assert dhkappa.tally(data, "llm", annotators="ann_*") == expected
-
-
-# Numbers from tables are those from lists, to the last bit.
-
-
-@each("layout", ["wide", "long-items", "counted-wide"], slow=["wide", "long-items"])
-def test_kappas_are_those_of_lists(engine: Engine, layout: str) -> None:
-    made = drawn_for(layout)
-    data, words = made.shape(layout).given(engine)
-    kappa, expected = dhkappa.dh_kappa(data, "llm", **words), dhkappa.dh_kappa(made.votes, made.suggested["llm"])
-    assert (kappa.value, kappa.se, kappa.exact) == (expected.value, expected.se, expected.exact)
-    assert (kappa.n_items, kappa.n_votes, kappa.excluded) == (expected.n_items, expected.n_votes, expected.excluded)
-    fleiss, of_lists = dhkappa.fleiss_kappa(data, **words), dhkappa.fleiss_kappa(made.votes)
-    assert (fleiss.value, fleiss.se, fleiss.n_items) == (of_lists.value, of_lists.se, of_lists.n_items)
-
-
-@each("layout", ["wide-many", "long", "counted-long"], slow=["long"])
-def test_comparison_is_that_of_lists(engine: Engine, layout: str) -> None:
-    made = drawn_for(layout)
-    data, words = made.shape(layout).given(engine)
-    found = dhkappa.compare(data, ["llm", "rule"], sample_weight="weight", rng=1, **words)
-    expected = dhkappa.compare(made.votes, made.suggested, sample_weight=made.sample_weight, rng=1)
-    for name in ("llm", "rule"):
-        assert (found.kappas[name].value, found.kappas[name].se) == (
-            expected.kappas[name].value,
-            expected.kappas[name].se,
-        )
-    assert found.differences.to_dicts() == expected.differences.to_dicts()
-
-
-@each("layout", ["wide", "long", "long-items"], slow=["wide", "long-items"])
-def test_audit_names_items_and_annotators(engine: Engine, layout: str) -> None:
-    made = drawn(n=40, seed=4)
-    data, words = made.shape(layout).given(engine)
-    found = dhkappa.audit(data, ["llm", "rule"], rng=1, **(words | {"item": "id"}))
-    expected = dhkappa.audit(np.array(made.votes, object), made.suggested, rng=1)
-    place = {name: at for at, name in enumerate(made.items)}
-    who = {name: at for at, name in enumerate(made.annotators)}
-    for labeler in ("llm", "rule"):
-        kappa, of_lists = found.kappas[labeler], expected.kappas[labeler]
-        assert (kappa.value, kappa.se) == (of_lists.value, of_lists.se)
-        items = [row | {"item": place[row["item"]]} for row in found.review(labeler).to_dicts()]
-        assert sorted(items, key=lambda row: row["item"]) == sorted(
-            expected.review(labeler).to_dicts(), key=lambda row: row["item"]
-        )
-        rows = [row | {"annotator": who[row["annotator"]]} for row in found.annotators(labeler).to_dicts()]
-        assert rows == expected.annotators(labeler).to_dicts()
-        annotator_comparison, of_array = found.annotator_comparison(labeler), expected.annotator_comparison(labeler)
-        assert str(annotator_comparison) == str(of_array)
-        by_person = [row | {"annotator": who[row["annotator"]]} for row in annotator_comparison.table.to_dicts()]
-        assert by_person == of_array.table.to_dicts()
-
-
-def test_audit_names_items_of_pandas_by_their_index() -> None:
-    pytest.importorskip("pandas")
-    made = drawn()
-    from engines import _pandas
-
-    frame = _pandas(made.shape("wide").columns, {}).set_index("id")
-    found = dhkappa.audit(frame, "llm", annotators="ann_*", rng=1).review("llm").to_dicts()
-    expected = dhkappa.audit(made.votes, made.suggested["llm"], rng=1).review().to_dicts()
-    assert [row["item"] for row in found] == [made.items[row["item"]] for row in expected]
 
 
 # Many categories, many votes, few of anything.
@@ -245,23 +179,23 @@ def test_an_item_with_ten_thousand_votes(engine: Engine) -> None:
     assert dhkappa.tally(data, "llm", item="id", label="choice", items=beside) == expected
 
 
-@each("layout", LAYOUTS, slow=["wide-many", "long-items"])
+@each("layout", FORMATS, slow=["wide-many", "long-items"])
 def test_tables_without_rows(engine: Engine, layout: str) -> None:
     whole = drawn_for(layout).shape(layout)
-    kinds = {"weight": "float", "times": "int"} | dict.fromkeys(whole.words.get("counts", ()), "int")
+    kinds = {"weight": "float", "times": "int"} | dict.fromkeys(whole.keywords.get("counts", ()), "int")
     tables = [
         None
         if columns is None
         else engine.table({name: [] for name in columns}, {**dict.fromkeys(columns, "text"), **kinds})
         for columns in (whole.columns, whole.items)
     ]
-    words = dict(whole.words) | ({} if tables[1] is None else {"items": tables[1]})
+    words = dict(whole.keywords) | ({} if tables[1] is None else {"items": tables[1]})
     found = dhkappa.tally(tables[0], "llm", **words)
     assert (found.n_items, found.n_votes) == (0, 0)
     assert dhkappa.dh_kappa(tables[0], "llm", **words).reason
 
 
-@each("layout", LAYOUTS, slow=["wide", "long-items"])
+@each("layout", FORMATS, slow=["wide", "long-items"])
 def test_one_row(engine: Engine, layout: str) -> None:
     made = Votes(["only"], ["ann_0"], [["ham"]], {"llm": ["ham"]})
     assert tally_of(engine, made.shape(layout)) == dhkappa.tally([["ham"]], ["ham"])
@@ -315,7 +249,7 @@ def test_first_or_last_of_several_votes(engine: Engine, choice: str) -> None:
         expected = [["a", "a"], ["b"]] if choice == "first" else [["a", "b"], ["b"]]
         assert dhkappa.tally(engine.table(columns), "llm", **words) == dhkappa.tally(expected, ["a", "b"])
     else:
-        with pytest.raises(dhkappa.DataError, match=f"duplicates='{choice}' needs an order of rows"):
+        with expect_error("no-row-order"):
             dhkappa.tally(engine.table(columns), "llm", **words)
 
 
@@ -326,7 +260,7 @@ def test_unlisted_items_may_be_taken_without_labels(engine: Engine, kind: str) -
     items = engine.table({"id": ["x", "z"], "llm": [a, b]})
     words = {"item": "id", "label": "choice", "items": items, "unlisted": "unlabeled"}
     if engine.name == "dask":
-        with pytest.raises(dhkappa.DataError, match="not there for tables of Dask"):
+        with expect_error("engine-not-supported", "unlisted"):
             dhkappa.tally(votes, "llm", **words)
         return
     assert dhkappa.tally(votes, "llm", **words) == dhkappa.tally([[a, b], [b, b], []], [a, None, b])
@@ -363,7 +297,7 @@ def test_columns_are_understood_by_name(engine: Engine, case: str) -> None:
 
 
 @settings(max_examples=60)
-@given(data=ragged(max_items=20, max_votes=9), layout=st.sampled_from(LAYOUTS), seed=st.integers(0, 9))
+@given(data=ragged(max_items=20, max_votes=9), layout=st.sampled_from(FORMATS), seed=st.integers(0, 9))
 def test_generated_votes(near_engine: Engine, data: Data, layout: str, seed: int) -> None:
     labels = [label for label in data.categories if isinstance(label, int)]
     assume(all(abs(label) < 2**53 for label in labels))  # pandas keeps integers beside nulls as floats
@@ -380,55 +314,3 @@ def test_generated_votes(near_engine: Engine, data: Data, layout: str, seed: int
     expected = dhkappa.tally(made.votes, made.suggested["llm"])
     forgetful = replace(near_engine, _made={})  # tables of thousands of examples would stay
     assert tally_of(forgetful, shape) == expected
-
-
-# Real data.
-
-
-def _real(engine: Engine, folder: Path) -> tuple[Any, dict[str, Any]]:
-    """Load a set, all text but counts, as its files are."""
-
-    def load(name: str) -> Any:
-        rows = rows_of(folder / name)
-        numbers = ("count", "hate_speech", "offensive_language", "neither")
-        columns = {
-            column: [int(row[column]) if column in numbers else row[column] or None for row in rows]
-            for column in rows[0]
-        }
-        return engine.table(columns)
-
-    if (folder / "annotations.csv").exists():
-        return load("annotations.csv"), {"items": load("items.csv")}
-    if (folder / "counts_long.csv").exists():
-        return load("counts_long.csv"), {"items": load("items.csv")}
-    return load("items.csv"), {"counts": ["hate_speech", "offensive_language", "neither"]}
-
-
-@each("name", list(SCORED), slow=["dices_350", "dynasent_sst_dev_revalidated"])
-def test_real_data(engine: Engine, name: str, shared_data: Path) -> None:
-    data, words = _real(engine, shared_data / name)
-    table = table_of(shared_data / name)
-    labelers = [f"suggested_{labeler}" for labeler in SCORED[name].kappas]
-    counted = dhkappa.tally(data, labelers, **words)
-    by_labeler = {labeler: table.suggested(labeler.removeprefix("suggested_")) for labeler in labelers}
-    assert counted == dhkappa.tally(table.votes, by_labeler)
-    for labeler, value in SCORED[name].kappas.items():
-        assert digits(dhkappa.dh_kappa(counted, f"suggested_{labeler}").value, value) == value
-    assert digits(dhkappa.fleiss_kappa(counted).value, SCORED[name].fleiss) == SCORED[name].fleiss
-
-
-def test_real_data_with_integer_labels(engine: Engine, shared_data: Path) -> None:
-    """Labels of tweeteval are numbers, which most readers make integers."""
-    rows = rows_of(shared_data / "tweeteval_annotated" / "annotations.csv")
-    rows = rows[: 400 if engine.slow else None]
-    votes: dict[str, list[Any]] = {
-        name: [int(row[name]) if name != "annotator" else row[name] for row in rows] for name in rows[0]
-    }
-    known = dict.fromkeys(votes["item"])
-    beside = [row for row in rows_of(shared_data / "tweeteval_annotated" / "items.csv") if int(row["item"]) in known]
-    items = {name: [int(row[name]) for row in beside] for name in beside[0]}
-    by_item: dict[int, list[int]] = {item: [] for item in items["item"]}
-    for item, label in zip(votes["item"], votes["label"], strict=True):
-        by_item[item].append(label)
-    found = dhkappa.tally(engine.table(votes), "suggested_llm", items=engine.table(items))
-    assert found == dhkappa.tally(list(by_item.values()), items["suggested_llm"])

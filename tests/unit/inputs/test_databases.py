@@ -1,4 +1,4 @@
-"""Tables of databases: a real Postgres server, files of SQLite and DuckDB, and what is said where one is shut."""
+"""Tables of databases: a real Postgres server, files of SQLite and DuckDB."""
 
 import builtins
 import sqlite3
@@ -14,6 +14,7 @@ import pytest
 import dhkappa
 from dhkappa.errors import DataError
 from dhkappa.inputs.databases import is_url, open_table
+from expect import expect_error
 from postgres import PASSWORD, Server, postgres
 
 __all__ = ["postgres"]
@@ -38,11 +39,11 @@ HOSTILE = [
 ]
 
 
-def refusal(url: str, table: str | None = "votes") -> str:
+def refusal(url: str, table: str | None = "votes") -> DataError:
     with pytest.raises(DataError) as caught:
         open_table(url, table)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
-    return str(caught.value)
+    return caught.value
 
 
 def rows(url: str, table: str) -> list[tuple[Any, ...]]:
@@ -88,6 +89,7 @@ def server(postgres: Server) -> Iterator[Server]:
             connection.execute(statement)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 class TestPostgres:
     @pytest.mark.parametrize("scheme", ["postgresql", "postgres", "POSTGRESQL"])
@@ -116,19 +118,18 @@ class TestPostgres:
         assert rows(server.url(), "other.opinions") == [(7,)]
 
     def test_which_table(self, server: Server) -> None:
-        message = refusal(server.url(), None)
-        assert message == (
-            f"table= must name a table of postgresql://dhkappa:***@127.0.0.1:{server.port}/postgres. "
-            "It has 'Votes.2024', 'kept', 'ta\"ble; DROP TABLE votes; --', 'votes', 'other.opinions', 'other.seen', "
-            "'we\"ird.sch ema.a.b'."
-        )
+        error = refusal(server.url(), None)
+        assert (error.code, error.parameter) == ("table-missing", "table")
+        assert f"postgresql://dhkappa:***@127.0.0.1:{server.port}/postgres" in error.message
+        listed = "'Votes.2024', 'kept', 'ta\"ble; DROP TABLE votes; --', 'votes', 'other.opinions', 'other.seen', "
+        assert f"{listed}'we\"ird.sch ema.a.b'" in error.message
 
     def test_no_such_table(self, server: Server) -> None:
-        assert "Did you mean 'votes'?" in refusal(server.url(), "vote")
-        assert "Did you mean 'votes'?" in refusal(server.url(), "VOTES")
-        assert "Did you mean 'other.opinions'?" in refusal(server.url(), "other.opinion")
+        assert "'votes'" in refusal(server.url(), "vote").hint
+        assert "'votes'" in refusal(server.url(), "VOTES").hint
+        assert "'other.opinions'" in refusal(server.url(), "other.opinion").hint
         for hostile in ("x'; DROP TABLE votes; --", 'a"; DROP TABLE votes; --.x', "nowhere.votes", ".", ""):
-            assert f"table {hostile!r} is not in postgresql://" in refusal(server.url(), hostile)
+            assert refusal(server.url(), hostile).code == "table-not-found"
         assert len(rows(server.url(), "votes")) == len(HOSTILE)
 
     def test_user_and_password_with_signs(self, server: Server) -> None:
@@ -136,15 +137,14 @@ class TestPostgres:
             assert len(rows(server.url(user="we%3Aird%40user", password=password), "votes")) == len(HOSTILE)
 
     def test_wrong_password(self, server: Server) -> None:
-        sentence, below = refusal(server.url(password="hu%21sh")).split("\n", 1)
-        place = f"postgresql://dhkappa:***@127.0.0.1:{server.port}/postgres"
-        assert sentence == f"{place} cannot be opened: see the address, the user and the password."
-        assert "password authentication failed" in below
-        assert "hu!sh" not in below
-        assert "hu%21sh" not in below
+        error = refusal(server.url(password="hu%21sh"))
+        assert error.code == "database-not-readable"
+        assert "password authentication failed" in error.message
+        assert "hu!sh" not in error.message
+        assert "hu%21sh" not in error.message
 
     def test_unknown_database(self, server: Server) -> None:
-        message = refusal(server.url("nowhere"))
+        message = str(refusal(server.url("nowhere")))
         assert 'database "nowhere" does not exist' in message
         assert PASSWORD not in message
 
@@ -172,14 +172,13 @@ class TestAddresses:
             ["a"],
         ):
             assert not is_url(path)
-        assert "url must be the address of a database" in refusal("https://example.org/x")
 
     def test_a_server_that_refuses(self) -> None:
         pytest.importorskip("psycopg")
-        message = refusal("postgresql://me:hush@127.0.0.1:1/x")
-        assert message.startswith("postgresql://me:***@127.0.0.1:1/x cannot be opened: see the address,")
-        assert "refused" in message.split("\n", 1)[1]
-        assert "hush" not in message
+        error = refusal("postgresql://me:hush@127.0.0.1:1/x")
+        assert error.code == "database-not-readable"
+        assert "refused" in error.message.split("\n", 1)[1]
+        assert "hush" not in str(error)
 
     @pytest.mark.parametrize(
         "rest",
@@ -197,7 +196,7 @@ class TestAddresses:
     )
     def test_a_password_is_never_shown(self, rest: str) -> None:
         pytest.importorskip("psycopg")
-        message = refusal(f"postgresql://{rest}")
+        message = str(refusal(f"postgresql://{rest}"))
         for part in ("hush", "hu@sh", "hu/sh", "sh@", "hu%73h"):
             assert part not in message
 
@@ -223,7 +222,9 @@ class TestAddresses:
             return real(name, *rest)
 
         monkeypatch.setattr(builtins, "__import__", without)
-        assert refusal(url) == f"{url} needs a package: pip install {package!r}.\nno {absent} here"
+        error = refusal(url)
+        assert error.code == "missing-package"
+        assert package in error.hint
 
     def test_importing_costs_nothing(self) -> None:
         script = (
@@ -260,23 +261,26 @@ class TestFiles:
 
     def test_which_table(self, made: tuple[str, Path]) -> None:
         kind, path = made
-        there = "It has 'od\"d.one', 'votes'."
-        assert refusal(f"{kind}://{path}", None) == f"table= must name a table of {kind}://{path}. {there}"
-        missing = f"table 'vote' is not in {kind}://{path}. Did you mean 'votes'? {there}"
-        assert refusal(f"{kind}://{path}", "vote") == missing
+        assert refusal(f"{kind}://{path}", None).code == "table-missing"
+        error = refusal(f"{kind}://{path}", "vote")
+        assert error.code == "table-not-found"
+        assert "'od\"d.one', 'votes'" in error.message
+        assert "'votes'" in error.hint
 
     def test_no_such_file(self, made: tuple[str, Path]) -> None:
         kind, path = made
         near = path.with_name("a b#c.db")
-        assert refusal(f"{kind}://{near}").endswith(f"there is no file {str(near)!r}. Did you mean 'a b#c?.db'?")
+        error = refusal(f"{kind}://{near}")
+        assert error.code == "file-not-found"
+        assert "'a b#c?.db'" in error.hint
         assert not near.exists()
 
     def test_something_else(self, made: tuple[str, Path]) -> None:
         kind, path = made
         path.write_text("a,b\n" * 1000)
-        sentence, below = refusal(f"{kind}://{path}").split("\n", 1)
-        assert sentence == f"{kind}://{path} cannot be opened: see whether it is such a file."
-        assert "not a" in below
+        error = refusal(f"{kind}://{path}")
+        assert error.code == "database-not-readable"
+        assert "not a" in error.message.split("\n", 1)[1]
 
     def test_tables_of_one_file_can_be_joined(self, made: tuple[str, Path]) -> None:
         kind, path = made
@@ -314,7 +318,7 @@ def test_tables_of_two_connections_are_refused_in_words() -> None:
         duckdb.connect().sql("SELECT 1 AS item, 2 AS label"),
         duckdb.connect().sql("SELECT 1 AS item, 2 AS s"),
     )
-    with pytest.raises(DataError, match=r"^the votes and items= are tables of two DuckDB connections"):
+    with expect_error("different-connections"):
         dhkappa.dh_kappa(votes, "s", item="item", label="label", items=items)
 
 
@@ -324,5 +328,5 @@ def test_databases_without_case_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     connection.execute("CREATE TABLE votes (item TEXT, label TEXT)")
     table = ibis.duckdb.from_connection(connection).table("votes")
     monkeypatch.setattr(type(table.get_backend()), "name", "mysql")
-    with pytest.raises(DataError, match=r"^tables of mysql are not counted where they are"):
+    with expect_error("engine-not-supported"):
         dhkappa.dh_kappa(table, "label", item="item", label="label")

@@ -12,6 +12,7 @@ import pytest
 
 import dhkappa
 from engines import ENGINES, QUICK, Columns, Engine, each, only
+from expect import expect_error
 from shapes import ALPHABETS, Votes, drawn
 
 BY_COUNT = {"item": "id", "label": "choice", "count": "times"}
@@ -147,7 +148,7 @@ def test_spark_reads_dots_and_backticks_as_syntax(engine: Engine) -> None:
 @only(WORDS["pyspark"])
 def test_spark_takes_names_that_differ_by_case_for_one(engine: Engine) -> None:
     data = engine.table({"ann_1": ["x", "y"], "Ann_1": ["x", "y"], "ann_2": ["x", "y"], "llm": ["x", "x"]})
-    with pytest.raises(dhkappa.DataError, match="columns 'ann_1', 'Ann_1' differ only by case"):
+    with expect_error("ambiguous-columns"):
         dhkappa.tally(data, "llm", annotators=["ann_1", "ann_2"])
     other = dhkappa.tally(engine.table({"A": ["x"], "B": ["x"], "C": ["y"]}), "C", annotators=["A", "B"])
     assert other == dhkappa.tally([["x", "x"]], ["y"])
@@ -186,7 +187,7 @@ def test_more_votes_than_a_digit_holds_as_rows(engine: Engine, rows: int) -> Non
 
 def test_more_votes_on_an_item_than_can_be(engine: Engine) -> None:
     counts: Columns = {"id": ["x", "x", "y"], "choice": ["a", "b", "b"], "times": [2**31 - 1, 2**31 - 1, 2]}
-    with pytest.raises(dhkappa.DataError, match="an item has 4,294,967,294 votes"):
+    with expect_error("too-many-votes"):
         dhkappa.tally(engine.table(counts), item="id", label="choice", count="times")
 
 
@@ -196,10 +197,10 @@ def test_strange_labels_items_and_votes_are_counted_where_they_are(engine: Engin
     n = 300
     votes: Columns = {"id": [place // 3 for place in range(3 * n)], "choice": ["a", "b", "a"] * n}
     items: Columns = {"id": list(range(10, n)), "llm": ["a"] * (n - 10)}
-    with pytest.raises(dhkappa.DataError, match="30 votes are on items that the items table lacks, such as 0, 1, 2"):
+    with expect_error("unlisted-items"):
         dhkappa.tally(engine.table(votes), "llm", item="id", label="choice", items=engine.table(items))
     twice: Columns = {"id": [*range(n), 77, 5], "llm": ["a"] * (n + 2)}
-    with pytest.raises(dhkappa.DataError, match="items lists 5, 77 more than once"):
+    with expect_error("duplicate-items"):
         dhkappa.tally(engine.table(votes), "llm", item="id", label="choice", items=engine.table(twice))
-    with pytest.raises(dhkappa.DataError, match="votes holds 'b', not among the declared categories 'a', 'c'"):
+    with expect_error("invalid-data"):
         dhkappa.tally(engine.table(votes), item="id", label="choice", categories=["a", "c"])

@@ -8,26 +8,26 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from dhkappa.inputs.packed import Packed
 
 from dhkappa import dh_kappa, tally
-from dhkappa.errors import DataError
+from dhkappa.inputs.aggregate import PackedCounts
+from expect import expect_error
 
 
 def test_digits_are_as_wide_as_fits() -> None:
     for m, bits, words in [(1, 16, 1), (3, 16, 1), (6, 8, 1), (13, 4, 1), (14, 4, 2), (208, 4, 16)]:
-        packed = Packed.of(range(m), 0)
+        packed = PackedCounts.of(range(m), 0)
         assert packed is not None
         assert (packed.bits, len(packed.names)) == (bits, words)
-    assert Packed.of(range(209), 0) is None
-    assert Packed.of(range(3), 33) is None
-    nobody = Packed.of((), 3)
+    assert PackedCounts.of(range(209), 0) is None
+    assert PackedCounts.of(range(3), 33) is None
+    nobody = PackedCounts.of((), 3)
     assert nobody is not None
     assert nobody.names == ["word_0"]
 
 
 def test_counts_come_back_from_numbers() -> None:
-    packed = Packed.of("abcdefghijklmnop", 0)
+    packed = PackedCounts.of("abcdefghijklmnop", 0)
     assert packed is not None
     assert packed.names == ["word_0", "word_1"]
     rng = np.random.default_rng(1)
@@ -77,7 +77,7 @@ def test_votes_that_are_both_too_many_and_unlisted() -> None:
     cast = table({"item": ["x"] * 20 + ["y"], "label": [f"c{place % 13}" for place in range(20)] + ["c0"]})
     wide = {"item": ["x"], "suggested": ["c0"]}
     cast.create_view("votes")
-    with pytest.raises(DataError, match="1 vote is on items that the items table lacks, such as 'y'"):
+    with expect_error("unlisted-items"):
         _with_items(cast, wide)
     assert _with_items(cast, wide, unlisted="unlabeled").n_votes == 21
 

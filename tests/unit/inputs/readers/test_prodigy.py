@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dhkappa.inputs.readers.export import Export, Records
 
-from dhkappa.errors import DataError
-from dhkappa.inputs.readers.prodigy import TOOL, read_export, recognise
-from dhkappa.inputs.readers.records import first_record, read_records
+from dhkappa.inputs.readers import Export
+from dhkappa.inputs.readers.prodigy import read_export, recognize
+from dhkappa.inputs.readers.records import Records, first_record, read_records
+from expect import expect_error
 
-FOLDER = Path(__file__).parent / "exports" / "prodigy"
+FOLDER = Path(__file__).parents[3] / "exports" / "prodigy"
 ONE, TWO, THREE, FOUR, FIVE = -1530009927, 499043849, 2003036685, 77, -5
 ODD = 'it\'s "odd" 🎾'
 
@@ -24,24 +24,24 @@ def rows(export: Export) -> list[Any]:
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.jsonl")), ids=lambda path: path.stem)
-def test_every_file_is_recognised(path: Path) -> None:
+def test_every_file_is_recognized(path: Path) -> None:
     record = first_record(path)
     assert record is not None
-    assert recognise(record)
+    assert recognize(record)
 
 
 @pytest.mark.parametrize(
     "record", [{}, {"text": "x", "answer": "accept"}, {"id": 1, "data": {}, "annotations": [], "predictions": []}]
 )
-def test_other_records_are_not_recognised(record: dict[str, Any]) -> None:
-    assert not recognise(record)
-    with pytest.raises(DataError, match=r"^votes, record 1 has no '_input_hash'"):
+def test_other_records_are_not_recognized(record: dict[str, Any]) -> None:
+    assert not recognize(record)
+    with expect_error("malformed-export"):
         read_export({"votes": [record]})
 
 
 def test_choices() -> None:
     export = read_export(fixture("choice"))
-    assert export.tool == TOOL == "Prodigy"
+    assert export.tool == "Prodigy"
     assert rows(export) == [
         (ONE, "topics-alex", "SPORT"),
         (ONE, "topics-kim", "SPORT"),
@@ -59,11 +59,9 @@ def test_choices() -> None:
 
 
 def test_several_choices_ask_which() -> None:
-    with pytest.raises(
-        DataError, match=rf"^'topics-alex' accepted several choices on item {ONE}, 'SPORT', 'NEWS'"
-    ) as caught:
+    with expect_error("several-labels") as caught:
         read_export(fixture("multiple"))
-    assert str(caught.value).endswith("Labels: 'it\\'s \"odd\" 🎾', 'NEWS', 'SPORT'.")
+    assert "'it\\'s \"odd\" 🎾'" in caught.value.hint
     export = read_export(fixture("multiple"), question="NEWS")
     assert rows(export) == [
         (ONE, "topics-alex", "NEWS"),
@@ -100,11 +98,9 @@ def test_one_label_on_all_items_is_nobodys_suggestion() -> None:
 
 
 def test_several_labels_shown_on_an_item_ask_which() -> None:
-    with pytest.raises(
-        DataError, match=rf"^item {ONE} was shown with several labels, 'economy' and 'housing'"
-    ) as caught:
+    with expect_error("several-labels") as caught:
         read_export(fixture("teach"))
-    assert "question='economy'" in str(caught.value)
+    assert "'economy'" in caught.value.hint
     export = read_export(fixture("teach"), question="housing")
     assert rows(export) == [(ONE, "teach", "not housing"), (TWO, "teach", "housing")]  # no session: the file's name
     assert export.skipped == {"tasks about other labels": 2, "ignored tasks": 1}
@@ -121,12 +117,12 @@ def test_files_are_annotators_where_nothing_else_tells() -> None:
 
 
 def test_a_question_that_is_none() -> None:
-    with pytest.raises(DataError, match=r"^question='SPROT' is no label .* 'NEWS', 'SPORT'\. Did you mean 'SPORT'\?$"):
+    with expect_error("question-not-found"):
         read_export(fixture("choice"), question="SPROT")
 
 
 def test_spans_are_no_labels_of_items() -> None:
-    with pytest.raises(DataError, match=r"^the export \('spans'\) has neither choices nor a label .* spans, boxes"):
+    with expect_error("no-item-labels"):
         read_export(fixture("spans"))
     export = read_export({**fixture("spans"), **fixture("choice")})
     assert export.skipped["tasks without label or choices"] == 1
@@ -140,7 +136,7 @@ def test_choices_beside_one_label_a_task_ask_which() -> None:
             {"_input_hash": 2, "accept": ["a"], "answer": "accept"},
         ]
     }
-    with pytest.raises(DataError, match=r"^some tasks have choices and some one label each.* question='a'"):
+    with expect_error("several-labels"):
         read_export(held)
     assert rows(read_export(held, question="a")) == [(1, "x", "not a"), (2, "x", "a")]
 
@@ -161,5 +157,5 @@ def test_options_by_number_and_answers_not_given() -> None:
 
 def test_what_was_compared_is_no_label() -> None:
     held = {"x": [{"_input_hash": 1, "options": [], "accept": {"text": "A"}, "answer": "accept"}]}
-    with pytest.raises(DataError, match=r"^x, record 1 holds \{'text': 'A'\}"):
+    with expect_error("not-a-label"):
         read_export(held)

@@ -1,12 +1,9 @@
-"""Files as tables: spellings stay, nothing is dropped, and what is wrong is said of the file it is in."""
+"""Files as tables: spellings are kept, no row is dropped, and errors name the file."""
 
 import csv
-import gc
 import gzip
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -21,6 +18,7 @@ import dhkappa
 from dhkappa.errors import DataError
 from dhkappa.inputs.backends.duckdb import connect, numbered, reading, relation_of
 from dhkappa.inputs.files import open_files
+from expect import expect_error
 
 HOSTILE = ["'; DROP TABLE x; --", 'a"b""c', "back\\slash", "nul\0nul", "two\nlines", "two\r\nlines", "😀", "\u202eabc"]
 HOSTILE += ["NA", "nan", "null", "None", "007", "1e3", " x ", "$1", "%s", "{0}", "x" * 10_000]
@@ -52,10 +50,10 @@ def types(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
     return {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
 
 
-def refusal(path: Any) -> str:
+def refusal(path: Any) -> DataError:
     with pytest.raises(DataError) as caught:
         rows(path)
-    return str(caught.value)
+    return caught.value
 
 
 def parquet(path: Path, query: str) -> Path:
@@ -116,7 +114,7 @@ class TestText:
         text = "\n".join(["so, on"] * 300)
         content = ("a,b\n" + f'1,"{text}"\n' * 10_000 + '1,"x\n' + "1,2\n" * 1000).encode()
         (tmp_path / name).write_bytes(gzip.compress(content, 1) if name.endswith("gz") else content)
-        assert "is not a well-formed file" in refusal(tmp_path / name)
+        assert refusal(tmp_path / name).code == "malformed-file"
 
     def test_byte_order_mark_and_windows_line_ends(self, write: Write) -> None:
         path = write("bom.csv", b"\xef\xbb\xbfitem,label\r\n1,a\r\n")
@@ -154,12 +152,12 @@ class TestText:
     @pytest.mark.parametrize("bad", ["3\n", "3,4,5\n"])
     def test_ragged_line(self, write: Write, bad: str) -> None:
         path = write("ragged.csv", 'a,b\n1,2\n1,"x\ny"\n' + bad)
-        sentence, below = refusal(path).split("\n", 1)
-        n = counted_fields = bad.count(",") + 1
-        assert sentence == (
-            f"{str(path)!r}: line 4 (line breaks inside quotes not counted) has {n} field{'s' * (counted_fields > 1)} "
-            "where the header has 2; quote fields that hold a separator."
-        )
+        error = refusal(path)
+        assert error.code == "wrong-number-of-fields"
+        sentence, below = error.message.split("\n", 1)
+        n = bad.count(",") + 1
+        assert sentence.startswith(f"{str(path)!r}, line 4 (")
+        assert f"has {n} field" in sentence
         assert f"Expected Number of Columns: 2 Found: {n}" in below
         assert "ignore_errors" not in below
 
@@ -171,7 +169,7 @@ class TestText:
 
     @pytest.mark.parametrize("body", ['1,"x\n2,y\n', '1,"a"b\n', "1,2\r\n3,4\n"])
     def test_malformed(self, write: Write, body: str) -> None:
-        assert "is not a well-formed file at" in refusal(write("a.csv", "a,b\n" + body))
+        assert refusal(write("a.csv", "a,b\n" + body)).code == "malformed-file"
 
     @pytest.mark.parametrize(
         "content",
@@ -179,35 +177,45 @@ class TestText:
         ids=["header", "early", "late"],
     )
     def test_not_utf8(self, write: Write, content: bytes) -> None:
-        message = refusal(write("latin.csv", content))
-        assert "latin.csv' is not UTF-8 text at" in message
-        assert "save it as UTF-8" in message
+        error = refusal(write("latin.csv", content))
+        assert error.code == "not-utf8"
+        assert "latin.csv'" in error.message
 
     @pytest.mark.parametrize(
-        ("content", "message"),
+        ("content", "code"),
         [
-            (b"", "is empty"),
-            (b"\n1,2\n", "nothing in its first line"),
-            (b"a,b,a\n", "columns of one name, 'a', 'a'"),
-            (b"Label,label\n", "columns whose names differ only by case, 'Label', 'label'"),
-            (b"a,,c\n", "column 2 has no name: give it one. Columns: 'a', '', 'c'."),
-            (
-                b",a\n0,x\n",
-                "column 1 has no name: give it one, or write the data without their index (index=False in pandas). "
-                "Columns: '', 'a'.",
-            ),
-            (b'a,"b\n1,2\n', "no well-formed header"),
+            (b"", "empty-file"),
+            (b"\n1,2\n", "no-header"),
+            (b",,\n1,2,3\n", "no-header"),
+            (b"a,b,a\n", "ambiguous-columns"),
+            (b"Label,label\n", "ambiguous-columns"),
+            (b'a,"b\n1,2\n', "malformed-file"),
         ],
     )
-    def test_bad_headers(self, write: Write, content: bytes, message: str) -> None:
-        assert message in refusal(write("a.csv", content))
+    def test_bad_headers(self, write: Write, content: bytes, code: str) -> None:
+        assert refusal(write("a.csv", content)).code == code
+
+    @pytest.mark.parametrize(
+        ("content", "names", "expected"),
+        [
+            (",a\n0,x\n", ["a"], [("x",)]),
+            ("a,,c\n1,2,3\n", ["a", "c"], [("1", "3")]),
+            ("a,b,,\n1,2,,\n3,4,,5\n", ["a", "b"], [("1", "2"), ("3", "4")]),
+        ],
+    )
+    def test_columns_without_a_name_are_ignored(
+        self, write: Write, content: str, names: list[str], expected: list[Any]
+    ) -> None:
+        path = write("a.csv", content)
+        assert open_files(path).columns == names
+        assert rows(path) == expected
 
     def test_gzip_cut_short(self, write: Write) -> None:
         packed = gzip.compress(b"a,b\n" + os.urandom(200_000).hex().encode())
-        assert "cannot be unpacked" in refusal(write("a.csv.gz", packed[:8]))
-        assert "cannot be unpacked" in refusal(write("b.csv.gz", packed[:-50_000]))
-        assert "cannot be unpacked" in refusal(write("c.csv.gz", b"a,b\n1,2\n"))
-        assert "nothing in its first line" in refusal(write("d.csv.gz", gzip.compress(b"")))
+        assert refusal(write("a.csv.gz", packed[:8])).code == "unreadable-file"
+        assert refusal(write("b.csv.gz", packed[:-50_000])).code == "unreadable-file"
+        assert refusal(write("c.csv.gz", b"a,b\n1,2\n")).code == "unreadable-file"
+        assert refusal(write("d.csv.gz", gzip.compress(b""))).code == "no-header"
 
 
 class TestJSON:
@@ -285,30 +293,30 @@ class TestJSON:
         assert rows(path) == [(text,) * len(HOSTILE) for text in HOSTILE]
 
     @pytest.mark.parametrize(
-        ("content", "message"),
+        ("content", "code"),
         [
-            ("", "is empty"),
-            ("\n", "no objects with keys"),
-            ("{}\n", "no objects with keys"),
-            ("1\n2\n", "something else than objects"),
-            ('{"a": 1}\nnull\n', "something else than objects"),
-            ('[{"a": 1}]\n', "something else than objects"),
-            ('{"a": 1, "A": 2}\n', "columns whose names differ only by case, 'a', 'A'"),
-            ('{"": 1}\n', "has no name"),
-            ('{"a": 1, "a": 2}\n', 'duplicate key "a"'),
-            ('{"a": 1}\n{"a": \n', "cannot be read"),
-            ('{"a": "\\ud800"}\n', "cannot be read"),
-            (b'{"a": "\xe9"}\n', "is not UTF-8 text"),
-            (b'\xef\xbb\xbf{"a": 1}\n', "begins with a byte order mark"),
+            ("", "empty-file"),
+            ("\n", "not-records"),
+            ("{}\n", "not-records"),
+            ("1\n2\n", "not-records"),
+            ('{"a": 1}\nnull\n', "not-records"),
+            ('[{"a": 1}]\n', "not-records"),
+            ('{"a": 1, "A": 2}\n', "ambiguous-columns"),
+            ('{"": 1}\n', "not-records"),
+            ('{"a": 1, "a": 2}\n', "unreadable-file"),
+            ('{"a": 1}\n{"a": \n', "unreadable-file"),
+            ('{"a": "\\ud800"}\n', "unreadable-file"),
+            (b'{"a": "\xe9"}\n', "not-utf8"),
+            (b'\xef\xbb\xbf{"a": 1}\n', "malformed-file"),
         ],
     )
-    def test_bad_files(self, write: Write, content: str | bytes, message: str) -> None:
+    def test_bad_files(self, write: Write, content: str | bytes, code: str) -> None:
         refused = refusal(write("bad.jsonl", content))
-        assert message in refused
-        assert "bad.jsonl" in refused.split("\n")[0]
+        assert refused.code == code
+        assert "bad.jsonl" in refused.message.split("\n")[0]
 
     def test_array_cut_short(self, write: Write) -> None:
-        assert "it is cut short" in refusal(write("a.json", '[{"a": 1}, {"a": '))
+        assert refusal(write("a.json", '[{"a": 1}, {"a": ')).code == "malformed-file"
 
 
 class TestParquet:
@@ -323,23 +331,30 @@ class TestParquet:
         path = parquet(tmp_path / "a.parquet", "SELECT range a FROM range(1000)")
         whole = path.read_bytes()
         path.write_bytes(whole[: int(len(whole) * keep)])
-        sentence, below = refusal(path).split("\n", 1)
-        assert sentence == f"{str(path)!r} cannot be read: a file may be damaged, cut short, or not what its name says."
-        assert below.startswith("Invalid Input Error: No magic bytes found")
+        error = refusal(path)
+        assert error.code == "unreadable-file"
+        assert error.message.split("\n", 1)[1].startswith("Invalid Input Error: No magic bytes found")
 
     def test_damaged_in_the_middle(self, tmp_path: Path) -> None:
         path = parquet(tmp_path / "a.parquet", "SELECT md5(range::VARCHAR) a FROM range(20000)")
         whole = bytearray(path.read_bytes())
         whole[4:2000] = b"\xff" * 1996
         path.write_bytes(whole)
-        assert "cannot be read" in refusal(path)
+        assert refusal(path).code == "unreadable-file"
 
-    @pytest.mark.parametrize("names", [["Label", "label"], ["label", "label"], ["", "label"]])
+    def test_columns_without_a_name_are_ignored(self, tmp_path: Path) -> None:
+        arrow = pytest.importorskip("pyarrow")
+        store = pytest.importorskip("pyarrow.parquet")
+        store.write_table(arrow.table([["a"], ["b"], ["c"]], names=["", "label", ""]), tmp_path / "a.parquet")
+        assert open_files(tmp_path / "a.parquet").columns == ["label"]
+        assert rows(tmp_path / "a.parquet") == [("b",)]
+
+    @pytest.mark.parametrize("names", [["Label", "label"], ["label", "label"]])
     def test_names_that_duckdb_would_change(self, tmp_path: Path, names: list[str]) -> None:
         arrow = pytest.importorskip("pyarrow")
         store = pytest.importorskip("pyarrow.parquet")
         store.write_table(arrow.table([["a"], ["b"]], names=names), tmp_path / "a.parquet")
-        assert "columns without a name, or names that differ only by case" in refusal(tmp_path / "a.parquet")
+        assert refusal(tmp_path / "a.parquet").code == "ambiguous-columns"
 
     def test_hostile_text(self, tmp_path: Path) -> None:
         relation = relation_of(dict.fromkeys(HOSTILE, HOSTILE))
@@ -375,19 +390,16 @@ class TestSeveral:
         else:
             one, two = write("1.jsonl", '{"a": 1, "Label": 2}'), write("2.jsonl", '{"a": 1}')
         for order in ([one, two], [two, one]):
-            assert refusal(order) == (
-                f"{str(two)!r} has no column 'Label', which {str(one)!r} has: files opened together must have the same "
-                "columns."
-            )
+            assert refusal(order).code == "columns-differ"
 
     def test_a_column_spelled_in_two_ways(self, write: Write) -> None:
         one, two = write("1.csv", "a,Label\n1,2\n"), write("2.csv", "a,label\n1,2\n")
-        assert refusal([one, two]).endswith("Did you mean 'label'?")
+        assert "'label'" in refusal([one, two]).hint
 
     def test_text_here_and_numbers_there(self, tmp_path: Path) -> None:
         one = parquet(tmp_path / "1.parquet", "SELECT 7 a")
         two = parquet(tmp_path / "2.parquet", "SELECT '007' a")
-        assert refusal([one, two]).startswith("column 'a' is of type number in ")
+        assert refusal([one, two]).code == "types-differ"
 
     def test_text_here_and_numbers_there_in_json(self, write: Write) -> None:
         write("1.jsonl", '{"a": 7}')
@@ -396,14 +408,12 @@ class TestSeveral:
 
     def test_mixed_kinds(self, write: Write) -> None:
         one, two = write("1.csv", "a\n"), write("2.tsv", "a\n")
-        assert refusal([one, two]).startswith(
-            f"path names files of several kinds, {str(one)!r} (CSV) and {str(two)!r} ("
-        )
+        assert refusal([one, two]).code == "mixed-file-types"
 
     def test_one_file_twice(self, write: Write) -> None:
         path = write("1.csv", "a\n")
-        assert "path names one file twice" in refusal([path, path])
-        assert "path names one file twice" in refusal([path, path.parent / "*.csv"])
+        assert refusal([path, path]).code == "duplicate-file"
+        assert refusal([path, path.parent / "*.csv"]).code == "duplicate-file"
 
     def test_globs(self, write: Write) -> None:
         write("deep/er/2.csv", "a\n2\n")
@@ -418,107 +428,6 @@ class TestSeveral:
         assert open_files(write("x=1/a.csv", "a\n1\n")).columns == ["a"]
         assert open_files(write("x=1/a.jsonl", '{"a": 1}')).columns == ["a"]
         assert open_files(parquet(tmp_path / "x=1" / "a.parquet", "SELECT 1 a")).columns == ["a"]
-
-
-class TestPaths:
-    @pytest.mark.parametrize(
-        "name",
-        [
-            *("a b.csv", "it's.csv", 'say "x".csv', "a[b].csv", "a*.csv", "a?.csv", "[.csv", "😀.csv", "a%20b.csv"),
-            *("a\nb.csv", "-.csv", "'; DROP TABLE x; --.csv", "a{b,c}.csv", "$HOME.csv", "back\\slash.csv", "~.csv"),
-        ],
-    )
-    def test_a_name_is_only_a_name(self, write: Write, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-        path = write(name, "a\n1\n")
-        write("ab.csv", "a\n2\n")
-        assert rows(path) == rows([str(path)]) == [("1",)]
-        monkeypatch.chdir(path.parent)
-        assert rows(name) == [("1",)]
-
-    def test_json_and_parquet_take_names_the_same_way(self, write: Write, tmp_path: Path) -> None:
-        write("a.jsonl", '{"a": 2}')
-        assert rows(write("[a].jsonl", '{"a": 1}')) == [(1,)]
-        parquet(tmp_path / "a.parquet", "SELECT 2 a")
-        parquet(tmp_path / "[a].parquet", "SELECT 1 a")
-        assert rows(tmp_path / "[a].parquet") == [(1,)]
-
-    def test_home(self, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("HOME", str(write("a.csv", "a\n1\n").parent))
-        assert rows("~/a.csv") == [("1",)]
-
-    def test_no_such_file(self, write: Write) -> None:
-        path = write("votes.csv", "a\n")
-        wrong = str(path.with_name("vote.csv"))
-        assert refusal(wrong) == f"path {wrong!r} is no file. Did you mean 'votes.csv'?"
-        assert refusal(str(path.with_name("Quite-different"))).endswith("is no file.")
-        assert "there is no folder" in refusal(path.parent / "nowhere" / "votes.csv")
-        assert "there is no folder" in refusal(path / "votes.csv")
-        assert "matches no file" in refusal(path.with_name("*.parquet"))
-        assert "is no file" in refusal(f"{path}\0")
-        assert "matches no file" in refusal(f"{path.parent}/*\0")
-
-    def test_a_folder(self, write: Write) -> None:
-        write("b/votes.tsv", "a\n")
-        folder = write("b/read.me", "").parent
-        assert refusal(folder) == (
-            f"path {str(folder)!r} is a folder: pass a glob, such as {str(folder / '*.tsv')!r}. "
-            "It holds 'read.me', 'votes.tsv'."
-        )
-        assert rows(folder / "*.tsv") == []
-        (folder / "votes.tsv").unlink()
-        assert refusal(folder).endswith("is a folder with no file that we read: it holds 'read.me'.")
-
-    def test_unknown_kind(self, write: Write) -> None:
-        assert "is a spreadsheet: save the sheet as CSV" in refusal(write("votes.XLSX", "x"))
-        message = refusal(write("votes.dat", "x"))
-        assert "does not tell what it holds" in message
-        assert ".csv, .csv.gz, .tsv," in message
-
-    def test_addresses(self) -> None:
-        for url in ("https://user:hush@example.org/a.csv", "s3://bucket/a.parquet", "file:///a.csv"):
-            message = refusal(url)
-            assert "download it first, or open it with your own engine and pass the table" in message
-            assert "hush" not in message
-
-    def test_what_is_no_path(self) -> None:
-        assert "path must be the path of a file or a list of paths, not 7" in refusal(7)
-        assert "path must be" in refusal([7])
-        assert "the list is empty" in refusal([])
-
-    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
-    def test_a_pipe(self, tmp_path: Path) -> None:
-        os.mkfifo(tmp_path / "a.csv")
-        assert "no regular file" in refusal(tmp_path / "a.csv")
-
-    def test_a_name_that_is_not_utf8(self, tmp_path: Path) -> None:
-        try:
-            Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe9.csv")).write_text("a\n")
-        except OSError:
-            pytest.skip("this system takes UTF-8 names only")
-        assert "not UTF-8: rename it" in refusal(tmp_path / "*.csv")
-
-    @pytest.mark.parametrize("shut", ["file", "folder"])
-    def test_permission_denied(self, write: Write, shut: str) -> None:
-        path = write("in/a.csv", "a\n1\n")
-        (path if shut == "file" else path.parent).chmod(0)
-        for above in list(path.parents)[1:4]:
-            above.chmod(0o755)
-        with not_as_root():
-            message = refusal(path)
-        assert f"{str(path)!r} cannot be opened: see who may read it" in message
-        assert "Permission denied" in message.split("\n")[1]
-
-
-class not_as_root:  # noqa: N801
-    """Become nobody for a while, where we are root, who may read everything."""
-
-    def __enter__(self) -> None:
-        self.before = os.geteuid()
-        if self.before == 0:
-            os.seteuid(65534)
-
-    def __exit__(self, *_: object) -> None:
-        os.seteuid(self.before)
 
 
 @pytest.fixture(scope="module")
@@ -543,114 +452,6 @@ class TestOrder:
         assert checked.fetchall() == [(600_000, True, 600_000)]
 
 
-class TestColumns:
-    def test_columns_in_memory(self) -> None:
-        relation = relation_of(
-            {
-                "item": [*HOSTILE, None],
-                "whole": [2**63 - 1, -(2**63), *[None] * (len(HOSTILE) - 1)],
-                "wide": [2**64, -(2**127), 2**127 - 1, *[None] * (len(HOSTILE) - 2)],
-                "flag": [None] * len(HOSTILE) + [True],
-                "mixed": [True] * len(HOSTILE) + [7],
-                "nothing": [None] * (len(HOSTILE) + 1),
-                'na"me\0': [""] * (len(HOSTILE) + 1),
-            }
-        )
-        assert types(relation) == {
-            "item": "VARCHAR",
-            "whole": "BIGINT",
-            "wide": "HUGEINT",
-            "flag": "BOOLEAN",
-            "mixed": "BIGINT",
-            "nothing": "VARCHAR",
-            'na"me\0': "VARCHAR",
-        }
-        found = list(zip(*relation.fetchall(), strict=True))
-        assert found[0] == (*HOSTILE, None)
-        assert found[1][:3] == (2**63 - 1, -(2**63), None)
-        assert found[2][:4] == (2**64, -(2**127), 2**127 - 1, None)
-        assert found[3][-2:] == (None, True)
-        assert found[4][-2:] == (1, 7)
-        assert found[6] == ("",) * (len(HOSTILE) + 1)
-
-    def test_order_over_blocks(self) -> None:
-        texts = [None if row % 5 == 0 else f"é{row}" for row in range(150_000)]
-        assert relation_of({"a": texts, "b": range(150_000)}).fetchall() == list(
-            zip(texts, range(150_000), strict=True)
-        )
-
-    def test_no_rows(self) -> None:
-        assert relation_of({"a": [], "b": []}).fetchall() == []
-
-    @pytest.mark.parametrize(
-        ("columns", "message"),
-        [
-            ({}, "one at the least"),
-            ({"a": [1], "b": [1, 2]}, "as long as each other"),
-            ({"a": [1, "x"]}, "column 'a' holds values of types int, str"),
-            ({"a": [0.5]}, "column 'a' holds values of types float"),
-            ({"a": [2**127]}, "an integer of 128 bits"),
-            ({"a": ["x\ud800"]}, r"column 'a' holds 'x\ud800', which is no valid Unicode text"),
-            ({"": [1]}, "column 1 has no name"),
-            ({"a": [1], "A": [1]}, "differ only by case"),
-        ],
-    )
-    def test_bad_columns(self, columns: dict[str, list[Any]], message: str) -> None:
-        with pytest.raises(DataError) as caught:
-            relation_of(columns)
-        assert message in str(caught.value)
-
-
-class TestEngine:
-    def test_a_relation_keeps_its_connection(self, write: Write) -> None:
-        relation = open_files(write("a.csv", "a\n1\n")).project("a || 'x' AS b")
-        other = relation_of({"a": [1]}).project("a + 1 AS b")
-        gc.collect()
-        assert relation.fetchall() == [("1x",)]
-        assert other.fetchall() == [(2,)]
-
-    def test_two_tables_on_one_connection_join(self, write: Write) -> None:
-        connection = connect()
-        votes = open_files(write("a.csv", "a,b\n1,x\n"), connection=connection)
-        items = relation_of({"a": ["1"], "c": [True]}, connection=connection)
-        assert votes.join(items, "a").fetchall() == [("1", "x", True)]
-
-    def test_nothing_is_fetched_from_the_network(self) -> None:
-        connection = connect()
-        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
-            assert connection.execute("SELECT current_setting(?)", [setting]).fetchall() == [(False,)]
-
-    def test_what_does_not_fit_in_memory_spills_into_a_private_folder(self) -> None:
-        connection = connect()
-        connection.execute("SET memory_limit = '60MB'; SET threads = 2")
-        [(spill,)] = connection.execute("SELECT current_setting('temp_directory')").fetchall()
-        assert not Path(spill).exists()
-        assert Path(spill).parent.stat().st_mode & 0o777 == 0o700
-        many = "SELECT md5(i::VARCHAR) AS a FROM range(1500000) t(i)"
-        assert connection.execute(f"SELECT count(*) FROM ({many} ORDER BY a)").fetchall() == [(1_500_000,)]
-        connection.execute(f"CREATE TEMP TABLE sorted AS {many} ORDER BY a")
-        assert list(Path(spill).iterdir()) != []
-        connection.close()
-        assert not Path(spill).exists()
-
-    def test_needs_neither_pandas_nor_pyarrow_and_leaves_nothing_behind(self, write: Write, tmp_path: Path) -> None:
-        path = write("a.csv", "a\n1\n")
-        script = (
-            "import sys, dhkappa.inputs.files as f, dhkappa.inputs.backends.duckdb as d;"
-            "before = 'duckdb' in sys.modules;"
-            f"d.numbered(f.open_files({str(path)!r}), 'n').fetchall(); d.relation_of({{'a': ['x']}}).fetchall();"
-            "print(before, sorted({'pandas', 'pyarrow', 'ibis'} & set(sys.modules)))"
-        )
-        spill = tmp_path / "spill"
-        spill.mkdir()
-        environment = {**os.environ, "TMPDIR": str(spill)}
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-        )
-        assert done.stdout.split("\n")[0] == "False []"
-        assert list(spill.iterdir()) == []
-
-
 @pytest.mark.parametrize("end", [",", ", ", ",\n", ""])
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_json_array_that_is_cut_short_is_refused(tmp_path: Path, end: str, packed: bool) -> None:
@@ -659,7 +460,7 @@ def test_a_json_array_that_is_cut_short_is_refused(tmp_path: Path, end: str, pac
     write = gzip.open if packed else open
     with write(path, "wt") as file:
         file.write(f" [{row}{end}")
-    with pytest.raises(DataError, match="is a JSON array that does not end in its bracket: it is cut short"):
+    with expect_error("malformed-file"):
         dhkappa.dh_kappa(path)
     with write(path, "wt") as file:
         file.write(f" [{row}] \n" + " " * (2 << 20))

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dhkappa.inputs.readers.export import Export
 
 from dhkappa import DataError
-from dhkappa.inputs.readers.argilla import TOOL, read_export, recognise
+from dhkappa.inputs.readers import Export
+from dhkappa.inputs.readers.argilla import read_export, recognize
 from dhkappa.inputs.readers.records import first_record, read_records
+from expect import expect_error
 
-FILES = Path(__file__).parent / "exports" / "argilla"
+FILES = Path(__file__).parents[3] / "exports" / "argilla"
 GIVEN = runpy.run_path(str(FILES / "make_argilla.py"))
 YES, NO, MAYBE = GIVEN["YES"], GIVEN["NO"], GIVEN["MAYBE"]
 FIRST = GIVEN["ANNOTATORS"][0]
@@ -51,7 +52,7 @@ ITEMS = {
 
 def test_flat_columns_tell_drafts_and_discarded_responses_from_votes() -> None:
     export = read("flat.json")
-    assert export.tool == TOOL == "Argilla"
+    assert export.tool == "Argilla"
     assert votes_of(export) == given_votes(("",))
     assert len(given_votes(("",))) == 13
     assert export.skipped == {"draft responses": 3, "discarded responses": 1}
@@ -64,7 +65,7 @@ def test_nested_records_have_no_status_so_that_every_response_is_a_vote(name: st
     export = read(name)
     assert votes_of(export) == given_votes(("", "~", "!"))
     assert (export.skipped, export.items) == ({}, ITEMS)
-    assert "does not tell drafts" in export.cautions[0]
+    assert "drafts" in export.cautions[0]
 
 
 def test_a_status_in_nested_records_counts() -> None:
@@ -98,27 +99,27 @@ class TestSurvey:
     def test_several_questions_ask_which(self, name: str) -> None:
         with pytest.raises(DataError) as caught:
             read(name)
-        assert "questions, 'order', 'parts', 'stars', 'topics', 'why': say which one" in str(caught.value)
-        assert "as in question='order'." in str(caught.value)
+        assert caught.value.code == "several-questions"
+        assert "'order', 'parts', 'stars', 'topics', 'why'" in caught.value.message
 
     @pytest.mark.parametrize(
-        ("question", "says"),
+        ("question", "code"),
         [
-            ("star", "Questions: 'order', 'parts', 'stars', 'topics', 'why'. Did you mean 'stars'?"),
+            ("star", "question-not-found"),
             (
                 "xyz",
-                "question='xyz' is not in the Argilla export. Questions: 'order', 'parts', 'stars', 'topics', 'why'.",
+                "question-not-found",
             ),
-            ("topics", "answers of several labels on items 'b': a vote is one label"),
-            ("order", "answers of several labels on items 'a', 'b', 'c': a vote is one label, and a ranking is none"),
-            ("parts", "(type list): a label is a string, an integer, a boolean or an enum member; spans and rankings"),
-            ("why", "300 characters where a label has 200 at most: free text is no label. Choose a label or rating"),
+            ("topics", "several-labels"),
+            ("order", "several-labels"),
+            ("parts", "not-a-label"),
+            ("why", "no-item-labels"),
         ],
     )
-    def test_what_is_no_label_says_what_to_do(self, name: str, question: str, says: str) -> None:
+    def test_what_is_no_label_says_what_to_do(self, name: str, question: str, code: str) -> None:
         with pytest.raises(DataError) as caught:
             read(name, question=question)
-        assert says in str(caught.value)
+        assert caught.value.code == code
 
     def test_lists_of_one_label_are_labels(self, name: str) -> None:
         (records,) = read_records(FILES / name).values()
@@ -130,14 +131,14 @@ class TestSurvey:
 def test_suggestions_that_became_numbers_are_refused() -> None:
     with pytest.raises(DataError) as caught:
         read("datasets.jsonl")
-    assert "has text as votes but the number 0 as a suggestion: to_datasets() writes the place" in str(caught.value)
+    assert caught.value.code == "malformed-export"
 
 
 @pytest.mark.parametrize("path", sorted(FILES.glob("*.json*")), ids=lambda path: path.name)
-def test_every_export_is_recognised(path: Path) -> None:
+def test_every_export_is_recognized(path: Path) -> None:
     record = first_record(path)
     assert record is not None
-    assert recognise(record)
+    assert recognize(record)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +153,8 @@ def test_every_export_is_recognised(path: Path) -> None:
         {},
     ],
 )
-def test_other_records_are_not_recognised(record: dict[str, Any]) -> None:
-    assert not recognise(record)
+def test_other_records_are_not_recognized(record: dict[str, Any]) -> None:
+    assert not recognize(record)
 
 
 def flat(**columns: Any) -> dict[str, Any]:
@@ -187,29 +188,29 @@ def test_whole_numbers_and_a_label_of_200_characters_are_labels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "says"),
+    ("record", "code"),
     [
-        ({**flat(responses=["a"]), "id": None}, "record 1 of the Argilla export has no id"),
-        ({**flat(responses=["a"]), "id": [2]}, "record 1 of the Argilla export has the id [2] (type list)"),
-        ({"id": "1", "text": "a"}, "holds neither responses nor suggestions"),
-        (flat(responses=["a", "b"], responses_users=["u"]), "record 1 of the Argilla export holds suggestions or"),
-        (flat(responses="['a']", responses_users="['u']"), "in a form that Argilla does not write"),
-        (flat(responses=3), "in a form that Argilla does not write"),
-        (nested("a", []), "in a form that Argilla does not write"),
-        (nested({}, ["a"]), "in a form that Argilla does not write"),
-        (nested({"value": 0.5}, []), "has at item '1' the answer 0.5 (type float): a label is"),
-        (nested({"value": [1, 2]}, []), "the answer [1, 2] (type list)"),
+        ({**flat(responses=["a"]), "id": None}, "malformed-export"),
+        ({**flat(responses=["a"]), "id": [2]}, "not-a-label"),
+        ({"id": "1", "text": "a"}, "malformed-export"),
+        (flat(responses=["a", "b"], responses_users=["u"]), "malformed-export"),
+        (flat(responses="['a']", responses_users="['u']"), "malformed-export"),
+        (flat(responses=3), "malformed-export"),
+        (nested("a", []), "malformed-export"),
+        (nested({}, ["a"]), "malformed-export"),
+        (nested({"value": 0.5}, []), "not-a-label"),
+        (nested({"value": [1, 2]}, []), "not-a-label"),
     ],
 )
-def test_records_that_argilla_does_not_write(record: dict[str, Any], says: str) -> None:
+def test_records_that_argilla_does_not_write(record: dict[str, Any], code: str) -> None:
     with pytest.raises(DataError) as caught:
         read_export({"x": [json.loads(json.dumps(record))]})
-    assert says in str(caught.value)
+    assert caught.value.code == code
 
 
 def test_an_agent_with_two_labels_for_an_item() -> None:
     twice = [nested({"value": label, "agent": "gpt"}, []) for label in ("a", "b")]
-    with pytest.raises(DataError, match="agent 'gpt' of the Argilla export suggests 'a', 'b' at item '1'"):
+    with expect_error("conflicting-suggestions"):
         read_export({"x": twice})
 
 
@@ -229,12 +230,10 @@ def test_a_part_that_is_null_or_absent_takes_no_votes_with_it(part: str, place: 
     assert votes_of(export) == [(item, "u", "a") for item in given]
     assert export.items["gpt"] == [None if (part, n) == ("suggestions", place) else "a" for n in range(3)]
     if part != "fields":
-        assert recognise(held[place])
+        assert recognize(held[place])
 
 
 def test_records_of_two_forms_are_refused() -> None:
     held = [nested({}, [{"value": "a", "user_id": "u"}]), {"id": "2", "responses": [{"values": {"q": {"value": "a"}}}]}]
-    with pytest.raises(
-        DataError, match=r"^record 2 of the Argilla export has .* as its responses, where others have an"
-    ):
+    with expect_error("malformed-export"):
         read_export({"x": held})

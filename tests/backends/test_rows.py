@@ -1,4 +1,4 @@
-"""Names and numbers that an engine tells apart stay apart, or are refused; those that mean the same are the same."""
+"""Row-level results: items and annotators keep their names, and numbers equal those of plain lists."""
 
 import json
 import sqlite3
@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 import dhkappa
-from dhkappa.errors import DataError
+from engines import Engine, each
+from expect import expect_error
 from postgres import Server
+from shapes import drawn, drawn_for
 
 LONG: dict[str, Any] = {"suggested": "suggested", "item": "item", "label": "label", "annotator": "annotator"}
 pytestmark = [
@@ -33,10 +36,10 @@ def test_items_that_are_one_once_they_are_fetched(categories: int) -> None:
     right = dhkappa.dh_kappa(text, **LONG)
     assert right.n_items == categories
     large = rows_of("(12345678901234567000 + i)::DECIMAL(20, 0)", categories)
-    with pytest.raises(DataError, match=r"^column 'item' holds \d+ names of type Decimal\(.*\), of which some are the"):
+    with expect_error("names-not-distinct"):
         dhkappa.audit(large, **LONG)
     if categories > 4:  # where all rows are fetched
-        with pytest.raises(DataError, match=": write them as text"):
+        with expect_error("names-not-distinct"):
             dhkappa.dh_kappa(large, **LONG)
     else:
         assert dhkappa.dh_kappa(large, **LONG).exact == right.exact
@@ -50,7 +53,7 @@ def test_annotators_that_are_one_once_they_are_fetched() -> None:
     data = polars.DataFrame(
         {"item": ["a", "a", "b", "b"], "annotator": times, "label": ["x", "y", "x", "x"], "suggested": list("xxyy")}
     )
-    with pytest.raises(DataError, match=r"^column 'annotator' holds 2 names of type Datetime"):
+    with expect_error("names-not-distinct"):
         dhkappa.audit(data, **LONG)
 
 
@@ -103,7 +106,7 @@ def test_any_of_sqlite_is_no_text(tmp_path: Path) -> None:
         pytest.skip("this SQLite has no strict tables")
     create = "CREATE TABLE votes (suggested ANY, v1 ANY, v2 ANY) STRICT"
     url = stored(tmp_path / "any.db", create, [(1, 1.0, 1), (2, 2.0, "1"), (1, 1, 1)])
-    with pytest.raises(DataError, match="of SQLite holds values of other types than String, as which it is read"):
+    with expect_error("wrong-type"):
         dhkappa.dh_kappa(dhkappa.read(url, table="votes"), suggested="suggested", annotators="v*")
 
 
@@ -115,7 +118,7 @@ def test_whole_numbers_beside_floats(large: int) -> None:
     if large < 2**53:
         assert dhkappa.dh_kappa(votes, **words).n_items == 2
         return
-    with pytest.raises(DataError, match=r"^column 'item' has whole numbers beyond 2"):
+    with expect_error("item-types-differ"):
         dhkappa.dh_kappa(votes, **words)
 
 
@@ -127,6 +130,7 @@ def test_two_kinds_of_text_of_pyarrow() -> None:
     assert found.exact == dhkappa.dh_kappa([[x] * 8 for x in "aba"], list("abb")).exact
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 @pytest.mark.parametrize(
     ("kind", "names"),
@@ -155,3 +159,62 @@ def test_items_of_postgres_of_any_type(postgres: Server, kind: str, names: list[
             source.votes.get_backend().disconnect()
         finally:
             connection.execute("DROP TABLE named")
+
+
+@each("layout", ["wide", "long-items", "counted-wide"], slow=["wide", "long-items"])
+def test_kappas_are_those_of_lists(engine: Engine, layout: str) -> None:
+    made = drawn_for(layout)
+    data, words = made.shape(layout).given(engine)
+    kappa, expected = dhkappa.dh_kappa(data, "llm", **words), dhkappa.dh_kappa(made.votes, made.suggested["llm"])
+    assert (kappa.value, kappa.se, kappa.exact) == (expected.value, expected.se, expected.exact)
+    assert (kappa.n_items, kappa.n_votes, kappa.excluded) == (expected.n_items, expected.n_votes, expected.excluded)
+    fleiss, of_lists = dhkappa.fleiss_kappa(data, **words), dhkappa.fleiss_kappa(made.votes)
+    assert (fleiss.value, fleiss.se, fleiss.n_items) == (of_lists.value, of_lists.se, of_lists.n_items)
+
+
+@each("layout", ["wide-many", "long", "counted-long"], slow=["long"])
+def test_comparison_is_that_of_lists(engine: Engine, layout: str) -> None:
+    made = drawn_for(layout)
+    data, words = made.shape(layout).given(engine)
+    found = dhkappa.compare(data, ["llm", "rule"], sample_weight="weight", rng=1, **words)
+    expected = dhkappa.compare(made.votes, made.suggested, sample_weight=made.sample_weight, rng=1)
+    for name in ("llm", "rule"):
+        assert (found.kappas[name].value, found.kappas[name].se) == (
+            expected.kappas[name].value,
+            expected.kappas[name].se,
+        )
+    assert found.differences.to_dicts() == expected.differences.to_dicts()
+
+
+@each("layout", ["wide", "long", "long-items"], slow=["wide", "long-items"])
+def test_audit_names_items_and_annotators(engine: Engine, layout: str) -> None:
+    made = drawn(n=40, seed=4)
+    data, words = made.shape(layout).given(engine)
+    found = dhkappa.audit(data, ["llm", "rule"], rng=1, **(words | {"item": "id"}))
+    expected = dhkappa.audit(np.array(made.votes, object), made.suggested, rng=1)
+    place = {name: at for at, name in enumerate(made.items)}
+    who = {name: at for at, name in enumerate(made.annotators)}
+    for labeler in ("llm", "rule"):
+        kappa, of_lists = found.kappas[labeler], expected.kappas[labeler]
+        assert (kappa.value, kappa.se) == (of_lists.value, of_lists.se)
+        items = [row | {"item": place[row["item"]]} for row in found.review(labeler).to_dicts()]
+        assert sorted(items, key=lambda row: row["item"]) == sorted(
+            expected.review(labeler).to_dicts(), key=lambda row: row["item"]
+        )
+        rows = [row | {"annotator": who[row["annotator"]]} for row in found.annotators(labeler).to_dicts()]
+        assert rows == expected.annotators(labeler).to_dicts()
+        annotator_comparison, of_array = found.annotator_comparison(labeler), expected.annotator_comparison(labeler)
+        assert str(annotator_comparison) == str(of_array)
+        by_person = [row | {"annotator": who[row["annotator"]]} for row in annotator_comparison.table.to_dicts()]
+        assert by_person == of_array.table.to_dicts()
+
+
+def test_audit_names_items_of_pandas_by_their_index() -> None:
+    pytest.importorskip("pandas")
+    made = drawn()
+    from engines import _pandas
+
+    frame = _pandas(made.shape("wide").columns, {}).set_index("id")
+    found = dhkappa.audit(frame, "llm", annotators="ann_*", rng=1).review("llm").to_dicts()
+    expected = dhkappa.audit(made.votes, made.suggested["llm"], rng=1).review().to_dicts()
+    assert [row["item"] for row in found] == [made.items[row["item"]] for row in expected]

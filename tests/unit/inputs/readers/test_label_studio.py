@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dhkappa.inputs.readers.export import Export, Records
 
-from dhkappa.errors import DataError
-from dhkappa.inputs.readers.label_studio import TOOL, read_export, recognise
-from dhkappa.inputs.readers.records import first_record, read_records
+from dhkappa.inputs.readers import Export
+from dhkappa.inputs.readers.label_studio import read_export, recognize
+from dhkappa.inputs.readers.records import Records, first_record, read_records
+from expect import expect_error
 
-FOLDER = Path(__file__).parent / "exports" / "label_studio"
+FOLDER = Path(__file__).parents[3] / "exports" / "label_studio"
 NEWS, ODD = 'it\'s "news" 📰', "a, b\\c; -- שלום"
 
 # The votes of ann, bo and cy on tasks 1 to 12, as the script's table has them; None where there is no vote.
@@ -62,10 +62,10 @@ def choice(*labels: str, name: str = "topic") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.stem)
-def test_every_file_is_recognised(path: Path) -> None:
+def test_every_file_is_recognized(path: Path) -> None:
     record = first_record(path)
     assert record is not None
-    assert recognise(record)
+    assert recognize(record)
 
 
 @pytest.mark.parametrize(
@@ -79,16 +79,16 @@ def test_every_file_is_recognised(path: Path) -> None:
         {"text": "x", "_input_hash": 1, "answer": "accept"},
     ],
 )
-def test_other_records_are_not_recognised(record: dict[str, Any]) -> None:
-    assert not recognise(record)
-    with pytest.raises(DataError, match=r"^votes, record 1 is no task of a Label Studio export"):
+def test_other_records_are_not_recognized(record: dict[str, Any]) -> None:
+    assert not recognize(record)
+    with expect_error("malformed-export"):
         read_export({"votes": [record]})
 
 
 @pytest.mark.parametrize(("name", "annotators"), [("mail_whole", EMAILS), ("mail_ids", NUMBERS)])
 def test_json_with_whole_predictions(name: str, annotators: tuple[Any, ...]) -> None:
     export = read_export(fixture(name))
-    assert export.tool == TOOL == "Label Studio"
+    assert export.tool == "Label Studio"
     assert rows(export) == expected(annotators)
     assert export.items == {"item": list(range(1, 13)), "gpt-5": GPT, "rule-v2": RULE}
     assert export.labelers == ("gpt-5", "rule-v2")
@@ -107,7 +107,7 @@ def test_predictions_as_ids_are_explained() -> None:
     held = fixture("mail_button")
     export = read_export(held)
     assert export.labelers == ()
-    assert "has its predictions as ids" in export.unlabeled
+    assert "ids as predictions" in export.unlabeled
     assert '"predictions": {"only_id": false}' in export.unlabeled
     assert "/api/projects/<project>/exports/" in export.unlabeled
     assert rows(export) == rows(read_export(without_predictions(held))) == expected(NUMBERS)
@@ -115,13 +115,13 @@ def test_predictions_as_ids_are_explained() -> None:
 
 
 def test_annotations_as_ids_are_explained() -> None:
-    with pytest.raises(DataError, match=r"^task 5 has its annotations as ids \(31\)"):
+    with expect_error("malformed-export"):
         read_export({"x": [{"id": 5, "data": {}, "annotations": [31, 32]}]})
 
 
 @pytest.mark.parametrize("name", ["reviews_button", "reviews_min"])
 def test_several_controls_ask_which(name: str) -> None:
-    with pytest.raises(DataError, match=r"'people', 'place', 'stars', 'tone', 'topics'.* question="):
+    with expect_error("several-questions"):
         read_export(fixture(name))
 
 
@@ -131,7 +131,7 @@ def test_several_controls_ask_which(name: str) -> None:
     [
         ("tone", [(13, 2, "good"), (13, 3, "good"), (14, 2, "bad"), (14, 3, "good"), (15, 2, "good"), (15, 2, "bad")]),
         ("stars", [(13, 2, 5), (13, 3, 4), (14, 2, 1), (14, 3, 3)]),
-        ("annotator_comparison", [(13, 2, 2), (13, 3, 2), (14, 2, 3)]),
+        ("people", [(13, 2, 2), (13, 3, 2), (14, 2, 3)]),
         ("place", [(13, 2, "city / north"), (13, 3, "city / north"), (14, 3, "sea")]),
         ("topics=food", [(13, 2, "food"), (13, 3, "food"), (14, 2, "food"), (15, 2, "not food"), (15, 2, "not food")]),
         ("topics=price", [(13, n, "not price") for n in (2, 3)] + [(14, 2, "price")] + 2 * [(15, 2, "not price")]),
@@ -149,23 +149,23 @@ def test_one_of_several_controls(name: str, question: str, votes: list[Any]) -> 
 
 @pytest.mark.parametrize("name", ["reviews_button", "reviews_min"])
 def test_several_choices_ask_which(name: str) -> None:
-    with pytest.raises(DataError, match=r"^3 chose several in control 'topics' on task 13, 'food', 'staff'") as caught:
+    with expect_error("several-labels") as caught:
         read_export(fixture(name), question="topics")
-    assert "question='topics=food'" in str(caught.value)
-    assert str(caught.value).endswith("Choices: 'food', 'price', 'staff'.")
+    assert "'topics=food'" in caught.value.hint
+    assert "'food', 'price', 'staff'" in caught.value.hint
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "code"),
     [
-        ("tones", r"^question='tones' is no control .* Did you mean 'tone'\?$"),
-        ("", r"^question='' is no control .* 'topics'\.$"),
-        ("topics=foo", r"nobody chose 'foo' in control 'topics'. Choices: 'food', .* Did you mean 'food'\?$"),
-        ("comment", r"^question='comment': that control marks regions or holds text"),
+        ("tones", "question-not-found"),
+        ("", "question-not-found"),
+        ("topics=foo", "question-not-found"),
+        ("comment", "no-item-labels"),
     ],
 )
-def test_a_question_that_is_none(question: str, told: str) -> None:
-    with pytest.raises(DataError, match=told):
+def test_a_question_that_is_none(question: str, code: str) -> None:
+    with expect_error(code):
         read_export(fixture("reviews_button"), question=question)
 
 
@@ -179,9 +179,9 @@ def test_predictions_without_a_version() -> None:
 
 
 def test_regions_are_no_labels_of_items() -> None:
-    with pytest.raises(DataError, match=r"^the export marks regions .*'entity', 'sure'.* no label of an item"):
+    with expect_error("no-item-labels"):
         read_export(fixture("spans_button"))
-    with pytest.raises(DataError, match=r"'entity'.*JSON-MIN does not tell whether 'sure' .* export as JSON"):
+    with expect_error("no-item-labels"):
         read_export(fixture("spans_min"))
 
 
@@ -195,7 +195,7 @@ def test_regions_beside_choices_are_counted() -> None:
         "regions or texts in control 'relation'": 1,
         "regions or texts in control 'odd'": 1,
     }
-    with pytest.raises(DataError, match=r"^task 1 has the result 'a'"):
+    with expect_error("malformed-export"):
         read_export({"x": [{"id": 1, "data": {}, "annotations": [{"result": ["a"]}]}]})
 
 
@@ -211,7 +211,7 @@ def test_rejected_and_skipped_annotations_are_no_votes() -> None:
 
 def test_nothing_voted_is_no_error() -> None:
     export = read_export({"x": [{"id": 1, "data": {}, "annotations": []}]})
-    assert export == Export(TOOL, {"item": [], "annotator": [], "label": []}, {"item": [1]}, ())
+    assert export == Export("Label Studio", {"item": [], "annotator": [], "label": []}, {"item": [1]}, ())
 
 
 @pytest.mark.parametrize(
@@ -243,15 +243,15 @@ def test_names_of_labelers() -> None:
 
 def test_two_predictions_of_one_version() -> None:
     assert read_export(predicted(("v1", "a"), ("v1", "a"))).items == {"item": [1], "v1": ["a"]}
-    with pytest.raises(DataError, match=r"^model version 'v1' has two predictions on task 1, 'a' and 'b'"):
+    with expect_error("conflicting-suggestions"):
         read_export(predicted(("v1", "a"), ("v1", "b")))
 
 
 def test_a_task_without_id_and_a_label_that_is_none() -> None:
-    with pytest.raises(DataError, match=r"^x, record 1 has no id"):
+    with expect_error("malformed-export"):
         read_export({"x": [{"data": {}, "annotations": []}]})
     number = {"from_name": "n", "type": "number", "value": {"number": 1.5}}
-    with pytest.raises(DataError, match=r"^control 'n' of task 1 holds 1.5"):
+    with expect_error("not-a-label"):
         read_export({"x": [task([number])]})
 
 
@@ -259,20 +259,20 @@ def test_json_min_with_data_named_like_its_own_fields() -> None:
     record = {"annotator": 5, "text": "t", "id": 4, "topic": "a", "annotation_id": 8, "lead_time": 1.0}
     assert rows(read_export({"x": [record]})) == Counter({(4, 5, "a"): 1})
     ambiguous = {"id": 4, "text": "t", "topic": "a", "annotator": 5, "annotation_id": 8, "lead_time": 1.0}
-    with pytest.raises(DataError, match=r"2 controls with labels, 'text', 'topic'"):
+    with expect_error("several-questions"):
         read_export({"x": [ambiguous]})
     assert rows(read_export({"x": [ambiguous]}, question="topic")) == Counter({(4, 5, "a"): 1})
 
 
 def test_a_task_that_comes_twice_is_refused() -> None:
     once = task([choice("spam")])
-    with pytest.raises(DataError, match=r"^b, record 1 is task 1 again, which a JSON export holds once"):
+    with expect_error("malformed-export"):
         read_export({"a": [once], "b": [once]})
 
 
 def test_annotations_of_old_versions_are_refused() -> None:
     old = {"id": 1, "data": {}, "predictions": [], "completions": [{"result": [choice("spam")]}]}
-    with pytest.raises(DataError, match=r"^votes, record 1 has completions, as Label Studio called annotations"):
+    with expect_error("malformed-export"):
         read_export({"votes": [old]})
 
 
