@@ -196,7 +196,7 @@ def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
         yield Note(
             "agree-on-others",
             f"More pairs agree on another label than on the suggested one ({float(parts.S):.2f} and "
-            f"{float(parts.R):.2f}), although kappa is not negative: by chance there would be even more.",
+            f"{float(parts.R):.2f}), although kappa is not negative: chance alone would give no fewer.",
         )
     if random is not None and abs(random) > _RANDOM_NOT_ZERO:
         yield Note("random-not-zero", f"Random labels would score {float(random):.2f} on this data.")

@@ -104,7 +104,7 @@ def test_level_is_not_an_argument() -> None:
     kappa = dh_kappa([A, B], ["a", "b"])
     for call in (kappa.confidence_interval, kappa.to_dict, kappa.by_category):
         with pytest.raises(TypeError):
-            call(level=0.9)
+            call(level=0.9)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "permutation_test", "by_category", "confusion"])
