@@ -14,8 +14,8 @@ MODULES = {
     for path in SOURCE.rglob("*.py")
 }
 ROOT = {"resources", "paths", "table"}
-# A module imports only from its own package or from groups before its own. Packages of one group are independent, except
-# that modules of the root package may import each other.
+# A module imports only from its own package or from groups before its own. Packages of one group are independent;
+# modules of the root package may import each other.
 ORDER = (
     {"version", "errors"},
     ROOT,
