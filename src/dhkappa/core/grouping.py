@@ -138,7 +138,7 @@ def group_rows(columns: Sequence[tuple[int, _Array]]) -> tuple[npt.NDArray[np.in
     """
     space, key = 1, np.zeros(len(columns[0][1]), np.int64)
     for base, digit in columns:
-        if not base:
+        if not base or base >= 1 << 32:  # the product of a smaller one and the number of rows fits 64 bits
             values, digit = np.unique(digit, return_inverse=True)
             base = values.size
         if space * base >= WORD // 2:

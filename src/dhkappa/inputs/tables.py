@@ -130,7 +130,7 @@ def open_votes(
                 raise DataError(message, code="not-a-table", parameter=next(iter(keywords)))
             return None
         source = Source(data)
-    said: RoleKeywords = {**source.words, **keywords}
+    said: RoleKeywords = {**source.roles, **keywords}
     votes = _frame(source.votes)
     if source.ordered and said.get("duplicates", "error") != "error":
         votes = votes.numbered()
@@ -155,7 +155,7 @@ def open_votes(
         hint = "Pass two paths, or two tables of one engine. Files are tables of DuckDB."
         raise DataError(message, code="different-engines", parameter="items", hint=hint)
     files = source.files if listed is None else source.files + listed.files
-    return VoteTable(votes, items, roles, source.remarks, files, source.unlabeled)
+    return VoteTable(votes, items, roles, source.notes, files, source.unlabeled)
 
 
 def _name(source: Source | None, default: str) -> str:
