@@ -6,7 +6,6 @@ None, NaN, the NA and NaT of other libraries, and empty text are missing. The te
 from __future__ import annotations
 
 import math
-import numbers
 import re
 from collections.abc import Callable, Collection, Iterable
 from enum import Enum
@@ -178,11 +177,6 @@ _PLAIN = {str, int, bool, float, type(None)}
 
 def _is_number(kind: type) -> bool:
     return issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool
-
-
-def is_real(value: Any) -> bool:
-    """Tell whether a value is a real number; numpy registers timedelta64 as one, too."""
-    return isinstance(value, numbers.Real) and not isinstance(value, np.timedelta64)
 
 
 def to_label(value: Any) -> Label | None:

@@ -10,18 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, Label
+from dhkappa.core import Integers, Label, is_real
 from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import Counts, ItemColumns, ItemVotes, count
-from dhkappa.core.labels import (
-    NotALabelError,
-    check_categories,
-    check_lookalikes,
-    check_missing,
-    encode,
-    is_real,
-    to_label,
-)
+from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, shown
 
 LABELER = "labeler"
