@@ -63,9 +63,7 @@ def test_text_is_as_in_the_snapshot(key: str) -> None:
 
 def test_every_code_of_the_source_has_a_case() -> None:
     used = {
-        one or other
-        for path in SOURCE.rglob("*.py")
-        for one, other in CODE.findall(path.read_text(encoding="utf-8"))
+        one or other for path in SOURCE.rglob("*.py") for one, other in CODE.findall(path.read_text(encoding="utf-8"))
     }
     assert used - set(map(_code, CASES)) == set()
 
