@@ -183,7 +183,7 @@ def _query_command(fault: Fault, server: _Postgres, mode: str, expected: dhkappa
 
 def _query_python(fault: Fault, server: _Postgres, mode: str, expected: dhkappa.Tally) -> None:
     def query() -> dhkappa.Tally:
-        return dhkappa.tally(dhkappa.read(server.url, table="slow"), list(LABELERS), **ROLES)
+        return dhkappa.read(server.url, table="slow", suggested=list(LABELERS), **ROLES).tally()
 
     restart = threading.Thread(target=lambda: (server.wait_for_query(), server.control("restart", mode)))
     restart.start()

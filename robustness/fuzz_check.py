@@ -262,7 +262,7 @@ def _command(given: Input) -> str:
     out, err = (stream.detach().getvalue().decode() for stream in streams)
     if code not in (0, 1, 2, 3) or "Traceback" in out + err:
         raise FindingError(f"exit code {code}: {err!r}")
-    if code == 2 and not (err.count("\n") == 1 and err.endswith("\n")):
+    if code == 2 and not (err.count("\n") == 1 and err.endswith("\n")) and not err.startswith("Usage: "):
         raise FindingError(f"exit code 2 without a one-line error: {err!r}")
     if code == 0 and "json" in args and "--help" not in args and out.lstrip()[:1] in ("{", "["):
         json.loads(out, parse_constant=_no_constant)

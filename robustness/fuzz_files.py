@@ -187,7 +187,7 @@ def samples() -> tuple[tuple[str, str, Any, str | None], ...]:
 
 def _answers(path: Path, question: str | None) -> bool:
     try:
-        dhkappa.tally(dhkappa.read(path, question=question), duplicates="last")
+        dhkappa.read(path, question=question, duplicates="last").tally()
     except dhkappa.DataError:
         return False
     return True
@@ -227,8 +227,8 @@ def exports(choices: Choices) -> Input:
     words["input_format"] = choices.of(
         (None, None, None, tool, tool, "prodigy", "argilla", "doccano", "label_studio", "x")
     )
-    more = {"duplicates": choices.of(("last", "last", "first", "error"))}
-    return Input(choices.of(("tally", "tally", "tally", "dh_kappa", "audit")), {"read": words} | more, {name: held})
+    words["duplicates"] = choices.of(("last", "last", "first", "error"))
+    return Input(choices.of(("tally", "tally", "tally", "dh_kappa", "audit")), {"read": words}, {name: held})
 
 
 def tallies(choices: Choices) -> Input:

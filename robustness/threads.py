@@ -168,7 +168,10 @@ def tasks(folder: Path) -> dict[str, Task]:
         "user's DuckDB connection, one shared relation": Task(
             lambda: connection.table("votes"), lambda relation, _: table_bits(relation)
         ),
-        "one result of `read`, shared": Task(lambda: dhkappa.read(path), lambda data, _: table_bits(data)),
+        "one result of `read`, shared": Task(
+            lambda: dhkappa.read(path, suggested="suggested_llm", annotators="ann_*"),
+            lambda data, _: bits(dhkappa.dh_kappa(data)),
+        ),
     }
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)

@@ -248,7 +248,7 @@ class TestFindings:
             runner.run(Input("tally", {}))
 
     def test_bug_in_a_command(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(dhkappa, "tally", _fail)
+        monkeypatch.setattr("dhkappa.cli.commands.main", _fail)
         with pytest.raises(KeyError):
             runner.run(Input("command", {"args": ["score", "votes.csv", "-s", "llm"]}, TABLE))
 
