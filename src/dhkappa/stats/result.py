@@ -39,20 +39,6 @@ class Kappa:
     ``float(kappa)`` is ``value``, and ``f"{kappa:.3f}"`` formats it. If kappa is undefined, ``value`` is NaN,
     ``exact`` is None and ``reason`` says why.
 
-    Attributes
-    ----------
-    estimate : the exact values that everything is computed from
-    metric : ``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``
-    value : kappa as a float, the exact value rounded once
-    exact : kappa as a fraction
-    parts : C, L, R, S, C_E, C_F, D, E as fractions; None if no item is eligible
-    baselines : kappa of random labels and of majority labels on the same votes
-    fleiss : Fleiss' kappa of the same items: the agreement of annotators with each other
-    n_items : number of eligible items, with two votes or more and (except for Fleiss' kappa) a suggested label
-    n_votes : number of votes on them
-    excluded : number of items that are not eligible, by reason
-    reason : why kappa is undefined; None if it is defined
-
     Examples
     --------
     >>> import dhkappa
@@ -72,12 +58,12 @@ class Kappa:
 
     @property
     def metric(self) -> str:
-        """Which kappa: "dh", "weighted" or "fleiss"."""
+        """``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``."""
         return self.estimate.metric
 
     @property
     def value(self) -> float:
-        """Kappa as a float; NaN if undefined."""
+        """Kappa as a float, the exact value rounded once; NaN if undefined."""
         return self.estimate.value
 
     @property
@@ -87,7 +73,7 @@ class Kappa:
 
     @property
     def parts(self) -> Parts | None:
-        """The terms of kappa; None if no item is eligible."""
+        """C, L, R, S, C_E, C_F, D and E as fractions; None if no item is eligible."""
         return self.estimate.parts
 
     @property
@@ -103,7 +89,7 @@ class Kappa:
 
     @property
     def n_items(self) -> int:
-        """Number of eligible items."""
+        """Number of eligible items: two votes or more and, except for Fleiss' kappa, a suggested label."""
         return self.estimate.n_items
 
     @property
@@ -348,8 +334,8 @@ class Kappa:
         size = f"{counted(self.n_items, 'item')}, {counted(self.n_votes, 'vote')}"
         if self.reason:
             said.insert(0, self.reason.rstrip("."))
-        if self.notes:
-            said.append(counted(len(self.notes), "note"))
+        if notes := self.notes:
+            said.append(counted(len(notes), "note"))
         return f"{_NAMES[self.metric]} {_digits(self.value)}{within} ({'; '.join([size, *said])})"
 
     def _beside(self) -> list[tuple[str, float]]:
