@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from dhkappa.progress import Progress
 from dhkappa.stats.terms import Terms, terms
 from hypothesis import given
 from scipy import stats
@@ -18,7 +19,6 @@ from scipy import stats
 import dhkappa
 import oracle
 from dhkappa import DataError, Tally
-from dhkappa.progress import Progress
 from dhkappa.stats import bootstrap as room
 from dhkappa.stats.bootstrap import Bootstrap, bca_interval, bootstrap, percentile_interval
 from dhkappa.stats.influence import influence, standard_error, sum_of_squares
