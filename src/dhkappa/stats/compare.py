@@ -67,9 +67,8 @@ def compare_labelers(
     """
     confidence_level = check_level(confidence_level)
     if len(table.labels) < 2:
-        got = shown(table.labels) if any(table.labels) else "one without a name" if table.labels else "none"
         hint = "Pass for example {'rule': labels, 'llm': labels}, or the names of two columns, in $suggested."
-        text = f"A comparison needs at least two labelers: got {got}."
+        text = f"A comparison needs at least two labelers: got {shown(table.labels)}."
         raise invalid("suggested", text, hint=hint, code="too-few-labelers")
     source = generator(rng)
     table, excluded = _eligible(table)

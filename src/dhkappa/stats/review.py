@@ -151,7 +151,7 @@ def _without(sample: Sample, row: int) -> Sample:
 
 def check_limit(limit: Any) -> int | None:
     """Check the number of items to return; None for all."""
-    return None if limit is None else check_integer("limit", limit, 1, 2**63 - 1)
+    return None if limit is None else check_integer("limit", limit, 1)
 
 
 def _extent(rows: int, n: int) -> str:

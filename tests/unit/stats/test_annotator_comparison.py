@@ -16,7 +16,7 @@ from scipy import stats
 
 import oracle
 from dhkappa import simulate
-from dhkappa.core.items import read_item_votes
+from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats.annotators import MIN_ITEMS, AnnotatorComparison, compare_with_annotators
 from dhkappa.stats.intervals import Gap, skewness
 from expect import expect_error
@@ -106,7 +106,7 @@ def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
     votes, labels = drawn(seed, missing=0.2)
     sample_weight = [F(i % 5, 2) if weighted else F(1) for i in range(len(votes))]
     weight = np.array(sample_weight, np.float64) if weighted else None
-    found = compare_with_annotators(read_item_votes(votes, {"llm": labels}, sample_weight=weight), "llm")
+    found = compare_with_annotators(read_votes(votes, {"llm": labels}, sample_weight=weight), "llm")
     expected = expected_comparison(votes.tolist(), labels.tolist(), sample_weight)
     assert found.table.column("items") == expected.items
     # both are the exact fractions, rounded once
@@ -123,7 +123,7 @@ def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
 
 def test_without_missing_votes_kappas_are_those_of_the_oracle() -> None:
     votes, labels = drawn(7)
-    found = compare_with_annotators(read_item_votes(votes, {"llm": labels}), "llm")
+    found = compare_with_annotators(read_votes(votes, {"llm": labels}), "llm")
     for a, row in enumerate(found.table):
         rows = [i for i, label in enumerate(labels) if label is not None]
         panel = np.delete(votes, a, axis=1)[rows].tolist()
@@ -139,8 +139,8 @@ def test_swapping_labeler_and_annotator_negates_the_difference() -> None:
     votes, labels = votes[keep], labels[keep]
     swapped = votes.copy()
     swapped[:, 2] = labels
-    one = compare_with_annotators(read_item_votes(votes, {"x": labels}), "x").table.to_dicts()[2]
-    other = compare_with_annotators(read_item_votes(swapped, {"x": votes[:, 2]}), "x").table.to_dicts()[2]
+    one = compare_with_annotators(read_votes(votes, {"x": labels}), "x").table.to_dicts()[2]
+    other = compare_with_annotators(read_votes(swapped, {"x": votes[:, 2]}), "x").table.to_dicts()[2]
     assert (one["kappa_annotator"], one["difference"]) == (other["kappa_labeler"], -other["difference"])
     # the same numbers with the other sign, rounded alike but for the order of a subtraction
     assert (one["se"], one["low"], one["high"]) == pytest.approx(
@@ -191,7 +191,7 @@ class TestLimits:
         votes, labels = drawn(8, missing=0.2)
         weight = np.array([1.0 + 2 * (i % 3) if weighted else 1.0 for i in range(len(votes))])
         found = compare_with_annotators(
-            read_item_votes(votes, {"llm": labels}, sample_weight=weight if weighted else None),
+            read_votes(votes, {"llm": labels}, sample_weight=weight if weighted else None),
             "llm",
             confidence_level=0.8,
         )
@@ -233,7 +233,7 @@ class TestLimits:
         assert Gap(-0.9, 0.9, 0.0, 10, 9, -4.0, 4.0).limits(0.999) == (-27 / 13, 27 / 13)
 
     def test_a_higher_level_is_wider(self) -> None:
-        item_votes = read_item_votes(*_labeled(drawn(9)))
+        item_votes = read_votes(*_labeled(drawn(9)))
         narrow, wide = (
             compare_with_annotators(item_votes, "llm", confidence_level) for confidence_level in (0.8, 0.99)
         )
@@ -243,8 +243,7 @@ class TestLimits:
     def test_equal_weights_of_any_size_change_nothing(self) -> None:
         votes, given = _labeled(drawn(9))
         plain, weighted = (
-            compare_with_annotators(read_item_votes(votes, given, sample_weight=w), "llm")
-            for w in (None, np.full(60, 0.3))
+            compare_with_annotators(read_votes(votes, given, sample_weight=w), "llm") for w in (None, np.full(60, 0.3))
         )
         assert repr(plain) == repr(weighted)
         assert plain.table.to_dicts() == weighted.table.to_dicts()
@@ -264,7 +263,7 @@ class TestAnnotatorsWhoCannotBeCompared:
         votes[30:, [0, 1, 3]] = "a"
         labels[30:] = "a"
         return compare_with_annotators(
-            replace(read_item_votes(votes, {"llm": labels}), annotators=("Ann", "Bo", "<Cy>", "Di")), "llm"
+            replace(read_votes(votes, {"llm": labels}), annotators=("Ann", "Bo", "<Cy>", "Di")), "llm"
         )
 
     def test_they_are_named_and_left_out(self) -> None:
@@ -284,13 +283,13 @@ class TestAnnotatorsWhoCannotBeCompared:
         votes, labels = drawn(6, n=50, missing=0)
         labels[:] = np.where(labels == None, "a", labels)  # noqa: E711 (element by element)
         votes[MIN_ITEMS:, 2] = None
-        found = compare_with_annotators(read_item_votes(votes, {"llm": labels}), "llm")
+        found = compare_with_annotators(read_votes(votes, {"llm": labels}), "llm")
         assert found.table.column("items")[2] == MIN_ITEMS
         assert found.skipped == ()
 
     def test_nobody(self) -> None:
         votes, labels = drawn(6)
-        found = compare_with_annotators(read_item_votes(votes[:, :2], {"llm": labels}), "llm")
+        found = compare_with_annotators(read_votes(votes[:, :2], {"llm": labels}), "llm")
         assert found.skipped == (0, 1)
         assert all(map(math.isnan, (found.difference, found.se, found.low, found.high, found.matched)))
         assert found.reason
@@ -299,7 +298,7 @@ class TestAnnotatorsWhoCannotBeCompared:
 
     def test_a_copy_of_a_person(self) -> None:
         votes, _ = drawn(6)
-        found = compare_with_annotators(read_item_votes(votes, {"copy": votes[:, 1]}), "copy")
+        found = compare_with_annotators(read_votes(votes, {"copy": votes[:, 1]}), "copy")
         row = found.table.to_dicts()[1]
         assert row["difference"] == 0
         assert row["se"] == 0
@@ -310,9 +309,7 @@ class TestAnnotatorsWhoCannotBeCompared:
 
     def test_all_alike(self) -> None:
         labels = ["a", "b"] * 10
-        found = compare_with_annotators(
-            read_item_votes(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm"
-        )
+        found = compare_with_annotators(read_votes(np.array([[label] * 4 for label in labels]), {"llm": labels}), "llm")
         assert (found.difference, found.matched) == (0, 1)
         assert found.se == 0
         assert found.low < 0 < found.high
@@ -340,13 +337,13 @@ class TestShown:
 def test_bad_confidence_level() -> None:
     votes, labels = drawn(1)
     with expect_error("invalid-confidence-level", "confidence_level"):
-        compare_with_annotators(read_item_votes(votes, {"llm": labels}), "llm", confidence_level=95)
+        compare_with_annotators(read_votes(votes, {"llm": labels}), "llm", confidence_level=95)
 
 
 class TestEdges:
     def test_one_item_has_almost_all_the_weight(self) -> None:
         data = simulate(40, annotators=3, rng=1)
-        votes = read_item_votes(data.votes, data.suggested, sample_weight=[1.0] * 39 + [1e300])
+        votes = read_votes(data.votes, data.suggested, sample_weight=[1.0] * 39 + [1e300])
         found = compare_with_annotators(votes, "labeler")
         assert (found.n_items, found.skipped) == (0, (0, 1, 2))
         assert found.table.column("items") == [40] * 3
@@ -360,9 +357,7 @@ class TestEdges:
         for own, label in (("b", "a"), ("a", "b")):
             votes[-1], labels[-1] = [own, "a", "a"], label
             given_weight = [1.0] * 39 + [1e300]
-            table = compare_with_annotators(
-                read_item_votes(votes, {"x": labels}, sample_weight=given_weight), "x"
-            ).table
+            table = compare_with_annotators(read_votes(votes, {"x": labels}, sample_weight=given_weight), "x").table
             row = table.to_dicts()[0]
             assert (row["items"], row["reason"] is None) == (40, False)
             assert math.isnan(row["difference"])
@@ -371,18 +366,16 @@ class TestEdges:
         data = simulate(60, annotators=3, rng=2)
         strata, pool = ["x"] * 20 + ["y"] * 40, {"x": 100, "y": 1000}
         weight = [5.0] * 20 + [25.0] * 40
-        pooled = compare_with_annotators(
-            read_item_votes(data.votes, data.suggested, strata=strata), "labeler", pool=pool
-        )
-        weighted = compare_with_annotators(read_item_votes(data.votes, data.suggested, sample_weight=weight), "labeler")
-        plain = compare_with_annotators(read_item_votes(data.votes, data.suggested), "labeler")
+        pooled = compare_with_annotators(read_votes(data.votes, data.suggested, strata=strata), "labeler", pool=pool)
+        weighted = compare_with_annotators(read_votes(data.votes, data.suggested, sample_weight=weight), "labeler")
+        plain = compare_with_annotators(read_votes(data.votes, data.suggested), "labeler")
         assert (pooled.difference, pooled.se, pooled.low) == (weighted.difference, weighted.se, weighted.low)
         assert pooled.difference != plain.difference
 
     @pytest.mark.parametrize(("n", "skipped"), [(9, (0, 1, 2)), (10, ())])
     def test_ten_items_are_enough(self, n: int, skipped: tuple[int, ...]) -> None:
         data = simulate(n, annotators=3, rng=1)
-        found = compare_with_annotators(read_item_votes(data.votes, data.suggested), "labeler")
+        found = compare_with_annotators(read_votes(data.votes, data.suggested), "labeler")
         assert found.skipped == skipped
         assert (found.reason is None) == (not skipped)
         assert [note.code for note in found.notes] == (["annotators-few-items"] if skipped else [])
@@ -390,5 +383,5 @@ class TestEdges:
     def test_kappa_of_the_labeler_is_undefined(self) -> None:
         """All others vote a, and so does the labeler: its kappa is undefined, that of annotator 0 is not."""
         votes = np.array([["b" if i < 5 else "a", "a", "a"] for i in range(12)], object)
-        row = compare_with_annotators(read_item_votes(votes, {"llm": ["a"] * 12}), "llm").table.to_dicts()[0]
+        row = compare_with_annotators(read_votes(votes, {"llm": ["a"] * 12}), "llm").table.to_dicts()[0]
         assert (row["items"], "same category" in row["reason"]) == (12, True)

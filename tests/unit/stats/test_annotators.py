@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import oracle
 from dhkappa import dh_kappa, simulate
-from dhkappa.core.items import ItemVotes, read_item_votes
+from dhkappa.core.items import ItemVotes
+from dhkappa.inputs.arrays import read_matrix, read_votes
 from dhkappa.stats.annotators import annotator_parts, annotator_table, compare_with_annotators
 from expect import expect_error
 from strategies import Data, ragged
@@ -30,7 +31,7 @@ def filled(data: Data) -> Rows:
 
 def item_votes_of(data: Data, weight: Sequence[int] | None = None) -> ItemVotes:
     given_weight = None if weight is None else np.array(weight, np.float64)
-    return read_item_votes(data.object_votes, {"labels": data.written_suggested}, sample_weight=given_weight)
+    return read_votes(data.object_votes, {"labels": data.written_suggested}, sample_weight=given_weight)
 
 
 def drawn_weights(seed: int, n: int) -> list[int]:
@@ -103,13 +104,13 @@ def test_weights_against_repeated_items(data: Data, seed: int) -> None:
 def test_order_of_items_does_not_matter(data: Data, seed: int) -> None:
     order = Random(seed).sample(range(len(data.votes)), len(data.votes))
     array = data.object_votes
-    shuffled = read_item_votes(array[order], {"labels": data.take(order).written_suggested})
+    shuffled = read_votes(array[order], {"labels": data.take(order).written_suggested})
     assert annotator_parts(shuffled, "labels") == annotator_parts(item_votes_of(data), "labels")
 
 
 def test_complete_design_closed_form() -> None:
     drawn = simulate(80, annotators=4, rng=3)
-    item_votes = read_item_votes(drawn.votes, drawn.suggested)
+    item_votes = read_votes(drawn.votes, drawn.suggested)
     _, found = annotator_parts(item_votes, "labeler")
     labels = drawn.suggested["labeler"].tolist()
     whole = oracle.dh(drawn.votes.tolist(), labels, drawn.categories)
@@ -121,7 +122,7 @@ def test_complete_design_closed_form() -> None:
 
 def test_by_hand() -> None:
     # pairs of annotator 2: on item 0 with a, a: agree on the label; on item 1 with a, a: none; on item 2: agree on b
-    item_votes = read_item_votes(np.array([list("aaa"), list("aab"), list("abb")]), {"labels": list("aaa")})
+    item_votes = read_votes(np.array([list("aaa"), list("aab"), list("abb")]), {"labels": list("aaa")})
     _, found = annotator_parts(item_votes, "labels")
     assert [part.D for part in found] == [F(1 + F(1, 2) + 0, 3), F(1 + F(1, 2) - F(1, 2), 3), F(1 + 0 - F(1, 2), 3)]
     assert [part.weight for part in found] == [F(1, 3)] * 3
@@ -131,7 +132,7 @@ def test_by_hand() -> None:
 class TestTable:
     def test_columns(self) -> None:
         drawn = simulate(60, annotators=3, missing=0.2, rng=5)
-        item_votes = replace(read_item_votes(drawn.votes, drawn.suggested), annotators=("Ann", "Bo", "Cy"))
+        item_votes = replace(read_votes(drawn.votes, drawn.suggested), annotators=("Ann", "Bo", "Cy"))
         kappa, found = annotator_parts(item_votes, "labeler")
         table = annotator_table(item_votes, "labeler")
         assert table.column("annotator") == ["Ann", "Bo", "Cy"]
@@ -146,7 +147,7 @@ class TestTable:
 
     def test_someone_without_eligible_items_changes_nothing(self) -> None:
         votes = [["a", "a", None], ["a", "b", None], ["b", "b", None], [None, None, "a"]]
-        row = annotator_table(read_item_votes(np.array(votes), {"labels": list("aabb")}), "labels").to_dicts()[2]
+        row = annotator_table(read_votes(np.array(votes), {"labels": list("aabb")}), "labels").to_dicts()[2]
         assert (row["items"], row["weight"], row["change"]) == (0, 0, 0)
         assert math.isnan(row["kappa"])
         assert "no vote" in row["reason"]
@@ -161,7 +162,7 @@ class TestTable:
     )
     def test_undefined_values_have_a_reason(self, votes: list[str], labels: str, reason: str) -> None:
         row = annotator_table(
-            read_item_votes(np.array([list(item) for item in votes]), {"labels": list(labels)}), "labels"
+            read_votes(np.array([list(item) for item in votes]), {"labels": list(labels)}), "labels"
         ).to_dicts()[-1]
         assert math.isnan(row["kappa_without"])
         assert math.isnan(row["change"])
@@ -169,21 +170,21 @@ class TestTable:
 
     def test_annotators_must_be_known(self) -> None:
         for item_votes in (
-            read_item_votes([["a", "b"], ["a", "a", "a"]], {"labels": ["a", "b"]}),
-            read_item_votes(None, {"labels": [0, 1]}, counts=[[2, 1], [0, 3]]),
+            read_votes([["a", "b"], ["a", "a", "a"]], {"labels": ["a", "b"]}),
+            read_matrix([[2, 1], [0, 3]], {"labels": [0, 1]}),
         ):
             for table in (annotator_table, compare_with_annotators):
                 with expect_error("annotators-unknown", "annotators"):
                     table(item_votes, "labels")
 
     def test_no_items(self) -> None:
-        table = annotator_table(read_item_votes(np.empty((0, 2), object), {"labels": []}), "labels")
+        table = annotator_table(read_votes(np.empty((0, 2), object), {"labels": []}), "labels")
         assert table.column("items") == [0, 0]
         assert all(map(math.isnan, table.column("kappa_without")))
 
     def test_by_hand(self) -> None:
         votes = np.array([list(item) for item in ("aaa", "aab", "bbb", "bba", "ccc", "bbc")], object)
-        table = annotator_table(read_item_votes(votes, {"rule": list("aabbcc")}), "rule")
+        table = annotator_table(read_votes(votes, {"rule": list("aabbcc")}), "rule")
         row = next(iter(table))
         assert (row["annotator"], row["items"], row["agree"], row["reason"]) == (0, 6, 5 / 6, None)
         # With each of the two others: on the label both, one, both, one, both; on the last item one, on another label.
@@ -196,20 +197,20 @@ class TestTable:
 
     def test_each_undefined_value_has_its_reason(self) -> None:
         votes = np.array([["a", "a", None], ["a", "b", None]], object)
-        rows = list(annotator_table(read_item_votes(votes, {"rule": ["a", "b"]}), "rule"))
+        rows = list(annotator_table(read_votes(votes, {"rule": ["a", "b"]}), "rule"))
         assert rows[0]["reason"] == rows[1]["reason"] != rows[2]["reason"]
         assert all(row["reason"] for row in rows)
 
     def test_values_beyond_the_range_of_floats_are_infinite(self) -> None:
         """D_a of the only voter on the light item is divided by 1 - E, which is about 1e-600."""
         votes = np.array([["a", "a", None], ["b", "b", "a"]], object)
-        table = annotator_table(read_item_votes(votes, {"rule": ["a", "a"]}, sample_weight=[1e308, 1e-308]), "rule")
+        table = annotator_table(read_votes(votes, {"rule": ["a", "a"]}, sample_weight=[1e308, 1e-308]), "rule")
         assert table.column("kappa")[2] == -math.inf
 
     def test_a_pool_by_stratum_is_a_weight(self) -> None:
         drawn = simulate(60, annotators=3, rng=2)
         strata, pool = ["x"] * 20 + ["y"] * 40, {"x": 100, "y": 1000}
-        pooled = annotator_table(read_item_votes(drawn.votes, drawn.suggested, strata=strata), "labeler", pool)
+        pooled = annotator_table(read_votes(drawn.votes, drawn.suggested, strata=strata), "labeler", pool)
         weight = [5.0] * 20 + [25.0] * 40
-        weighted = annotator_table(read_item_votes(drawn.votes, drawn.suggested, sample_weight=weight), "labeler")
+        weighted = annotator_table(read_votes(drawn.votes, drawn.suggested, sample_weight=weight), "labeler")
         assert pooled.column("kappa") == weighted.column("kappa")

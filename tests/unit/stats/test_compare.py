@@ -12,7 +12,8 @@ import pytest
 
 from compare_oracle import BOTH, EXAMPLE, Expected, F, check, rows_of
 from dhkappa import Comparison, DataError, Tally, compare, dh_kappa, simulate, tally
-from dhkappa.core.item_table import read_item_table
+from dhkappa.core.item_table import item_table_of_votes
+from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import compare as module
 from dhkappa.stats.compare import compare_labelers, holm
 from expect import expect_error
@@ -70,11 +71,11 @@ class TestCompare:
 
     def test_the_source_is_said(self) -> None:
         votes = tally(EXAMPLE.votes, self.LABELS)
-        votes._remarks = ("Half of it was skipped.",)
+        votes._source_notes = ("Half of it was skipped.",)
         assert compare(votes).notes[0].to_dict() == {"code": "source", "text": "Half of it was skipped."}
 
     def test_estimates_of_a_table(self) -> None:
-        estimates, differences, notes = compare_labelers(read_item_table(EXAMPLE.votes, self.LABELS))
+        estimates, differences, notes = compare_labelers(item_table_of_votes(read_votes(EXAMPLE.votes, self.LABELS)))
         found = compare(EXAMPLE.votes, self.LABELS)
         assert (differences.to_dicts(), notes) == (found.differences.to_dicts(), found.notes)
         assert {name: estimate.exact for name, estimate in estimates.items()} == {
@@ -342,7 +343,6 @@ TALLY = tally(VOTES, {**PAIR, "c": [2, 2, 2]})
         ("too-few-labelers", {"data": tally(VOTES, [1, 1, 2])}),
         ("too-few-labelers", {"data": Tally()}),
         ("too-few-labelers", {"data": TALLY, "suggested": "a"}),
-        ("too-few-labelers", {"data": TALLY, "suggested": []}),
         ("invalid-confidence-level", {"data": VOTES, "suggested": PAIR, "confidence_level": 0}),
         ("invalid-confidence-level", {"data": VOTES, "suggested": PAIR, "confidence_level": 95}),
         ("invalid-rng", {"data": VOTES, "suggested": PAIR, "rng": "x"}),
@@ -376,6 +376,7 @@ def test_bad_arguments(code: str, given: dict[str, Any]) -> None:
         {"data": TALLY, "suggested": ["a", "a"]},
         {"data": TALLY, "suggested": PAIR},
         {"data": TALLY, "suggested": 3},
+        {"data": TALLY, "suggested": []},
         {"data": TALLY, "sample_weight": [1, 1, 1]},
     ],
 )

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import oracle
 from dhkappa import Kappa, dh_kappa
-from dhkappa.core.items import ItemVotes, read_item_votes
+from dhkappa.core.items import ItemVotes
+from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats.influence import Terms, influence, terms
 from dhkappa.stats.kappa import Parts, dh_parts, sums
 from dhkappa.stats.review import contributions, leave_one_out, review_queue
@@ -62,7 +63,7 @@ def repeated(data: Data, times: Sequence[int], without: int = -1) -> Data:
 def item_votes_of(data: Data, weight: Sequence[float] | None = None) -> ItemVotes:
     categories: Any = data.categories
     sample_weight = None if weight is None else np.array(weight, np.float64)
-    return read_item_votes(data.votes, {"rule": data.suggested}, categories=categories, sample_weight=sample_weight)
+    return read_votes(data.votes, {"rule": data.suggested}, categories=categories, sample_weight=sample_weight)
 
 
 @dataclass(frozen=True)
@@ -310,7 +311,7 @@ def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
         [" x", "<b>", "<b>"],
         ["日本", "日本", "line\n"],
     ]
-    table = review_queue(read_item_votes(odd, {"rule": ["🐈", "a, b", "<b>", "日本"]}), "rule")
+    table = review_queue(read_votes(odd, {"rule": ["🐈", "a, b", "<b>", "日本"]}), "rule")
     texts = dict(zip(table.column("item"), table.column("votes"), strict=True))
     assert texts == {0: "🐕: 2, 🐈: 1", 1: "'a, b': 2, '\\t': 1", 2: "<b>: 2, ' x': 1", 3: "日本: 2, 'line\\n': 1"}
     assert "<b>" not in table._repr_html_()
@@ -318,7 +319,7 @@ def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
 
 
 def test_labels_keep_their_types() -> None:
-    table = review_queue(read_item_votes([[True, True], [False, True]], {"rule": [False, True]}), "rule")
+    table = review_queue(read_votes([[True, True], [False, True]], {"rule": [False, True]}), "rule")
     assert table.column("suggested") == [False, True]
     assert table.column("majority") == [True, None]
     assert table.column("votes") == ["True: 2", "False: 1, True: 1"]
@@ -327,7 +328,7 @@ def test_labels_keep_their_types() -> None:
 def test_items_go_by_the_names_of_a_dataframe() -> None:
     pandas = pytest.importorskip("pandas")
     votes = pandas.DataFrame({"ann": ["x", "y"], "bob": ["x", "y"]}, index=["first", "second"])
-    table = review_queue(read_item_votes(votes, {"rule": ["x", "x"]}), "rule")
+    table = review_queue(read_votes(votes, {"rule": ["x", "x"]}), "rule")
     assert table.column("item") == ["second", "first"]
 
 
@@ -373,7 +374,7 @@ def test_items_that_an_engine_holds() -> None:
         asked.append((list(rows), number))
         return [(row, f"item {row}") for row in rows][:number]
 
-    plain = read_item_votes(votes, {"rule": ["a", "a", "a", "b", "a"]})
+    plain = read_votes(votes, {"rule": ["a", "a", "a", "b", "a"]})
     held = replace(plain, names=[4, 3, 2, 1, 0], items=np.array([2, 30, 3, 5, 80]), find=find)
     rows = [list(review_queue(held, "rule", limit=most)) for most in (None, 80, 81, 1)]
     # Most clearly rejected first: three votes for b, then two; then a tie, and what is confirmed.
@@ -395,14 +396,14 @@ def test_a_heavy_item_without_which_all_is_alike() -> None:
     """Without the only item that differs kappa is undefined: computed anew, exactly."""
     votes, labels = [["a", "a"], ["a", "a"], ["b", "b"]], ["a", "a", "b"]
     for design in ({}, {"sample_weight": [1, 2, 3]}, {"strata": ["x", "x", "x"]}):
-        table = review_queue(read_item_votes(votes, {"rule": labels}, **design), "rule")
+        table = review_queue(read_votes(votes, {"rule": labels}, **design), "rule")
         assert [math.isnan(row["kappa_without"]) for row in sorted(table, key=lambda row: row["item"])] == [
             False,
             False,
             True,
         ]
     heavy = review_queue(
-        read_item_votes([["a", "a"], ["a", "b"], ["b", "b"]], {"rule": list("aab")}, sample_weight=[1, 1, 1e9]), "rule"
+        read_votes([["a", "a"], ["a", "b"], ["b", "b"]], {"rule": list("aab")}, sample_weight=[1, 1, 1e9]), "rule"
     )
     without = {row["item"]: row["kappa_without"] for row in heavy}
     assert without[2] == dh_kappa([["a", "a"], ["a", "b"]], ["a", "a"]).value

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from dhkappa.core.tally import Tally
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oracle
-from dhkappa import Kappa, dh_kappa, memory, simulate, tally
+from dhkappa import Kappa, Tally, dh_kappa, resources, simulate, tally
 from dhkappa.stats import weights as module
 from dhkappa.stats.influence import Terms, influence
 from dhkappa.stats.kappa import Estimate, Parts, dh_parts, estimate_dh, sums
-from dhkappa.stats.sample import Sample, sample_of
+from dhkappa.stats.sample import Sample
 from dhkappa.stats.weights import (
     agreement_weights,
     estimate_weighted,
@@ -41,8 +40,8 @@ RAGGED = from_counts("200/1 210/1 031/2 002/3 100/1 000/2 020/- 120/1")
 
 
 def sample(data: Data) -> Sample:
-    counts = tally(data.written_votes, data.written_suggested, categories=data.written_categories)
-    return sample_of(counts.labeled_patterns()).merged()
+    kappa = dh_kappa(data.written_votes, data.written_suggested, categories=data.written_categories)
+    return kappa.sample
 
 
 def has_kappa(data: Data) -> bool:
@@ -402,7 +401,7 @@ def test_a_matrix_of_any_type() -> None:
 
 
 def test_more_categories_than_memory_has_weights_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "room", lambda: memory.Room(2**30, 2**31, "a test"))
+    monkeypatch.setattr(resources, "memory_limit", lambda: resources.MemoryLimit(2**30, 2**31, "a test"))
     with pytest.raises(MemoryError):
         dh_kappa([[0, 1], [2, 2]], [0, 2], categories=range(10_000), weights="linear")
 
