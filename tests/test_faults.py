@@ -24,7 +24,7 @@ from dhkappa.core import tally_file as saved
 from dhkappa.errors import DataError
 from dhkappa.inputs import dataset as given
 from dhkappa.inputs import tables
-from dhkappa.inputs.backends import frame as engines
+from dhkappa.inputs.backends import Frame
 from dhkappa.paths import write_file
 from faults_trial import Written
 from postgres import PASSWORD, Server
@@ -229,13 +229,15 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], N
     def do(change: Callable[[], None]) -> None:
         left = [change]
 
-        def late(*words: Any) -> dict[str, list[Any]]:
-            found = engines.fetch(*words)
+        fetch = Frame.fetch
+
+        def late(*args: Any) -> dict[str, list[Any]]:
+            found = fetch(*args)
             while left:
                 left.pop()()
             return found
 
-        monkeypatch.setattr(tables, "fetch", late)
+        monkeypatch.setattr(Frame, "fetch", late)
 
     return do
 
@@ -334,7 +336,7 @@ def test_a_tally_and_an_export_that_change(tmp_path: Path, monkeypatch: pytest.M
     found = sorted(export.rglob("*prodigy*/*.jsonl")) or sorted(export.rglob("*prodigy*.jsonl"))
     copy = tmp_path / "export.jsonl"
     copy.write_bytes(found[0].read_bytes())
-    records: Any = importlib.import_module("dhkappa.inputs.readers.records")
+    records: Any = importlib.import_module("dhkappa.inputs.readers")
     read_records = records.read_records
 
     def read(name: Any) -> Any:

@@ -20,7 +20,7 @@ import oracle
 from dhkappa import DataError
 from dhkappa.errors import OutOfMemoryError
 from dhkappa.inputs.backends import duckdb as duck
-from dhkappa.inputs.backends.frame import fetch
+from dhkappa.inputs.backends.duckdb import DuckDBFrame
 from dhkappa.memory import MIB, Room, fitting, folder_on_disk, is_out_of_memory, need, room, share
 
 ROOT = Path(__file__).parents[1]
@@ -299,7 +299,7 @@ def test_rows_that_python_cannot_hold_are_not_fetched(monkeypatch: pytest.Monkey
     path = tmp_path / "votes.csv"
     path.write_text("item,annotator,label,suggested\n1,a,x,x\n1,b,x,x\n2,a,y,y\n")
     assert dhkappa.audit(path).annotator_comparison().labeler == "suggested"
-    monkeypatch.setattr("dhkappa.inputs.fetch._CELL", 1 << 50)
+    monkeypatch.setattr("dhkappa.inputs.aggregate._VALUE", 1 << 50)
     audit = dhkappa.audit(path)  # what the engine counts is known without them, and who voted is not
     assert audit.kappas["suggested"].n_items == 1
     with pytest.raises(DataError, match="nothing tells who cast which vote"):
@@ -319,9 +319,9 @@ def test_a_text_that_duckdb_could_not_hand_over_is_not_taken_for_missing() -> No
         to_native=lambda: native,
     )
     with pytest.raises(MemoryError):
-        fetch(frame, "DuckDB")
+        DuckDBFrame(None, "DuckDB", ()).fetch(frame)
     columns["label"] = np.ma.masked_array(columns["label"], [False, True])
-    assert fetch(frame, "DuckDB") == {"label": ["x", None]}
+    assert DuckDBFrame(None, "DuckDB", ()).fetch(frame) == {"label": ["x", None]}
 
 
 def test_a_full_disk_to_spill_on_is_told_from_a_damaged_file(tmp_path: Path) -> None:

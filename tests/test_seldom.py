@@ -26,8 +26,7 @@ from dhkappa import DataError, audit, dh_kappa, fleiss_kappa, memory, plan, tall
 from dhkappa.cli.commands import main
 from dhkappa.errors import OutOfMemoryError
 from dhkappa.inputs import dataset as given
-from dhkappa.inputs.backends.duckdb import connect, reading
-from dhkappa.inputs.backends.frame import asking
+from dhkappa.inputs.backends.duckdb import DuckDBFrame, connect, reading
 from dhkappa.memory import MIB, Room
 from dhkappa.stats.quantiles import beta_quantile
 from dhkappa.table import Table
@@ -313,7 +312,7 @@ def test_what_is_raised_while_a_file_is_read(raised: str, kind: type[BaseExcepti
 )
 def test_what_a_library_left_behind_unseen(cause: BaseException, kind: type[BaseException]) -> None:
     """Python then says that something was returned with an error set, and names that as the cause."""
-    with pytest.raises(kind), asking("DuckDB"):
+    with pytest.raises(kind), DuckDBFrame(None, "DuckDB", ()).asking():
         raise SystemError("returned a result with an exception set") from cause
 
 
