@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dhkappa import DataError, audit, compare, dh_kappa, tally
-from dhkappa.core.labels import natural, unite
+from dhkappa.core.labels import natural_key, union
 
 
 class Colour(Enum):
@@ -195,15 +195,15 @@ def test_the_order_met_does_not_matter() -> None:
 def test_natural_order() -> None:
     labels: list[str | int] = ["item10", "item9", "Item2", "b", "a", "10", "9", "x" + "1" * 5000, 3, -1, 20]
     expected = [-1, 3, 20, "9", "10", "a", "b", "Item2", "item9", "item10", "x" + "1" * 5000]
-    assert sorted(labels, key=natural) == expected
+    assert sorted(labels, key=natural_key) == expected
 
 
 @given(st.lists(st.one_of(st.text(), st.integers(), st.booleans())))
 def test_union_sorts_any_labels_whatever_their_order(labels: list[Any]) -> None:
     labels = [label for label in labels if not isinstance(label, str) or not label.strip("-").isdigit()]
     labels = [label for label in labels if label not in ("True", "False")]
-    assert repr(unite(labels)) == repr(unite(labels[::-1])) == repr(unite(labels[::2], labels[1::2]))
-    assert set(unite(labels)) == set(labels)
+    assert repr(union(labels)) == repr(union(labels[::-1])) == repr(union(labels[::2], labels[1::2]))
+    assert set(union(labels)) == set(labels)
 
 
 def test_declared_categories_are_there_without_votes() -> None:

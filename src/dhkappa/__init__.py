@@ -10,19 +10,17 @@ if TYPE_CHECKING:
 
     from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
     from dhkappa.auditing import Audit
-    from dhkappa.core.tally import Tally
     from dhkappa.errors import DataError
-    from dhkappa.inputs.reading import read
-    from dhkappa.inputs.source import Source
-    from dhkappa.stats.annotator_comparison import AnnotatorComparison
+    from dhkappa.inputs.dataset import Dataset, read
+    from dhkappa.inputs.tally import Tally
+    from dhkappa.stats.annotators import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
-    from dhkappa.stats.compare import Comparison
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Baselines, Parts
     from dhkappa.stats.notes import Note
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
-    from dhkappa.stats.result import Kappa
+    from dhkappa.stats.result import Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.simulate import Simulation, simulate
     from dhkappa.stats.verdict import Verdict
@@ -36,6 +34,7 @@ __all__ = [
     "Comparison",
     "ConfidenceInterval",
     "DataError",
+    "Dataset",
     "Excluded",
     "Kappa",
     "Note",
@@ -43,7 +42,6 @@ __all__ = [
     "PermutationTest",
     "Plan",
     "Simulation",
-    "Source",
     "Table",
     "Tally",
     "Verdict",
@@ -58,11 +56,11 @@ __all__ = [
 ]
 
 _MODULES = {  # imported on first use
-    "AnnotatorComparison": "stats.annotator_comparison",
+    "AnnotatorComparison": "stats.annotators",
     "Audit": "auditing",
     "Baselines": "stats.kappa",
     "Bootstrap": "stats.bootstrap",
-    "Comparison": "stats.compare",
+    "Comparison": "stats.result",
     "ConfidenceInterval": "stats.intervals",
     "DataError": "errors",
     "Excluded": "stats.sample",
@@ -72,16 +70,16 @@ _MODULES = {  # imported on first use
     "PermutationTest": "stats.permutation",
     "Plan": "stats.plan",
     "Simulation": "stats.simulate",
-    "Source": "inputs.source",
+    "Dataset": "inputs.dataset",
     "Table": "table",
-    "Tally": "core.tally",
+    "Tally": "inputs.tally",
     "Verdict": "stats.verdict",
     "audit": "api",
     "compare": "api",
     "dh_kappa": "api",
     "fleiss_kappa": "api",
     "plan": "api",
-    "read": "inputs.reading",
+    "read": "inputs.dataset",
     "simulate": "stats.simulate",
     "tally": "api",
 }

@@ -4,11 +4,8 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends it without a traceback also while it loads."""
+    """Run the command line; Ctrl-C while modules are loading ends it without a traceback."""
     try:
-        from dhkappa.memory import hold
-
-        hold()
         from dhkappa.cli.commands import main as run
 
         run()

@@ -1,4 +1,4 @@
-"""The public calls: any data in, a result out."""
+"""The public functions: each turns its input into counts or item votes, then calls the statistics."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from dhkappa.core.tally import Tally
-from dhkappa.errors import DataError, shown
+from dhkappa.core.item_table import ItemTable, item_table_of_counts
+from dhkappa.core.items import Counts, ItemVotes
+from dhkappa.errors import DataError
+from dhkappa.inputs.arrays import count_arrays
 from dhkappa.inputs.columns import RoleKeywords
-from dhkappa.inputs.dataset import LABELER, Given
-from dhkappa.stats.estimators import dh_kappa_of, fleiss_kappa_of, weighted_kappa_of
+from dhkappa.inputs.dataset import Dataset
+from dhkappa.inputs.load import InputData, check_options_absent, input_data
+from dhkappa.inputs.tally import Tally
+from dhkappa.resources import out_of_memory
+from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
 
-if TYPE_CHECKING:  # rooms that are opened when they are called for
+if TYPE_CHECKING:  # imported when needed
     from dhkappa.auditing import Audit
-    from dhkappa.stats.compare import Comparison
     from dhkappa.stats.plan import Plan
+    from dhkappa.stats.result import Comparison
 
 
 def dh_kappa(
@@ -31,68 +36,43 @@ def dh_kappa(
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
+    clusters: Any = None,
     pool: Pool = None,
-    **layout: Unpack[RoleKeywords],
+    **roles: Unpack[RoleKeywords],
 ) -> Kappa:
-    r"""Measure how far annotators agree on the suggested labels, beyond chance.
+    r"""Compute the DiPietro-Hazari kappa: how far annotators agree on the suggested labels, beyond chance.
 
-    The DiPietro-Hazari kappa: pairs of annotators who agree on the suggested label, less pairs who agree on
-    another one, set against what the shares of votes and labels alone would give (eq. 13 of the paper),
+    Pairs of annotators that agree on the suggested label, minus pairs that agree on another label, compared with what
+    the frequencies of votes and labels alone would give (eq. 13 of the paper):
 
         kappa_DH = ((R - S) - (C_E - C_F)) / (1 - (C_E - C_F))
 
-    1 means that every vote is the suggested label. Items with fewer than two votes or without a suggested
-    label do not count; ``dropped`` says how many. Every mean is a mean over items, so items with more votes
-    weigh no more than others.
+    It is 1 if every vote is the suggested label. Items with fewer than two votes or without a suggested label are
+    excluded; ``excluded`` counts them. All means are means over items, so items with more votes do not weigh more.
 
     Parameters
     ----------
     data
-        Votes: an n x N array or n lists of labels, one row an item, of any lengths. A label is text, an
-        integer, a boolean or an enum member; None, NaN and empty text are missing. Or a table: of pandas, Polars,
-        PyArrow, DuckDB, Dask, Spark or Ibis, a path as to ``read``, or what ``read`` returned. Or a ``Tally``.
+        A ``Dataset``, a ``Tally``, or votes as for ``Dataset``.
     suggested
-        n labels. With ``counts`` also column codes from 0, or an n x m one-hot matrix (the paper's B). Beside a
-        table, the name of a column. With a ``Tally`` of several labelers, the name of one.
-    counts
-        n x m matrix of vote counts instead of votes (the paper's A). Beside a table where each category has a
-        column of counts, the names of these columns.
-    categories
-        The labels there can be, in order: any other label is then an error. With ``counts``, the names of
-        its columns.
-    ordinal
-        Weights for ordered categories, so that near votes agree in part: ``"linear"``, ``"quadratic"`` or an
-        m x m matrix. The order is that of ``categories``, which must be declared. An extension of the paper.
-    missing
-        Labels to read as missing, such as ``"NA"``.
+        Suggested labels as for ``Dataset``, of one labeler. With a ``Dataset`` or a ``Tally``, the name of a labeler;
+        it may be omitted if there is one.
+    counts, categories, missing, sample_weight, strata, **roles
+        As for ``Dataset``.
     weights
-        What each item stands for, n numbers: one over its chance to be drawn. Only ratios matter. Not how often
-        an item occurs: an item that occurs twice is two rows. Beside a table, the name of a column.
-    strata
-        The group that each item was drawn from, n labels, where so many were drawn from each group. Groups weigh
-        as their items do, unless ``pool`` or ``weights`` say otherwise. Beside a table, the name of a column.
+        Agreement weights for ordered categories: ``"linear"``, ``"quadratic"`` or an m x m matrix. The order is that of
+        ``categories``, which must be declared. An extension of the paper.
+    clusters
+        Not supported yet.
     pool
-        How many items there are in all, in the data set that the items were drawn from at random; with ``strata``,
-        a mapping from each stratum to its size, which then weighs the strata. The standard error is smaller where
-        a good part of the pool was drawn.
-    annotators
-        Of a table whose rows are items: the columns of votes, one an annotator, by name or by patterns, ``"ann_*"``.
-    item, label, annotator, count
-        Of a table whose rows are votes: the columns that name the item, the label, and who voted, where known; or,
-        where a row is several votes, their number. In a table whose rows are items, ``item`` may name them.
-    items
-        For a table whose rows are votes: a second table, or its path, with a row for each item, which holds suggested
-        labels, weights and strata. Without it they are in the table of votes, the same in all rows of an item.
-    duplicates
-        ``"error"`` where an annotator has two votes on an item, or ``"first"`` or ``"last"`` to take one, by row.
-    unlisted
-        ``"error"`` where a vote is on an item that ``items`` lacks, or ``"unlabeled"``: an item without a label.
+        The number of items in the data set that the items were sampled from; with ``strata``, a mapping from each
+        stratum to its size, which then weighs the strata. The standard error is smaller if a good part of the pool was
+        sampled.
 
     Returns
     -------
     Kappa
-        ``value`` is NaN, and ``reason`` says why, if no item is eligible or if all votes and labels are one
-        category.
+        ``value`` is NaN, and ``reason`` says why, if no item is eligible or if all votes and labels are one category.
 
     Examples
     --------
@@ -102,21 +82,38 @@ def dh_kappa(
     >>> kappa.exact, float(kappa)
     (Fraction(4, 7), 0.5714285714285714)
 
-    A table by the names of its columns, here one that DuckDB holds:
+    A table, with the names of its columns:
 
     >>> import duckdb
     >>> table = duckdb.sql("FROM (VALUES (1, 'x', 'x', 'x'), (2, 'y', 'x', 'y'), (3, 'y', 'y', 'y')) t(id, llm, a, b)")
     >>> dhkappa.dh_kappa(table, suggested="llm", annotators=["a", "b"]).exact
     Fraction(2, 3)
     """
+    _not_supported(clusters=clusters)
     if isinstance(suggested, Mapping):
-        raise DataError("suggested must hold one labeler's labels: use compare for several, or pass one of them.")
-    given = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout)
-    whole, labeler = given.held() if isinstance(data, Tally) else (given.tally("one"), None)
-    if weights is not None:
-        _check_order(whole, data)
-    sample = sample_of(whole.labeled_patterns(labeler), pool=pool)
-    return dh_kappa_of(sample) if weights is None else weighted_kappa_of(sample, weights)
+        raise DataError(
+            f"suggested holds the labels of {len(suggested)} labelers.",
+            code="several-labelers",
+            parameter="suggested",
+            hint="Pass the labels of one, or use compare.",
+        )
+    if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
+        try:  # the short path for arrays: nothing to resolve
+            counted = count_arrays(data, suggested, counts, categories, missing, sample_weight, strata)
+        except MemoryError as error:
+            raise out_of_memory("the votes") from error
+        rows, ordered = counted.labeled_patterns(), categories is not None
+    else:
+        given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+        labeler = given.labeled_one()
+        rows, ordered = given.counts.labeled_patterns(labeler, given.source_notes), given.ordered
+    sample = sample_of(rows, pool=pool)
+    if weights is None:
+        return Kappa(estimate_dh(sample))
+    from dhkappa.stats.weights import estimate_weighted
+
+    _check_ordered(ordered)
+    return Kappa(estimate_weighted(sample, weights))
 
 
 def fleiss_kappa(
@@ -124,16 +121,18 @@ def fleiss_kappa(
     *,
     counts: Any = None,
     categories: Iterable[Any] | None = None,
+    weights: Any = None,
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
+    clusters: Any = None,
     pool: Pool = None,
-    **layout: Unpack[RoleKeywords],
+    **roles: Unpack[RoleKeywords],
 ) -> Kappa:
-    """Measure how far annotators agree with each other, beyond chance: Fleiss' kappa (eq. 1-3 of the paper).
+    """Compute Fleiss' kappa: how far annotators agree with each other, beyond chance (eq. 1-3 of the paper).
 
-    It never looks at suggested labels. Items with fewer than two votes do not count; every mean is a mean
-    over items. The parameters are those of ``dh_kappa``.
+    Suggested labels are ignored. Items with fewer than two votes are excluded. All means are means over items. The
+    parameters are those of ``dh_kappa``; ``weights`` and ``clusters`` are not supported yet.
 
     Examples
     --------
@@ -141,9 +140,10 @@ def fleiss_kappa(
     >>> dhkappa.fleiss_kappa([["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]).exact
     Fraction(11, 20)
     """
-    given = Given(data, None, counts, categories, missing, sample_weight, strata, layout)
-    whole = given.held()[0] if isinstance(data, Tally) else given.tally("none")
-    return fleiss_kappa_of(sample_of(whole.labeled_patterns(labeled=False), labeled=False, pool=pool))
+    _not_supported(weights=weights, clusters=clusters)
+    given = _Input(data, None, counts, categories, missing, sample_weight, strata, roles, labelers="none")
+    rows = given.counts.unlabeled_patterns(given.source_notes)
+    return Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
 
 
 def compare(
@@ -152,60 +152,64 @@ def compare(
     *,
     counts: Any = None,
     categories: Iterable[Any] | None = None,
+    weights: Any = None,
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
+    clusters: Any = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
-    **layout: Unpack[RoleKeywords],
+    **roles: Unpack[RoleKeywords],
 ) -> Comparison:
     """Compare labelers on the same items: the kappa of each, and all paired differences.
 
-    Only items that every labeler labeled count. As items and votes are the same, a difference is known much better
-    than each kappa. Its standard error comes from the differences of influence, item by item.
+    Only items that every labeler labeled are used. Items and votes are the same for all, so differences are estimated
+    more precisely than each kappa. Their standard errors come from the differences of influence values by item.
 
     Parameters
     ----------
     data
-        Votes or a table, given as to ``dh_kappa``, or a ``Tally`` of several labelers.
+        A ``Dataset``, a ``Tally``, or votes as for ``Dataset``.
     suggested
-        A mapping from the name of each labeler to its n labels. Beside a table, a list of columns; those called
-        ``suggested_*`` by default. With a ``Tally``, a list of names; all by default.
-    counts, categories, missing, weights, strata, pool, **layout
+        A mapping from the name of each labeler to its n labels. With a table, a list of columns; by default those
+        called ``suggested_*``. With a ``Dataset`` or a ``Tally``, a list of labelers; all by default.
+    counts, categories, missing, sample_weight, strata, pool, **roles
         As for ``dh_kappa``.
-    level
-        Of the intervals.
+    weights, clusters
+        Not supported yet.
+    confidence_level
+        Confidence level of the intervals.
     rng
-        A seed or a ``numpy.random.Generator`` for label swaps, where they are drawn.
+        A seed or a ``numpy.random.Generator`` for the label swaps.
 
     Returns
     -------
     Comparison
-        ``kappas`` by labeler, and ``differences``: a table with a row for each two labelers, ``difference`` (the
-        first less the second), ``se``, ``low``, ``high``, ``p`` (two-sided), ``p_holm`` (corrected for all the pairs),
-        ``method`` and ``discordant``, the number of items on which their labels differ. The method is ``"t"``, or
-        ``"swap"`` where fewer than 10 items are discordant or the standard error is 0: how often the difference
-        is as large if each item's two labels change hands by the toss of a coin.
+        ``kappas`` by labeler, and ``differences``: a table with one row per pair of labelers, ``difference`` (the first
+        minus the second), ``se``, ``low``, ``high``, ``pvalue`` (two-sided), ``pvalue_holm`` (adjusted for all pairs),
+        ``method`` and ``discordant``, the number of items with different labels. The method is ``"t"``, or ``"swap"``
+        if fewer than 10 items are discordant or the standard error is 0: a permutation test that swaps the two labels
+        of each item at random.
 
     Examples
     --------
     >>> import dhkappa
-    >>> drawn = dhkappa.simulate(300, labelers={"rule": 0.7, "llm": 0.9}, rng=1)
-    >>> found = dhkappa.compare(drawn.votes, drawn.suggested)
+    >>> sim = dhkappa.simulate(300, labelers={"rule": 0.7, "llm": 0.9}, rng=1)
+    >>> found = dhkappa.compare(sim.votes, sim.suggested)
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
-    from dhkappa.core.item_table import item_table_of, names_of
-    from dhkappa.stats.compare import compare_of
+    from dhkappa.stats.compare import compare_labelers
+    from dhkappa.stats.result import Comparison
 
-    if isinstance(data, Tally):
-        names = None if suggested is None else names_of(suggested)
-        held, _ = Given(data, None, counts, categories, missing, sample_weight, strata, layout).held()
-        cells = item_table_of(held, names)
-    else:
-        cells = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).cells()
-    return compare_of(cells, confidence_level=confidence_level, pool=pool, rng=rng)
+    _not_supported(weights=weights, clusters=clusters)
+    given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+    estimates, differences, notes = compare_labelers(
+        given.item_table(), confidence_level=confidence_level, pool=pool, rng=rng
+    )
+    kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
+    return Comparison(kappas, differences, notes, float(confidence_level))
 
 
 def audit(
@@ -218,49 +222,49 @@ def audit(
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
+    clusters: Any = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
-    **layout: Unpack[RoleKeywords],
+    **roles: Unpack[RoleKeywords],
 ) -> Audit:
-    """Ask every question of votes and suggested labels, and keep the answers.
+    """Answer all questions about some labelers: can their labels be trusted, where not, and what to review first.
 
-    Kappa of each labeler with interval, floor and ceiling; the test against random labels; labelers compared in
-    pairs; kappa by category and what the panel agrees on instead; the review queue of items; each annotator's part;
-    and the labeler beside each annotator, as one more labeler.
+    Computes the kappa of each labeler with confidence interval and baselines, the permutation test against random
+    labels, paired comparisons of labelers, kappa by category, what annotators agree on instead, the items to review,
+    the contribution of each annotator, and the labeler compared with each annotator.
 
     Parameters
     ----------
     data
-        Votes or a table, given as to ``dh_kappa``. The columns of an array are annotators; lists do not tell who voted.
-        Of a table that is not in memory and has over two million votes only counts are fetched: annotators are left
-        out, and the engine is asked for the items to review. A ``Tally`` keeps neither items nor annotators.
+        A ``Dataset``, a ``Tally``, or votes as for ``Dataset``. The columns of an array are annotators; lists, counts
+        and tallies do not identify annotators. Of a table outside this process with more than two million votes only
+        counts are fetched: annotators are unknown then, and the engine is queried for the items to review.
     suggested
-        n labels, or a mapping from the name of each labeler to its labels. Beside a table, one column or a list of
-        them; those called ``suggested_*`` by default. With a ``Tally``, names; all by default.
-    counts, categories, ordinal, missing, weights, strata, pool, **layout
-        As for ``dh_kappa``. Strata and pool weigh items, but do not enter the standard errors of people. Labelers are
-        compared without ordinal weights.
-    level
-        Of all intervals.
+        As for ``compare``, or the labels of one labeler.
+    counts, categories, missing, sample_weight, strata, weights, clusters, pool, **roles
+        As for ``dh_kappa``. Strata and pool are not used in the standard errors of comparisons with annotators, and
+        ``weights`` not in comparisons of labelers.
+    confidence_level
+        Confidence level of all intervals.
     rng
-        A seed or a ``numpy.random.Generator``, for what is drawn at random.
+        A seed or a ``numpy.random.Generator``.
     progress
-        Whether to show a progress line where it takes over a second and standard error is a terminal.
+        Whether to show a progress bar, on a terminal, if it takes more than a second.
 
     Returns
     -------
     Audit
-        ``verdict`` is the answer in a sentence, ``kappas`` the kappa of each labeler, ``comparison`` their paired
-        differences; ``categories``, ``confusion``, ``items``, ``annotators`` and ``people`` go down from there, and
-        ``report`` writes everything to a page.
+        ``summary`` is the answer in a sentence, ``kappas`` the kappa of each labeler, ``comparison`` their paired
+        differences. ``categories``, ``confusion``, ``review``, ``annotators`` and ``annotator_comparison`` have the
+        details, and ``to_html`` writes the report.
 
     Examples
     --------
     >>> import dhkappa
-    >>> drawn = dhkappa.simulate(300, labelers={"rule": 0.7, "llm": 0.9}, annotators=4, rng=1)
-    >>> found = dhkappa.audit(drawn.votes, drawn.suggested)
+    >>> sim = dhkappa.simulate(300, labelers={"rule": 0.7, "llm": 0.9}, annotators=4, rng=1)
+    >>> found = dhkappa.audit(sim.votes, sim.suggested)
     >>> found.comparison.best
     'llm'
     >>> row = next(iter(found.review("rule")))
@@ -268,26 +272,17 @@ def audit(
     ('b', 'a', 'a: 4')
     """
     from dhkappa.auditing import audit_of
-    from dhkappa.core.item_table import names_of
 
-    item_votes = None
-    if isinstance(data, Tally):
-        whole, _ = Given(data, None, counts, categories, missing, sample_weight, strata, layout).held()
-        known = whole.labelers or (LABELER,)
-        names = known if suggested is None else names_of(suggested)
-        strange = [name for name in names if name not in known]
-        if not names or strange:
-            said = shown(strange) or "nobody"
-            raise DataError(f"suggested names {said}, not in the tally. Labelers: {shown(whole.labelers, 10)}.")
-    else:
-        whole, item_votes = Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).named()
-        names = whole.labelers
+    _not_supported(clusters=clusters)
+    given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+    names = given.labelers()
     if weights is not None:
-        _check_order(whole, data)
+        _check_ordered(given.ordered)
     return audit_of(
-        whole,
-        item_votes,
+        given.counts,
+        given.item_votes(),
         names,
+        source_notes=given.source_notes,
         weights=weights,
         pool=pool,
         confidence_level=confidence_level,
@@ -311,38 +306,37 @@ def plan(
     pool: int | None = None,
     confidence_level: float = 0.95,
     assurance: float = 0.9,
-    **layout: Unpack[RoleKeywords],
+    **roles: Unpack[RoleKeywords],
 ) -> Plan:
-    """Find how many items to have voted on, and by how many, so that kappa is known as well as wanted.
+    """Find how many items and votes are needed for a confidence interval of a given half-width.
 
-    Either from a pilot, or from assumed accuracies: each vote is right with rate ``annotator_accuracy`` and each
-    suggested label with rate ``labeler_accuracy``, and otherwise names any other category.
+    From a pilot, or from assumed accuracies: each vote is right with probability ``annotator_accuracy`` and each
+    suggested label with probability ``labeler_accuracy``, and otherwise is any other category.
 
     Parameters
     ----------
     half_width
-        Half the length that the interval of kappa should have, such as 0.05.
-    pilot, suggested, counts, missing, **layout
-        Some items that were voted on as the others will be: a ``Kappa``, or data as to ``dh_kappa``.
+        Half the width of the confidence interval of kappa, such as 0.05.
+    pilot, suggested, counts, missing, **roles
+        Some items that were voted on as the others will be: a ``Kappa``, or data as for ``dh_kappa``.
     n_categories, prevalence
-        How many categories there are, or how often each is the truth; equally often by default. Of prevalence
-        only ratios matter.
+        The number of categories, or how often each is true; equally often by default. Only ratios of prevalence matter.
     annotator_accuracy, labeler_accuracy
-        How often a vote, and a suggested label, is right.
+        Probability that a vote, or a suggested label, is right.
     votes
-        Votes on an item, 2 or more: by default those of the pilot or, from assumptions, the number that needs
-        fewest votes in all.
+        Votes per item, 2 or more: by default those of the pilot or, from assumptions, the number that needs the fewest
+        votes in all.
     pool
-        Items in the whole data set, if it is their kappa that is wanted.
-    level, assurance
-        Level of the interval, and how surely ``items_assured`` gives the half-width.
+        Number of items in the whole data set, if their kappa is wanted.
+    confidence_level, assurance
+        Confidence level of the interval, and the probability with which ``items_assured`` gives the half-width.
 
     Returns
     -------
     Plan
-        ``items`` is the number at which the interval has the half-width on average; half of all samples will have a
-        longer one. With ``items_assured`` few will. ``options`` is a table of the items, and the votes in all, that
-        other numbers of votes on an item would need; ``cheapest`` is the one that needs fewest votes.
+        ``items`` is the number at which the interval has the half-width on average; about half of all samples will have
+        a wider one. With ``items_assured`` few will. ``options`` compares other numbers of votes per item; ``cheapest``
+        is the one that needs the fewest votes.
 
     Examples
     --------
@@ -351,18 +345,18 @@ def plan(
     >>> planned.items, planned.items_assured, planned.cheapest
     (562, 621, 2)
     """
-    from dhkappa.stats.plan import plan_of
+    from dhkappa.stats.plan import plan_items
 
-    extra = [*(["suggested"] if suggested is not None else []), *(["counts"] if counts is not None else []), *layout]
-    if isinstance(pilot, Kappa) and extra:
-        raise DataError(f"pilot is a Kappa, which holds votes and labels already: leave out {' and '.join(extra)}.")
-    if pilot is None and layout:
-        raise DataError(f"{' and '.join(layout)} name columns of a pilot, which is absent: pass its table as pilot.")
-    if counts is not None or not (pilot is None or isinstance(pilot, Kappa)):
-        pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing, **layout)
-    return plan_of(
+    extra = {"suggested": suggested, "counts": counts, **roles}
+    if isinstance(pilot, Kappa):
+        check_options_absent(extra, "Kappa")
+    elif pilot is not None or counts is not None:
+        pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing, **roles)
+    elif roles:
+        raise DataError("Column roles are given without a pilot.", code="pilot-missing", parameter="pilot")
+    return plan_items(
         half_width,
-        pilot=pilot,
+        pilot=None if pilot is None else pilot.estimate,
         n_categories=n_categories,
         prevalence=prevalence,
         annotator_accuracy=annotator_accuracy,
@@ -383,12 +377,9 @@ def tally(
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
-    **layout: Unpack[RoleKeywords],
+    **roles: Unpack[RoleKeywords],
 ) -> Tally:
-    """Count votes and suggested labels into a ``Tally``; the parameters are those of ``dh_kappa``.
-
-    Several labelers are a mapping from names to labels; beside a table, a list of columns, by default all that are
-    called ``suggested`` or ``suggested_*``, or the labelers of an export.
+    """Count votes and suggested labels into a ``Tally``: short for ``Dataset(...).tally()``.
 
     Examples
     --------
@@ -397,11 +388,99 @@ def tally(
     >>> dhkappa.dh_kappa(counted).exact
     Fraction(1, 2)
     """
-    return Given(data, suggested, counts, categories, missing, sample_weight, strata, layout).tally("any")
+    return Tally.of(input_data(data, suggested, counts, categories, missing, sample_weight, strata, roles))
 
 
-def _check_order(whole: Tally, data: Any) -> None:
-    """Refuse categories that were not declared, whose order is not known."""
-    if not whole.declared:
-        there = " to the Tally as it is made" if data is whole else ""
-        raise DataError(f"ordinal needs the categories in their order: pass categories=, lowest first{there}.")
+class _Input:
+    """The input of a public function: a Tally, a Dataset, or the arguments of a Dataset."""
+
+    def __init__(
+        self,
+        data: Any,
+        suggested: Any,
+        counts: Any,
+        categories: Any,
+        missing: Any,
+        sample_weight: Any,
+        strata: Any,
+        roles: RoleKeywords,
+        labelers: str = "all",
+    ) -> None:
+        self._tally = data if isinstance(data, Tally) else None
+        self._chosen: Any = None
+        if isinstance(data, (Tally, Dataset)):
+            extra = {"counts": counts, "categories": categories, "missing": missing, "sample_weight": sample_weight}
+            check_options_absent({**extra, "strata": strata, **roles}, type(data).__name__)
+            self._chosen = suggested
+        if isinstance(data, Dataset):
+            self._data = data.input_data
+        elif self._tally is None:
+            self._data = InputData(data, suggested, counts, categories, missing, sample_weight, strata, roles, labelers)
+
+    @property
+    def counts(self) -> Counts:
+        """The items, counted by pattern."""
+        return self._data.patterns if self._tally is None else self._tally.counts
+
+    @property
+    def source_notes(self) -> tuple[str, ...]:
+        """Sentences about where the votes came from."""
+        return self._data.source_notes if self._tally is None else self._tally.source_notes
+
+    def labeled_one(self) -> str | None:
+        """Return the labeler that was named next to a Dataset or Tally; None for the only one."""
+        if self._tally is None:
+            self._data.check_labeled()
+        if self._chosen is not None and not isinstance(self._chosen, str):
+            raise DataError(
+                "suggested must be the name of a labeler.", code="invalid-labeler-name", parameter="suggested"
+            )
+        return self._chosen
+
+    def labelers(self) -> list[str]:
+        """Return the labelers that were named, or all."""
+        if self._tally is None:
+            self._data.check_labeled()
+        chosen = [self._chosen] if isinstance(self._chosen, str) else self._chosen
+        if chosen is None:
+            return list(self.counts.columns.labelers)
+        if isinstance(chosen, Mapping) or not isinstance(chosen, Iterable):
+            raise DataError("suggested must be a list of labelers.", code="invalid-labeler-name", parameter="suggested")
+        names = [self.counts.labeler(name) for name in chosen]
+        if not names:
+            raise DataError("suggested names no labeler.", code="labeler-not-found", parameter="suggested")
+        return names
+
+    def item_table(self) -> ItemTable:
+        """Return the items with the labels of all labelers that were chosen."""
+        if self._tally is None and self._chosen is None:
+            self._data.check_labeled()
+            return self._data.item_table()
+        return item_table_of_counts(self.counts, self.labelers(), self.source_notes)
+
+    def item_votes(self) -> ItemVotes | None:
+        """Return every vote with its item and annotator, as far as known."""
+        return None if self._tally is not None else self._data.item_votes
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the categories, and so their order, were declared."""
+        return self._data.declared is not None if self._tally is None else self._tally.declared
+
+
+def _check_ordered(ordered: bool) -> None:
+    """Refuse agreement weights for categories whose order is unknown."""
+    if not ordered:
+        raise DataError(
+            "weights needs the order of the categories.",
+            code="categories-not-declared",
+            parameter="weights",
+            hint="Declare them with $categories, lowest first.",
+        )
+
+
+def _not_supported(**options: Any) -> None:
+    """Refuse options that a function cannot honour."""
+    for name, value in options.items():
+        if value is not None:
+            raise DataError(f"{name} is not supported here.", code="option-not-supported", parameter=name)

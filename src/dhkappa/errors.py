@@ -37,8 +37,8 @@ class DataError(ValueError):
     def __init__(
         self, message: str = "", *, code: str = "invalid-data", parameter: str | None = None, hint: str = ""
     ) -> None:
-        super().__init__(message)
         self.message, self.code, self.parameter, self.hint = masked(message), code, parameter, masked(hint)
+        super().__init__(self.message)
 
     def text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
         """Return message and hint, with parameters written by ``write_parameter``."""
@@ -49,18 +49,23 @@ class DataError(ValueError):
         return self.text()
 
 
+def invalid(parameter: str, message: str, *, hint: str = "", code: str | None = None) -> DataError:
+    """Return the error for an argument that cannot be used; its code is ``invalid-`` and the parameter by default."""
+    return DataError(message, code=code or f"invalid-{parameter.replace('_', '-')}", parameter=parameter, hint=hint)
+
+
 class OutOfMemoryError(DataError, MemoryError):
-    """Data that do not fit into memory."""
+    """Data that does not fit into memory."""
 
 
-_LONGEST = 10_000  # signs of a value that are looked at
+_LONGEST = 10_000  # characters of a value that are considered
 _USER = r"""[^:/\s'"]{0,100}"""
 _SLASHES = r"(?:[:;][/\\]+|[/\\]{2,})"
-_SECRETS = (  # each bounded, so that no message takes long
+_SECRETS = (  # every repetition is bounded, so that matching takes linear time
     re.compile(rf"""((?:(?<=\w\w){_SLASHES}|(?:postgres|postgresql|jdbc|mysql)[:;/\\]+){_USER}):\S{{0,300}}@"""),
     re.compile(
         rf"""(['"](?:[^'"]{{0,50}}\w\w{_SLASHES})?[^:/\\\s'"]{{1,100}}):(?![/\\])[^'"\n]{{0,300}}@"""
-    ),  # also with a blank in it
+    ),  # in quotes, a password may contain a space
     re.compile(
         r"""([a-z]{0,20}(?:password|passwd|pwd|token)(?:\s{0,9}(?:=|%3D)\s{0,9}|'\s{0,9}:\s{0,9}(?=')))"""
         r"""(?:'[^']{0,300}'|"[^"]{0,300}"|\{[^}]{0,300}\}|(?:\\.|[^\s'"&]){1,300})""",
@@ -70,7 +75,7 @@ _SECRETS = (  # each bounded, so that no message takes long
 
 
 def masked(text: str) -> str:
-    """Cover the passwords of what may be the address of a database, also of one that is mistyped."""
+    """Replace passwords in database addresses, also in mistyped ones."""
     address, quoted, word = _SECRETS
     if "@" in text:
         text = quoted.sub(r"\1:***@", address.sub(r"\1:***@", text))
@@ -78,7 +83,7 @@ def masked(text: str) -> str:
 
 
 def shown(values: Iterable[Any], limit: int = 5) -> str:
-    """Write some of the values, and that there are more."""
+    """Format up to ``limit`` values, followed by ``...`` if there are more."""
     first = [_repr(value) for value in islice(values, limit + 1)]
     if len(first) > limit:
         first[limit:] = ["..."]
@@ -88,19 +93,19 @@ def shown(values: Iterable[Any], limit: int = 5) -> str:
 def _repr(value: Any) -> str:
     try:
         text = masked(repr(value)[:_LONGEST])
-    except Exception:  # whatever a stranger's class does, the message must come through
+    except Exception:  # a broken __repr__ must not hide the message
         return f"a value of type {type(value).__name__} that cannot be shown"
-    return " ".join(text.split()) if "\n" in text else text  # an array or a table; the message stays one line
+    return " ".join(text.split()) if "\n" in text else text  # arrays and tables span several lines
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number with its noun: ``1 item``, ``2,000 items``."""
+    """Format a number with its noun: ``1 item``, ``2,000 items``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun[:-2] + "a" if noun.endswith("um") else noun + "s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """Ask for the name that is most like the one given, or holds it; nothing where there is none."""
+    """Return `` Did you mean ...?`` for the most similar known name, or an empty string."""
     if not isinstance(given, str):
         return ""
     by_case = {name.casefold(): name for name in known if isinstance(name, str)}
@@ -110,7 +115,7 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """Spell out line breaks, escape sequences and whatever else would not stay in its cell or line."""
+    """Escape line breaks, control characters and other non-printable characters."""
     if text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -1,38 +1,47 @@
-"""Table: named columns of plain values, that show themselves well and turn into anybody's dataframe."""
+"""Table: named columns of plain values; display of tables and results as text and HTML."""
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import math
+import os
+import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
-from unicodedata import combining, east_asian_width
+from operator import gt
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dhkappa.errors import DataError, counted, did_you_mean, shown
 from dhkappa.errors import visible as visible
 
-_WIDTH = 100  # where no terminal says otherwise
-_NARROWEST = 16  # a column of text is cut no further
-_LONGEST_NUMBER = 24  # a longer one is cut like text
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+_WIDTH = 100  # without a terminal
+_NARROWEST = 16  # width down to which text columns are cut
+_LONGEST_NUMBER = 24
 _ROWS = 20
 _HTML_ROWS = 60
-_GAP = "  "
-_CUT = "..."
+_GAP = 2
+_FORMULA = "=+-@＝＋－＠"  # noqa: RUF001
+_NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
 class Table:
-    """Columns of the same length, read only.
+    """Columns of equal length, read only.
 
     Parameters
     ----------
     columns
-        Values by column name: text, numbers, booleans, None. NumPy scalars become Python's own.
+        Values by column name: text, numbers, booleans, None. NumPy scalars become Python scalars.
     title
-        One line to show above.
+        Line to show above the table.
 
     Examples
     --------
@@ -50,16 +59,18 @@ class Table:
     __slots__ = ("_columns", "_title")
 
     def __init__(self, columns: Mapping[str, Iterable[Any]], title: str = "") -> None:
-        self._columns = {name: tuple(map(_plain, values)) for name, values in columns.items()}
+        self._columns = {name: tuple(map(_python_scalar, values)) for name, values in columns.items()}
         self._title = title
         lengths = {name: len(values) for name, values in self._columns.items()}
         if len(set(lengths.values())) > 1:
-            said = ", ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
-            raise DataError(f"columns must all have the same number of values: {said}.")
+            found = ", ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
+            raise DataError(
+                f"Columns have different numbers of values: {found}.", code="length-mismatch", parameter="columns"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """The column names, in order."""
         return tuple(self._columns)
 
     @property
@@ -75,212 +86,287 @@ class Table:
             yield dict(zip(self._columns, values, strict=True))
 
     def column(self, name: str) -> list[Any]:
-        """Return the values of a column, from the first row to the last."""
+        """Return the values of a column."""
         if name not in self._columns:
-            hint = did_you_mean(name, self._columns)
-            raise DataError(f"column {shown([name])} is not in the table. Columns: {', '.join(self._columns)}.{hint}")
+            raise DataError(
+                f"Column {shown([name])} not found. Columns: {', '.join(self._columns)}."
+                f"{did_you_mean(name, self._columns)}",
+                code="column-not-found",
+                parameter="name",
+            )
         return list(self._columns[name])
 
     def where(self, holds: Callable[[dict[str, Any]], bool]) -> Table:
-        """Return the rows for which something holds."""
+        """Return the rows for which a condition holds."""
         kept = [row for row in self if holds(row)]
         return Table({name: [row[name] for row in kept] for name in self.names}, self._title)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return a dict for each row."""
+        """Return one dict per row."""
         return list(self)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return a dict for each row, ready for JSON: NaN is None."""
+        """Return one dict per row, ready for JSON: NaN becomes None."""
         return [{name: plain(value) for name, value in row.items()} for row in self]
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None, *, safe: bool = True) -> str:
+        """Return the table as CSV, and write it to a file if a path is given; NaN and None are empty.
+
+        Parameters
+        ----------
+        path
+            File to write, as UTF-8.
+        safe
+            Put an apostrophe before text that a spreadsheet would run as a formula. Numbers stay numbers.
+
+        Examples
+        --------
+        >>> print(Table({"label": ["=1+1", "a"], "n": [1, 2]}).to_csv(), end="")
+        "label","n"
+        "'=1+1",1
+        "a",2
+        """
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # text may hold other separators
+        writer.writerow([_csv_cell(name, safe) for name in self.names])
+        for row in self:
+            writer.writerow([_csv_cell(value, safe) for value in row.values()])
+        if path is not None:
+            from dhkappa.paths import write_file
+
+            write_file(path, file.getvalue(), "table")
+        return file.getvalue()
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame."""
-        pandas = _library("pandas", "dhkappa[pandas]")
-        return pandas.DataFrame({name: list(values) for name, values in self._columns.items()})
+        return _library("pandas", "'dhkappa[pandas]'").DataFrame({name: list(v) for name, v in self._columns.items()})
 
     def to_polars(self) -> Any:
-        """Return a Polars DataFrame; labels of different types in a column become text."""
-        polars = _library("polars", "dhkappa[polars]")
+        """Return a Polars DataFrame; a column with labels of several types becomes text."""
+        polars = _library("polars", "'dhkappa[polars]'")
         return polars.DataFrame({name: _one_type(values) for name, values in self._columns.items()})
 
     def to_arrow(self) -> Any:
-        """Return a PyArrow table; labels of different types in a column become text."""
+        """Return a PyArrow table; a column with labels of several types becomes text."""
         pyarrow = _library("pyarrow", "pyarrow")
         return pyarrow.table({name: _one_type(values) for name, values in self._columns.items()})
 
-    def _shown(self, rows: list[int]) -> list[_Shown]:
-        """Return the columns as text, without those that hold nothing but None."""
-        return [
-            _Shown(name, values, rows)
+    def _cells(self, limit: int) -> tuple[list[str], list[list[str]], list[bool], int]:
+        """Return heads and rows as text, which columns are numbers, and how many rows in the middle are hidden.
+
+        Columns that hold only None are left out.
+        """
+        half = limit // 2
+        hidden = max(len(self) - 2 * half, 0) if len(self) > limit else 0
+        shown_rows = [*range(half), *range(len(self) - half, len(self))] if hidden else list(range(len(self)))
+        used = {
+            name: [values[row] for row in shown_rows]
             for name, values in self._columns.items()
             if not values or any(value is not None for value in values)
+        }
+        numbers = [
+            any(value is not None for value in values) and all(map(_is_number, values)) for values in used.values()
         ]
+        rows = [list(row) for row in zip(*(map(_text, values) for values in used.values()), strict=True)]
+        return [visible(name) for name in used], rows, numbers, hidden
 
     def __repr__(self) -> str:
-        rows, hidden = _ends(len(self), _ROWS)
-        columns = self._shown(rows)
-        excluded = _narrow(columns, _terminal_width())
-        top = max((len(column.heads) for column in columns), default=0)
-        lines = [_GAP.join(column.head(line - top) for column in columns) for line in range(top)]
-        lines += [_GAP.join(column.cell(place) for column in columns) for place in range(len(rows))]
+        heads, rows, numbers, hidden = self._cells(_ROWS)
+        width = max(shutil.get_terminal_size((_WIDTH, 24)).columns, 40)
+        lines = [visible(self._title)] if self._title else []
+        end: list[str] = []
+        if heads:
+            table, left_out = text_table(heads, rows, numbers, width=width)
+            lines += _rendered(table, width)
+            end = [f"[columns not shown: {', '.join(left_out)}]"] if left_out else []
         if hidden:
-            lines.insert(top + len(rows) // 2, _CUT)
+            lines.insert(len(lines) - len(rows) // 2, "...")
             lines.append(f"[{counted(len(self), 'row')}, {hidden:,} not shown]")
         elif not rows:
             lines.append("[no rows]")
-        if excluded:
-            lines.append(f"[columns not shown: {', '.join(excluded)}]")
-        if self._title:
-            lines.insert(0, visible(self._title))
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join([*lines, *end])
 
     def _repr_html_(self) -> str:
-        rows, hidden = _ends(len(self), _HTML_ROWS)
-        columns = self._shown(rows)
-        head = "".join(f"<th style='text-align:{column.side}'>{html.escape(column.name)}</th>" for column in columns)
+        heads, rows, numbers, hidden = self._cells(_HTML_ROWS)
+        sides = ["right" if number else "left" for number in numbers]
+        head = "".join(
+            f"<th style='text-align:{side}'>{html.escape(name)}</th>" for name, side in zip(heads, sides, strict=True)
+        )
         body = [
             "".join(
-                f"<td style='text-align:{column.side}'>{html.escape(column.texts[place])}</td>" for column in columns
+                f"<td style='text-align:{side}'>{html.escape(cell)}</td>" for cell, side in zip(row, sides, strict=True)
             )
-            for place in range(len(rows))
+            for row in rows
         ]
         if hidden:
-            cut = f"<td colspan='{len(columns)}'>{counted(len(self), 'row')}, {hidden:,} not shown</td>"
+            cut = f"<td colspan='{len(heads)}'>{counted(len(self), 'row')}, {hidden:,} not shown</td>"
             body.insert(len(rows) // 2, cut)
         caption = f"<caption>{html.escape(visible(self._title))}</caption>" if self._title else ""
         lines = "".join(f"<tr>{row}</tr>" for row in body)
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
 
-class _Shown:
-    """A column as text: the cells of the rows that are shown, and how wide they may be."""
+class Display:
+    """Mixin that gives a result its text and its HTML display.
 
-    __slots__ = ("heads", "name", "numbers", "side", "texts", "width")
+    ``_display`` yields the parts to show: text (a paragraph), tables, and lists of text (shown with bullets). A
+    dataclass that uses it is declared with ``repr=False``; it may define a shorter ``__repr__`` of its own.
+    """
 
-    def __init__(self, name: str, values: tuple[Any, ...], rows: list[int]) -> None:
-        known = [values[row] for row in rows if values[row] is not None]
-        self.name = visible(name)
-        self.numbers = bool(known) and all(map(_is_number, known))
-        self.side = "right" if self.numbers else "left"
-        self.texts = [_text(values[row]) for row in rows]
-        self.heads = [self.name]
-        self.width = self._needs()
+    __slots__ = ()
 
-    def _needs(self) -> int:
-        return max(map(_wide, [*self.heads, *self.texts]))
+    def _display(self) -> Iterable[str | Table | Sequence[str]]:
+        raise NotImplementedError
 
-    def fold(self) -> None:
-        """Write a name of several words on as many lines, where that saves width."""
-        self.heads = self.name.replace("_", "_\n").split("\n")
-        self.width = self._needs()
+    def __repr__(self) -> str:
+        return "\n".join(text for text in map(_part_text, self._display()) if text)
 
-    def least(self) -> int:
-        """Return how narrow the column may become."""
-        least = max(_LONGEST_NUMBER if self.numbers else _NARROWEST, *map(_wide, self.heads))
-        return min(self.width, least)
-
-    def head(self, line: int) -> str:
-        """Return a line of the name, -1 the last."""
-        return self._fit(self.heads[line] if -line <= len(self.heads) else "")
-
-    def cell(self, place: int) -> str:
-        return self._fit(self.texts[place])
-
-    def _fit(self, text: str) -> str:
-        """Cut or fill to the width."""
-        if _wide(text) > self.width:
-            while _wide(text) > self.width - len(_CUT):
-                text = text[:-1]
-            text += _CUT
-        blank = " " * (self.width - _wide(text))
-        return blank + text if self.numbers else text + blank
+    def _repr_html_(self) -> str:
+        return "".join(map(_part_html, self._display()))
 
 
-def _narrow(columns: list[_Shown], width: int) -> list[str]:
-    """Make lines fit: fold names, cut the widest texts, leave out columns from the last; return the names of those."""
-    if _excess(columns, width) > 0:
-        for column in columns:
-            column.fold()
-    excluded: list[str] = []
-    while len(columns) > 2 and _excess(columns, width) > sum(column.width - column.least() for column in columns):
-        excluded.insert(0, columns.pop().name)
-    excess = _excess(columns, width)
-    while excess > 0:
-        giving = [column for column in columns if column.width > column.least()]
-        if not giving:
-            break
-        widest = max(giving, key=lambda column: column.width)
-        rival = max((column.width for column in giving if column is not widest), default=0)
-        step = min(excess, widest.width - widest.least(), max(widest.width - rival, 1))
-        widest.width -= step
-        excess -= step
-    return excluded
+def _part_text(part: str | Table | Sequence[str]) -> str:
+    if isinstance(part, Table):
+        return repr(part)
+    if isinstance(part, str):
+        return fill(visible(part), _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return text_list(part)
 
 
-def _excess(columns: list[_Shown], width: int) -> int:
-    return sum(column.width for column in columns) + len(_GAP) * (len(columns) - 1) - width
+def _part_html(part: str | Table | Sequence[str]) -> str:
+    if isinstance(part, Table):
+        return part._repr_html_()
+    return f"<p>{html.escape(visible(part))}</p>" if isinstance(part, str) else html_list(part)
 
 
-def _terminal_width() -> int:
-    """Return how wide lines may be: as the terminal is, or a usual width where there is none."""
-    return max(shutil.get_terminal_size((_WIDTH, 24)).columns, 40)
+def text_list(texts: Iterable[str], width: int = 80) -> str:
+    """Return sentences as a list with bullets, wrapped."""
+    lines = (fill(visible(text), width, initial_indent="- ", subsequent_indent="  ") for text in texts)
+    return "\n".join(lines)
 
 
-def _ends(length: int, most: int) -> tuple[list[int], int]:
-    """Return the rows to show, half from each end where there are too many, and how many are left out."""
-    if length <= most:
-        return list(range(length)), 0
-    half = most // 2
-    return [*range(half), *range(length - half, length)], length - 2 * half
+def html_list(texts: Iterable[str]) -> str:
+    """Return sentences as an HTML list; an empty string without any."""
+    lines = "".join(f"<li>{html.escape(visible(text))}</li>" for text in texts)
+    return f"<ul>{lines}</ul>" if lines else ""
+
+
+def html_facts(facts: Iterable[tuple[str, str]], sentences: Iterable[str] = ()) -> str:
+    """Return names and values as an HTML table, with sentences as a list below."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+        for name, text in facts
+    )
+    return f"<table>{rows}</table>{html_list(sentences)}"
+
+
+def html_summary(text: str, table: Table, sentences: Iterable[str] = ()) -> str:
+    """Return a paragraph, a table and sentences as HTML."""
+    return f"<p>{html.escape(text)}</p>{table._repr_html_()}{html_list(sentences)}"
+
+
+def text_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Sequence[bool],
+    *,
+    width: int,
+    narrowest: int = _NARROWEST,
+    overflow: Literal["ellipsis", "crop"] = "ellipsis",
+) -> tuple[RichTable, list[str]]:
+    """Return a table for a terminal, and the columns that do not fit.
+
+    Heads are broken at underscores, columns are left out from the last, and text is cut, in this order and as far as
+    needed. Numbers are not cut.
+    """
+    from rich.cells import cell_len
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    cells = [max((cell_len(row[place]) for row in rows), default=0) for place in range(len(heads))]
+    if sum(map(max, cells, map(cell_len, heads))) + _GAP * (len(heads) - 1) > width:
+        heads = [head.replace("_", "_\n") for head in heads]
+    head_widths = [max(map(cell_len, head.split("\n"))) for head in heads]
+    limits = [_LONGEST_NUMBER if number else narrowest for number in numbers]
+    least = [max(min(cell, limit), head) for cell, limit, head in zip(cells, limits, head_widths, strict=True)]
+    kept = len(heads)
+    while kept > 2 and sum(least[:kept]) + _GAP * (kept - 1) > width:
+        kept -= 1
+    widths = [min(max(pair), width) for pair in zip(cells[:kept], head_widths, strict=False)]
+    while sum(widths) + _GAP * (kept - 1) > width and any(map(gt, widths, least)):
+        widths[max(range(kept), key=lambda place: (widths[place] > least[place], widths[place]))] -= 1
+    table = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    for head, number, space in zip(heads, numbers, widths, strict=False):
+        side: Literal["left", "right"] = "right" if number else "left"
+        table.add_column(Text(head), justify=side, width=space, no_wrap=True, vertical="bottom")
+    for row in rows:
+        table.add_row(*[Text(cell, no_wrap=True, overflow=overflow) for cell in row[:kept]])
+    return table, [head.replace("\n", "") for head in heads[kept:]]
+
+
+def _rendered(table: RichTable, width: int) -> list[str]:
+    """Return the lines of a rich table without colours and trailing blanks."""
+    from rich.console import Console
+
+    file = io.StringIO()
+    Console(file=file, width=width, color_system=None, legacy_windows=False).print(table)
+    return [line.rstrip() for line in file.getvalue().splitlines()]
 
 
 def plain(value: Any) -> Any:
-    """Return a value that JSON can hold: None for NaN, text for what is no number, text or truth value."""
+    """Return a value that JSON can hold: None for NaN, text for objects."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (str, int)) else _text(value)
 
 
-def _plain(value: Any) -> Any:
+def _python_scalar(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def _text(value: Any) -> str:
-    """Write a value: three digits after the point, NaN as a dash, None as nothing."""
+    """Format a value: three decimals, a dash for NaN, nothing for None."""
     if value is None:
         return ""
     if isinstance(value, float):
         if math.isnan(value):
             return "-"
-        plain = value == 0 or 1e-3 <= abs(value) < 1e6
-        return f"{value:.3f}" if plain else f"{value:.2g}"
+        fixed = value == 0 or 1e-3 <= abs(value) < 1e6
+        return f"{value:.3f}" if fixed else f"{value:.2g}"
     return visible(str(value))
 
 
-def _wide(text: str) -> int:
-    """Return how many places a text takes on a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+def _csv_cell(value: Any, safe: bool) -> Any:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return value
+    text = str(value).replace("\0", "\N{SYMBOL FOR NULL}")
+    first = next((char for char in text if char.isprintable() and not char.isspace() and char != "\ufeff"), "")
+    formula = first and first in _FORMULA and not _NUMBER.fullmatch(text)
+    return f"'{text}" if safe and formula else text
 
 
 def _library(name: str, install: str) -> Any:
-    """Import a dataframe library, or say how to get it."""
+    """Import an optional dataframe library."""
     try:
         return import_module(name)
     except ImportError as error:
-        quoted = f"'{install}'" if "[" in install else install
-        message = f"to_{name.removeprefix('py')}() needs {name}, which cannot be imported: pip install {quoted}"
-        raise DataError(message) from error
+        raise DataError(
+            f"to_{name.removeprefix('py')}() needs {name}, which is not installed.",
+            code="missing-library",
+            hint=f"Run: pip install {install}",
+        ) from error
 
 
 def _one_type(values: tuple[Any, ...]) -> list[Any]:
-    """Give values that a typed column can hold: all floats where some are, text where types differ otherwise."""
+    """Return values that a typed column can hold: floats if some are, text if types differ otherwise."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         return [None if value is None else float(value) for value in values]

@@ -18,7 +18,7 @@ import dhkappa
 from clusters import Asker, Came, Gate, SparkCluster, dask, kill, need, session, spark, spark_cluster
 from dhkappa.errors import DataError
 from dhkappa.inputs.columns import RoleKeywords
-from dhkappa.stats.compare import Comparison
+from dhkappa.stats.result import Comparison
 from postgres import Server, postgres
 
 __all__ = ["dask", "postgres", "spark", "spark_cluster"]  # fixtures

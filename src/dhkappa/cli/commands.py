@@ -1,4 +1,4 @@
-"""The command line: a command for each of the library's calls."""
+"""The commands: one for each function of the library."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dhkappa.cli.options import Asked, answer, check_target, in_flags, is_tally, matches, options, sum_of
-from dhkappa.cli.runtime import BELOW, Commands, run
-from dhkappa.errors import DataError, masked
-from dhkappa.progress import Waiting
+from dhkappa.cli import GATE, Commands, run
+from dhkappa.cli.options import Input, check_output, is_tally, matches, option, options, sum_of
+from dhkappa.errors import DataError, masked, visible
+from dhkappa.resources import Progress
 from dhkappa.version import __version__
 
 if TYPE_CHECKING:
-    from dhkappa.report.content import Story
-    from dhkappa.report.terminal import Screen
+    from dhkappa.inputs.tally import Tally
+    from dhkappa.report.terminal import Terminal
     from dhkappa.stats.result import Kappa
 
 JSON_VERSION = 2
-"""Of what ``--format json`` prints: it changes where a key changes its meaning or goes."""
+"""Version of the JSON output; it changes if a key is removed or changes its meaning."""
 
 _FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
-_SEED = click.option("--seed", type=click.IntRange(0), help="For what is drawn at random: the same draws again.")
+_SEED = option("seed", "Seed for permutation tests.", type=click.IntRange(0))
+_TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line, and end the process with its exit code."""
+    """Run the command line and end the process with its exit code."""
     run(commands, args)
 
 
-@click.group(cls=Commands)
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="dhkappa")
 def commands() -> None:
-    """Can we trust these labels? Score suggested labels against annotators' votes.
+    """Measure whether suggested labels can be trusted, from annotators' votes.
 
-    FILE is CSV, TSV, JSON, JSONL or Parquet, an export of Label Studio, Prodigy, doccano or Argilla, a table of a
-    database (postgresql://...), or a tally. Columns called suggested or suggested_*, ann_* or annotator_*, item, label,
-    annotator and count are understood; name others with the options.
+    FILE is a CSV, TSV, JSON, JSONL or Parquet file, an export of Label Studio, Prodigy, doccano or Argilla, a database
+    (postgresql://...) or a tally. The columns suggested, suggested_*, ann_*, annotator_*, item, label, annotator and
+    count are recognized; name others with options.
 
     \b
     Examples: dhkappa demo
@@ -56,161 +56,145 @@ def commands() -> None:
 
 @commands.command(epilog="Example: dhkappa audit annotations.csv --items items.csv -o report.html")
 @_FILES
-@click.option("--output", "-o", metavar="FILE", help="Write the report to this HTML file.")
-@click.option("--title", metavar="TEXT", help="Title of the report; by default the name of the file.")
-@options("json", "gate", "layout", "sample", "pool", "confidence_level", "weights")
+@option("output", "HTML report to write.", "-o", metavar="FILE")
+@option("title", "Title of the report; the file name by default.", metavar="TEXT")
+@options("format", "gate", "roles", "sample", "pool", "confidence_level", "weights")
 @_SEED
-def audit(files: tuple[str, ...], output: str | None, title: str | None, **said: Any) -> None:
-    """Answer every question, and write the report.
+def audit(files: tuple[str, ...], output: str | None, title: str | None, **given: Any) -> None:
+    """Run all analyses and write a report.
 
-    Can the labels be trusted, which labeler is better, which categories and items are wrong, and are people better?
+    Can the labels be trusted? Which labeler is best? Which categories and items are wrong? Are annotators better?
     """
-    import dhkappa
+    from dhkappa import api
 
-    check_target(output, [*files, said["items"]], (".html", ".htm"))
+    check_output(output, [*files, given["items"]], (".html", ".htm"))
     if output is not None:
         _check_report()
-    asked = Asked(files, said)
+    source = Input(files, given)
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    title = title or f"Label audit: {', '.join(map(_name, files[:3]))}{more}"
-    with Waiting("counting votes") as waiting:
-        found = asked.call(
-            dhkappa.audit,
-            pool=asked.pool(),
-            weights=said["weights"],
-            confidence_level=said["confidence_level"],
-            rng=said["seed"],
-            progress=False,
-        )
-        judged = found.weighted or found.kappas
-        gate = _gate(judged, said)
-        story = _in_flags(found.story(title=title, command=_command()))
+    title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
+    with Progress(None, "counting votes") as progress:
+        sample = {"pool": source.pool, "weights": given["weights"], "confidence_level": given["confidence_level"]}
+        found = api.audit(source.data, source.suggested, **sample, rng=given["seed"], progress=False)
+        tested = found.weighted or found.kappas
+        gate = _gate(tested, given)
         if output is not None:
-            from dhkappa.report.html import write_report
-
-            waiting.now("writing the report")
-            write_report(story, output)
-    if said["format"] == "json":
+            progress.describe("writing the report")
+            found.to_html(output, title=title, command=_command_line())
+    if given["output_format"] == "json":
         _print_json("audit", found.to_dict() | {"report": output}, gate)
-    else:
-        _screen().audit(story)
-        if gate and found.weighted and all(gate["passed"].values()):  # the verdict has the plain kappa
-            click.echo(f"\nNot {_shown(_told(judged, said))}")
-        if output is not None:
-            click.echo(f"\nReport: {_shown(output)}")
+        return
+    _terminal().audit(found, title)
+    if gate and found.weighted and all(gate["passed"].values()):  # the output above shows the unweighted kappa
+        click.echo(f"\nPassed --fail-under {given['fail_under']:g}: {visible(_reached(tested, given))}.")
+    if output is not None:
+        click.echo(f"\nReport: {visible(output)}")
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")
 @_FILES
-@options("json", "gate", "layout", "sample", "pool", "confidence_level", "weights")
-def score(files: tuple[str, ...], **said: Any) -> None:
+@options("format", "gate", "roles", "sample", "pool", "confidence_level", "weights")
+def score(files: tuple[str, ...], **given: Any) -> None:
     """Compute kappa of each labeler.
 
-    With its interval, what random labels would score (floor) and what the panel's own labels would (ceiling).
+    With its confidence interval, and the scores of random labels and of majority labels.
     """
-    import dhkappa
-
-    asked = Asked(files, said)
-    with Waiting("counting votes"):
-        kappas = _scores(dhkappa, asked, said)
-    gate = _gate(kappas, said)
-    if said["format"] == "json":
-        labelers = {name: kappa.to_dict(said["confidence_level"]) for name, kappa in kappas.items()}
-        _print_json("score", {"confidence_level": said["confidence_level"], "labelers": labelers}, gate)
+    with Progress(None, "counting votes"):
+        kappas = _kappas(Input(files, given), given["weights"])
+    gate = _gate(kappas, given)
+    level = given["confidence_level"]
+    if given["output_format"] == "json":
+        labelers = {name: kappa.to_dict(level) for name, kappa in kappas.items()}
+        _print_json("score", {"confidence_level": level, "labelers": labelers}, gate)
     else:
-        _screen().scores(kappas, said["confidence_level"])
+        _terminal().scores(kappas, level)
 
 
-def _scores(dhkappa: Any, asked: Asked, said: Mapping[str, Any]) -> dict[str, Kappa]:
-    """Return the kappa of each labeler, from one count of all."""
-    from dhkappa.core.tally import Tally
+def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
+    """Return the kappa of each labeler."""
+    from dhkappa import api
 
-    names = asked.words().get("suggested")
-    if isinstance(data := asked.data(), Tally):
-        whole = data
-        names = names or list(whole.labelers)
-    else:
-        whole = asked.call(dhkappa.tally, data)
-        names = list(whole.labelers)
-    if said["weights"] and not whole.declared:
-        raise DataError("--weights needs the order of categories: pass --categories, lowest first.")
-    sample = {"pool": asked.pool(), "weights": said["weights"]}
-    unlabeled: Any = getattr(data, "unlabeled", None)
-    if not names and unlabeled:
-        raise DataError(unlabeled)
-    if not names and len(whole) and whole.patterns.suggested.max() < 0:
-        raise DataError("suggested labels are absent: name their columns with --suggested, or their file with --items.")
-    if not names:
-        return {"labeler": answer(dhkappa.dh_kappa, whole, **sample)}
-    return {name: answer(dhkappa.dh_kappa, whole, name, **sample) for name in names}
+    names = source.suggested or source.data.labelers or [None]
+    sample = {"pool": source.pool, "weights": weights}
+    return {name or "labeler": api.dh_kappa(source.data, name, **sample) for name in names}
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
 @_FILES
-@options("json", "gate", "layout", "sample", "pool", "confidence_level")
+@options("format", "gate", "roles", "sample", "pool", "confidence_level")
 @_SEED
-def compare(files: tuple[str, ...], **said: Any) -> None:
-    """Compare labelers on the same items, in pairs."""
-    import dhkappa
+def compare(files: tuple[str, ...], **given: Any) -> None:
+    """Compare labelers in pairs, on the same items."""
+    from dhkappa import api
 
-    asked = Asked(files, said)
-    with Waiting("counting votes"):
-        found = asked.call(
-            dhkappa.compare,
-            pool=asked.pool(),
-            confidence_level=said["confidence_level"],
-            rng=said["seed"],
-        )
-    gate = _gate(found.kappas, said)
-    if said["format"] == "json":
+    source = Input(files, given)
+    with Progress(None, "counting votes"):
+        sample = {"pool": source.pool, "confidence_level": given["confidence_level"], "rng": given["seed"]}
+        found = api.compare(source.data, source.suggested, **sample)
+    gate = _gate(found.kappas, given)
+    if given["output_format"] == "json":
         _print_json("compare", found.to_dict(), gate)
     else:
-        _screen().comparison(found)
+        _terminal().comparison(found)
 
 
 @commands.command(epilog="Example: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv")
 @_FILES
-@click.option("--output", "-o", metavar="FILE", help="Write to this CSV file; by default to standard output.")
-@click.option("--limit", "-n", type=click.IntRange(1), help="How many items; by default all.")
-@click.option("--rejected", is_flag=True, help="Only items where annotators agree on another label more than on this.")
-@click.option("--raw", is_flag=True, help="Leave texts as they are, also those a spreadsheet takes for formulas.")
-@options("json", "layout", "sample", "pool")
+@option("output", "CSV file to write; standard output by default.", "-o", metavar="FILE")
+@option("limit", "Number of items; all by default.", "-n", type=click.IntRange(1))
+@option("rejected", "Only items with a negative differential.", is_flag=True)
+@option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
+@options("format", "roles", "sample", "pool")
 def review(
-    files: tuple[str, ...], output: str | None, limit: int | None, rejected: bool, raw: bool, **said: Any
+    files: tuple[str, ...], output: str | None, limit: int | None, rejected: bool, raw: bool, **given: Any
 ) -> None:
     """Write the items to review as CSV.
 
-    The review queue: items whose label the panel most clearly rejects come first.
+    Items whose label the annotators reject most clearly come first.
     """
-    import dhkappa
-    from dhkappa.paths import write_file
-    from dhkappa.report.csv import sheet_of
+    from dhkappa import api
 
+    as_json = given["output_format"] == "json"
     if output != "-":
-        check_target(output, [*files, said["items"]], (".json",) if said["format"] == "json" else (".csv",))
-    asked = Asked(files, said)
-    with Waiting("counting votes"):
-        found = asked.call(dhkappa.audit, pool=asked.pool(), progress=False)
-        if len(found.labelers) > 1:
-            raise DataError(f"choose one labeler with --suggested: {', '.join(found.labelers)}.")
-        _gate(found.kappas, said)
-        queue = found.review(limit=limit or max(found.kappas[found.labelers[0]].n_items, 1))
+        check_output(output, [*files, given["items"]], (".json",) if as_json else (".csv",))
+    source = Input(files, given)
+    with Progress(None, "counting votes"):
+        found = api.audit(source.data, source.suggested, pool=source.pool, progress=False)
+        labeler = _only(found.labelers)
+        _check_items(found.kappas)
+        n_items = found.kappas[labeler].n_items
+        queue = found.review(limit=limit or max(n_items, 1))
         if rejected:
             queue = queue.where(lambda row: row["differential"] < 0)
-    if said["format"] == "json":
-        result = {"labeler": found.labelers[0], "n_items": found.kappas[found.labelers[0]].n_items}
-        text = _json("review", result | {"review": queue.to_json()}, None) + "\n"
+    if as_json:
+        result = {"labeler": labeler, "n_items": n_items, "review": queue.to_json()}
+        text = _json("review", result, None) + "\n"
     else:
-        text = sheet_of(queue, safe=not raw)
+        text = queue.to_csv(safe=not raw)
     if output in (None, "-"):
-        if sys.stdout.isatty():  # which might obey what is written
-            text = "".join(f"{_shown(line)}\n" for line in text.splitlines())
-        elif hasattr(sys.stdout, "reconfigure"):  # a file or a pipe gets UTF-8, whatever the terminal's language is
+        if sys.stdout.isatty():  # a terminal would execute escape sequences
+            text = "".join(f"{visible(line)}\n" for line in text.splitlines())
+        elif hasattr(sys.stdout, "reconfigure"):  # a file or a pipe gets UTF-8 in any locale
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-        sys.stdout.write(text)  # where click would take escape sequences out
+        sys.stdout.write(text)  # click.echo would remove escape sequences
     else:
+        from dhkappa.paths import write_file
+
         write_file(str(output), text, "review queue")
-        click.echo(f"{len(queue):,} items written to {_shown(str(output))}.", err=True)
+        click.echo(f"{len(queue):,} items written to {visible(str(output))}.", err=True)
+
+
+def _only(labelers: Any) -> str:
+    """Return the only labeler."""
+    first, *others = labelers
+    if others:
+        raise DataError(
+            f"There are several labelers: {', '.join(labelers)}.",
+            code="several-labelers",
+            parameter="suggested",
+            hint="Choose one with $suggested.",
+        )
+    return str(first)
 
 
 @commands.command(
@@ -219,143 +203,139 @@ def review(
 )
 @click.argument("half_width", type=float)
 @click.argument("files", nargs=-1, metavar="[PILOT...]")
-@click.option("--n-categories", type=int, help="How many categories there are.")
-@click.option("--prevalence", metavar="SHARES", help="How often each category is the truth, such as 4,3,1.")
-@click.option("--annotator-accuracy", type=float, help="How often a vote is right.")
-@click.option("--labeler-accuracy", type=float, help="How often a suggested label is right.")
-@click.option("--votes", type=int, help="Votes on an item.")
-@click.option("--pool", type=int, help="Items in the whole data set.")
-@click.option("--assurance", type=float, default=0.9, show_default=True, help="How surely the half-width is reached.")
-@options("json", "confidence_level", "layout")
-def plan(half_width: float, files: tuple[str, ...], **said: Any) -> None:
-    """Find how many items and votes are needed.
+@option("n-categories", "Number of categories.", type=int)
+@option("prevalence", "Frequency of each category, such as 4,3,1.", metavar="SHARES")
+@option("annotator-accuracy", "Probability that a vote is right.", type=float)
+@option("labeler-accuracy", "Probability that a suggested label is right.", type=float)
+@option("votes", "Votes per item.", type=int)
+@option("pool", "Items in the whole data set.", type=int)
+@option("assurance", "Probability to reach the half-width.", type=float, default=0.9)
+@options("format", "confidence_level", "roles")
+def plan(half_width: float, files: tuple[str, ...], **given: Any) -> None:
+    """Compute how many items and votes are needed.
 
-    For an interval of HALF_WIDTH, such as 0.05: from a pilot, or from how often votes and labels are right.
+    For a confidence interval of kappa plus or minus HALF_WIDTH, such as 0.05: from a pilot, or from accuracies.
     """
-    import dhkappa
+    from dhkappa import api
 
-    asked = Asked(files, said)
     names = ("n_categories", "annotator_accuracy", "labeler_accuracy", "votes", "pool", "confidence_level", "assurance")
-    words = {name: said[name] for name in names}
-    if said["prevalence"] is not None:
-        words["prevalence"] = _numbers(said["prevalence"])
-    with Waiting("planning"):
+    assumed = {name: given[name] for name in names}
+    if given["prevalence"] is not None:
+        assumed["prevalence"] = _numbers(given["prevalence"])
+    source = Input(files, given | {"pool": ()})
+    with Progress(None, "planning"):
         pilot: Any = None
         if files:
-            kappas = _scores(dhkappa, Asked(files, said | {"categories": (), "pool": ()}), {"weights": None})
-            if len(kappas) > 1:
-                raise DataError(f"choose one labeler of the pilot with --suggested: {', '.join(kappas)}.")
-            pilot = next(iter(kappas.values()))
-        elif asked.words(sample=False):
-            raise DataError("columns are named, but no pilot: name its file.")
-        found = dhkappa.plan(half_width, pilot, **words)
-    if said["format"] == "json":
+            kappas = _kappas(source, None)
+            pilot = kappas[_only(kappas)]
+        elif source.roles or source.suggested:
+            raise DataError(
+                "Columns are named, but there is no pilot.", code="no-pilot", parameter="pilot", hint="Give its file."
+            )
+        found = api.plan(half_width, pilot, **assumed)
+    if given["output_format"] == "json":
         _print_json("plan", found.to_dict(), None)
     else:
-        _screen().plan(found, pilot.n_items if pilot else None)
+        _terminal().plan(found, pilot.n_items if pilot else None)
 
 
 def _numbers(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise DataError(f"--prevalence must be numbers with commas between, such as 4,3,1: got {text!r}.") from None
+        raise DataError(
+            f"Invalid --prevalence: expected numbers separated by commas, such as 4,3,1, got {text!r}.",
+            code="invalid-prevalence",
+            parameter="prevalence",
+        ) from None
 
 
 @commands.group(epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
 def tally() -> None:
-    """Keep counts in a file, and add them up.
+    """Keep counts in files and add them up.
 
-    Make one a day, add them up, and score or audit the sum.
+    The sum of tallies is the tally of all their items. score, compare and audit read it like a data file.
     """
 
 
 @tally.command("make", epilog="Example: dhkappa tally make votes.csv --suggested llm -o monday.json")
 @_FILES
-@click.option("--output", "-o", required=True, metavar="FILE", help="Tally file to write.")
-@options("json", "layout", "sample")
-def tally_make(files: tuple[str, ...], output: str, **said: Any) -> None:
+@_TALLY_OUTPUT
+@options("format", "roles", "sample")
+def tally_make(files: tuple[str, ...], output: str, **given: Any) -> None:
     """Count votes and suggested labels into a tally file."""
-    import dhkappa
-
-    check_target(output, [*files, said["items"]], (".json",))
+    check_output(output, [*files, given["items"]], (".json",))
     if any(map(is_tally, chain.from_iterable(map(matches, files)))):
-        raise DataError("a tally is among the files: add tallies with dhkappa tally add.")
-    with Waiting("counting votes"):
-        whole = Asked(files, said).call(dhkappa.tally)
+        raise DataError(
+            "A file is already a tally.", code="already-tally", parameter="data", hint="Add with dhkappa tally add."
+        )
+    source = Input(files, given)
+    with Progress(None, "counting votes"):
+        whole = source.data.tally()
         whole.save(output)
-    _show_tally("tally make", whole, output, said["format"] == "json")
+    _show_tally("tally make", whole, output, given["output_format"])
 
 
 @tally.command("add", epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
 @_FILES
-@click.option("--output", "-o", required=True, metavar="FILE", help="Tally file to write.")
-@options("json")
-def tally_add(files: tuple[str, ...], output: str, format: str) -> None:
-    """Add tallies up: the sum is the tally of all their items."""
-    check_target(output, files, (".json",))
+@_TALLY_OUTPUT
+@options("format")
+def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
+    """Add tallies."""
+    check_output(output, files, (".json",))
     paths = list(chain.from_iterable(map(matches, files)))
-    strange = [path for path in paths if os.path.exists(path) and not is_tally(path)]
-    if strange:
-        raise DataError(f"{strange[0]!r} is no tally: make one of it with dhkappa tally make.")
-    with Waiting("adding"):
+    others = [path for path in paths if os.path.exists(path) and not is_tally(path)]
+    if others:
+        raise DataError(
+            f"{others[0]!r} is not a tally.", code="not-a-tally", parameter="data", hint="Use dhkappa tally make first."
+        )
+    with Progress(None, "adding"):
         whole = sum_of(paths)
         whole.save(output)
-    _show_tally("tally add", whole, output, format)
+    _show_tally("tally add", whole, output, output_format)
 
 
 @tally.command("show", epilog="Example: dhkappa tally show week.json")
 @click.argument("file")
-@options("json")
-def tally_show(file: str, format: str) -> None:
-    """Show what a tally file holds."""
-    from dhkappa.core.tally import Tally
+@options("format")
+def tally_show(file: str, output_format: str) -> None:
+    """Show the content of a tally file."""
+    from dhkappa.inputs.tally import Tally
 
-    _show_tally("tally show", Tally.load(file), file, format)
+    _show_tally("tally show", Tally.load(file), file, output_format)
 
 
-def _show_tally(command: str, whole: Any, path: str, format: str) -> None:
-    if format == "json":
-        result = {
-            "path": path,
-            "n_items": whole.n_items,
-            "n_votes": whole.n_votes,
-            "n_patterns": len(whole),
-            "categories": list(whole.categories),
-            "labelers": list(whole.labelers),
-        }
-        _print_json(command, result, None)
+def _show_tally(command: str, whole: Tally, path: str, output_format: str) -> None:
+    if output_format == "json":
+        counts = {"path": path, "n_items": whole.n_items, "n_votes": whole.n_votes, "n_patterns": len(whole)}
+        names = {"categories": list(whole.categories), "labelers": list(whole.labelers)}
+        _print_json(command, counts | names, None)
     else:
-        click.echo(f"{_shown(path)}: {whole!r}")
+        click.echo(f"{visible(path)}: {whole!r}")
 
 
 @commands.command(epilog="Example: dhkappa demo --items 1000 --seed 7 -o demo")
-@click.option("--items", default=400, show_default=True, type=click.IntRange(1, 1_000_000), help="Tickets to simulate.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Seed: the same data again.")
-@click.option("--output", "-o", default="dhkappa-demo", show_default=True, metavar="FOLDER", help="Where to write.")
-@options("json")
-def demo(items: int, seed: int, output: str, format: str) -> None:
-    """Simulate data, audit them, write the report.
+@option("items", "Number of tickets.", default=400, type=click.IntRange(1, 1_000_000))
+@option("seed", "Seed of the simulation.", default=1, type=click.IntRange(0))
+@option("output", "Folder to write.", "-o", default="dhkappa-demo", metavar="FOLDER")
+@options("format")
+def demo(items: int, seed: int, output: str, output_format: str) -> None:
+    """Simulate data, audit it and write the report.
 
-    Support tickets in five categories: five annotators, one of them careless, vote on each ticket and skip one vote in
-    four; a keyword rule and an LLM have suggested labels.
+    Support tickets in five categories, labeled by a keyword rule and an LLM. Five annotators, one of them careless,
+    vote on each ticket; one vote in four is missing.
     """
-    import dhkappa
+    from dhkappa import api
     from dhkappa.cli.demo import CARELESS, FILES, check_folder, write_demo
-    from dhkappa.paths import system_message
 
-    if "://" in output or masked(output) != output:
-        raise DataError(f"{output!r} is an address, and the demo is written into a folder: name one with --output.")
-    try:
-        os.makedirs(output, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot make the folder {output!r}: {system_message(error)}.") from None
+    _make_folder(output)
     check_folder(output)
     report: str | None = os.path.join(output, FILES[2])
-    with Waiting("simulating") as waiting:
+    title = f"{items:,} simulated support tickets"
+    with Progress(None, "simulating") as progress:
         votes, tickets = write_demo(output, items, seed)
-        waiting.now("auditing")
-        found = dhkappa.audit(votes, items=tickets, progress=False, rng=seed)
+        progress.describe("auditing")
+        found = api.audit(votes, items=tickets, progress=False, rng=seed)
         name = "dhkappa" if shutil.which("dhkappa") else shlex.quote(sys.argv[0])
         command = f"{name} audit {shlex.quote(votes)} --items {shlex.quote(tickets)} -o {shlex.quote(str(report))}"
         try:
@@ -363,20 +343,32 @@ def demo(items: int, seed: int, output: str, format: str) -> None:
         except DataError as error:
             report, missing = None, str(error)
         if report is not None:
-            waiting.now("writing the report")
-            found.to_html(report, title=f"{items:,} simulated support tickets", command=command)
-    if format == "json":
+            progress.describe("writing the report")
+            found.to_html(report, title=title, command=command)
+    if output_format == "json":
         _print_json("demo", {"files": [votes, tickets], "report": report, "audit": found.to_dict()}, None)
         return
-    screen = _screen()
-    screen.audit(found.story(title=f"{items:,} simulated support tickets, up to 5 votes each, 2 labelers"))
-    screen.say(
-        "The data are simulated. Look at the two labelers on the scale, far apart though Fleiss' kappa is the same for "
-        f"both; at {CARELESS}, who votes carelessly, among the annotators; and at the tickets to review first."
+    terminal = _terminal()
+    terminal.audit(found, f"{title}, up to 5 votes each, 2 labelers")
+    terminal.paragraph(
+        "The data is simulated. Compare the two labelers: their kappas differ, while Fleiss' kappa is the same for "
+        f"both. Among the annotators, {CARELESS} votes carelessly."
     )
-    screen.say(f"The data are in {votes} and {tickets}; the same audit again:")
+    terminal.paragraph(f"The data is in {votes} and {tickets}. To repeat the audit:")
     click.echo(f"  {command}")
-    screen.say(f"The report to open: {report}" if report else f"No report was written: {missing}")
+    terminal.paragraph(f"Report: {report}" if report else f"No report was written. {missing}")
+
+
+def _make_folder(path: str) -> None:
+    if "://" in path or masked(path) != path:
+        raise DataError(f"{path!r} is not a folder.", code="output-not-folder", parameter="output")
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(
+            f"Cannot create folder {path!r}: {reason}.", code="output-not-folder", parameter="output"
+        ) from None
 
 
 @commands.command(epilog='Example: eval "$(dhkappa completion bash)" in ~/.bashrc')
@@ -387,85 +379,74 @@ def completion(shell: str) -> None:
 
     script: Any = get_completion_class(shell)
     made = script(commands, {}, "dhkappa", "_DHKAPPA_COMPLETE")
-    click.echo(made.source_template % made.source_vars())  # its source() would run the shell first
+    click.echo(made.source_template % made.source_vars())  # its source() would start the shell
 
 
 def _check_report() -> None:
-    """Refuse, before any work, to write a report that needs what is absent."""
-    from importlib.util import find_spec
+    from dhkappa.report.html import check_requirements
 
-    absent = [name for name in ("altair", "jinja2", "vl_convert") if find_spec(name) is None]
-    if absent:
-        raise DataError(f"the report needs {' and '.join(absent)}: pip install 'dhkappa[report]'.")
-    from dhkappa.report.html import check_drawing
-
-    check_drawing()
+    check_requirements()
 
 
-def _screen() -> Screen:
-    from dhkappa.report.terminal import Screen
+def _terminal() -> Terminal:
+    from dhkappa.report.terminal import Terminal
 
-    return Screen(in_flags)
-
-
-def _shown(path: str) -> str:
-    from dhkappa.table import visible
-
-    return visible(path)
+    return Terminal()
 
 
-def _command() -> str:
-    """Return the command as it was typed, without a password in it."""
-    return shlex.join(["dhkappa", *map(_covered, sys.argv[1:])])
+def _command_line() -> str:
+    """Return the command as it was typed, with passwords masked."""
+    return shlex.join(["dhkappa", *map(_masked_argument, sys.argv[1:])])
 
 
-def _covered(word: str) -> str:
-    """Cover the password of an address that is all of a word, whatever signs it has."""
-    return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", word, flags=re.DOTALL))
+def _masked_argument(argument: str) -> str:
+    """Mask the password of an argument that is an address, whatever characters it contains."""
+    return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", argument, flags=re.DOTALL))
 
 
-def _name(path: str) -> str:
-    """Return what a file is called in a title: nothing of an address but its end."""
-    return os.path.basename(_covered(path).partition("?")[0]) if "://" in path else os.path.basename(path)
+def _file_name(path: str) -> str:
+    """Return the name of a file for a title; the last part of an address."""
+    return os.path.basename(_masked_argument(path).partition("?")[0]) if "://" in path else os.path.basename(path)
 
 
-def _in_flags(story: Story) -> Story:
-    """Write the sentences of a story in the words of the command line."""
-    return replace(story, summary=in_flags(story.summary), notes=tuple(map(in_flags, story.notes)))
-
-
-def _gate(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what was asked of the labelers, and have the command end by it; an undefined kappa does not pass."""
+def _check_items(kappas: Mapping[str, Kappa]) -> None:
     if not any(kappa.n_items or kappa.excluded.total for kappa in kappas.values()):
-        raise DataError("the data hold no items.")
-    bar = said.get("fail_under")
+        raise DataError("The data contains no items.", code="no-items", parameter="data")
+
+
+def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Test ``--fail-under``, and set the exit code; an undefined kappa does not pass."""
+    _check_items(kappas)
+    bar = given["fail_under"]
     if bar is None:
         return None
-    passed = {name: _reached(kappa, said) >= bar for name, kappa in kappas.items()}  # never of NaN
-    if not all(passed.values()):
-        low = {name: kappa for name, kappa in kappas.items() if not passed[name]}
-        click.get_current_context().meta[BELOW] = _told(low, said)
+    passed = {name: _tested(kappa, given) >= bar for name, kappa in kappas.items()}  # False for NaN
+    failed = {name: kappa for name, kappa in kappas.items() if not passed[name]}
+    if failed:
+        click.get_current_context().meta[GATE] = f"Below --fail-under {bar:g}: {_reached(failed, given)}."
     metric = next(kappa.metric for kappa in kappas.values())
-    return {"fail_under": bar, "on": said["on"], "metric": metric, "passed": passed}
+    return {"fail_under": bar, "on": given["on"], "metric": metric, "passed": passed}
 
 
-def _reached(kappa: Kappa, said: Mapping[str, Any]) -> float:
-    return kappa.value if said["on"] == "value" else kappa.confidence_interval(said["confidence_level"]).low
+def _tested(kappa: Kappa, given: Mapping[str, Any]) -> float:
+    return kappa.value if given["on"] == "value" else kappa.confidence_interval(given["confidence_level"]).low
 
 
-def _told(kappas: Mapping[str, Kappa], said: Mapping[str, Any]) -> str:
-    """Say what labelers that are below the bar have reached."""
-    low = []
+def _reached(kappas: Mapping[str, Kappa], given: Mapping[str, Any]) -> str:
+    """List the labelers with the value that was tested."""
+    found = []
     for name, kappa in kappas.items():
-        which, reached = "ordinal kappa" if kappa.metric == "weighted" else "", _reached(kappa, said)
-        what = which or "kappa" if said["on"] == "value" else f"lower bound of {which}" if which else "lower bound"
-        low.append(f"{name} ({what} {reached:.4f})" if reached == reached else f"{name} ({what} undefined)")
-    return f"below --fail-under {said['fail_under']:g}: {', '.join(low)}."
+        what = "weighted kappa" if kappa.metric == "weighted" else "kappa"
+        if given["on"] == "low":
+            what = "lower limit" if what == "kappa" else f"lower limit of {what}"
+        value = _tested(kappa, given)
+        found.append(f"{name} ({what} {value:.4f})" if value == value else f"{name} ({what} undefined)")
+    return ", ".join(found)
 
 
 def _json(command: str, result: Mapping[str, Any], gate: Mapping[str, Any] | None) -> str:
-    told = {"dhkappa": __version__, "version": JSON_VERSION, "command": command, "gate": gate, "result": result}
-    return json.dumps(told, allow_nan=False, indent=2)
+    whole = {"dhkappa": __version__, "version": JSON_VERSION, "command": command, "gate": gate, "result": result}
+    return json.dumps(whole, allow_nan=False, indent=2)
 
 
 def _print_json(command: str, result: Mapping[str, Any], gate: Mapping[str, Any] | None) -> None:

@@ -1,12 +1,10 @@
-"""A small simulated data set: support tickets, a keyword rule and an LLM, and people who vote on some of them."""
+"""Simulated data for ``dhkappa demo``: support tickets with two labelers and five annotators."""
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from collections.abc import Iterable
-from io import StringIO
 
 import numpy as np
 
@@ -23,16 +21,18 @@ _STARTS = {  # how the files of a demo begin
     FILES[0]: "item,annotator,label\nT-0*[1-9][0-9]*,(" + "|".join(ANNOTATORS) + "),",
     FILES[1]: f"item,{','.join(LABELERS)}\nT-0*1,",
 }
-_SKIPPED = 0.25  # of votes
+_SKIPPED = 0.25  # share of missing votes
 
 
 def check_folder(folder: str) -> None:
-    """Refuse to write over files that a demo has not written."""
+    """Raise an error if the demo would overwrite files that are not its own."""
     there = [name for name in FILES if os.path.exists(os.path.join(folder, name))]
     if there and not all(_is_own(os.path.join(folder, name), start) for name, start in _STARTS.items()):
         raise DataError(
-            f"{folder!r} has a file {there[0]!r} that is not the demo's, which would write over it: name another "
-            "folder with -o."
+            f"Folder {folder!r} contains a file {there[0]!r} that is not from a demo.",
+            code="output-exists",
+            parameter="output",
+            hint="Choose another folder with $output.",
         )
 
 
@@ -45,7 +45,7 @@ def _is_own(path: str, start: str) -> bool:
 
 
 def write_demo(folder: str, items: int, seed: int) -> tuple[str, str]:
-    """Write annotations.csv (a vote a row) and items.csv (a ticket a row), and return their paths."""
+    """Write annotations.csv (one row per vote) and items.csv (one row per ticket), and return their paths."""
     drawn = simulate(
         items,
         categories=CATEGORIES,
@@ -64,14 +64,10 @@ def write_demo(folder: str, items: int, seed: int) -> tuple[str, str]:
     ]
     suggested = zip(names, *(labels.tolist() for labels in drawn.suggested.values()), strict=True)
     paths = os.path.join(folder, FILES[0]), os.path.join(folder, FILES[1])
-    write_file(paths[0], _sheet(("item", "annotator", "label"), votes), "demo data")
-    write_file(paths[1], _sheet(("item", *LABELERS), suggested), "demo data")
+    write_file(paths[0], _csv([("item", "annotator", "label"), *votes]), "demo data")
+    write_file(paths[1], _csv([("item", *LABELERS), *suggested]), "demo data")
     return paths
 
 
-def _sheet(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    file = StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
-    return file.getvalue()
+def _csv(rows: Iterable[tuple[str, ...]]) -> str:
+    return "".join(f"{','.join(row)}\n" for row in rows)

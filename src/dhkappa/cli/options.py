@@ -1,4 +1,4 @@
-"""What a person may say on the command line, in the same words as in Python."""
+"""Options of the command line, with the same names as in Python, and the data that they describe."""
 
 from __future__ import annotations
 
@@ -7,238 +7,267 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from dhkappa.errors import DataError
+from dhkappa.errors import DataError, shown
 from dhkappa.paths import is_stream
 
 if TYPE_CHECKING:
-    from dhkappa.core.tally import Tally
+    from dhkappa.inputs.dataset import Dataset
+    from dhkappa.inputs.tally import Tally
 
-_HEAD = 1 << 14  # bytes at either end of a file that tell what it is
-Command = TypeVar("Command", bound=Callable[..., Any])
+_HEAD = 1 << 14  # bytes at each end of a file that identify a tally
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Decorator(Protocol):
+    """What adds an option to a command."""
+
+    def __call__(self, function: Function, /) -> Function:
+        """Add the option."""
 
 
 def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Refuse what no kappa can be."""
     if value is not None and not -1.1 <= value <= 1:
-        raise click.BadParameter(f"{value} is no kappa, which is from -1.1 to 1.")
+        raise click.BadParameter(f"{value} is not a possible kappa (-1.1 to 1).")
     return value
 
 
-_LIST = "Separate several by commas, or repeat the option."
-_LAYOUT = (
-    click.option("--suggested", "-s", multiple=True, metavar="COLUMN", help=f"Columns of suggested labels. {_LIST}"),
-    click.option("--annotators", "-a", multiple=True, metavar="COLUMN", help="Columns of votes, or patterns: 'ann_*'."),
-    click.option("--item", metavar="COLUMN", help="Column that names the item."),
-    click.option("--label", metavar="COLUMN", help="Column with the label of a vote, where a row is a vote."),
-    click.option("--annotator", metavar="COLUMN", help="Column that says who voted; '' for none."),
-    click.option("--count", metavar="COLUMN", help="Column with the number of votes for the label; '' for none."),
-    click.option("--counts", multiple=True, metavar="COLUMN", help="Columns that count votes, one a category."),
-    click.option("--items", metavar="FILE", help="Second file, with a row for each item and its suggested labels."),
-    click.option("--duplicates", type=click.Choice(["error", "first", "last"]), help="If an annotator votes twice."),
-    click.option("--unlisted", type=click.Choice(["error", "unlabeled"]), help="If --items lacks an item."),
-    click.option("--missing", multiple=True, metavar="LABEL", help="Labels that mean missing, such as NA."),
-    click.option("--input-format", metavar="FORMAT", help="table, label_studio, prodigy, doccano or argilla."),
-    click.option("--question", metavar="NAME", help="Which question of an export."),
-    click.option("--table", metavar="NAME", help="Which table of a database, as FILE is postgresql://..."),
-)
-_SAMPLE = (
-    click.option("--categories", multiple=True, metavar="LABEL", help="All labels there can be, in order."),
-    click.option("--sample-weight", metavar="COLUMN", help="Column with what each item stands for."),
-    click.option("--strata", metavar="COLUMN", help="Column with the group that each item was drawn from."),
-)
-_POOL = (
-    click.option("--pool", multiple=True, metavar="N", help="Items in the whole data set, or STRATUM=N for each."),
-)
-_LEVEL = (click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of intervals."),)
-_ORDINAL = (click.option("--weights", type=click.Choice(["linear", "quadratic"]), help="Part credit for near votes."),)
-_JSON = (click.option("--format", type=click.Choice(["text", "json"]), default="text", help="Output format."),)
-_GATE = (
-    click.option(
-        "--fail-under",
-        type=float,
-        callback=_kappa,
-        metavar="X",
-        help="Exit with 1 if a labeler's lower bound is below X.",
+def _not_empty(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Reject an empty option, such as an unset variable of a script; '' means none for some columns."""
+    if (value == "" or (isinstance(value, tuple) and "" in value)) and param.name not in ("annotator", "count"):
+        raise click.BadParameter("the value is empty.")
+    return value
+
+
+def option(name: str, text: str, *more: str, choices: Sequence[str] = (), **settings: Any) -> Decorator:
+    """Return an option with a help text; ``choices`` are the allowed values, and an empty value is an error."""
+    if choices:
+        settings["type"] = click.Choice(choices)
+    if settings.get("default") is not None:
+        settings["show_default"] = True
+    return click.option(f"--{name}", *more, help=text, **{"callback": _not_empty} | settings)
+
+
+def _column(name: str, text: str, *more: str, **settings: Any) -> Decorator:
+    return option(name, text, *more, metavar="COLUMN", **settings)
+
+
+GROUPS: dict[str, Sequence[Decorator]] = {
+    "roles": (
+        _column("suggested", "Columns of suggested labels, or names of labelers, with commas.", "-s", multiple=True),
+        _column("annotators", "Wide format: columns of votes, or a pattern such as 'ann_*'.", "-a", multiple=True),
+        _column("item", "Column with the name of the item."),
+        _column("label", "Long format: column with the label of the vote."),
+        _column("annotator", "Long format: column with the annotator; '' for none."),
+        _column("count", "Long format: column with the number of equal votes; '' for none."),
+        _column("counts", "Columns of vote counts, one per category.", multiple=True),
+        option("items", "Second file, with one row per item and its suggested labels.", metavar="FILE"),
+        option("duplicates", "Two votes of an annotator on an item.", choices=("error", "first", "last")),
+        option("unlisted", "Votes on items that --items does not list.", choices=("error", "unlabeled")),
+        option("missing", "Labels to read as missing, such as NA.", multiple=True, metavar="LABEL"),
+        option("input-format", "table, label_studio, prodigy, doccano or argilla.", metavar="FORMAT"),
+        option("question", "Question of an export with several.", metavar="NAME"),
+        option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
     ),
-    click.option("--on", type=click.Choice(["low", "value"]), default="low", help="What X is for: bound or estimate."),
-)
-_NONE = ("annotator", "count")  # which are empty for none
-PARTS = {
-    "layout": _LAYOUT,
-    "sample": _SAMPLE,
-    "pool": _POOL,
-    "confidence_level": _LEVEL,
-    "weights": _ORDINAL,
-    "json": _JSON,
-    "gate": _GATE,
+    "sample": (
+        option("categories", "All categories, in order.", multiple=True, metavar="LABEL"),
+        _column("sample-weight", "Column with the sampling weight of each item."),
+        _column("strata", "Column with the group that each item was drawn from."),
+    ),
+    "pool": (option("pool", "Items in the whole data set, or STRATUM=N for each.", multiple=True, metavar="N"),),
+    "confidence_level": (option("confidence-level", "Level of confidence intervals.", type=float, default=0.95),),
+    "weights": (option("weights", "Partial credit for near votes.", choices=("linear", "quadratic")),),
+    "format": (option("format", "Output format.", "output_format", choices=("text", "json"), default="text"),),
+    "gate": (
+        option(
+            "fail-under",
+            "Exit with 1 if the lower confidence limit of a labeler is below X.",
+            type=float,
+            callback=_kappa,
+            metavar="X",
+        ),
+        option("on", "Test the lower limit or kappa itself.", choices=("low", "value"), default="low"),
+    ),
 }
 
 
-def options(*parts: str) -> Callable[[Command], Command]:
+def options(*groups: str) -> Decorator:
     """Give a command some groups of options."""
 
-    def give(command: Command) -> Command:
-        for option in reversed([option for part in parts for option in PARTS[part]]):
-            command = option(command)
-        return command
+    def decorate(function: Function) -> Function:
+        for add in reversed([add for group in groups for add in GROUPS[group]]):
+            function = add(function)
+        return function
 
-    return give
-
-
-def refuse_empty(command: click.Command, said: dict[str, Any]) -> None:
-    """Refuse options that are empty, as where a script's variable is not set: they would be passed over."""
-    for option in command.params:
-        given = said.get(option.name or "")
-        if not isinstance(option, click.Option) or option.name in _NONE or "" not in (given, *_tuple(given)):
-            continue
-        if option.name == "missing":
-            raise DataError("--missing is empty, and empty text is missing anyway: leave it out.")
-        other = "" if option.required else ", or leave it out"
-        raise DataError(f"{option.opts[0]} is empty: give {option.metavar or 'a value'}{other}.")
+    return decorate
 
 
-def _tuple(given: Any) -> tuple[Any, ...]:
-    return given if isinstance(given, tuple) else ()
-
-
-_NOT_OF_TALLIES = (
+_OF_TABLES = (
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
-    *("input_format", "question", "table", "sample_weight", "strata"),
+    *("input_format", "question", "table", "sample_weight", "strata", "categories"),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked about which files.
+@dataclass(frozen=True)
+class Input:
+    """The data of a command.
 
     Attributes
     ----------
     files : paths, patterns, or the address of a database
-    said : the options by name
+    given : the options by name
     """
 
     files: tuple[str, ...]
-    said: dict[str, Any]
+    given: dict[str, Any]
 
+    @cached_property
     def data(self) -> Any:
-        """Return what to pass as data: a tally where the files are tallies, else what ``read`` makes of them."""
-        from dhkappa.inputs.reading import read
-
+        """The data as the library takes it: a ``Tally`` if the files are tallies, else a ``Dataset``."""
         files = list(chain.from_iterable(matches(file) for file in self.files))
         tallies = [file for file in files if is_tally(file)]
-        if tallies and len(tallies) < len(files):
+        if not tallies:
+            return self._dataset()
+        if len(tallies) < len(files):
             raise DataError(
-                f"{tallies[0]!r} is a tally, and others are not: make them tallies first, or score it alone."
+                f"{tallies[0]!r} is a tally, but other files are not.",
+                code="mixed-files",
+                parameter="data",
+                hint="Make tallies of the others with dhkappa tally make.",
             )
-        if tallies:
-            extra = [f"--{word}" for word in _NOT_OF_TALLIES if self.said.get(word) not in (None, ())]
-            if extra:
-                raise DataError(
-                    f"a tally holds votes and labels already, so {' and '.join(extra)} would change nothing: leave "
-                    f"{'it' if len(extra) == 1 else 'them'} out."
-                )
-            return sum_of(tallies)
-        path: Any = self.files[0] if len(self.files) == 1 else list(self.files)
-        return read(path, **{word: self.said.get(word) for word in ("input_format", "question", "table")})
+        extra = [f"--{name.replace('_', '-')}" for name in _OF_TABLES if self.given.get(name) not in (None, ())]
+        if extra:
+            raise DataError(
+                f"Not possible with a tally, which is already counted: {', '.join(extra)}.",
+                code="option-not-for-tally",
+                hint="Omit the option, or pass it to dhkappa tally make.",
+            )
+        return sum_of(tallies)
 
-    def words(self, *, sample: bool = True) -> dict[str, Any]:
-        """Return the rest of what was said, as the calls of the library take it."""
+    def _dataset(self) -> Dataset:
+        from dhkappa.inputs.dataset import Dataset
+        from dhkappa.inputs.reading import open_source
+
+        path: Any = self.files[0] if len(self.files) == 1 else list(self.files)
+        source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
+        dataset = Dataset(source, self._suggested, **self.roles)
+        if categories := several(self.given.get("categories", ())):
+            typed = _typed(categories, _type(dataset, "votes"))
+            dataset = Dataset(source, self._suggested, **self.roles, categories=typed)
+        return dataset
+
+    @property
+    def suggested(self) -> list[str] | None:
+        """The labelers to choose from the data; None for all of them."""
+        from dhkappa.inputs.tally import Tally
+
+        return self._suggested if not self.files or isinstance(self.data, Tally) else None
+
+    @property
+    def _suggested(self) -> list[str] | None:
+        return several(self.given.get("suggested", ())) or None
+
+    @cached_property
+    def roles(self) -> dict[str, Any]:
+        """The column roles and what else describes the data, as keywords of ``Dataset``."""
         found: dict[str, Any] = {}
-        for word in ("suggested", "annotators", "counts"):
-            if names := several(self.said.get(word, ())):
-                found[word] = names
-        if len(found.get("annotators", ())) == 1:
-            found["annotators"] = found["annotators"][0]  # may be a pattern
-        if len(found.get("counts", ())) == 1:
-            found["counts"] = found["counts"][0]
-        for word in ("item", "label", "items", "duplicates", "unlisted"):
-            if self.said.get(word):
-                found[word] = self.said[word]
-        for word in ("annotator", "count"):  # empty for none
-            if self.said.get(word) is not None:
-                found[word] = self.said[word] or None
-        missing = several(self.said.get("missing", ()))
-        if missing:
-            found["missing"] = [*missing, *_whole(missing)]
-        if sample:
-            found |= {word: self.said[word] for word in ("sample_weight", "strata") if self.said.get(word)}
+        for name in ("annotators", "counts"):
+            if columns := several(self.given.get(name, ())):
+                found[name] = columns[0] if len(columns) == 1 else columns
+        for name in ("item", "label", "items", "duplicates", "unlisted", "sample_weight", "strata"):
+            if self.given.get(name):
+                found[name] = self.given[name]
+        for name in ("annotator", "count"):
+            if self.given.get(name) is not None:
+                found[name] = self.given[name] or None
+        if missing := several(self.given.get("missing", ())):
+            found["missing"] = [*missing, *(int(text) for text in missing if _is_whole(text))]
         return found
 
-    def call(self, ask: Callable[..., Any], data: Any = None, **more: Any) -> Any:
-        """Ask one of the library's calls about the data, with all that was said of them."""
-        data, words = self.data() if data is None else data, self.words() | more
-        categories = several(self.said.get("categories", ()))
-        return answer(ask, data, **words | ({"categories": categories} if categories else {}))
-
+    @property
     def pool(self) -> Any:
-        """Return the size of the pool, or of each stratum of it."""
-        given = self.said.get("pool", ())
+        """The size of the pool, or of each of its strata."""
+        given = self.given.get("pool", ())
         if not given:
             return None
         if len(given) == 1 and "=" not in given[0]:
             return _size(given[0])
         sizes = several(given)
         pairs = [size.rpartition("=") for size in sizes]
+        strata = [stratum for stratum, _, _ in pairs]
         if not all(sign for _, sign, _ in pairs):
-            raise DataError(f"--pool must be one number, or STRATUM=NUMBER for each stratum: got {', '.join(sizes)}.")
-        if len({stratum for stratum, _, _ in pairs}) < len(pairs):
-            raise DataError(f"--pool names a stratum twice: got {', '.join(sizes)}.")
-        return {stratum: _size(size) for stratum, _, size in pairs}
+            raise _pool_error(f"expected one number, or STRATUM=NUMBER for each stratum, got {', '.join(sizes)}")
+        if len(set(strata)) < len(strata):
+            raise _pool_error(f"a stratum is named twice in {', '.join(sizes)}")
+        typed = _typed(strata, _type(self.data, "strata"))
+        return dict(zip(typed, [_size(size) for _, _, size in pairs], strict=True))
 
 
-def answer(ask: Callable[..., Any], *data: Any, **words: Any) -> Any:
-    """Ask with categories and strata as text, or else as the whole numbers or truth values that a typed file holds."""
-    try:
-        return ask(*data, **words)
-    except DataError:
-        typed = {word: other for word in ("categories", "pool") if (other := _typed(words.get(word)))}
-        for number in range(len(typed)):
-            for chosen in combinations(typed, number + 1):
-                with suppress(DataError):
-                    return ask(*data, **words | {word: typed[word] for word in chosen})
-        raise
+def _type(data: Any, part: str) -> str:
+    """Return the type of the votes or strata in the data: ``"text"``, ``"integer"`` or ``"boolean"``."""
+    from dhkappa.inputs.backends import kind_in
+    from dhkappa.inputs.tally import Tally
+
+    if isinstance(data, Tally):
+        return {bool: "boolean", int: "integer"}.get(type(next(iter(data.strata), "")), "text")
+    table = data.input_data.table
+    roles = table.roles
+    column = roles.strata if part == "strata" else roles.label or next(iter(roles.annotators), None)
+    frame = table.items if part == "strata" and table.items is not None else table.votes
+    return "text" if column is None else kind_in(frame.pick({"labels": column})[0], "labels")
 
 
-def _typed(given: Any) -> Any:
-    """Return labels, or sizes by label, as whole numbers or truth values; None unless all are, and differ."""
-    if not isinstance(given, (list, dict)):
-        return None
-    values = [text == "True" for text in given if text in ("True", "False")] or _whole(given)
-    if len(set(values)) < len(given):
-        return None
-    return dict(zip(values, given.values(), strict=True)) if isinstance(given, dict) else values
+def _typed(texts: list[str], kind: str) -> list[Any]:
+    """Convert labels from the command line to the type of the labels in the data."""
+    if kind == "integer" and all(map(_is_whole, texts)):
+        return [int(text) for text in texts]
+    if kind == "boolean" and {text.lower() for text in texts} <= {"true", "false"}:
+        return [text.lower() == "true" for text in texts]
+    return texts
+
+
+def _is_whole(text: str) -> bool:
+    return re.fullmatch("-?[0-9]{1,18}", text) is not None
+
+
+def _size(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,18}|[0-9]{1,3}([,_][0-9]{3}){1,5}", text.strip()):
+        raise _pool_error(f"expected a whole number of items, got {text!r}")
+    return int(re.sub("[_,]", "", text))
+
+
+def _pool_error(problem: str) -> DataError:
+    return DataError(f"Invalid --pool: {problem}.", code="invalid-pool", parameter="pool")
 
 
 def several(given: Iterable[str]) -> list[str]:
-    """Return the names in some options: commas separate them, and quotes hold a name with commas together."""
+    """Split option values at commas; quotes protect a name that contains a comma."""
     found: list[str] = []
     for text in given:
         try:
             found += next(csv.reader([text], strict=True, skipinitialspace=True), [])
-        except csv.Error:  # a name with quotes or line breaks of its own
+        except csv.Error:  # a name that contains quotes or line breaks
             found.append(text)
     return found
 
 
 def matches(path: str) -> list[str]:
-    """Return the file of that name, or what matches it as a pattern; the name itself where nothing does."""
+    """Return the file of that name, or the files that match the pattern, or the name itself if none does."""
     return [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)) or [path]
 
 
 def sum_of(paths: Sequence[str]) -> Tally:
-    """Add up tally files; one that is named twice would count twice."""
-    from dhkappa.core.tally import Tally
+    """Add up tally files."""
+    from dhkappa.inputs.tally import Tally
 
-    places = [os.path.realpath(path) for path in paths]
-    if len(set(places)) < len(places):
-        raise DataError("a tally is named twice: its items would count twice.")
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        raise DataError("A tally is given twice: its items would count twice.", code="duplicate-file", parameter="data")
     whole = Tally.load(paths[0])
     for path in paths[1:]:
         whole = whole + Tally.load(path)
@@ -246,7 +275,7 @@ def sum_of(paths: Sequence[str]) -> Tally:
 
 
 def is_tally(path: str) -> bool:
-    """Tell a tally from other files, however it is laid out, by what stands at its beginning or end."""
+    """Tell whether a file is a tally, from its first and last bytes."""
     try:
         if not os.path.isfile(path):
             return False
@@ -260,64 +289,23 @@ def is_tally(path: str) -> bool:
         return False
 
 
-def check_target(path: str | None, inputs: Sequence[str | None], endings: Sequence[str]) -> None:
-    """Refuse, before any work, to write where nothing can be written, or over what is read."""
+def check_output(path: str | None, inputs: Sequence[str | None], endings: Sequence[str]) -> None:
+    """Check before any work that the output can be written and overwrites no input."""
     if path is None:
         return
+
+    def error(code: str, message: str, hint: str = "") -> DataError:
+        return DataError(f"Cannot write {shown([path])}: {message}.", code=code, parameter="output", hint=hint)
+
     if not path.lower().endswith(tuple(endings)) and not is_stream(path) and not os.path.isdir(path):
-        raise DataError(f"{path!r} should end in {' or '.join(endings)}, as that is what is written to it.")
+        raise error("output-ending", f"the name must end in {' or '.join(endings)}")
     for other in chain.from_iterable(matches(name) for name in inputs if name is not None):
         if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
-            raise DataError(f"{path!r} is one of the files to read, and would be written over: name another.")
+            raise error("output-is-input", "it is an input file", "Choose another name.")
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
-        raise DataError(f"cannot write {path!r}: there is no folder {folder!r}.")
-    if os.path.isdir(path) or not os.access(path if is_stream(path) else folder, os.W_OK):
-        raise DataError(
-            f"cannot write {path!r}: " + ("it is a folder." if os.path.isdir(path) else "see who may write there.")
-        )
-
-
-_WORDS = (
-    "suggested|annotators|annotator|item|items|label|counts|count|duplicates|unlisted|categories|missing|weights|strata|"
-    "pool|input_format|question|table|confidence_level|sample_weight|annotator_accuracy|labeler_accuracy|n_categories|votes|prevalence|assurance"
-)
-
-
-_SAID = {
-    "pilot=, the kappa of some items": "the file of a pilot",
-    "Pass None as the labels of a labeler who was absent.": (
-        "Give the file where a labeler was absent an empty column for it, and make its tally anew."
-    ),
-}
-
-
-def in_flags(message: str) -> str:
-    """Write a sentence of the library in the words of the command line: ``items=`` is ``--items``."""
-    example = re.search(r"dh_kappa\(data, suggested=('[^']*'|\"[^\"]*\"), annotators=\[([^\]]*)\]\)", message)
-    if example:
-        names = ",".join(re.findall("'([^']*)'", example[2]))
-        known = f"--suggested {example[1]} --annotators '{names}'"
-        unknown = "--suggested COLUMN --annotators COLUMN,COLUMN"  # where no labeler was named, all may be others
-        call = f"dhkappa score FILE {unknown if example[1] == repr('llm') else known}"
-        message = message.replace(example[0], call)
-    for said, meant in _SAID.items():
-        message = message.replace(said, meant)
-    return re.sub(rf"(?<!\w)'[^']*'|\"[^\"]*\"|\b({_WORDS})=(\[\.\.\.\]|None)?(?=(['\"])?)", _in_flags, message)
-
-
-def _in_flags(found: re.Match[str]) -> str:
-    """Write one word as an option; what is quoted stays."""
-    if found[1] is None:
-        return found[0]
-    return f"--{found[1]}" + (" ''" if found[2] == "None" else " " if found[3] else "")
-
-
-def _whole(texts: Iterable[str]) -> list[int]:
-    return [int(text) for text in texts if re.fullmatch("-?[0-9]{1,18}", text)]
-
-
-def _size(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,18}|[0-9]{1,3}([,_][0-9]{3}){1,5}", text.strip()):
-        raise DataError(f"--pool must be a whole number of items: got {text!r}.")
-    return int(re.sub("[_,]", "", text))
+        raise error("folder-not-found", f"folder {shown([folder])} not found")
+    if os.path.isdir(path):
+        raise error("output-is-folder", "it is a folder")
+    if not os.access(path if is_stream(path) else folder, os.W_OK):
+        raise error("no-permission", "permission denied")

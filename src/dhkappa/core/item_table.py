@@ -1,44 +1,53 @@
-"""ItemTable: items by their votes and the labels of several labelers at once, for comparing labelers on the same items."""
+"""ItemTable: items with the labels of several labelers at once, for comparisons on the same items."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.counting import distinct_votes, read_matrix, read_votes, settle
-from dhkappa.core.item_columns import check_labelers
-from dhkappa.core.labels import Encoded, Integers, Label, check_missing
-from dhkappa.core.patterns import BLOCK, Patterns
-from dhkappa.core.tally import Tally
+from dhkappa.core import Integers, Label
+from dhkappa.core.grouping import (
+    BLOCK,
+    EMPTY,
+    WORD,
+    Encoded,
+    Patterns,
+    count_lists,
+    count_rows,
+    from_counts,
+    grid_rows,
+    group_rows,
+    join_digits,
+    split_digits,
+    stack,
+)
+from dhkappa.core.items import Counts, ItemVotes, lookup
+from dhkappa.core.labels import check_missing
 from dhkappa.errors import DataError, shown
-
-_FEW = 1 << 16  # bins that stay in cache
-_MANY = 1 << 22
-_WORD = 2**63
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemTable:
-    """K cells: items with the same votes, labels, stratum and weight; two cells may be alike.
+    """Items with the labels of several labelers, for comparisons on the same items.
 
     Attributes
     ----------
     categories : the m categories, in the order of codes
-    votes : V different patterns of votes; their labels and items mean nothing
-    vote : (K,) place of a cell's votes among these
-    labels : (K,) code of the suggested label, m where missing, by labeler
-    strata : what each stratum is called
-    stratum : (K,) place in ``strata``, or None
-    weight : (K,) weight of one item, or None
-    items : (K,) how many items
-    single : whether each cell is one item
+    votes : V distinct vote patterns; their labels and items mean nothing
+    vote : (K,) index of a row's votes among these
+    labels : (K,) code of the suggested label, m if missing, by labeler
+    strata : names of the strata
+    stratum : (K,) index into ``strata``, or None
+    weight : (K,) sample weight of one item, or None
+    items : (K,) number of items
+    single : whether each row is one item
     labeled : whether no label is missing, as far as known
-    remarks : as of a tally
+    source_notes : sentences about where the votes came from
     """
 
     categories: tuple[Label, ...]
@@ -51,10 +60,14 @@ class ItemTable:
     items: npt.NDArray[np.int64]
     single: bool = False
     labeled: bool = False
-    remarks: tuple[str, ...] = ()
+    source_notes: tuple[str, ...] = ()
+
+    @property
+    def _base(self) -> int:
+        return max(len(self.categories) + (not self.labeled), 1)
 
     def take(self, rows: npt.NDArray[Any]) -> ItemTable:
-        """Return some cells, by index or by mask."""
+        """Return some rows, by index or mask."""
         return replace(
             self,
             vote=self.vote[rows],
@@ -65,173 +78,133 @@ class ItemTable:
         )
 
     def joint(self, labelers: Sequence[str]) -> tuple[int, Integers]:
-        """Return the labels of some labelers as one digit for each cell, and its base."""
+        """Return the labels of some labelers as one digit per row, and its base."""
         base = self._base ** len(labelers)
-        if len(labelers) == 1 or base >= _WORD:
+        if len(labelers) == 1 or base >= WORD:
             return base, self.labels[labelers[0]]
-        return base, _joined([(self._base, self.labels[who]) for who in labelers], np.min_scalar_type(base))
-
-    @property
-    def _base(self) -> int:
-        return max(len(self.categories) + (not self.labeled), 1)
+        digits = [self.labels[who] for who in labelers]
+        return base, join_digits([self._base] * len(labelers), digits, np.min_scalar_type(base))
 
     def distinct(self, labelers: Sequence[str], joint: Sequence[tuple[int, Integers]] = ()) -> ItemTable:
-        """Return the different cells as these labelers see them, in an order that only they decide.
+        """Return the distinct rows for these labelers, in an order that depends on the rows only.
 
-        ``joint`` are their labels as fewer digits, where these are known already.
+        ``joint`` holds their labels as fewer digits, if already computed.
         """
-        columns: list[tuple[int, Integers]] = [(len(self.votes), self.vote)]
+        columns: list[tuple[int, Any]] = [(len(self.votes), self.vote)]
         columns += [(self._base, self.labels[who]) for who in labelers]
         if self.stratum is not None:
             columns.append((len(self.strata), self.stratum))
-        sample_weight = np.zeros(0)
+        weights = np.zeros(0)
         if self.weight is not None:
-            sample_weight, place = np.unique(self.weight, return_inverse=True)
-            columns.append((sample_weight.size, place))
-        space = math.prod(base for base, _ in columns)
-        digits_at_once = [columns[0], *joint, *columns[1 + len(labelers) :]] if joint and space < _WORD else columns
-        if space <= max(_FEW, min(_MANY, self.vote.size)):
-            bins = np.zeros(space, np.int64)
-            word = np.dtype(np.uint16 if space < 2**16 else np.uint32)
-            step = max(2 * BLOCK, space)
-            for begin in range(0, self.vote.size, step):  # so that keys stay in cache
-                block = slice(begin, begin + step)
-                key = _joined([(base, digit[block]) for base, digit in digits_at_once], word)
-                if self.single:
-                    bins += np.bincount(key, minlength=space)
-                else:
-                    np.add.at(bins, key, self.items[block])
-            found = np.flatnonzero(bins)
-            items = bins[found]
-        elif space < _WORD:
-            found, place = np.unique(_joined(digits_at_once, np.dtype(np.int64)), return_inverse=True)
-            items = np.zeros(found.size, np.int64)
-            np.add.at(items, place, self.items)
-        else:
-            order = np.lexsort([digit for _, digit in columns[::-1]])
-            fresh = np.zeros(order.size, np.bool_)
-            fresh[:1] = True
-            for _, digit in columns:
-                fresh[1:] |= digit[order][1:] != digit[order][:-1]
-            first = np.flatnonzero(fresh)
-            kept = self.take(order[first])
-            return replace(
-                kept,
-                labels={who: kept.labels[who] for who in labelers},
-                items=np.add.reduceat(self.items[order], first),
-                single=False,
-            )
-        digits = []
-        for base, _ in columns[:0:-1]:
-            found, digit = np.divmod(found, base)
-            digits.append(digit)
-        digits.reverse()
+            weights, place = np.unique(self.weight, return_inverse=True)
+            columns.append((weights.size, place))
+        n, bases = self.vote.size, [base for base, _ in columns]
+        if math.prod(bases) >= WORD:
+            first, group = group_rows(columns)
+            items = np.zeros(first.size, np.int64)
+            np.add.at(items, group, self.items)
+            kept = self.take(first)
+            return replace(kept, labels={who: kept.labels[who] for who in labelers}, items=items, single=False)
+        at_once = [columns[0], *joint, *columns[1 + len(labelers) :]] if joint else columns
+        keys, items = count_rows(
+            n,
+            [base for base, _ in at_once],
+            lambda rows: [digit[rows] for _, digit in at_once],
+            items=None if self.single else self.items,
+            block=2 * BLOCK,
+            bins=(1 << 16, 1 << 22),
+        )
+        vote, *digits = split_digits(keys, bases)
         rest = iter(digits[len(labelers) :])
         return replace(
             self,
-            vote=found,
+            vote=vote,
             labels=dict(zip(labelers, digits, strict=False)),
             stratum=None if self.stratum is None else next(rest),
-            weight=None if self.weight is None else sample_weight[next(rest)],
+            weight=None if self.weight is None else weights[next(rest)],
             items=items,
             single=False,
         )
 
 
-def _joined(columns: Sequence[tuple[int, Integers]], word: np.dtype[Any]) -> Integers:
-    """Return one key for each cell, with these digits."""
-    key = columns[0][1].astype(word)
-    for base, digit in columns[1:]:
-        key *= word.type(base)
-        np.add(key, digit, out=key, casting="unsafe")
-    return key
-
-
-def read_item_table(
-    votes: Any,
-    suggested: Mapping[str, Any],
-    *,
-    counts: Any = None,
-    categories: tuple[Label, ...] | None = None,
-    missing: Collection[Label] = (),
-    sample_weight: Any = None,
-    strata: Any = None,
-) -> ItemTable:
-    """Read votes or counts and the labels of several labelers, given as to ``compare``; a cell for each item."""
-    check_labelers(suggested)
-    if counts is None:
-        read = read_votes(votes, suggested, missing, sample_weight, strata)
-    else:
-        read = read_matrix(counts, suggested, categories, missing, sample_weight, strata)
-    patterns, vote = distinct_votes(read)
-    found = settle(read, read.votes.occurring(patterns.code), read.beside.suggested(), categories)
-    check_missing(found, missing)
-    m = len(found)
-    place: dict[Label | None, int] = {label: code for code, label in enumerate(found)}
+def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = frozenset()) -> ItemTable:
+    """Return the table of items with one row per item."""
+    votes, columns = item_votes.votes, item_votes.columns
+    patterns, vote = distinct_votes(votes, item_votes.length, item_votes.matrix)
+    categories = item_votes.settle(votes.occurring(patterns.code), columns.suggested_labels())
+    check_missing(categories, missing)
+    m = len(categories)
     small = np.min_scalar_type(m)
 
-    def codes(encoded: Encoded) -> Integers:
-        table = np.array([m if label is None else place.get(label, m) for label in encoded.labels] or [m], small)
-        digits = encoded.digits(slice(None))
+    def codes(column: Encoded) -> Integers:
+        table = lookup(column.labels, categories)
+        table = np.where(table < 0, m, table).astype(small)
+        digits = column.digits()
         return digits if np.array_equal(table, np.arange(table.size)) else table[digits]
 
-    table = np.array([-1 if label is None else place.get(label, -1) for label in read.votes.labels], np.int64)
-    beside = read.beside.sides(np.arange(vote.size), found) if read.beside.stratum is not None else None
-    if not np.array_equal(table, np.arange(table.size)):  # in the order that a tally of the same items has
+    table = lookup(votes.labels, categories)
+    if not np.array_equal(table, np.arange(table.size)):  # same order as that of counts of the same items
         patterns, order = patterns.recode(table, np.zeros(1, np.int64)).grouped()
         vote = order.astype(vote.dtype)[vote]
+    recoded = columns.recode(categories) if columns.stratum is not None else columns
     return ItemTable(
-        found,
+        categories,
         patterns,
         vote,
-        {who: codes(labels) for who, labels in read.beside.labels.items()},
-        beside.strata if beside else (),
-        beside.stratum if beside else None,
-        read.beside.weight,
+        {who: codes(labels) for who, labels in columns.labels.items()},
+        recoded.strata,
+        None if recoded.stratum is None else recoded.stratum.values,
+        columns.weight,
         np.broadcast_to(np.int64(1), vote.size),
         single=True,
     )
 
 
-def names_of(suggested: Any) -> tuple[str, ...]:
-    """Return the labelers that are named beside a tally."""
-    if isinstance(suggested, str):
-        return (suggested,)
-    try:
-        names = (None,) if isinstance(suggested, Mapping) else tuple(suggested)
-    except TypeError:
-        names = (None,)
-    if not all(isinstance(name, str) for name in names):
-        raise DataError(f"suggested must list names of labelers, beside a Tally: got {shown([suggested])}.")
-    return tuple(map(str, names))
-
-
-def item_table_of(tally: Tally, labelers: Iterable[str] | None = None) -> ItemTable:
-    """Return the cells of a tally, for some of its labelers or all."""
-    sides, patterns = tally.sides, tally.patterns
-    chosen = sides.labelers if labelers is None else tuple(labelers)
-    strange = [who for who in chosen if who not in sides.labelers]
-    if strange and not any(sides.labelers):
-        raise DataError(
-            f"suggested names {shown(strange)}, but the tally has one labeler without a name: tally the labels of each "
-            "by name, such as {'rule': labels, 'llm': labels}."
-        )
-    if strange:
-        raise DataError(f"suggested names {shown(strange)}, not in the tally. Labelers: {shown(tally.labelers, 10)}.")
+def item_table_of_counts(
+    counts: Counts, labelers: Sequence[str] | None = None, source_notes: tuple[str, ...] = ()
+) -> ItemTable:
+    """Return the table of items of some labelers, or all, with one row per pattern."""
+    columns, row = counts.columns, counts.patterns.suggested
+    chosen = columns.labelers if labelers is None else [counts.labeler(name) for name in labelers]
     if len(set(chosen)) < len(chosen):
-        raise DataError(f"suggested names a labeler twice: {shown(chosen)}.")
-    votes, vote = replace(patterns, suggested=np.zeros(len(patterns), np.int32)).grouped()
-    side = patterns.suggested
-    m = len(tally.categories)
-    labels = np.where(sides.labels < 0, m, sides.labels).astype(np.min_scalar_type(m))
+        raise DataError(
+            f"suggested names a labeler twice: {shown(chosen)}.", code="labeler-twice", parameter="suggested"
+        )
+    votes, vote = replace(counts.patterns, suggested=np.zeros(len(row), np.int32)).grouped()
+    m = len(counts.categories)
+    codes = {who: columns.codes(who, counts.categories) for who in chosen}
     return ItemTable(
-        tally.categories,
+        counts.categories,
         votes,
         vote,
-        {who: labels[sides.labelers.index(who)][side] for who in chosen},
-        sides.strata,
-        None if sides.stratum is None else sides.stratum[side],
-        None if sides.weight is None else sides.weight[side],
-        patterns.items,
-        remarks=tally.remarks,
+        {who: np.where(code < 0, m, code).astype(np.min_scalar_type(m))[row] for who, code in codes.items()},
+        columns.strata,
+        None if columns.stratum is None else columns.stratum.values[row],
+        None if columns.weight is None else columns.weight[row],
+        counts.patterns.items,
+        source_notes=source_notes,
     )
+
+
+def distinct_votes(
+    votes: Encoded, length: npt.NDArray[np.int64] | None, matrix: Integers | None
+) -> tuple[Patterns, npt.NDArray[Any]]:
+    """Return the distinct vote patterns without labels, in digits, and (n,) the index of each row's pattern."""
+    if matrix is not None:
+        n = len(matrix)
+        return from_counts(matrix, np.zeros(n, np.int32), np.ones(n, np.int64)).grouped()
+    if length is not None:
+        return count_lists(votes, length, Encoded(np.zeros(length.size, np.uint8), 0, (None,))).grouped()
+    n, N = votes.values.shape
+    base = len(votes.labels)
+    if n and N and N * math.log2(max(base, 2)) <= math.log2(max(1 << 12, min(n, 1 << 20))):
+        # Few combinations of votes are possible: find those that occur first.
+        first, group = group_rows([(base, column) for column in votes.digits().T])
+        rows = Encoded(votes.values[first], votes.low, votes.labels)
+        patterns, place = stack([*grid_rows(rows, _unlabeled(first.size), np.ones(first.size, np.int64))]).grouped()
+        return patterns, place.astype(np.min_scalar_type(len(patterns)))[group]
+    return stack([EMPTY, *grid_rows(votes, _unlabeled(n), np.ones(n, np.int64))]).grouped()
+
+
+def _unlabeled(n: int) -> Encoded:
+    return Encoded(np.zeros(n, np.uint8), 0, (None,))

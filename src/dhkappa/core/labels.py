@@ -1,66 +1,30 @@
-"""Labels and their integer codes; what counts as missing; the order of categories.
+"""Label values, missing values, the order of categories, and labels encoded as integers.
 
-Missing is None, NaN, the NA and NaT of other libraries, and empty text, which is what a CSV file has where
-nothing stands. "NA", "nan" and "None" as text are labels.
+None, NaN, the NA and NaT of other libraries, and empty text are missing. The texts "NA", "nan" and "None" are labels.
 """
 
 from __future__ import annotations
 
 import math
-import numbers
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Integers, Label
+from dhkappa.core.grouping import Encoded
 from dhkappa.errors import DataError, shown
 
-Label: TypeAlias = str | int
-"""A category's name: text, an integer or a boolean."""
+RULE = "A label is a string, an integer, a boolean or an enum member."
 
-Integers: TypeAlias = npt.NDArray[np.integer[Any]]
-
-RULE = "a label is a string, an integer, a boolean or an enum member"
-
-_DENSE = 64  # up to this many different integers in a row, gaps between them cost nothing
+_DENSE = 64  # a range of this many integers is used as it is, with gaps
 _WIDE = 1 << 16
 _EXACT_FLOAT = 2**53
-_MOST_BITS = 10_000  # of an integer label; beyond, Python refuses to write it down
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """Labels as digits: ``values - low`` indexes ``labels``, where None stands for missing.
-
-    ``labels`` are in the order of categories. A range of integers may hold some that do not occur.
-    """
-
-    values: Integers
-    low: int
-    labels: Sequence[Label | None]
-
-    def digits(self, rows: slice) -> Integers:
-        """Return the digits of some rows, as small unsigned integers."""
-        block = self.values[rows]
-        if self.low:
-            block = np.subtract(block, self.low, dtype=np.int64)
-        small = np.min_scalar_type(max(len(self.labels) - 1, 0))
-        return block.astype(small, copy=False)
-
-    def occurring(self, digits: Integers) -> list[Label]:
-        """Return the labels that some of these digits stand for, in order."""
-        seen = np.zeros(len(self.labels), np.bool_)
-        first, step = 0, 1 << 10  # most often the first few tell
-        while first < digits.size and not seen.all():
-            seen[digits[first : first + step]] = True
-            first, step = first + step, min(4 * step, _WIDE)
-        found = (self.labels[digit] for digit in np.flatnonzero(seen).tolist())
-        return [label for label in found if label is not None]
+_MAX_BITS = 10_000  # of an integer label; Python refuses to print larger ones
 
 
 def encode(
@@ -69,21 +33,23 @@ def encode(
     missing: Collection[Label] = (),
     item_of: Callable[[int], int] | None = None,
 ) -> Encoded:
-    """Turn an array of labels, of any shape and type, into digits.
+    """Encode an array of labels of any shape and type.
 
-    ``item_of`` tells the item of a flat index, for messages, where it is not the first index.
+    ``item_of`` maps a flat index to its item, for messages, if that is not the first index.
     """
     kind = values.dtype.kind
     if kind not in "biufOUT":
-        raise DataError(f"{name} holds values of type {values.dtype}: {RULE}.")
-    if hasattr(values, "mask"):  # a masked array; to name its type would import numpy.ma, for everybody
+        raise DataError(f"{name} holds values of type {values.dtype}.", code="not-a-label", parameter=name, hint=RULE)
+    if hasattr(values, "mask"):  # a masked array; isinstance would import numpy.ma
         masked = np.ma.getmaskarray(values)
         values, kind = np.ma.getdata(values).astype(object), "O"
         values[masked] = None
     if values.size == 0:
         encoded = Encoded(np.zeros(values.shape, np.uint8), 0, ())
     elif kind == "b":
-        encoded = Encoded(np.minimum(values.view(np.uint8), 1), 0, (False, True))  # true may be any byte but 0
+        encoded = Encoded(
+            np.minimum(values.view(np.uint8), 1), 0, (False, True)
+        )  # True may be stored as any byte but 0
     elif kind in "iu":
         encoded = _encode_integers(values)
     elif kind == "f":
@@ -97,7 +63,7 @@ def encode(
 
 
 def _encode_integers(values: Integers) -> Encoded:
-    """Code integers by their distance from the smallest, through a table where they lie far apart."""
+    """Encode integers by their distance from the smallest, or through a table if they are sparse."""
     high = int(values.max())
     low = 0 if values.dtype.kind == "u" and high < _DENSE else int(values.min())
     span = high - low + 1
@@ -115,7 +81,7 @@ def _encode_integers(values: Integers) -> Encoded:
 
 
 def _used(values: Integers, low: int, span: int) -> npt.NDArray[np.int64] | None:
-    """Return which of ``span`` integers from ``low`` occur, or None once most of them are seen to."""
+    """Return which of ``span`` integers from ``low`` occur; None as soon as more than half do."""
     seen = np.zeros(span, np.bool_)
     flat = values.ravel(order="K")
     for first in range(0, flat.size, _WIDE):
@@ -126,18 +92,26 @@ def _used(values: Integers, low: int, span: int) -> npt.NDArray[np.int64] | None
 
 
 def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
-    """Code whole numbers stored as floats; NaN is missing and gets the first digit."""
+    """Encode whole numbers stored as floats; NaN is missing and gets the first index."""
     absent = np.isnan(values)
     present = values[~absent]
     if present.size == 0:
         return Encoded(np.zeros(values.shape, np.uint8), 0, (None,))
     wrong = present[~(np.isfinite(present) & (present == np.rint(present)))]
     if wrong.size:
-        raise DataError(f"{name} holds {wrong[0]}: {RULE}, not a fractional number; write such labels as text.")
+        raise DataError(
+            f"{name} holds the fractional number {wrong[0]}.",
+            code="not-a-label",
+            parameter=name,
+            hint=f"{RULE} Convert such labels to text.",
+        )
     if float(np.abs(present).max()) >= min(2 ** (np.finfo(present.dtype).nmant + 1), _EXACT_FLOAT):
         raise DataError(
-            f"{name} holds {np.abs(present).max()} as a floating-point number, which cannot tell such integers apart: "
-            "pass integers or text."
+            f"{name} holds {np.abs(present).max()} as a floating-point number, which cannot represent integers of this "
+            "size exactly.",
+            code="float-too-large",
+            parameter=name,
+            hint="Pass integers or text.",
         )
     below = int(present.min()) - 1
     whole = np.full(values.shape, below)
@@ -147,49 +121,51 @@ def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
 
 
 class _Digits(dict[Any, int]):
-    """Raw values to digits in the order met, 0 for missing; each different value is looked at once."""
+    """Map raw values to indices in order of appearance, 0 for missing; each distinct value is converted once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.labels: dict[Label, int] = {}
 
     def __missing__(self, value: Any) -> int:
-        label = plain(value)
+        label = to_label(value)
         if label is None:
-            return 0  # not kept: every NaN is a key of its own
+            return 0  # not stored: every NaN would be a key of its own
         digit = self.labels.setdefault(label, len(self.labels) + 1)
         self[value] = digit
         return digit
 
 
 def _encode_objects(values: npt.NDArray[Any], name: str, item_of: Callable[[int], int] | None) -> Encoded:
-    """Code text and mixed objects one by one."""
+    """Encode text and mixed objects."""
     flat = values.ravel().tolist()
     kinds = set(map(type, flat))
     table = _Digits()
     try:
-        if float in kinds:  # every NaN is a key of its own, and slow to look at one by one
+        if float in kinds:  # every NaN would be a key of its own
             flat = [None if value != value else value for value in flat] if kinds <= _PLAIN else flat
         table[None] = 0
         odd = kinds - _PLAIN
-        if odd:  # looked at one by one: their own idea of equality does not count
-            flat = [plain(value) if type(value) in odd else value for value in flat]
+        if odd:  # other types are converted first, as their own __eq__ must not decide
+            flat = [to_label(value) if type(value) in odd else value for value in flat]
         digits = np.fromiter(map(table.__getitem__, flat), np.int32, len(flat))
     except NotALabelError as error:
         where = next(index for index, value in enumerate(values.ravel().tolist()) if value is error.value)
         item = item_of(where) if item_of else int(np.unravel_index(where, values.shape)[0])
-        raise DataError(f"{name} holds {error} at item {item}: {RULE}.") from None
+        raise DataError(
+            f"{name} holds {error} at item {item}.", code="not-a-label", parameter=name, hint=RULE
+        ) from None
     labels: list[Label] = list(table.labels)
     if any(_is_number(kind) for kind in kinds):
         labels = _booleans_as_integers(labels)
-    order = sorted(range(len(labels)), key=lambda index: natural(labels[index]))
+    order = sorted(range(len(labels)), key=lambda index: natural_key(labels[index]))
     rank = np.zeros(len(labels) + 1, np.int32)
     rank[np.array(order, np.int64) + 1] = np.arange(1, len(labels) + 1)
     return Encoded(rank[digits].reshape(values.shape), 0, (None, *(labels[index] for index in order)))
 
 
 class NotALabelError(Exception):
-    """A value that is no label; its text shows the value."""
+    """A value that is not a label; the text shows it."""
 
     def __init__(self, value: Any) -> None:
         super().__init__(f"{shown([value])} (type {type(value).__name__})")
@@ -203,13 +179,8 @@ def _is_number(kind: type) -> bool:
     return issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool
 
 
-def is_real(value: Any) -> bool:
-    """Tell whether a value is a real number: to numpy a span of time is one too."""
-    return isinstance(value, numbers.Real) and not isinstance(value, np.timedelta64)
-
-
-def plain(value: Any) -> Label | None:
-    """Return the label that a value stands for: plain text, an integer or a boolean; None if missing."""
+def to_label(value: Any) -> Label | None:
+    """Return a value as a label: text, an integer or a boolean; None if missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, Enum) and not isinstance(value, (str, int)):
@@ -224,7 +195,7 @@ def plain(value: Any) -> Label | None:
         if np.isnat(value):
             return None
         raise NotALabelError(value)
-    if isinstance(value, (int, np.integer)) and int(value).bit_length() <= _MOST_BITS:
+    if isinstance(value, (int, np.integer)) and int(value).bit_length() <= _MAX_BITS:
         return int(value)
     if isinstance(value, (float, np.floating)):
         number = float(value)
@@ -235,8 +206,8 @@ def plain(value: Any) -> Label | None:
     raise NotALabelError(value)
 
 
-def natural(label: Label) -> tuple[Any, ...]:
-    """Return a sort key: numbers first, then text, with the numbers inside text by size."""
+def natural_key(label: Label) -> tuple[Any, ...]:
+    """Return a sort key: numbers before text, numbers inside text by size."""
     if not isinstance(label, str):
         return (0, label)
     runs = re.split("([0-9]+)", label.casefold())
@@ -246,46 +217,46 @@ def natural(label: Label) -> tuple[Any, ...]:
     return (1, runs, label)
 
 
-def in_order(name: Any) -> tuple[Any, ...]:
-    """Return a sort key for names of items or annotators, whatever they are; one without a name comes last."""
+def name_key(name: Any) -> tuple[Any, ...]:
+    """Return a sort key for names of items or annotators of any type; None comes last."""
     if name is None:
         return (2,)
-    return (0, natural(name)) if isinstance(name, (str, int)) else (1, str(name))
+    return (0, natural_key(name)) if isinstance(name, (str, int)) else (1, str(name))
 
 
 def _booleans_as_integers(labels: Iterable[Label]) -> list[Label]:
-    """Read True as 1: beside integers they are equal, and the order met must not matter."""
+    """Convert booleans among integers: True equals 1, and the order of appearance must not matter."""
     return [int(label) if isinstance(label, bool) else label for label in labels]
 
 
-def declare(categories: Iterable[Any]) -> tuple[Label, ...]:
-    """Check declared categories: labels, in the order given, none missing and none twice."""
-    if isinstance(categories, (str, bytes)):
-        raise DataError(f"categories must be a list of labels, not the one string {shown([categories])}.")
-    if isinstance(categories, (set, frozenset)):
-        raise DataError("categories must be a list of labels: a set has no order.")
-    try:
-        given = list(categories)
-    except TypeError:
-        raise DataError(f"categories must be a list of labels, not {shown([categories])}.") from None
+def check_categories(categories: Iterable[Any]) -> tuple[Label, ...]:
+    """Check declared categories and return them as labels, in the given order."""
+    listed = not isinstance(categories, (str, bytes, set, frozenset)) and isinstance(categories, Iterable)
+    if not listed:
+        raise DataError(
+            f"categories must be an ordered list of labels: got {shown([categories])}.",
+            code="invalid-categories",
+            parameter="categories",
+        )
     declared: dict[Label, None] = {}
-    for value in given:
+    for value in categories:
         try:
-            label = plain(value)
+            label = to_label(value)
         except NotALabelError as wrong:
-            raise DataError(f"categories holds {wrong}: {RULE}.") from None
-        if label is None:
-            raise DataError(f"categories holds {shown([value])}, which is read as missing: declare labels only.")
-        if label in declared:
-            raise DataError(f"categories holds {label!r} twice: each category is declared once.")
+            raise DataError(
+                f"categories holds {wrong}.", code="not-a-label", parameter="categories", hint=RULE
+            ) from None
+        if label is None or label in declared:
+            what = "a missing value" if label is None else f"{label!r} twice"
+            raise DataError(f"categories holds {what}.", code="invalid-categories", parameter="categories")
         declared[label] = None
-    no_lookalikes(declared)
+    check_lookalikes(declared)
     mixed = {bool, int} <= set(map(type, declared))
     return tuple(_booleans_as_integers(declared) if mixed else declared)
 
 
-def unite(*groups: Collection[Label]) -> tuple[Label, ...]:
-    """Return every label of the groups once, in natural order."""
+def union(*groups: Collection[Label]) -> tuple[Label, ...]:
+    """Return the union of groups of labels, in natural order."""
     labels: list[Label] = list(dict.fromkeys(chain.from_iterable(groups)))
     kinds = set(map(type, chain.from_iterable(groups)))
     if kinds >= {bool, int}:
@@ -293,43 +264,47 @@ def unite(*groups: Collection[Label]) -> tuple[Label, ...]:
     if str not in kinds:
         return tuple(sorted(labels))
     if len(kinds) > 1:
-        no_lookalikes(labels)
-    return tuple(sorted(labels, key=natural))
+        check_lookalikes(labels)
+    return tuple(sorted(labels, key=natural_key))
 
 
-def no_lookalikes(labels: Collection[Label]) -> None:
-    """Refuse ``1`` beside ``"1"``: one category written in two ways, most likely."""
+def check_lookalikes(labels: Collection[Label]) -> None:
+    """Refuse ``1`` and ``"1"`` in one data set: most likely one category in two types."""
     texts = {label for label in labels if isinstance(label, str)}
     for label in labels:
         if not isinstance(label, str) and str(label) in texts:
             raise DataError(
-                f"labels hold both {label!r} and {str(label)!r}: they look the same but are different labels. "
-                "Write all of them as text, or all as numbers."
+                f"Labels hold both {label!r} and {str(label)!r}, which look the same but are different labels.",
+                code="mixed-label-types",
+                hint="Convert all labels to text, or all to numbers.",
             )
 
 
 def check_missing(labels: Iterable[Label], missing: Collection[Label]) -> None:
-    """Refuse labels that look like some that are said to mean missing, but are not: ``9`` where ``"9"`` was said."""
-    spelled = {str(label): label for label in missing}
+    """Refuse labels that look like a missing value but have another type: ``9`` where ``"9"`` means missing."""
+    by_text = {str(label): label for label in missing}
     for label in labels:
-        other = spelled.get(str(label), label)
+        other = by_text.get(str(label), label)
         if isinstance(other, str) != isinstance(label, str) and label not in missing:
             raise DataError(
-                f"missing names {other!r}, but labels hold {label!r}, which looks the same and is another: name it as "
-                "the labels write it, or both."
+                f"missing names {other!r}, but the labels hold {label!r}, which has another type.",
+                code="missing-type",
+                parameter="missing",
+                hint="Name it in $missing as the labels spell it.",
             )
 
 
 def check_declared(labels: Iterable[Label], categories: Collection[Label], name: str, columns: bool = False) -> None:
-    """Refuse labels outside the categories that are declared, or that ``columns`` of counts are, naming them."""
+    """Refuse labels outside the declared categories, or outside the columns of a count matrix."""
     known = set(categories)
-    outside = sorted((label for label in labels if label not in known), key=natural)
+    outside = sorted((label for label in labels if label not in known), key=natural_key)
     if outside:
-        no_lookalikes([*categories, *outside])
-        where, then = (
-            ("columns of counts", "Add a column") if columns else ("declared categories", "Add it to categories=")
-        )
+        check_lookalikes([*categories, *outside])
+        where = "columns of counts" if columns else "declared categories"
         raise DataError(
-            f"{name} holds {shown(outside)}, not among the {where} {shown(categories, 10)}. "
-            f"{then}, or name it in missing= if it is no label."
+            f"{name} holds {shown(outside)}, which is not among the {where} {shown(categories, 10)}.",
+            code="undeclared-label",
+            parameter=name,
+            hint=("Add a column" if columns else "Add it to $categories")
+            + ", or name it in $missing if it means missing.",
         )

@@ -15,11 +15,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.counting import Read, read_matrix, read_votes
-from dhkappa.core.item_columns import read_beside
-from dhkappa.core.items import ItemVotes, item_votes_of
-from dhkappa.core.labels import Encoded, Label, check_declared, declare, encode, in_order, unite
+from dhkappa.core import Label
+from dhkappa.core.grouping import Encoded
+from dhkappa.core.items import ItemVotes
+from dhkappa.core.labels import check_categories, check_declared, encode, name_key, union
 from dhkappa.errors import DataError, counted, shown
+from dhkappa.inputs.arrays import read_lists, read_matrix, read_votes
 from dhkappa.inputs.backends import Coding, kind_in
 from dhkappa.inputs.long_format import (
     LongTable,
@@ -31,7 +32,7 @@ from dhkappa.inputs.long_format import (
     pick_items,
 )
 from dhkappa.inputs.tables import VoteTable, read_item_columns, whole_counts
-from dhkappa.memory import need
+from dhkappa.resources import need
 
 _FEW_COLUMNS = 6  # with so few columns of votes, grouping by them gives nearly as few groups as by counts
 _EXAMPLES = 3
@@ -113,7 +114,7 @@ class Groups:
     ask : runs a query
     """
 
-    read: Read
+    read: ItemVotes
     each: nw.LazyFrame[Any]
     keys: dict[str, list[Any]]
     ask: Callable[[nw.LazyFrame[Any]], dict[str, list[Any]]]
@@ -126,7 +127,7 @@ class Groups:
         by_value = sorted(zip(*values, range(len(self.keys["items"])), strict=True))
         rank = np.empty(len(by_value), np.int64)
         rank[[row[-1] for row in by_value]] = np.arange(len(by_value))
-        return replace(item_votes_of(self.read, categories, rank.tolist()), find=self._find)
+        return replace(self.read, declared=categories, names=rank.tolist(), find=self._find)
 
     def _find(self, rows: Sequence[int], limit: int) -> list[tuple[int, Any]]:
         """Fetch up to ``limit`` items of some groups, in that order; within a group by name."""
@@ -139,7 +140,7 @@ class Groups:
             keys = zip(*(some[name] for name in names), strict=True)
             place = {row: index for index, row in enumerate(rows)}
             pairs = [(group[key], item) for key, item in zip(keys, some["item"], strict=True)]
-            found = sorted(pairs, key=lambda pair: (place[pair[0]], in_order(pair[1])))
+            found = sorted(pairs, key=lambda pair: (place[pair[0]], name_key(pair[1])))
         for row in rows[-1:]:
             some = self.ask(self.each.filter(self._is_in(row)).select("item").sort("item").head(limit))
             found += [(row, item) for item in some["item"]]
@@ -217,7 +218,7 @@ def _read_wide(
     rows: Mapping[str, Sequence[Any]],
     votes: Sequence[str],
     missing: Collection[Label],
-) -> Read:
+) -> ItemVotes:
     """Read rows of votes."""
     grid = np.empty((len(rows[votes[0]]), len(votes)), object)
     for place, vote in enumerate(votes):
@@ -240,7 +241,7 @@ def _categories_of_columns(columns: Sequence[str], declared: tuple[Label, ...] |
         message = f"categories {shown(declared, 10)} lack some columns of counts: {shown(columns, 10)}."
         hint = "Name them too: each column counts the votes for the category of its name."
         raise DataError(message, code="categories-lack-columns", parameter="categories", hint=hint)
-    return declare([*columns, *(label for label in declared or () if label not in columns)])
+    return check_categories([*columns, *(label for label in declared or () if label not in columns)])
 
 
 def _group_long(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Groups | None:
@@ -322,7 +323,7 @@ def _read_counts(
     codings: Mapping[str, Coding],
     rows: Mapping[str, Sequence[Any]],
     missing: Collection[Label],
-) -> Read:
+) -> ItemVotes:
     """Read rows of counts. Suggested labels outside the categories are categories without votes, in long format."""
     own = read_item_columns(table, codings, rows)
     given = {label for labels in (own.suggested or {}).values() for label in labels if label is not None}
@@ -330,10 +331,10 @@ def _read_counts(
         check_declared(given - set(missing), categories, "suggested")
     else:
         categories = (*categories, *sorted(given - set(categories) - set(missing), key=str))
-        unite(categories)
+        union(categories)
     wide = np.zeros((len(counts), len(categories)), np.min_scalar_type(int(counts.max(initial=0))))
     wide[:, : counts.shape[1]] = counts
-    return read_matrix(wide, own.suggested, categories, missing, own.sample_weight, own.strata)
+    return read_matrix(wide, own.suggested, missing, own.sample_weight, own.strata, categories)
 
 
 def _group_by(table: VoteTable, each: nw.LazyFrame[Any], keys: Sequence[str]) -> dict[str, list[Any]]:
@@ -361,34 +362,12 @@ def _categories(
     """Return the categories of votes: as declared, or those that occur."""
     votes = [label for label in found if label not in missing]
     if declared is None:
-        return unite(votes)
+        return union(votes)
     check_declared(votes, declared, "votes")
     return declared
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """All rows of a table.
-
-    Attributes
-    ----------
-    read : votes and item columns, one row per item
-    names : names of the items, if known
-    annotators : names of the annotators, if known
-    annotator : (T,) annotator of each vote, if rows have different lengths
-    """
-
-    read: Read
-    names: Sequence[Any] | None
-    annotators: tuple[Any, ...] | None
-    annotator: npt.NDArray[np.int64] | None = None
-
-    def item_votes(self, categories: tuple[Label, ...] | None) -> ItemVotes:
-        """Return the votes with their items and annotators."""
-        return item_votes_of(self.read, categories, self.names, self.annotators, self.annotator)
-
-
-def fetch_rows(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Rows:
+def fetch_rows(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> ItemVotes:
     """Fetch all rows of a table."""
     if table.roles.label is not None:
         return _fetch_long(table, missing)
@@ -396,9 +375,11 @@ def fetch_rows(table: VoteTable, declared: tuple[Label, ...] | None, missing: Co
     rows = _fetch(table, frame)
     names = rows.get("item", table.votes.row_names)
     if table.roles.annotators:
-        return Rows(_read_wide(table, codings, rows, columns, missing), names, table.roles.annotators)
+        read = _read_wide(table, codings, rows, columns, missing)
+        return replace(read, names=names, annotators=table.roles.annotators)
     categories = _categories_of_columns(table.roles.counts, declared)
-    return Rows(_read_counts(table, _counts(table, rows, columns), categories, codings, rows, missing), names, None)
+    read = _read_counts(table, _counts(table, rows, columns), categories, codings, rows, missing)
+    return replace(read, names=names)
 
 
 def _fetch(table: VoteTable, frame: nw.LazyFrame[Any], n: int | None = None) -> dict[str, list[Any]]:
@@ -421,7 +402,7 @@ def _check_distinct(table: VoteTable, frame: nw.LazyFrame[Any], role: str, value
         raise DataError(message, code="names-not-distinct", parameter=role, hint="Write them as text.")
 
 
-def _fetch_long(table: VoteTable, missing: Collection[Label]) -> Rows:
+def _fetch_long(table: VoteTable, missing: Collection[Label]) -> ItemVotes:
     """Fetch votes, and the items table if there is one."""
     long = long_table(table, missing)
     rows = _fetch(table, long.frame, long.n_rows)
@@ -439,7 +420,7 @@ def _fetch_long(table: VoteTable, missing: Collection[Label]) -> Rows:
     if table.items is None or table.roles.unlisted == "unlabeled":
         for item in rows["item"]:
             first.setdefault(item, -1)
-    names = list(first) if table.votes.in_memory else sorted(first, key=in_order)
+    names = list(first) if table.votes.in_memory else sorted(first, key=name_key)
     rank = {item: place for place, item in enumerate(names)}
     item = np.fromiter((rank.get(name, -1) for name in rows["item"]), np.int64, len(rows["item"]))
     own = read_item_columns(table, codings, listed)
@@ -458,10 +439,11 @@ def _fetch_long(table: VoteTable, missing: Collection[Label]) -> Rows:
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
     suggested = None if own.suggested is None else {who: by_item(given) for who, given in own.suggested.items()}
     weight, strata = by_item(own.sample_weight), by_item(own.strata)  # type: ignore[arg-type]
-    read = Read(encoded, read_beside(suggested, weight, strata, length.shape, "votes", missing), length)
+    read = replace(read_lists(encoded, length, suggested, missing, weight, strata), names=names)
     voters = [] if table.roles.annotator is None else [rows["annotator"][place] for place in each.tolist()]
     if table.roles.annotator is None or None in voters:
-        return Rows(read, names, None)
-    annotators = sorted(set(voters), key=in_order)
+        return read
+    annotators = sorted(set(voters), key=name_key)
     place_of = {who: place for place, who in enumerate(annotators)}
-    return Rows(read, names, tuple(annotators), np.fromiter(map(place_of.__getitem__, voters), np.int64, each.size))
+    voter = np.fromiter(map(place_of.__getitem__, voters), np.int64, each.size)
+    return replace(read, annotators=tuple(annotators), voter=voter)

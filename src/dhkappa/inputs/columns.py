@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypedDict
 
-from dhkappa.core.item_columns import check_labelers
 from dhkappa.errors import DataError, did_you_mean, shown
 
 _PREFIX = "suggested_"
@@ -239,15 +238,16 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
 
 
 def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
-    """Return the column of each labeler; a single name is the labeler ``""``.
+    """Return the column of each labeler.
 
     Beside a table, ``suggested`` names columns, never labels.
     """
     if suggested is None:
         return {}
     if isinstance(suggested, str):
-        return {"": _column(suggested, columns)}
-    check_labelers(suggested)
+        return {suggested: _column(suggested, columns)}
+    if isinstance(suggested, Mapping) and "" in suggested:
+        raise DataError("A labeler has an empty name.", code="invalid-labeler-name", parameter="suggested")
     names = suggested if isinstance(suggested, Mapping) else _as_list(suggested)
     named = dict(names) if isinstance(names, Mapping) else {name: _column(name, columns) for name in _strings(names)}
     if not named or not all(isinstance(text, str) for text in [*named, *named.values(), *names]):

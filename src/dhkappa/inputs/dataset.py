@@ -1,185 +1,195 @@
-"""Given: data as a person passed them, of any kind, and what becomes of them."""
+"""Dataset: votes and suggested labels of any origin, with column roles resolved once and counted once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
-import numpy as np
+from dhkappa.core import Label
+from dhkappa.core.items import ItemVotes
+from dhkappa.errors import DataError
+from dhkappa.inputs.columns import RoleKeywords
+from dhkappa.inputs.load import InputData, input_data
+from dhkappa.inputs.tally import Tally
 
-from dhkappa.core.labels import Label
-from dhkappa.core.tally import Tally
-from dhkappa.errors import DataError, OutOfMemoryError, shown
-from dhkappa.inputs.columns import RoleKeywords, list_columns
-from dhkappa.memory import counting
-
-if TYPE_CHECKING:  # rooms that are opened when they are called for
-    from dhkappa.core.item_table import ItemTable
-    from dhkappa.core.items import ItemVotes
-    from dhkappa.inputs.aggregate import Groups, Rows
-    from dhkappa.inputs.tables import VoteTable
-
-LABELER = "labeler"
-"""What one labeler is called who has no name."""
-
-_MOST_GATHERED = 2_000_000  # votes of a table elsewhere, that are fetched to tell items and annotators apart
+if TYPE_CHECKING:  # imported when needed: it loads DuckDB and narwhals
+    from dhkappa.inputs.source import Source
 
 
-@dataclass(frozen=True)
-class Given:
-    """What a person passed to one of the public calls; see ``dh_kappa`` for each."""
+class Dataset:
+    """Votes of several annotators on items, with the labels that one or more labelers suggest.
 
-    data: Any
-    suggested: Any
-    counts: Any
-    categories: Any
-    missing: Any
-    sample_weight: Any
-    strata: Any
-    words: RoleKeywords
+    Nothing is counted until a result is asked for; then each item is counted once, by the engine that holds the data.
 
-    def held(self) -> tuple[Tally, str | None]:
-        """Return the tally that was passed, and the labeler that was named with it."""
-        assert isinstance(self.data, Tally)
-        beside = {
-            "counts": self.counts,
-            "categories": self.categories,
-            "sample_weight": self.sample_weight,
-            "strata": self.strata,
-        }
-        extra = [name for name, value in (beside | dict(self.words)).items() if value is not None]
-        if not isinstance(self.missing, tuple) or self.missing:
-            extra.append("missing")
-        if self.suggested is not None and not isinstance(self.suggested, str):
-            extra.insert(0, "suggested")
-        if extra:
-            raise DataError(f"a Tally is given, which holds votes and labels already: leave out {' and '.join(extra)}.")
-        return self.data, self.suggested
+    Parameters
+    ----------
+    data
+        Votes: an n x N array or n lists of labels, one row per item. A label is text, an integer, a boolean or an enum
+        member; None, NaN and empty text are missing. Or a table in wide or long format: of pandas, Polars, PyArrow,
+        DuckDB, Dask, Spark or Ibis, or the path of one, as for ``read``.
+    suggested
+        n labels, or a mapping from the name of each labeler to its n labels. With a table, the name of a column, a list
+        of names, or a mapping from labelers to columns; by default the columns ``suggested`` and ``suggested_*``. With
+        ``counts`` also column codes from 0, or an n x m one-hot matrix (the paper's B).
+    counts
+        n x m matrix of vote counts instead of votes (the paper's A). With a table that has a column of counts per
+        category, the names of these columns.
+    categories
+        The possible labels, in order; any other label is an error. With ``counts``, the names of its columns.
+    missing
+        Labels that mean missing, such as ``"NA"``.
+    sample_weight
+        What each item stands for, n numbers: one over its probability of being sampled. Only ratios matter. With a
+        table, the name of a column.
+    strata
+        The stratum that each item was sampled from, n labels. With a table, the name of a column.
+    annotators
+        Wide format: the columns of votes, one per annotator, by name or pattern, such as ``"ann_*"``.
+    item, label, annotator, count
+        Long format: the columns with the item, the label of the vote, who voted, or the number of equal votes. In wide
+        format, ``item`` may name the items.
+    items
+        Long format: a second table, or its path, with one row per item: suggested labels, weights, strata.
+    duplicates
+        ``"error"`` if an annotator votes twice on an item, or ``"first"`` or ``"last"`` to keep one vote, by row.
+    unlisted
+        ``"error"`` if a vote is on an item that ``items`` lacks, or ``"unlabeled"`` to count it as an item without
+        label.
 
-    @cached_property
-    def _known(self) -> Tally:
-        """An empty tally, which has checked categories and missing labels."""
-        return Tally(self.categories, missing=self.missing)
+    Examples
+    --------
+    >>> import dhkappa
+    >>> votes = [["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]
+    >>> data = dhkappa.Dataset(votes, {"rule": ["cat", "dog", "dog"], "llm": ["cat", "cat", "dog"]})
+    >>> data
+    Dataset(3 items, 9 votes, 2 categories, labelers 'rule', 'llm')
+    >>> dhkappa.dh_kappa(data, "rule").exact
+    Fraction(4, 7)
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(
+        self,
+        data: Any = None,
+        suggested: Any = None,
+        *,
+        counts: Any = None,
+        categories: Iterable[Any] | None = None,
+        missing: Iterable[Any] = (),
+        sample_weight: Any = None,
+        strata: Any = None,
+        **roles: Unpack[RoleKeywords],
+    ) -> None:
+        self._data = input_data(data, suggested, counts, categories, missing, sample_weight, strata, roles)
 
     @property
-    def _declared(self) -> tuple[Label, ...] | None:
-        return self._known.categories if self._known.declared else None
+    def input_data(self) -> InputData:
+        """The data and options as they were passed."""
+        return self._data
 
     @property
-    def _columns(self) -> str:
-        """What a table that was taken for a grid of votes might have meant."""
-        columns = getattr(self.data, "columns", None)
-        if columns is None:
-            return ""
-        return f" Of a table name the column, as suggested=. {list_columns([str(column) for column in columns])}"
+    def source(self) -> Source | None:
+        """The file, export or database that was read; None for data in memory."""
+        from dhkappa.inputs.source import Source
 
-    def laid(self, labelers: str) -> VoteTable | None:
-        """Return the table that was passed, or that a path leads to; None for arrays.
+        return self._data.data if isinstance(self._data.data, Source) else None
 
-        ``labelers`` says how many are wanted where none is named: ``"none"``, ``"one"``, ``"all"``, or ``"any"``.
-        """
-        if not self.words and (self.data is None or isinstance(self.data, (list, tuple, np.ndarray))):
-            return None
-        from dhkappa.inputs.tables import open_votes
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """The categories, in order."""
+        return self._data.patterns.categories
 
-        return open_votes(
-            self.data,
-            self.words,
-            suggested=self.suggested,
-            counts=self.counts,
-            sample_weight=self.sample_weight,
-            strata=self.strata,
-            labelers=labelers,
+    @property
+    def labelers(self) -> tuple[str, ...]:
+        """The names of the labelers."""
+        return self._data.patterns.columns.labelers
+
+    def tally(self) -> Tally:
+        """Count votes and suggested labels."""
+        return Tally.of(self._data)
+
+    def item_votes(self) -> ItemVotes | None:
+        """Return every vote with its item and annotator, as far as these are known."""
+        return self._data.item_votes
+
+    def __repr__(self) -> str:
+        return f"Dataset{repr(self.tally()).removeprefix('Tally').replace(_patterns(self), '')}"
+
+    def __copy__(self) -> Dataset:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Dataset:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise DataError(
+            "A Dataset cannot be pickled, as it may hold an open file or database.",
+            code="not-picklable",
+            hint="Pickle what it was made from, or save its tally().",
         )
 
-    @counting("the votes")
-    def tally(self, labelers: str) -> Tally:
-        """Count everything."""
-        laid = self.laid(labelers)
-        if laid is not None:
-            return self._tally_of(laid)[0]
-        if labelers in ("one", "all") and self.suggested is None and (self.data is not None or self.counts is not None):
-            raise DataError(
-                f"suggested is absent: pass one suggested label for each item, or use fleiss_kappa.{self._columns}"
-            )
-        return self._tally_of_arrays(self.suggested)
 
-    def _tally_of_arrays(self, suggested: Any) -> Tally:
-        whole = self._known.copy()
-        whole.update(self.data, suggested, counts=self.counts, sample_weight=self.sample_weight, strata=self.strata)
-        return whole
+def _patterns(dataset: Dataset) -> str:
+    n = len(dataset.input_data.patterns.patterns)
+    return f", {n:,} pattern{'' if n == 1 else 's'}"
 
-    def _tally_of(self, laid: VoteTable) -> tuple[Tally, Groups | Rows]:
-        """Have the engine count, or count its rows where votes are for very many categories."""
-        from dhkappa.inputs.aggregate import fetch_rows, group
 
-        whole = self._known.copy()
-        with laid.votes.asking():
-            found = group(laid, self._declared, whole.missing) or fetch_rows(laid, self._declared, whole.missing)
-        whole.include(found.read, laid.notes)
-        return whole, found
+def read(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    suggested: Any = None,
+    *,
+    input_format: str | None = None,
+    question: str | None = None,
+    table: str | None = None,
+    counts: Any = None,
+    categories: Iterable[Any] | None = None,
+    missing: Iterable[Any] = (),
+    sample_weight: Any = None,
+    strata: Any = None,
+    **roles: Unpack[RoleKeywords],
+) -> Dataset:
+    r"""Open a file, an annotation tool's export or a table of a database as a ``Dataset``.
 
-    @counting("the votes")
-    def cells(self) -> ItemTable:
-        """Return the items by votes and the labels of all labelers."""
-        from dhkappa.core.item_table import item_table_of, read_item_table
+    Files are CSV, TSV, JSON, JSONL (each also gzipped) and Parquet. All columns of CSV and TSV are text, and an empty
+    field is missing. Exports of Label Studio (JSON), Prodigy (JSONL), doccano (zip) and Argilla (JSON) are recognized
+    by their content. Files are read when a result is computed; a file that has changed since it was opened is refused.
 
-        laid = self.laid("all")
-        if laid is not None:
-            return item_table_of(self._tally_of(laid)[0])
-        if not isinstance(self.suggested, Mapping):
-            raise DataError(
-                "suggested must map the name of each labeler to its labels, such as {'rule': labels, 'llm': labels}: "
-                f"got {shown([self.suggested])}."
-            )
-        if (self.data is None) == (self.counts is None):
-            raise DataError("pass either votes or counts=, one of the two.")
-        return read_item_table(
-            self.data,
-            self.suggested,
-            counts=self.counts,
-            categories=self._declared,
-            missing=self._known.missing,
-            sample_weight=self.sample_weight,
-            strata=self.strata,
-        )
+    Parameters
+    ----------
+    path
+        A path, a pattern such as ``"votes/*.parquet"``, a list of them, or the address of a database, such as
+        ``"postgresql://user@host/name"``, which then does the counting.
+    suggested, counts, categories, missing, sample_weight, strata, **roles
+        As for ``Dataset``.
+    input_format
+        ``"table"``, ``"label_studio"``, ``"prodigy"``, ``"doccano"`` or ``"argilla"``; by default recognized by
+        content.
+    question
+        Which question of an export that asks several.
+    table
+        Which table of a database.
 
-    @counting("the votes")
-    def named(self) -> tuple[Tally, ItemVotes | None]:
-        """Return the tally of all labelers by name, and the votes with their items, as far as these are known."""
-        from dhkappa.core.items import read_item_votes
-        from dhkappa.inputs.aggregate import fetch_rows
+    Examples
+    --------
+    >>> import dhkappa, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "votes.csv")
+    ...     _ = path.write_text("item,suggested_llm,ann_1,ann_2\n007,spam,spam,spam\n008,ham,ham,spam\n")
+    ...     print(dhkappa.dh_kappa(dhkappa.read(path)).exact)
+    1/2
+    """
+    from dhkappa.inputs.reading import open_source
 
-        laid = self.laid("all")
-        if laid is not None:
-            if laid.roles.item is None and "item" in laid.unused and "item" not in self.words:
-                laid = replace(laid, roles=replace(laid.roles, item="item"))
-            if "" in laid.roles.suggested:
-                column = laid.roles.suggested[""]
-                laid = replace(laid, roles=replace(laid.roles, suggested={str(self.suggested): column}))
-            whole, found = self._tally_of(laid)
-            if laid.votes.in_memory or whole.n_votes <= _MOST_GATHERED:
-                # Where rows do not fit, it is as with a large table: what was counted is known, and who voted is not.
-                with suppress(OutOfMemoryError), laid.votes.asking():
-                    found = fetch_rows(laid, self._declared, whole.missing)
-            return whole, found.item_votes(self._declared)
-        if self.suggested is None and (self.data is not None or self.counts is not None):
-            raise DataError(
-                "suggested is absent: pass one label for each item, or a mapping from labelers to labels."
-                f"{self._columns}"
-            )
-        by_name = self.suggested if isinstance(self.suggested, Mapping) else {LABELER: self.suggested}
-        whole = self._tally_of_arrays(by_name)
-        item_votes = read_item_votes(
-            self.data,
-            by_name,
-            counts=self.counts,
-            categories=self._declared,
-            missing=whole.missing,
-            sample_weight=self.sample_weight,
-            strata=self.strata,
-        )
-        return whole, item_votes
+    source = open_source(path, input_format=input_format, question=question, table=table)
+    return Dataset(
+        source,
+        suggested,
+        counts=counts,
+        categories=categories,
+        missing=missing,
+        sample_weight=sample_weight,
+        strata=strata,
+        **roles,
+    )

@@ -8,8 +8,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from dhkappa.core.labels import Label
-from dhkappa.core.patterns import MOST_VOTES
+from dhkappa.core import Label
+from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, kind_in
 from dhkappa.inputs.tables import VoteTable, whole_counts
@@ -127,8 +127,8 @@ def most_votes(table: VoteTable, long: LongTable) -> int:
     """Return the largest number of votes on an item."""
     each = table.votes.group(long.frame.with_columns(n=long.votes_in_row()), ["item"], nw.col("n").sum())
     most = int(table.ask(each.select(nw.col("n").max()))["n"][0] or 0)
-    if most > MOST_VOTES:
-        raise DataError(f"An item has {most:,} votes. The limit is {MOST_VOTES:,}.", code="too-many-votes")
+    if most > MAX_VOTES:
+        raise DataError(f"An item has {most:,} votes. The limit is {MAX_VOTES:,}.", code="too-many-votes")
     return most
 
 

@@ -13,11 +13,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import Label
-from dhkappa.core.patterns import MOST_VOTES
+from dhkappa.core import Label
+from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.inputs.backends import ROW_NUMBER, Coding, Frame, frame_of, kind_of
-from dhkappa.inputs.backends.duckdb import numbered
+from dhkappa.inputs.backends import Coding, Frame, frame_of, kind_of
 from dhkappa.inputs.columns import (
     ColumnRoles,
     RoleKeywords,
@@ -29,7 +28,6 @@ from dhkappa.inputs.columns import (
     nearly_known,
     suggested_columns,
 )
-from dhkappa.inputs.reading import read
 from dhkappa.inputs.source import Source
 from dhkappa.paths import FileStates
 
@@ -40,8 +38,8 @@ _KINDS = {"text": "text", "integer": "integers", "float": "floats", "boolean": "
 class VoteTable:
     """A table of votes, the items table if there is one, and the column roles.
 
-    ``notes`` are about where the data came from, ``files`` are the files that every query reads. ``cache`` keeps what
-    was checked and counted, so that it is done once.
+    ``notes`` are about where the data came from, ``files`` are the files that every query reads, ``unlabeled`` says why
+    there are no suggested labels. ``cache`` keeps what was checked and counted, so that it is done once.
     """
 
     votes: Frame
@@ -49,6 +47,7 @@ class VoteTable:
     roles: ColumnRoles
     notes: tuple[str, ...] = ()
     files: FileStates = field(default_factory=FileStates)
+    unlabeled: str = ""
     cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -112,16 +111,16 @@ def open_votes(
     Parameters
     ----------
     data
-        What the user passed: a table, a path, a ``Source`` or arrays.
+        A table, a ``Source`` or arrays.
     keywords
         Column roles that the user named.
     suggested, counts, sample_weight, strata
         As the user passed them: names of columns, if the data are a table.
     labelers
-        How many labelers to look for if ``suggested`` is None: ``"none"``, ``"one"``, ``"all"``, or ``"any"`` number.
+        Which labelers to read if ``suggested`` is None: ``"all"`` that are known, or ``"none"``.
     """
     check_keywords(keywords)
-    source = _source(data)
+    source = data if isinstance(data, Source) else None
     if source is None:
         frame = frame_of(data)
         if frame is None or not _names_columns(frame, keywords, suggested, counts, sample_weight, strata):
@@ -131,16 +130,16 @@ def open_votes(
                 raise DataError(message, code="not-a-table", parameter=next(iter(keywords)))
             return None
         source = Source(data)
-    said: RoleKeywords = {**source.words, **keywords}
+    said: RoleKeywords = {**source.roles, **keywords}
     votes = _frame(source.votes)
     if source.ordered and said.get("duplicates", "error") != "error":
-        votes = _frame(numbered(source.votes, ROW_NUMBER))
+        votes = votes.numbered()
     given: Any = said.get("items") if said.get("items") is not None else source.items
-    listed = _source(given)
+    listed = given if isinstance(given, Source) else None
     items = None if given is None else _frame(given if listed is None else listed.votes)
     place = votes if items is None else items
     if suggested is None and labelers != "none":
-        suggested = _default_labelers(source, place.names, labelers)
+        suggested = _default_labelers(source, place.names)
     roles = find_roles(
         votes.names,
         {**said, "items": given},
@@ -156,14 +155,7 @@ def open_votes(
         hint = "Pass two paths, or two tables of one engine. Files are tables of DuckDB."
         raise DataError(message, code="different-engines", parameter="items", hint=hint)
     files = source.files if listed is None else source.files + listed.files
-    return VoteTable(votes, items, roles, source.remarks, files)
-
-
-def _source(data: Any) -> Source | None:
-    """Return a source, or what a path leads to."""
-    if isinstance(data, Source):
-        return data
-    return read(data) if isinstance(data, (str, os.PathLike)) else None
+    return VoteTable(votes, items, roles, source.notes, files, source.unlabeled)
 
 
 def _name(source: Source | None, default: str) -> str:
@@ -211,21 +203,22 @@ def _are_strings(values: Any) -> bool:
     return isinstance(values, (list, tuple)) and bool(values) and all(isinstance(name, str) for name in values)
 
 
-def _default_labelers(source: Source, columns: Sequence[str], labelers: str) -> Any:
-    """Return the columns with suggested labels by their names."""
+def _default_labelers(source: Source, columns: Sequence[str]) -> Any:
+    """Return the columns with suggested labels by their names; None if there are none."""
     found = list(source.labelers) or suggested_columns(columns)
-    if not found and labelers == "any":
-        return None
-    if not found and source.unlabeled:
-        raise DataError(source.unlabeled, code="no-suggested-labels", parameter="suggested")
-    if not found:
-        message = f"The column with the suggested labels is unknown. {list_columns(columns)}{nearly_known(columns)}"
-        hint = "Name it as $suggested. If it is in a table of items, pass that as $items."
-        raise DataError(message, code="no-suggested-labels", parameter="suggested", hint=hint)
-    if labelers == "one" and len(found) > 1:
-        message = f"There are several labelers: {shown(labelers_of(found), 10)}."
-        raise DataError(message, code="several-labelers", parameter="suggested", hint="Choose one with $suggested.")
-    return found[0] if labelers == "one" else labelers_of(found)
+    return labelers_of(found) if found else None
+
+
+def check_labeled(table: VoteTable) -> None:
+    """Refuse a table without suggested labels."""
+    if table.roles.suggested:
+        return
+    if table.unlabeled:
+        raise DataError(table.unlabeled, code="no-suggested-labels", parameter="suggested")
+    columns = (table.votes if table.items is None else table.items).names
+    message = f"The column with the suggested labels is unknown. {list_columns(columns)}{nearly_known(columns)}"
+    hint = "Name it as $suggested. If it is in a table of items, pass that as $items."
+    raise DataError(message, code="no-suggested-labels", parameter="suggested", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,11 +271,11 @@ def whole_counts(values: Sequence[Any], name: str, parameter: str) -> list[int]:
     for value in values:
         try:
             number = int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
-            if isinstance(number, bool) or number != int(number) or not 0 <= number <= MOST_VOTES:
+            if isinstance(number, bool) or number != int(number) or not 0 <= number <= MAX_VOTES:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
             missing = value is None or value == ""
-            message = f"Column {name!r} must hold numbers of votes from 0 to {MOST_VOTES:,}: got "
+            message = f"Column {name!r} must hold numbers of votes from 0 to {MAX_VOTES:,}: got "
             message += "a missing value." if missing else f"{shown([value])}."
             hint = "Write 0 if there are no votes." if missing else ""
             raise DataError(message, code="invalid-count", parameter=parameter, hint=hint) from None

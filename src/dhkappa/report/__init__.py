@@ -1,1 +1,203 @@
-"""Results as something to read: terminal, HTML, CSV."""
+"""Reports: results as charts, HTML and text. What they share: formatting and the order of labelers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from dhkappa.errors import DataError, visible
+
+if TYPE_CHECKING:
+    from dhkappa.auditing import Audit
+    from dhkappa.stats.result import Comparison, Kappa
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+REVIEW_LIMIT = 1_000
+"""Items of a labeler's review queue that a report reads."""
+
+LONGEST = 200
+"""Characters of a name that a report shows."""
+
+
+def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
+    """Return a result of an audit, or None if the data does not allow it."""
+    try:
+        return method(*args, **options)
+    except DataError:
+        return None
+
+
+def ranked(audit: Audit) -> list[str]:
+    """Return the labelers, best first; those without a verdict last."""
+    judged = {name: audit.verdict(name).judged for name in audit.labelers}
+    order: list[str] = audit.table().column("labeler")
+    return sorted(order, key=lambda name: not judged[name])
+
+
+def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[dict[str, Any]]:
+    """Return one row per labeler, with its kappa, confidence interval and baselines, in the order given."""
+    rows = []
+    for name, kappa in kappas.items():
+        low, high = kappa.confidence_interval(confidence_level)
+        row = {"labeler": name, "kappa": kappa.value, "low": low, "high": high, "fleiss": kappa.fleiss}
+        row |= {"baseline_random": kappa.baselines.random, "baseline_majority": kappa.baselines.majority}
+        rows.append(row | {"items": kappa.n_items})
+    return rows
+
+
+def audit_rows(audit: Audit) -> list[dict[str, Any]]:
+    """Return one row per labeler of an audit, the best first, with verdict and p-value."""
+    rows = labeler_rows({name: audit.kappas[name] for name in ranked(audit)}, audit.confidence_level)
+    for row in rows:
+        test = audit.permutation_tests[row["labeler"]]
+        row |= {"verdict": audit.verdict(row["labeler"]).short, "pvalue": test.pvalue if test else math.nan}
+    return rows
+
+
+def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
+    """Return the paired differences, each as the better labeler minus the other."""
+    rows: list[dict[str, Any]] = []
+    for row in comparison.differences if comparison else ():
+        if row["difference"] < 0:
+            row |= {"labeler": row["other"], "other": row["labeler"], "difference": -row["difference"]}
+            row |= {"low": -row["high"], "high": -row["low"]}
+        rows.append(row)
+    return rows
+
+
+_TEXT = {
+    "labeler",
+    "other",
+    "category",
+    "annotator",
+    "suggested",
+    "item",
+    "majority",
+    "votes",
+    "verdict",
+    "reason",
+    "instead",
+}
+_SIGNED = {"difference", "change"}
+_SHARES = {"label_share", "vote_share", "agree", "weight"}
+_HEADS = {
+    "agree": "votes for suggested",
+    "baseline_majority": "majority",
+    "baseline_random": "random",
+    "kappa_annotator": "kappa",
+    "kappa_labeler": "labeler's kappa",
+    "fleiss": "Fleiss",
+    "half_width": "half-width",
+    "instead": "votes go instead to",
+    "other": "minus",
+    "pvalue": "p-value",
+    "pvalue_holm": "p-value (Holm)",
+    "reason": "remark",
+    "weight": "share of votes",
+    "weighted_fleiss": "weighted Fleiss",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of a result as text.
+
+    Attributes
+    ----------
+    heads : heads of the columns
+    numbers : which columns hold numbers
+    rows : the cells
+    """
+
+    heads: list[str]
+    numbers: list[bool]
+    rows: list[list[str]]
+
+
+def grid(rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float, digits: int = 2) -> Grid:
+    """Format some columns of a result; ``ci`` stands for the confidence interval in ``low`` and ``high``.
+
+    Columns without any value are left out.
+    """
+    names = columns.split()
+    sign = signed if "difference" in names else number
+    kept = list(rows)
+    cells = {name: [_cell(name, row, digits, sign) for row in kept] for name in names}
+    used = [name for name in names if not {"", "-"}.issuperset(cells[name])]
+    heads = [f"{percent(confidence_level)} CI" if name == "ci" else _HEADS.get(name, name) for name in used]
+    heads = [head.replace("_", " ") for head in heads]
+    numbers = [name not in _TEXT for name in used]
+    return Grid(heads, numbers, [list(row) for row in zip(*(cells[name] for name in used), strict=True)])
+
+
+def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Callable[[float | None, int], str]) -> str:
+    if name == "ci":
+        return limits(row["low"], row["high"], digits, sign)
+    value = row[name]
+    if value is None:
+        return ""
+    if name in _TEXT:
+        return text_of(value, LONGEST)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if name.startswith("pvalue"):
+        return pvalue(value, digits + 1)
+    if name in _SHARES:
+        return share(value)
+    if name == "half_width":
+        return f"± {value:g}"
+    return (signed if name in _SIGNED else number)(value, 3 if name == "loss" else digits)
+
+
+def percent(confidence_level: float) -> str:
+    """Format a confidence level: 95%."""
+    texts = (f"{100 * confidence_level:.{digits}g}" for digits in range(4, 18))
+    return next((text for text in texts if text != "100"), "100") + "%"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Format a kappa, a difference or a share; a dash if it is undefined."""
+    if value is None or math.isnan(value):
+        return "-"
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # never -0.00
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """Format a difference with its sign."""
+    text = number(value, digits)
+    if value is None or text.startswith("-"):
+        return text
+    return f"{'-' if value < 0 else '+'}{text}"
+
+
+def limits(
+    low: float | None, high: float | None, digits: int = 2, write: Callable[[float | None, int], str] = number
+) -> str:
+    """Format a confidence interval."""
+    return "-" if low is None or math.isnan(low) else f"{write(low, digits)} to {write(high, digits)}"
+
+
+def share(value: float) -> str:
+    """Format a share as a percentage."""
+    if math.isnan(value):
+        return "-"
+    return "< 1%" if 0 < value < 0.005 else f"{value:.0%}"
+
+
+def pvalue(value: float | None, digits: int = 3) -> str:
+    """Format a p-value."""
+    if value is None or math.isnan(value):
+        return "-"
+    least = 10.0**-digits
+    return f"< {least:.{digits}f}" if value < least else f"{value:.{digits}f}"
+
+
+def text_of(value: Any, longest: int) -> str:
+    """Format a value on one line: control characters escaped, blank text in quotes, long text cut."""
+    text = visible(str(value))
+    text = text if text.strip() else repr(text)
+    return text if len(text) <= longest else text[: longest - 1] + "…"

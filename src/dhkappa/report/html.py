@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens without a network, and in which nothing of the data can run."""
+"""The HTML report: one file that opens without a network, and in which no data can run as code."""
 
 from __future__ import annotations
 
@@ -8,42 +8,58 @@ import math
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from importlib.resources import files
 from itertools import islice
-from typing import Any
-from xml.etree import ElementTree  # nosec B405 - it reads what our own charts drew
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree  # nosec B405 - parses only the SVG of our own charts
 
 import numpy as np
 
 from dhkappa.errors import DataError, counted
-from dhkappa.memory import MIB, need, need_addresses, release
 from dhkappa.paths import write_file
-from dhkappa.report.charts import OF_ONE, Palette, Spec, library, seen, spec_of
-from dhkappa.report.content import Chapter, Story, better_first, limits, number, percent, signed
-from dhkappa.table import Table
+from dhkappa.report import (
+    LONGEST,
+    REVIEW_LIMIT,
+    audit_rows,
+    better_first,
+    grid,
+    limits,
+    number,
+    optional,
+    percent,
+    ranked,
+    share,
+    signed,
+    text_of,
+)
+from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec, library
+from dhkappa.resources import MIB, need, need_address_space
+from dhkappa.version import __version__
 
-MOST_QUEUED = 1_000  # items of one labeler
-MOST_QUEUED_IN_ALL = 3_000
+if TYPE_CHECKING:
+    from dhkappa.auditing import Audit
+
+MOST_REVIEWED = 3_000  # items of all labelers together
 MOST_ROWS = 200  # of any other table
-MOST_DRAWN = 8  # labelers with charts of their own
-ON_PAPER = 30  # rows of a table
-LONGEST = 200  # signs of a name
+MOST_DRAWN = 8  # labelers with charts
+PRINTED_ROWS = 30  # rows of a table on paper
 
-PAGE = Palette(*[f"var(--{name})" for name in ("ink", "muted", "line", "accent", "second", "third")])
-"""The colours of charts, which the page's style has for a light and for a dark ground."""
+PAGE = Palette(*[f"var(--{name})" for name in ("text", "muted", "line", "labeler", "random", "majority")])
+"""Colours of charts as CSS variables, which the page defines for light and dark backgrounds."""
 
+_LABELERS = "labeler verdict kappa ci baseline_random baseline_majority fleiss items pvalue"
+_DIFFERENCES = "labeler other difference ci pvalue pvalue_holm discordant reason"
 _RIGHT_TO_LEFT = re.compile(r"([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+( +(?=[\u0590-\u08ff]))?)+")
 _TAGS = {"svg", "g", "path", "line", "rect", "text", "tspan"}
 _ATTRIBUTES = re.compile(
     r"d|d?[xy]|[xy][12]|(fill|stroke)(-opacity)?|font-(size|weight)|height|opacity|stroke-(dasharray|linecap|width)"
     r"|stroke-miterlimit|text-anchor|transform|viewBox|width"
 )
-_FONT = {"labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelColor": PAGE.ink}
+_FONT = {"labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelColor": PAGE.text}
 _COLOURS = {"titleColor": PAGE.muted, "gridColor": PAGE.line, "tickColor": PAGE.line}
-_LOOKS = {
+_CONFIG = {
     "font": "sans-serif",
     "view": {"stroke": None},
     "axis": {**_FONT, **_COLOURS, "domain": False, "titlePadding": 10},
@@ -51,107 +67,117 @@ _LOOKS = {
 }
 
 
-def write_report(story: Story, path: str | os.PathLike[str]) -> None:
-    """Write the report of an audit to a file: whole, or not at all."""
-    write_file(path, page_of(story), "report")
+def write_report(
+    audit: Audit, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None
+) -> None:
+    """Write the report of an audit to a file, completely or not at all."""
+    write_file(path, page(audit, title=title, command=command), "report")
 
 
-def page_of(story: Story) -> str:
-    """Return the report of an audit as one HTML page, with its charts, style and script inside.
+def page(audit: Audit, *, title: str = "Label audit", command: str | None = None) -> str:
+    """Return the report of an audit as one HTML page that contains its charts, style and script.
 
-    The page's policy lets its own style and script work, known by their hashes, and nothing else; whatever comes from
-    the data is text in it.
+    The content security policy allows only the page's own style and script, by their hashes. Data is always text.
     """
-    jinja = library("jinja2", "a report")
-    markup = library("markupsafe", "a report").Markup
+    jinja = library("jinja2", "A report")
+    markup = library("markupsafe", "A report").Markup
     folder = files("dhkappa.report") / "templates"
     template, style, script = [(folder / f"report.{kind}").read_text("utf-8") for kind in ("html.j2", "css", "js")]
 
-    def chart(name: str, labeler: str | None = None) -> Spec | None:
-        """Draw a chart; None where there is nothing to draw."""
-        try:
-            spec = spec_of(story, name, labeler, PAGE)
-        except DataError:
-            return None
-        return {"title": spec["title"]["text"], "svg": markup(svg_of(spec))}
+    def figure(name: str, labeler: str | None = None) -> Spec | None:
+        """Return a chart, or None if there is nothing to draw."""
+        spec = optional(chart_spec, audit, name, labeler, PAGE)
+        return spec and {"title": spec["title"]["text"], "svg": markup(svg(spec))}
 
     def sentence(text: str) -> Any:
-        """Write a sentence, in which names that run from right to left stay in their place."""
-        return markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(markup.escape(plain(text, 2_000)))))
+        """Isolate names in right-to-left scripts from the sentence around them."""
+        return markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(markup.escape(text_of(text, 2_000)))))
 
     environment = jinja.Environment(autoescape=True, undefined=jinja.StrictUndefined)
-    environment.filters |= {"plain": plain, "sentence": sentence}
-    drawn = [chapter.name for chapter in story.chapters[:MOST_DRAWN]]
-    page: str = environment.from_string(template).render(
-        story=story,
-        best=story.chapters[0],
-        many=len(story.chapters) > 1,
-        confidence_level=percent(story.confidence_level),
-        alpha=f"{1 - story.confidence_level:.4g}",
+    environment.filters |= {"plain": _plain, "sentence": sentence}
+    names = ranked(audit)
+    level = percent(audit.confidence_level)
+    written: str = environment.from_string(template).render(
+        audit=audit,
+        title=title,
+        command=command,
+        version=__version__,
+        best=names[0],
+        verdict=audit.verdict(names[0]),
+        many=len(names) > 1,
+        confidence_level=level,
+        alpha=f"{1 - audit.confidence_level:.4g}",
         policy=_policy(style, script),
         style=markup(style),
         script=markup(script),
-        figures=_key_figures(story),
-        charts={name: chart(name) for name in ("scale", "differences")},
-        labelers=_labelers(story),
-        differences=_differences(story),
+        figures=_key_figures(audit, names),
+        charts={name: figure(name) for name in ("scale", "differences")},
+        labelers=_table(audit, "Labelers, the best first", audit_rows(audit), _LABELERS),
+        differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
         parts=[
-            _part(chapter, story.confidence_level)
-            | {"charts": {name: chart(name, chapter.name) if chapter.name in drawn else None for name in OF_ONE}}
-            for chapter in story.chapters
+            _part(audit, name)
+            | {
+                "charts": {
+                    chart: figure(chart, name) if name in names[:MOST_DRAWN] else None for chart in OF_ONE_LABELER
+                }
+            }
+            for name in names
         ],
-        queue_heads=_QUEUE,
-        queues=_queues(story),
-        sample_sizes=_tighter(story),
-        excluded=_dropped(story),
-        on_paper=ON_PAPER,
+        review_heads=_REVIEW,
+        queues=_queues(audit, names),
+        sample_sizes=_sample_sizes(audit, names),
+        excluded=_excluded(audit, names),
+        printed_rows=PRINTED_ROWS,
         most_drawn=MOST_DRAWN,
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
         python=platform.python_version(),
         numpy=np.__version__,
     )
-    return page
+    return written
 
 
-def plain(value: Any, longest: int = LONGEST) -> str:
-    """Write a value on one line, with control signs spelled out, cut where it is very long; None as nothing."""
-    text = "" if value is None else seen(value)
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def _plain(value: Any, longest: int = LONGEST) -> str:
+    """Format a value on one line; None as an empty string."""
+    return "" if value is None else text_of(value, longest)
 
 
-def check_drawing() -> None:
-    """Refuse to draw where what draws charts would end the process: it runs JavaScript, which reserves 64 GiB."""
-    need_addresses(66 << 30, "the report")
+def check_requirements() -> None:
+    """Raise an error if a library is missing, or if there is too little memory to draw charts.
+
+    vl-convert runs JavaScript, which reserves 64 GiB of address space and ends the process if it cannot.
+    """
+    for name in ("jinja2", "vl_convert"):
+        library(name, "A report")
+    need_address_space(66 << 30, "The report")
     need(128 * MIB, "the report")
 
 
-def svg_of(spec: Spec) -> str:
-    """Return a chart as an SVG element to stand in a page, without its title, which the page has in words.
+def svg(spec: Spec) -> str:
+    """Return a chart as an SVG element without its title.
 
-    It is an image whose text alternative is the chart's description; what a tooltip would say of a mark is the mark's
-    title. Nothing else is left in it but shapes, text and colours.
+    The text alternative is the chart's description; tooltips become titles. Only shapes, text and colours are kept.
     """
-    check_drawing()
-    release()
-    convert = library("vl_convert", "a report")
+    check_requirements()
+    convert = library("vl_convert", "A report")
     drawn = {name: value for name, value in spec.items() if name != "title"}
     try:
-        svg = convert.vegalite_to_svg({**drawn, "background": None, "config": _LOOKS}, allowed_base_urls=[])
+        text = convert.vegalite_to_svg({**drawn, "background": None, "config": _CONFIG}, allowed_base_urls=[])
     except ValueError as error:
-        if "oneshot canceled" not in str(error):  # which it says when it has given up
+        if "oneshot canceled" not in str(error):
             raise
         raise DataError(
-            "the charts of the report cannot be drawn: vl-convert gave up, as it does where too few files may be open "
-            f"(ulimit -n).\n{error}"
+            f"vl-convert could not draw the charts of the report: {error}",
+            code="charts-failed",
+            hint="Allow more open files (ulimit -n).",
         ) from error
-    cleaned = _cleaned(ElementTree.fromstring(svg))  # nosec B314
+    cleaned = _cleaned(ElementTree.fromstring(text))  # nosec B314
     cleaned.set("role", "img")
     cleaned.set("aria-label", spec["description"])
     return ElementTree.tostring(cleaned, encoding="unicode")
 
 
 def _cleaned(element: ElementTree.Element) -> ElementTree.Element:
-    """Copy what draws: no style, link, script or class, and a title where a mark has something to tell."""
+    """Copy an element without style, links, scripts and classes."""
     kept = ElementTree.Element(element.tag.rpartition("}")[2])
     for name, value in element.attrib.items():
         if _ATTRIBUTES.fullmatch(name) and (name, value) != ("opacity", "1"):
@@ -167,263 +193,121 @@ def _cleaned(element: ElementTree.Element) -> ElementTree.Element:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a policy under which nothing is ever fetched, and only this style and script work."""
-    known = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    """Return a content security policy that fetches nothing and allows only this style and script."""
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (
-        f"default-src 'none'; style-src 'sha256-{known[0]}'; script-src 'sha256-{known[1]}'; "
+        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column: its head, and what writes the values that some keys of a row have."""
-
-    head: str
-    write: Callable[..., str]
-    keys: tuple[str, ...]
-
-    @property
-    def number(self) -> bool:
-        """Whether it holds numbers."""
-        return self.write is not plain
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table in the page, all text; ``more`` says what is not in it."""
-
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[str]]
-    more: str
-
-
-def _column(head: str, write: Callable[..., str], *keys: str) -> Column:
-    return Column(head, write, keys)
-
-
-def _grid(caption: str, what: str, rows: Iterable[Mapping[str, Any]], columns: Iterable[Column]) -> Grid:
-    """Make a table of as many rows as a page can bear, without columns that say nothing."""
+def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], columns: str) -> dict[str, Any]:
+    """Return a table of the page, with at most ``MOST_ROWS`` rows."""
     given = list(rows)
-    kept = given[:MOST_ROWS]
-    said = [
-        (column, cells)
-        for column in columns
-        if any(cells := [column.write(*[row[key] for key in column.keys]) for row in kept])
-    ]
-    more = (
-        f"The first {MOST_ROWS:,} of {len(given):,} {what}; --format json has all of them." if given[MOST_ROWS:] else ""
-    )
-    columns_said = [column for column, _ in said]
-    return Grid(caption, columns_said, list(zip(*[cells for _, cells in said], strict=True)), more)
+    shown = grid(given[:MOST_ROWS], columns, audit.confidence_level, digits=3)
+    more = f"The first {MOST_ROWS:,} of {len(given):,} rows; --format json has all." if given[MOST_ROWS:] else ""
+    heads = list(zip(shown.heads, shown.numbers, strict=True))
+    return {"caption": caption, "heads": heads, "rows": shown.rows, "more": more}
 
 
-_count = "{:,}".format
-
-
-def _three(value: float | None) -> str:
-    return number(value, 3)
-
-
-def _signed(value: float | None) -> str:
-    return signed(value, 3)
-
-
-def _limits(low: float | None, high: float | None) -> str:
-    return limits(low, high, 3)
-
-
-def _both_signed(low: float, high: float) -> str:
-    """Write the interval of a difference."""
-    return "-" if math.isnan(low) else f"{_signed(low)} to {_signed(high)}"
-
-
-def _share(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    return "< 1%" if 0 < value < 0.005 else f"{value:.0%}"
-
-
-def _chance(p: float | None) -> str:
-    """Write a p value."""
-    if p is None or math.isnan(p):
-        return "-"
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
-
-
-def _key_figures(story: Story) -> list[tuple[str, str, str]]:
-    """Return the numbers to see first: what, the number, and a word beside it."""
-    kappa, interval = story.chapters[0].kappa, story.chapters[0].interval
-    whose = " of the best" if len(story.chapters) > 1 else ""
-    digits = 3 if interval.high - interval.low < 0.02 else 2
-    within = (
-        ""
-        if math.isnan(interval.low)
-        else f"{limits(interval.low, interval.high, digits)} ({percent(story.confidence_level)})"
-    )
+def _key_figures(audit: Audit, names: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return the main numbers: name, value, and a remark."""
+    kappa = audit.kappas[names[0]]
+    low, high = kappa.confidence_interval(audit.confidence_level)
+    of_best = " of the best" if len(names) > 1 else ""
+    digits = 3 if high - low < 0.02 else 2
+    within = "" if math.isnan(low) else f"{percent(audit.confidence_level)} CI {limits(low, high, digits)}"
     return [
-        (f"kappa_DH{whose}", number(kappa.value, digits), within),
-        ("Floor", number(kappa.baselines.random, digits), "random labels"),
-        ("Ceiling", number(kappa.baselines.majority, digits), "the panel's own labels"),
-        ("Fleiss' kappa", number(story.fleiss.value, digits), "the panel with itself"),
+        (f"kappa_DH{of_best}", number(kappa.value, digits), within),
+        ("Random labels", number(kappa.baselines.random, digits), "same labels, random order"),
+        ("Majority labels", number(kappa.baselines.majority, digits), "most frequent vote"),
+        ("Fleiss' kappa", number(audit.fleiss.value, digits), "agreement between annotators"),
         ("Items", f"{kappa.n_items:,}", counted(kappa.n_votes, "vote")),
     ]
 
 
-def _labelers(story: Story) -> Grid:
-    rows = [
-        {
-            "name": chapter.name,
-            "verdict": chapter.verdict.short,
-            "low": chapter.interval.low,
-            "high": chapter.interval.high,
-            "pvalue": chapter.test.pvalue if chapter.test else None,
-            **{key: getattr(chapter.kappa, key) for key in ("value", "fleiss", "n_items")},
-        }
-        for chapter in story.chapters
-    ]
-    columns = [
-        _column("Labeler", plain, "name"),
-        _column("Can be trusted", plain, "verdict"),
-        _column("kappa_DH", _three, "value"),
-        _column(f"{percent(story.confidence_level)} interval", _limits, "low", "high"),
-        _column("Floor", _three, "baseline_random"),
-        _column("Ceiling", _three, "baseline_majority"),
-        _column("Fleiss", _three, "fleiss"),
-        _column("Items", _count, "n_items"),
-        _column("p (random)", _chance, "pvalue"),
-    ]
-    return _grid("Labelers, the best first", "labelers", rows, columns)
-
-
-def _differences(story: Story) -> Grid:
-    columns = [
-        _column("Labeler", plain, "labeler"),
-        _column("Minus", plain, "other"),
-        _column("Difference", _signed, "difference"),
-        _column(f"{percent(story.confidence_level)} interval", _both_signed, "low", "high"),
-        _column("p-value", _chance, "pvalue"),
-        _column("p (Holm)", _chance, "pvalue_holm"),
-        _column("Items that differ", _count, "discordant"),
-        _column("Remark", plain, "reason"),
-    ]
-    return _grid("Paired differences in kappa", "pairs", better_first(story.comparison), columns)
-
-
-def _part(chapter: Chapter, confidence_level: float) -> dict[str, Any]:
-    """Gather what there is to show of one labeler."""
-    within, beside = f"{percent(confidence_level)} interval", chapter.annotator_comparison
-    said: dict[str, Any] = {"chapter": chapter, "weighted": None, "mean": None}
-    if chapter.weighted is not None:
-        said["weighted"] = (
-            f"{number(chapter.weighted.value, 3)} ({within} "
-            f"{_limits(*chapter.weighted.confidence_interval(confidence_level))})"
-        )
-    if beside is not None and not math.isnan(beside.difference):
-        compared = len(beside.table) - len(beside.skipped)
-        said["mean"] = (
-            f"On average the labeler scores {_signed(beside.difference)} from a person ({within} "
-            f"{_both_signed(beside.low, beside.high)}); it matches or beats {round(beside.matched * compared):,} of "
+def _part(audit: Audit, name: str) -> dict[str, Any]:
+    """Return the content of the section of one labeler."""
+    part: dict[str, Any] = {"name": name, "verdict": audit.verdict(name), "weighted": None, "mean": None}
+    interval = f"{percent(audit.confidence_level)} CI"
+    if name in audit.weighted:
+        kappa = audit.weighted[name]
+        low, high = kappa.confidence_interval(audit.confidence_level)
+        part["weighted"] = f"{number(kappa.value, 3)} ({interval} {limits(low, high, 3)})"
+    found = optional(audit.annotator_comparison, name)
+    if found is not None and not math.isnan(found.difference):
+        compared = len(found.table) - len(found.skipped)
+        part["mean"] = (
+            f"On average the labeler scores {signed(found.difference, 3)} from an annotator ({interval} "
+            f"{limits(found.low, found.high, 3, signed)}). It matches or beats {round(found.matched * compared):,} of "
             f"{counted(compared, 'annotator')}."
         )
-    return said | {
-        "categories": chapter.categories and _categories(chapter.categories, within),
-        "annotator_comparison": beside and _people(beside.table, within),
-        "annotators": chapter.annotators and _annotators(chapter.annotators),
+    tables = {
+        "categories": (
+            "Kappa by suggested category, the largest loss first",
+            sorted(optional(audit.categories, name) or (), key=lambda row: (math.isnan(row["kappa"]), -row["loss"])),
+            "category items kappa ci loss label_share vote_share reason",
+        ),
+        "annotator_comparison": (
+            "Annotators as labelers, those better than the labeler first",
+            sorted(found.table if found else (), key=lambda row: (math.isnan(row["difference"]), row["difference"])),
+            "annotator items kappa_annotator kappa_labeler difference ci reason",
+        ),
+        "annotators": (
+            "Contribution of each annotator",
+            list(optional(audit.annotators, name) or ()),
+            "annotator items agree weight kappa kappa_without change",
+        ),
     }
+    return part | {key: _table(audit, *table) if table[1] else None for key, table in tables.items()}
 
 
-def _categories(table: Table, within: str) -> Grid:
-    worst = sorted(table, key=lambda row: (math.isnan(row["kappa"]), -row["loss"]))
-    columns = [
-        _column("Category", plain, "category"),
-        _column("Items", _count, "items"),
-        _column("kappa_DH", _three, "kappa"),
-        _column(within, _limits, "low", "high"),
-        _column("Takes from kappa", _three, "loss"),
-        _column("Share of labels", _share, "label_share"),
-        _column("Share of votes", _share, "vote_share"),
-        _column("Remark", plain, "reason"),
-    ]
-    return _grid("Kappa by suggested category; those that take most from it first", "categories", worst, columns)
-
-
-def _people(table: Table, within: str) -> Grid:
-    columns = [
-        _column("Annotator", plain, "annotator"),
-        _column("Items", _count, "items"),
-        _column("kappa, annotator", _three, "kappa_annotator"),
-        _column("kappa, labeler", _three, "kappa_labeler"),
-        _column("Difference", _signed, "difference"),
-        _column(within, _both_signed, "low", "high"),
-        _column("Remark", plain, "reason"),
-    ]
-    ordered = sorted(table, key=lambda row: (math.isnan(row["difference"]), row["difference"]))
-    return _grid("Annotators as labelers, those who beat the labeler first", "annotators", ordered, columns)
-
-
-def _annotators(table: Table) -> Grid:
-    columns = [
-        _column("Annotator", plain, "annotator"),
-        _column("Items", _count, "items"),
-        _column("Votes for suggested", _share, "agree"),
-        _column("Share of votes", _share, "weight"),
-        _column("kappa of these votes", _three, "kappa"),
-        _column("kappa without them", _three, "kappa_without"),
-        _column("Change", _signed, "change"),
-    ]
-    return _grid("Annotators in the panel", "annotators", table, columns)
-
-
-_QUEUE = [
-    *(("#", True), ("Item", False), ("Suggested", False), ("Panel says", False), ("Votes", False)),
-    *(("Votes cast", True), ("For suggested", True), ("Differential", True)),
+_REVIEW = [
+    *(("#", True), ("Item", False), ("Suggested", False), ("Majority", False), ("Votes", False)),
+    *(("Number of votes", True), ("For suggested", True), ("Differential", True)),
 ]
 
 
-def _queues(story: Story) -> list[dict[str, Any]]:
-    """Return the first items to review of each labeler, as text; none where items are not known."""
-    most = min(MOST_QUEUED, MOST_QUEUED_IN_ALL // len(story.chapters))
+def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the first items to review of each labeler as text; none if items are not known."""
+    most = min(REVIEW_LIMIT, MOST_REVIEWED // len(names))
     found = []
-    for chapter in story.chapters:
-        if chapter.queue is None:
+    for name in names:
+        table = optional(audit.review, name, REVIEW_LIMIT)
+        if table is None:
             continue
         rows = [
             {
-                **{key: plain(row[key]) for key in ("item", "suggested", "majority", "votes", "n_votes")},
+                **{key: _plain(row[key]) for key in ("item", "suggested", "majority", "votes", "n_votes")},
                 "tie": row["tie"],
-                "share": _share(row["suggested_share"]),
+                "share": share(row["suggested_share"]),
                 "tenths": round(10 * row["suggested_share"]),
                 "differential": number(row["differential"]),
             }
-            for row in islice(chapter.queue, most)
+            for row in islice(table, most)
         ]
-        cut = len(rows) < chapter.n_queue
-        extent = f"the first {len(rows):,} of {chapter.n_queue:,} items" if cut else counted(len(rows), "item")
-        found.append({"name": chapter.name, "rows": rows, "extent": extent, "cut": cut})
+        total = audit.kappas[name].n_items
+        cut = len(rows) < total
+        extent = f"the first {len(rows):,} of {total:,} items" if cut else counted(len(rows), "item")
+        found.append({"name": name, "rows": rows, "extent": extent, "cut": cut})
     return found
 
 
-def _tighter(story: Story) -> Grid:
-    rows = [{"name": chapter.name, **row} for chapter in story.chapters for row in chapter.sample_sizes or ()]
-    columns = [
-        _column("Labeler", plain, "name"),
-        _column("Half-width", "± {:g}".format, "half_width"),
-        _column("Items in all", _count, "items"),
-        _column("More items", _count, "more_items"),
-        _column("More votes", _count, "more_votes"),
-        _column("Items to be 90% sure", _count, "items_assured"),
-    ]
-    return _grid("Items for a narrower interval", "rows", rows, columns)
+def _sample_sizes(audit: Audit, names: Sequence[str]) -> dict[str, Any]:
+    level = audit.confidence_level
+    defined = [name for name in names if not math.isnan(audit.kappas[name].confidence_interval(level).low)]
+    rows = [{"labeler": name, **row} for name in defined for row in audit.sample_sizes(name)]
+    columns = "labeler half_width items more_items more_votes items_assured"
+    return _table(audit, "Items for a narrower confidence interval", rows, columns)
 
 
-def _dropped(story: Story) -> list[str]:
-    """Say what did not count, once where it is the same for all labelers."""
-    said = {}
-    for chapter in story.chapters:
-        excluded = chapter.kappa.excluded
-        why = f"{counted(excluded.total, 'item')} did not count: {excluded.why()}."
-        said[chapter.name] = why if excluded.total else "Every item counts."
-    texts = set(said.values())
-    return list(texts) if len(texts) == 1 else [f"{name}: {text}" for name, text in said.items()]
+def _excluded(audit: Audit, names: Sequence[str]) -> list[str]:
+    """Say which items are excluded, once if it is the same for all labelers."""
+    texts = {}
+    for name in names:
+        excluded = audit.kappas[name].excluded
+        verb = "is" if excluded.total == 1 else "are"
+        reasons = f"{counted(excluded.total, 'item')} {verb} excluded: {excluded.why()}."
+        texts[name] = reasons if excluded.total else "No item is excluded."
+    distinct = list(dict.fromkeys(texts.values()))
+    return distinct if len(distinct) == 1 else [f"{name}: {text}" for name, text in texts.items()]

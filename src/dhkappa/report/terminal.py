@@ -1,20 +1,32 @@
-"""What a terminal shows: readable at 80 columns, without colour, and through a pipe."""
+"""Results as text for a terminal: readable at 80 columns, without colours, and through a pipe."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from dhkappa.report.content import Chapter, Story, better_first, limits, number, percent, signed
-from dhkappa.table import visible
+from dhkappa.errors import visible
+from dhkappa.report import (
+    REVIEW_LIMIT,
+    audit_rows,
+    better_first,
+    grid,
+    labeler_rows,
+    limits,
+    number,
+    optional,
+    percent,
+    ranked,
+)
+from dhkappa.table import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dhkappa.stats.compare import Comparison
+    from dhkappa.auditing import Audit
     from dhkappa.stats.plan import Plan
-    from dhkappa.stats.result import Kappa
+    from dhkappa.stats.result import Comparison, Kappa
 
 _COLOURS = {
     "better": "green",
@@ -27,321 +39,235 @@ _COLOURS = {
     "undefined": "magenta",
 }
 _WIDEST = 100
-_WORST = 5  # categories
-_FIRST = 8  # items to review
-_PEOPLE = 12
-_GAP = "  "
+_WORST_CATEGORIES = 5
+_FIRST_ITEMS = 8
+_ANNOTATORS = 12
 _NARROWEST = 8
 
 
-class Screen:
-    """A terminal, or whatever stands in its place.
+class Terminal:
+    """Writer of results to a terminal or a stream.
 
     Parameters
     ----------
-    words
-        Writes a sentence of the library in the words of whoever reads.
     console
-        Where to write; by default standard output, with colours where it is a terminal that has them.
+        Where to write; by default standard output, with colours if it is a terminal that supports them.
     """
 
-    def __init__(self, words: Callable[[str], str] = str, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None) -> None:
         from rich.console import Console
-
-        self._words = words
 
         self._console = console or Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
         self._console.width = min(self._console.width, _WIDEST)
         self._encoding = self._console.encoding or "utf-8"
-        self._drawn = self._encoding.lower().startswith("utf")
+        self._unicode = self._encoding.lower().startswith("utf")
 
     def _clean(self, text: str) -> str:
-        """Spell out what would not stay in its place, or what the terminal cannot write, before it is measured."""
+        """Escape control characters, and characters that the terminal cannot write."""
         text = visible(text)
-        return text if self._drawn else text.encode(self._encoding, "backslashreplace").decode(self._encoding)
+        return text if self._unicode else text.encode(self._encoding, "backslashreplace").decode(self._encoding)
 
-    def audit(self, story: Story) -> None:
-        """Show an audit: the answer, then what it rests on, then what to do."""
-        best = story.chapters[0]
-        self._line(story.title, "bold")
+    def audit(self, audit: Audit, title: str) -> None:
+        """Show an audit: the answer, then the evidence, then what to do."""
+        names, level = ranked(audit), audit.confidence_level
+        best = names[0]
+        self._line(title, "bold")
         self._line()
-        self._line(story.summary, f"bold {_COLOURS[best.verdict.code]}")
-        self.scale({chapter.name: chapter.kappa for chapter in story.chapters}, story.confidence_level)
-        self._labelers(story)
-        weighted = {chapter.name: chapter.weighted for chapter in story.chapters if chapter.weighted is not None}
-        if weighted:
-            self._scores("Ordinal kappa, with part credit for near votes", weighted, story.confidence_level)
-        if story.comparison is not None:
-            self._differences(story.comparison)
-        self._categories(best)
-        self._queue(best)
-        self._people(best, story.confidence_level)
-        self._tighter(best)
-        if len(story.chapters) > 1:
-            self._line()
-            others = ", ".join(chapter.name for chapter in story.chapters[1:])
-            self._line(
-                f"Categories, items and people are shown for {best.name}; --suggested chooses another: {others}."
+        self._line(audit.summary, f"bold {_COLOURS[audit.verdict(best).code]}")
+        self._scale({name: audit.kappas[name] for name in names}, level)
+        self._labelers(audit)
+        if audit.weighted:
+            self._scores("Weighted kappa, with partial credit for near votes", audit.weighted, level)
+        if audit.comparison is not None:
+            self._differences(audit.comparison)
+        self._categories(audit, best)
+        self._review(audit, best)
+        self._annotators(audit, best)
+        self._sample_size(audit, best)
+        if len(names) > 1:
+            self.paragraph(
+                f"Categories, items and annotators are shown for {best}; --suggested chooses another: "
+                f"{', '.join(names[1:])}."
             )
-        self.notes(story.notes)
+        self._notes(note.text for note in audit.notes)
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
-        """Show kappas of some labelers, and what to know about them."""
-        self.scale(kappas, confidence_level, first=True)
+        """Show kappas of labelers and their notes."""
+        self._scale(kappas, confidence_level, first=True)
         self._scores("Labelers", kappas, confidence_level)
-        self.notes(about_all({name: _said(kappa) for name, kappa in kappas.items()}))
+        self._notes(_by_labeler(kappas, lambda kappa: [*_undefined(kappa), *(note.text for note in kappa.notes)]))
 
     def comparison(self, comparison: Comparison) -> None:
-        """Show labelers side by side."""
-        self.scale(comparison.kappas, comparison.confidence_level, first=True)
+        """Show a comparison of labelers."""
+        self._scale(comparison.kappas, comparison.confidence_level, first=True)
         self._differences(comparison)
-        undefined = about_all({name: _said(kappa)[:1] for name, kappa in comparison.kappas.items() if kappa.reason})
-        self.notes([*undefined, *(note.text for note in comparison.notes)])
+        undefined = {name: kappa for name, kappa in comparison.kappas.items() if kappa.reason}
+        self._notes([*_by_labeler(undefined, _undefined), *(note.text for note in comparison.notes)])
 
     def plan(self, plan: Plan, n_pilot: int | None = None) -> None:
         """Show how many items and votes are needed, and how many more than a pilot has."""
         self._line(f"{plan.items:,} items with {plan.votes:.4g} votes each, {plan.total_votes:,} votes in all", "bold")
         self._line(
-            f"give an interval of kappa {number(plan.kappa)} plus or minus {plan.half_width:g} at "
-            f"{percent(plan.confidence_level)}, on average; with {plan.items_assured:,} items you can be "
-            f"{percent(plan.assurance)} sure of it. "
-            f"Computed from: {plan.assumes}."
+            f"give a {percent(plan.confidence_level)} confidence interval of kappa {number(plan.kappa)} plus or minus "
+            f"{plan.half_width:g}, on average; with {plan.items_assured:,} items you can be {percent(plan.assurance)} "
+            f"sure of it. Computed from: {plan.assumes}."
         )
         if n_pilot is not None:
             more = plan.items - n_pilot
-            self._line(f"The pilot has {n_pilot:,}: " + (f"{more:,} more." if more > 0 else "that is enough."))
-        self._heading("Other numbers of votes on an item")
+            self._line(f"The pilot has {n_pilot:,} items: " + (f"{more:,} more are needed." if more > 0 else "enough."))
+        self._heading("Other numbers of votes per item")
         for note in plan.notes:
-            if note.code == "trade-part":  # where it is read with the numbers
+            if note.code == "trade-part":  # it explains the table below
                 self._line(note.text)
-        rows = [
-            [str(row["votes"]), f"{row['items']:,}", f"{row['items_assured']:,}", f"{row['total_votes']:,}"]
-            for row in plan.options
-        ]
-        self._table(["votes each", "items", f"{percent(plan.assurance)} sure", "votes in all"], rows, left=0)
-        self.notes([note.text for note in plan.notes if note.code != "trade-part"])
+        heads = ["votes each", "items", f"{percent(plan.assurance)} sure", "votes in all"]
+        keys = ("votes", "items", "items_assured", "total_votes")
+        self._table(heads, [[f"{row[key]:,}" for key in keys] for row in plan.options], [True] * 4)
+        self._notes(note.text for note in plan.notes if note.code != "trade-part")
 
-    def say(self, text: str) -> None:
+    def paragraph(self, text: str) -> None:
         """Show a paragraph after an empty line."""
         self._line()
         self._line(text)
 
-    def notes(self, notes: Iterable[str]) -> None:
-        """Show sentences as a list."""
-        written = list(notes)
-        if written:
-            self._heading("Notes")
-        for note in written:
-            self._item(note)
+    def _notes(self, notes: Iterable[str]) -> None:
+        from rich.text import Text
 
-    def scale(self, kappas: Mapping[str, Kappa], confidence_level: float, first: bool = False) -> None:
-        """Draw kappas with their intervals between floor and ceiling, on one scale."""
+        for place, note in enumerate(notes):
+            if place == 0:
+                self._heading("Notes")
+            lines = Text(self._clean(note)).wrap(self._console, self._console.width - 2)
+            for first, line in enumerate(lines):
+                self._parts("  " if first else "- ", line.plain.rstrip())
+
+    def _scale(self, kappas: Mapping[str, Kappa], confidence_level: float, first: bool = False) -> None:
+        """Draw kappas with confidence intervals and baselines on one scale."""
         from rich.cells import cell_len
 
-        drawn = [(name, kappa) for name, kappa in _ranked(kappas) if not math.isnan(kappa.value)]
+        drawn = [(name, kappa) for name, kappa in _best_first(kappas) if not math.isnan(kappa.value)]
         if not drawn:
             self._line("Kappa is undefined.", "bold")
             return
-        ends = [
-            end
-            for _, kappa in drawn
-            for end in (
-                kappa.value,
-                kappa.baselines.random,
-                kappa.baselines.majority,
-                *kappa.confidence_interval(confidence_level),
-            )
-        ]
-        known = [end for end in ends if not math.isnan(end)]
-        low, high = float(min(0.0, *known)), float(max(known))
-        marked = any(not math.isnan(kappa.baselines.random) for _, kappa in drawn)  # none with ordinal weights
-        self._heading("Kappa, between floor and ceiling" if marked else "Kappa", first)
+        intervals = []
+        for _, kappa in drawn:
+            start, end = kappa.confidence_interval(confidence_level)
+            intervals.append((start, end))
+        ends = [end for interval in intervals for end in interval]
+        ends += [v for _, kappa in drawn for v in (kappa.value, kappa.baselines.random, kappa.baselines.majority)]
+        known = [float(end) for end in ends if not math.isnan(end)]
+        low, high = min(0.0, *known), max(known)
+        baselines = any(not math.isnan(kappa.baselines.random) for _, kappa in drawn)  # weighted kappas have none
+        self._heading("Kappa, with random and majority labels for comparison" if baselines else "Kappa", first)
         names = max(min(max(cell_len(self._clean(name)) for name, _ in drawn), 20), 5)
-        room = max(self._console.width - names - 26, 20)
+        width = max(self._console.width - names - 26, 20)
 
         def place(value: float) -> int:
-            share = (value - low) / ((high - low) or 1.0)
-            return round(share * (room - 1))
+            return round((value - low) / ((high - low) or 1.0) * (width - 1))
 
-        for name, kappa in drawn:
-            line = self._bar(kappa, confidence_level, room, place)
-            said = f"  {number(kappa.value):>5}  {limits(*kappa.confidence_interval(confidence_level))}"
-            self._put(_fit(self._clean(name), names), "  ", (line, ""), (said, "bold"))
-        marks = [" "] * room
+        for (name, kappa), interval in zip(drawn, intervals, strict=True):
+            bar = self._bar(kappa, interval, width, place)
+            values = f"  {number(kappa.value):>5}  {limits(*interval)}"
+            self._parts(self._fit(self._clean(name), names), "  ", bar, (values, "bold"))
+        marks = [" "] * width
         for value in dict.fromkeys((low, 0.0, high)):
             text = number(value)
-            at = min(max(place(value) - len(text) // 2, 0), room - len(text))
-            if all(sign == " " for sign in marks[max(at - 1, 0) : at + len(text) + 1]):
+            at = min(max(place(value) - len(text) // 2, 0), width - len(text))
+            if all(char == " " for char in marks[max(at - 1, 0) : at + len(text) + 1]):
                 marks[at : at + len(text)] = text
-        self._put(" " * names, "  ", ("".join(marks), "dim"))
+        self._parts(" " * names, "  ", ("".join(marks), "dim"))
         dot, lower, line, upper, mark = self._signs()
-        ends_said = f"  {mark} floor (random labels), ceiling (panel)" if marked else ""
-        self._line(f"{dot} kappa  {lower}{line}{upper} {percent(confidence_level)} interval{ends_said}", "dim")
+        legend = f"  {mark} random labels, majority labels" if baselines else ""
+        self._line(f"{dot} kappa  {lower}{line}{upper} {percent(confidence_level)} CI{legend}", "dim")
 
     def _signs(self) -> tuple[str, ...]:
-        return tuple("●├─┤|" if self._drawn else "o[-]|")
+        return tuple("●├─┤|" if self._unicode else "o[-]|")
 
-    def _bar(self, kappa: Kappa, confidence_level: float, room: int, place: Any) -> str:
+    def _bar(self, kappa: Kappa, interval: tuple[float, float], width: int, place: Callable[[float], int]) -> str:
         dot, lower, line, upper, mark = self._signs()
-        cells = [" "] * room
+        cells = [" "] * width
         if not math.isnan(kappa.baselines.random) and not math.isnan(kappa.baselines.majority):
             ends = sorted((place(kappa.baselines.random), place(kappa.baselines.majority)))
-            cells[ends[0] : ends[1]] = "·" * (ends[1] - ends[0]) if self._drawn else "." * (ends[1] - ends[0])
+            cells[ends[0] : ends[1]] = ("·" if self._unicode else ".") * (ends[1] - ends[0])
             cells[ends[0]] = cells[ends[1]] = mark
-        low, high = kappa.confidence_interval(confidence_level)
+        low, high = interval
         at = place(kappa.value)
         if not math.isnan(low):
             below, above = low < kappa.value, high > kappa.value
-            # The ends have a place beside it, however near they are.
-            at = min(max(at, int(below)), room - 1 - int(above))
+            # A narrow interval still shows both ends beside the dot.
+            at = min(max(at, int(below)), width - 1 - int(above))
             first, last = min(place(low), at - int(below)), max(place(high), at + int(above))
             cells[first : last + 1] = line * (last + 1 - first)
             cells[first], cells[last] = lower, upper
         cells[at] = dot
         return "".join(cells)
 
-    def _labelers(self, story: Story) -> None:
+    def _labelers(self, audit: Audit) -> None:
         self._heading("Labelers")
-        rows = [
-            [
-                chapter.name,
-                chapter.verdict.short,
-                number(chapter.kappa.baselines.random),
-                number(chapter.kappa.baselines.majority),
-                _p(chapter.test.pvalue if chapter.test else math.nan),
-                f"{chapter.kappa.n_items:,}",
-            ]
-            for chapter in story.chapters
-        ]
-        self._table(["labeler", "to be trusted", "random", "majority", "p random", "items"], rows, left=2)
-        interval = story.fleiss.confidence_interval(story.confidence_level)
-        among = f"{number(story.fleiss.value)}, interval {limits(*interval)}"
-        self._line(f"Annotators among themselves: Fleiss' kappa {among}.")
+        level = audit.confidence_level
+        self._grid(audit_rows(audit), "labeler verdict baseline_random baseline_majority pvalue items", level)
+        interval = audit.fleiss.confidence_interval(level)
+        within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
+        self._line(f"Agreement between annotators: Fleiss' kappa {number(audit.fleiss.value)}{within}.")
 
     def _scores(self, heading: str, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         self._heading(heading)
-        rows = [
-            [
-                name,
-                number(kappa.value),
-                limits(*kappa.confidence_interval(confidence_level)),
-                *map(number, (kappa.baselines.random, kappa.baselines.majority, kappa.fleiss)),
-                f"{kappa.n_items:,}",
-            ]
-            for name, kappa in _ranked(kappas)
-        ]
-        fleiss = "weighted Fleiss" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "Fleiss"
-        self._table(
-            [
-                "labeler",
-                "kappa",
-                f"{percent(confidence_level)} interval",
-                "baseline_random",
-                "baseline_majority",
-                fleiss,
-                "items",
-            ],
-            rows,
-        )
+        rows = labeler_rows(dict(_best_first(kappas)), confidence_level)
+        fleiss = "weighted_fleiss" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "fleiss"
+        rows = [row | {fleiss: row["fleiss"]} for row in rows]
+        self._grid(rows, f"labeler kappa ci baseline_random baseline_majority {fleiss} items", confidence_level)
 
     def _differences(self, comparison: Comparison) -> None:
         n_items = next(iter(comparison.kappas.values())).n_items
         self._heading(f"Differences between labelers, on the {n_items:,} items that all of them labeled")
-        rows = []
-        for row in better_first(comparison):
-            within = "-" if math.isnan(row["low"]) else f"{signed(row['low'])} to {signed(row['high'])}"
-            numbers = signed(row["difference"]), within, _p(row["pvalue_holm"]), f"{row['discordant']:,}"
-            rows.append([row["labeler"], row["other"], *numbers])
-        columns = [
-            "labeler",
-            "minus",
-            "difference",
-            f"{percent(comparison.confidence_level)} interval",
-            "p (Holm)",
-            "differ on",
-        ]
-        self._table(columns, rows, left=2)
+        columns = "labeler other difference ci pvalue_holm discordant"
+        self._grid(better_first(comparison), columns, comparison.confidence_level)
 
-    def _categories(self, chapter: Chapter) -> None:
-        if chapter.categories is None:
-            return
-        worst = sorted((row for row in chapter.categories if row["loss"] > 0), key=lambda row: -row["loss"])[:_WORST]
+    def _categories(self, audit: Audit, name: str) -> None:
+        table = optional(audit.categories, name)
+        worst = sorted((row for row in table or () if row["loss"] > 0), key=lambda row: -row["loss"])
         if not worst:
             return
-        self._heading(f"Worst categories of {chapter.name}, by what they take from kappa")
-        instead = _instead(chapter)
-        rows = [
-            [
-                str(row["category"]),
-                instead.get(row["category"], ""),
-                f"-{number(row['loss'], 3)}",
-                number(row["kappa"]),
-                limits(row["low"], row["high"]),
-                f"{row['items']:,}",
-            ]
-            for row in worst
-        ]
-        self._table(
-            ["suggested", "votes go instead to", "takes", "kappa", "confidence_interval", "items"], rows, left=2
-        )
+        self._heading(f"Worst categories of {name}, by loss of kappa")
+        other: dict[Any, tuple[float, str]] = {}  # by suggested label: the most frequent other vote
+        for row in optional(audit.confusion, name) or ():
+            label, vote, part = row["suggested"], row["agreed"], row["vote_share"]
+            if vote is not None and vote != label and part > other.get(label, (0.0, ""))[0]:
+                other[label] = part, f"{vote} ({part:.0%})"
+        rows = [row | {"instead": other.get(row["category"], (0.0, ""))[1]} for row in worst[:_WORST_CATEGORIES]]
+        self._grid(rows, "category instead loss kappa ci items", audit.confidence_level)
 
-    def _queue(self, chapter: Chapter) -> None:
-        if chapter.queue is None:
-            return
-        rejected = [row for row in chapter.queue if row["differential"] < 0]
+    def _review(self, audit: Audit, name: str) -> None:
+        table = optional(audit.review, name, REVIEW_LIMIT)
+        rejected = [row for row in table or () if row["differential"] < 0]
         if not rejected:
             return
-        self._heading(f"To review first: items where the panel rejects the label of {chapter.name}")
-        rows = [
-            [
-                str(row["item"]),
-                str(row["suggested"]),
-                "(tie)" if row["tie"] else str(row["majority"]),
-                str(row["votes"]),
-            ]
-            for row in rejected[:_FIRST]
-        ]
-        self._table(["item", "suggested", "majority", "votes"], rows, left=4)
-        if len(rejected) > _FIRST:
-            self._line("dhkappa items writes the whole queue as CSV.", "dim")
+        self._heading(f"Review first: items where the annotators reject the label of {name}")
+        rows = [row | ({"majority": "(tie)"} if row["tie"] else {}) for row in rejected[:_FIRST_ITEMS]]
+        self._grid(rows, "item suggested majority votes", audit.confidence_level)
+        if len(rejected) > _FIRST_ITEMS:
+            self._line("dhkappa review writes the whole queue as CSV.", "dim")
 
-    def _people(self, chapter: Chapter, confidence_level: float) -> None:
-        known = (
-            [row for row in chapter.annotator_comparison.table if not math.isnan(row["difference"])]
-            if chapter.annotator_comparison
-            else []
-        )
+    def _annotators(self, audit: Audit, name: str) -> None:
+        found = optional(audit.annotator_comparison, name)
+        known = [row for row in found.table if not math.isnan(row["difference"])] if found else []
         if not known:
             return
-        self._heading(f"{chapter.name} beside each annotator, both judged by the others")
-        annotator_comparison = sorted(known, key=lambda row: row["difference"])
-        rows = [
-            [
-                str(row["annotator"]),
-                f"{row['items']:,}",
-                number(row["kappa_annotator"]),
-                number(row["kappa_labeler"]),
-                signed(row["difference"]),
-                "-" if math.isnan(row["low"]) else f"{signed(row['low'])} to {signed(row['high'])}",
-            ]
-            for row in annotator_comparison
-        ]
-        if len(rows) > _PEOPLE:
-            hidden = f"({len(rows) - _PEOPLE:,} more)"
-            rows = [*rows[: _PEOPLE // 2], [hidden, *[""] * 5], *rows[-_PEOPLE // 2 :]]
-        self._table(
-            ["annotator", "items", "person", "labeler", "difference", f"{percent(confidence_level)} interval"], rows
-        )
+        self._heading(f"{name} and each annotator, scored against the other annotators")
+        known.sort(key=lambda row: row["difference"])
+        shown = grid(known, "annotator items kappa_annotator kappa_labeler difference ci", audit.confidence_level)
+        if len(known) > _ANNOTATORS:
+            half, hidden = _ANNOTATORS // 2, f"({len(known) - _ANNOTATORS:,} more)"
+            shown.rows[half:-half] = [[hidden, *[""] * (len(shown.heads) - 1)]]
+        self._table(shown.heads, shown.rows, shown.numbers)
 
-    def _tighter(self, chapter: Chapter) -> None:
-        if chapter.sample_sizes is None or not len(chapter.sample_sizes):
+    def _sample_size(self, audit: Audit, name: str) -> None:
+        if math.isnan(audit.kappas[name].confidence_interval(audit.confidence_level).low):
             return
-        row = next(iter(chapter.sample_sizes))
-        self._line()
-        self._line(
-            f"For an interval of plus or minus {row['half_width']:g}: {row['more_items']:,} more items, about "
-            f"{row['more_votes']:,} votes."
-        )
+        row = next(iter(audit.sample_sizes(name)), None)
+        if row is not None:
+            self.paragraph(
+                f"For a confidence interval of plus or minus {row['half_width']:g}: {row['more_items']:,} more items, "
+                f"about {row['more_votes']:,} votes."
+            )
 
     def _heading(self, text: str, first: bool = False) -> None:
         if not first:
@@ -353,88 +279,51 @@ class Screen:
 
         self._print(Text(self._clean(text), style=style))
 
-    def _item(self, text: str) -> None:
-        """Show a sentence of a list."""
+    def _parts(self, *parts: str | tuple[str, str]) -> None:
+        """Print one line that is never wrapped, with some parts in a style."""
         from rich.text import Text
 
-        lines = Text(self._clean(self._words(text))).wrap(self._console, self._console.width - 2)
-        for place, line in enumerate(lines):
-            self._put("  " if place else "- ", (line.plain.rstrip(), ""))
+        self._print(Text.assemble(*parts), no_wrap=True, overflow="ignore", crop=False)
 
-    def _put(self, *parts: str | tuple[str, str]) -> None:
-        """Show one line, parts of it in a style."""
-        from rich.text import Text
+    def _grid(self, rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float) -> None:
+        """Print some columns of a result."""
+        shown = grid(rows, columns, confidence_level)
+        self._table(shown.heads, shown.rows, shown.numbers)
 
-        line = Text()
-        for part in parts:
-            line.append(*((part,) if isinstance(part, str) else part))
-        self._print(
-            line, no_wrap=True, overflow="ignore", crop=False
-        )  # a row stays one line, however narrow it is here
-
-    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
-        """Show rows: the first columns to the left, and cut where need be; the others, which are numbers, whole."""
-        from rich.cells import cell_len
-
+    def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> None:
         cells = [[self._clean(cell) for cell in row] for row in rows]
-        widths = [max(cell_len(row[place]) for row in [columns, *cells]) for place in range(len(columns))]
-        room = self._console.width - len(_GAP) * (len(columns) - 1) - sum(widths[left:])
-        while sum(widths[:left]) > room and max(widths[:left]) > _NARROWEST:
-            widths[widths.index(max(widths[:left]))] -= 1
-        for style, row in [("dim", columns), *(("", row) for row in cells)]:
-            texts = [
-                _fit(cell, width) if place < left else " " * (width - cell_len(cell)) + cell
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            self._put((_GAP.join(texts), style))
+        overflow: Literal["ellipsis", "crop"] = "ellipsis" if self._unicode else "crop"
+        width = self._console.width
+        table, _ = text_table(heads, cells, numbers, width=width, narrowest=_NARROWEST, overflow=overflow)
+        self._print(table)
 
-    def _print(self, what: Any, **how: Any) -> None:
-        """Print without the blanks that fill a line up."""
+    def _fit(self, text: str, width: int) -> str:
+        """Cut or pad a name to a width."""
+        from rich.text import Text
+
+        cut = Text(text)
+        cut.truncate(width, overflow="ellipsis" if self._unicode else "crop", pad=True)
+        return cut.plain
+
+    def _print(self, content: Any, **options: Any) -> None:
+        """Print without trailing blanks."""
         with self._console.capture() as captured:
-            self._console.print(what, **how)
+            self._console.print(content, **options)
         self._console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-def _ranked(kappas: Mapping[str, Kappa]) -> list[tuple[str, Kappa]]:
-    """Return labelers, the best first."""
+def _best_first(kappas: Mapping[str, Kappa]) -> list[tuple[str, Kappa]]:
     return sorted(kappas.items(), key=lambda pair: (math.isnan(pair[1].value), -pair[1].value))
 
 
-def _said(kappa: Kappa) -> list[str]:
-    """Return why a kappa is undefined, where it is, and its notes."""
-    reason = [f"Kappa is undefined: {kappa.reason}"] if kappa.reason else []
-    return [*reason, *(note.text for note in kappa.notes)]
+def _undefined(kappa: Kappa) -> list[str]:
+    return [f"Kappa is undefined: {kappa.reason}"] if kappa.reason else []
 
 
-def about_all(notes: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return each note once, with the labelers it is about unless it is about all."""
-    about: dict[str, list[str]] = {}
-    for name, texts in notes.items():
-        for text in texts:
-            about.setdefault(text, []).append(name)
-    return [text if len(names) == len(notes) else f"{', '.join(names)}: {text}" for text, names in about.items()]
-
-
-def _instead(chapter: Chapter) -> dict[Any, str]:
-    """Say what else votes are for, where each label is suggested."""
-    found: dict[Any, str] = {}
-    best: dict[Any, float] = {}
-    for row in chapter.confusion or ():
-        label, other = row["suggested"], row["agreed"]
-        if other is not None and other != label and row["vote_share"] > best.get(label, 0):
-            best[label] = row["vote_share"]
-            found[label] = f"{other} ({row['vote_share']:.0%})"
-    return found
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _fit(text: str, width: int) -> str:
-    """Cut or fill a name to a width."""
-    from rich.cells import cell_len, set_cell_size
-
-    return set_cell_size(text, width) if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
+def _by_labeler(kappas: Mapping[str, Kappa], texts_of: Callable[[Kappa], list[str]]) -> list[str]:
+    """Return each text once, with its labelers unless it applies to all."""
+    labelers: dict[str, list[str]] = {}
+    for name, kappa in kappas.items():
+        for text in texts_of(kappa):
+            labelers.setdefault(text, []).append(name)
+    return [text if len(names) == len(kappas) else f"{', '.join(names)}: {text}" for text, names in labelers.items()]

@@ -1,25 +1,129 @@
-"""What one item does to kappa: influence values, and the standard error they give."""
+"""Influence of each item on kappa, and the variance of kappa that follows from it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.stats.terms import Numbers, Terms
+from dhkappa.core.grouping import Patterns
+from dhkappa.stats.intervals import LEAST, Basis
+from dhkappa.stats.kappa import Estimate, Parts
+from dhkappa.stats.sample import Sample, Stratum
+
+Numbers = npt.NDArray[Any]
 
 _CLOSE = 1e-6  # of 1 - E: below, the plain formula loses half of its digits or more
 _NOTHING = 1e-12  # a root mean square below this is rounding: one odd item in 10^18 makes it 10^-9
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of kappa for K eligible patterns and m categories, as floats.
+
+    Attributes
+    ----------
+    sample : the eligible patterns, with an entry for each category that has votes
+    weight : (K,) weight of all items of a pattern; item weights have mean 1, so these sum to n
+    c : (entries,) share of the item's votes, P_ij / N_i
+    g : (entries,) share of the item's pairs that agree on the category, C(P_ij, 2) / C(N_i, 2)
+    t : (K,) share of the item's pairs that agree on any category, sum_j g_ij
+    d : (K,) agreement differential of the item, R_i - S_i; for Fleiss' kappa, t
+    C, L : (m,) shares of votes and of suggested labels; for Fleiss' kappa L is empty
+    D, E, C_E, kappa : as in the paper
+    """
+
+    sample: Sample
+    weight: Numbers
+    c: Numbers
+    g: Numbers
+    t: Numbers
+    d: Numbers
+    C: Numbers
+    L: Numbers
+    D: Any
+    E: Any
+    C_E: Any
+    kappa: Any
+
+    @property
+    def patterns(self) -> Patterns:
+        """The K patterns."""
+        return self.sample.patterns
+
+    @property
+    def items(self) -> npt.NDArray[np.int64]:
+        """(K,) number of items of each pattern."""
+        return self.patterns.items
+
+    @property
+    def suggested(self) -> npt.NDArray[Any]:
+        """(K,) code of the suggested label."""
+        return self.patterns.suggested
+
+    @property
+    def n(self) -> int:
+        """Number of eligible items."""
+        return self.sample.n
+
+    def row_sums(self, entries: Numbers) -> Numbers:
+        """Add up entries within each pattern."""
+        sums: Numbers = np.add.reduceat(entries, self.patterns.start[:-1])
+        return sums
+
+    def mean(self, values: Numbers) -> Any:
+        """Return the weighted mean over items of a value per pattern."""
+        return (values * self.weight).sum() / self.n
+
+
+def terms(sample: Sample, parts: Parts) -> Terms:
+    """Return the terms of a sample; ``parts`` are those of its kappa, which is defined."""
+    patterns, total = sample.patterns, parts.sums
+    n_votes = patterns.vote_totals()
+    votes = patterns.votes.astype(np.int64)
+    length, first = np.diff(patterns.start), patterns.start[:-1]
+    pairs, all_pairs = votes * (votes - 1) // 2, n_votes * (n_votes - 1) // 2
+    agreeing = np.add.reduceat(pairs, first)
+    labels = total.labels if any(total.labels) else []
+    differential = agreeing
+    if labels:
+        on_label = np.where(patterns.code == np.repeat(patterns.suggested, length), pairs, 0)
+        differential = 2 * np.add.reduceat(on_label, first) - agreeing
+    whole = total.n * total.vote_unit
+    return Terms(
+        sample=sample,
+        weight=item_weights(sample),
+        c=votes / np.repeat(n_votes, length),
+        g=pairs / np.repeat(all_pairs, length),
+        t=agreeing / all_pairs,
+        d=differential / all_pairs,
+        C=np.array([votes / whole for votes in total.votes], np.float64),  # Python integers: rounded once
+        L=np.array([number / total.n for number in labels], np.float64),
+        D=float(parts.D),
+        E=float(parts.E),
+        C_E=float(parts.C_E),
+        kappa=float(parts.kappa or 0),
+    )
+
+
+def item_weights(sample: Sample) -> npt.NDArray[np.float64]:
+    """Return (K,) weight of all items of a pattern; they sum to n."""
+    if not sample.weighted:
+        return sample.patterns.items.astype(np.float64)
+    n, masses = sample.n, sample.mass.tolist()
+    whole = sum(masses)
+    return np.array([mass * n / whole for mass in masses])  # Python integers: rounded once
 
 
 def influence(terms: Terms) -> Numbers:
     """Return (K,) phi: the derivative of kappa as an item of a pattern gains weight. Its mean over items is 0.
 
     With ``eps_i = 2 (sum_j C_j (2 L_j - 1) c_ij + C_{l_i}^2 - E - C_E)``, the influence on E,
-    ``phi_i = ((d_i - D) - (1 - kappa) eps_i) / (1 - E)``. NaN where 1 - E is too small for a float.
+    ``phi_i = ((d_i - D) - (1 - kappa) eps_i) / (1 - E)``. NaN if 1 - E is too small for a float.
     """
     C, L, E, code = terms.C, terms.L, terms.E, terms.patterns.code
     if 1 - E < _CLOSE:
@@ -35,7 +139,7 @@ def influence(terms: Terms) -> Numbers:
 
 @np.errstate(over="ignore", invalid="ignore")
 def _influence_near_certainty(terms: Terms) -> Numbers:
-    """Return the same where E is close to 1, as where one item outweighs all the others."""
+    """Return the same if E is close to 1, as when one item outweighs all others."""
     chance = _chance(terms)
     if not chance.room:
         return np.full(len(terms.items), math.nan)
@@ -49,9 +153,9 @@ def _influence_near_certainty(terms: Terms) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class _Chance:
-    """What eps is made of, as distances from 1: where E is close to 1, no digits are lost.
+    """The terms of eps as distances from 1, which keep their digits if E is close to 1.
 
-    ``eps = 2 (middle - sum_j votes_j c_ij - labels_l)``; for Fleiss' kappa there are no labels.
+    ``eps = 2 (middle - sum_j votes_j c_ij - labels_l)``; for Fleiss' kappa without labels.
 
     Attributes
     ----------
@@ -61,53 +165,53 @@ class _Chance:
     labels : (m,) 1 - C_j^2
     """
 
-    room: Any
-    middle: Any
+    room: float
+    middle: float
     votes: Numbers
     labels: Numbers
 
 
 def _chance(terms: Terms) -> _Chance:
     C, L = terms.C, terms.L
-    others = rest(C)
+    others = complement(C)
     labels = others * (1 + C)
     if not len(L):
-        room = _total(C * others)
+        room = _fsum(C * others)
         return _Chance(room, room, others, labels)
-    unlabeled = rest(L)
-    room = _total(L * labels + C * C * unlabeled)
-    return _Chance(room, room + _total(L * labels), others + 2 * C * unlabeled, labels)
+    unlabeled = complement(L)
+    room = _fsum(L * labels + C * C * unlabeled)
+    return _Chance(room, room + _fsum(L * labels), others + 2 * C * unlabeled, labels)
 
 
-def room_for(terms: Terms) -> Any:
-    """Return 1 - E, which is how much of the differential kappa could have; 0 where that is too small for a float."""
+def one_minus_E(terms: Terms) -> float:
+    """Return 1 - E without cancellation; 0 if it is too small for a float."""
     return _chance(terms).room
 
 
-def rest(shares: Numbers) -> Numbers:
-    """Return 1 - shares, (m,), of a whole; for the largest as the sum of the others, which loses no digits."""
+def complement(shares: Numbers) -> Numbers:
+    """Return 1 - shares, (m,), of shares that sum to 1; of the largest as the sum of the others, to keep its digits."""
     found: Numbers = 1 - shares
     if len(shares):
         largest = int(shares.argmax())
         others = shares.copy()
         others[largest] *= 0
-        found[largest] = _total(others)
+        found[largest] = _fsum(others)
     return found
 
 
-def _total(values: Numbers) -> Any:
-    """Add up; floats to the same bits in any order."""
-    return values.sum() if values.dtype == object else math.fsum(values.tolist())
+def _fsum(values: Numbers) -> float:
+    """Return the sum rounded once, the same in any order."""
+    return math.fsum(values.tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """How far an item with all votes alike could move kappa, by its label.
+    """Least and greatest influence of an item whose votes are all equal, by its label.
 
     Attributes
     ----------
-    label : (J,) codes of the categories that occur, among votes or labels
-    low, high : (J,) the least and the greatest influence of an item with this label
+    label : (J,) codes of the categories that occur among votes or labels
+    low, high : (J,) least and greatest influence of an item with this label
     """
 
     label: npt.NDArray[np.int64]
@@ -115,18 +219,18 @@ class Extremes:
     high: Numbers
 
 
-@np.errstate(over="ignore", invalid="ignore")  # where E is 1 by rounding only
+@np.errstate(over="ignore", invalid="ignore")  # if E is 1 by rounding only
 def extremes(terms: Terms) -> Extremes:
-    """Return how far items with all votes alike could move kappa.
+    """Return the extreme influence of items whose votes are all equal.
 
-    Votes run over the categories that occur. Only their pull ``C_v (2 L_v - 1)`` matters, so for each label the votes
-    to look at are those for the label itself and for the two others that pull most and least.
+    Votes range over the categories that occur. They enter by ``C_v (2 L_v - 1)`` only, so for each label it is enough
+    to look at votes for the label itself and for the other categories with the largest and the smallest such value.
     """
     chance, lost = _chance(terms), 1 - terms.kappa
     label = np.flatnonzero(terms.C + terms.L > 0)
-    low, high = (np.full(len(label), math.nan, terms.C.dtype) for _ in range(2))
-    most = sorted(label.tolist(), key=chance.votes.__getitem__)
-    ends = most[::-1][:2], most[:2]
+    low, high = np.full(len(label), math.nan), np.full(len(label), math.nan)
+    ascending = sorted(label.tolist(), key=chance.votes.__getitem__)
+    ends = ascending[::-1][:2], ascending[:2]
     for place, j in enumerate(label.tolist() if chance.room else []):
         others = [next((v for v in order if v != j), j) for order in ends]
         found = []
@@ -137,17 +241,171 @@ def extremes(terms: Terms) -> Extremes:
     return Extremes(label, low, high)
 
 
-def is_rounding(squares: Any, n: int) -> bool:
-    """Tell whether a sum of squared influence over n items is 0 but for rounding."""
-    return bool(squares <= _NOTHING**2 * n)
-
-
 def sum_of_squares(phi: npt.NDArray[np.float64], items: npt.NDArray[np.int64]) -> float:
-    """Return sum_i phi_i^2 over items, the same in any order; 0 where only rounding is left."""
-    total = math.fsum((phi * phi * items).tolist())
-    return 0.0 if is_rounding(total, int(items.sum())) else total
+    """Return sum_i phi_i^2 over items, the same in any order; 0 if only rounding is left."""
+    total = _fsum(phi * phi * items)
+    return 0.0 if _is_rounding(total, int(items.sum())) else total
 
 
 def standard_error(squares: float, n: int) -> float:
     """Return sqrt(sum phi^2 / (n (n - 1))); NaN for one item."""
     return math.sqrt(squares / (n * (n - 1))) if n > 1 else math.nan
+
+
+def _is_rounding(squares: float, n: int) -> bool:
+    """Return whether a sum of squared influence over n items is 0 up to rounding."""
+    return bool(squares <= _NOTHING**2 * n)
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """The variance of an estimate: ``value``, and ``endless`` for an infinite pool."""
+
+    value: float
+    endless: float
+
+
+def variance(terms: Terms, phi: Numbers) -> Variance:
+    """Return the variance of an estimate with influence values phi, (K,).
+
+    With ``z_i = w_i phi_i / W`` it is ``sum_h (1 - f_h) n_h/(n_h - 1) sum_i (z_i - mean_h z)^2``, where stratum h has
+    n_h items, the share f_h of its pool. Without strata, weights and pool that is ``sum phi^2 / (n (n - 1))``.
+    """
+    sample, items = terms.sample, terms.items
+    z = terms.weight / items * phi if sample.weighted else phi
+    if len(sample.strata) > 1:
+        middle = _by_stratum(sample, z * items) / np.maximum([part.n for part in sample.strata], 1)
+        squares = _by_stratum(sample, (z - middle[sample.stratum]) ** 2 * items).tolist()
+    else:  # the mean of z is 0
+        squares = [_fsum(z * z * items)]
+    value = endless = 0.0
+    for part, square in zip(sample.strata, squares, strict=True):
+        if part.n > 1 and not _is_rounding(square, part.n):
+            endless = endless + square * part.n / (part.n - 1)
+            value = value + float(1 - part.fraction) * square * part.n / (part.n - 1)
+    return Variance(value / terms.n**2, endless / terms.n**2)
+
+
+def _by_stratum(sample: Sample, values: Numbers) -> Numbers:
+    """Add up values by stratum."""
+    total = np.zeros(len(sample.strata))
+    np.add.at(total, sample.stratum, values)
+    return total
+
+
+def basis(estimate: Estimate) -> Basis | None:
+    """Return what the standard error and intervals of an estimate need; None if the sample shows no variation."""
+    if estimate.metric == "weighted":
+        return estimate.weighted_basis
+    if estimate.parts is None or estimate.exact is None or estimate.n_items < 2:
+        return None
+    known = terms(estimate.sample.merged(), estimate.parts)
+    far = extremes(known) if estimate.metric == "dh" else None
+    return basis_of(known, influence(known), estimate.value, float(estimate.parts.E), far)
+
+
+def basis_of(
+    terms: Terms, phi: Numbers, kappa: float, E: float, extremes: Extremes | None, bottom: float = LEAST
+) -> Basis | None:
+    """Return the basis of a kappa with influence values phi; ``extremes`` is None if no interval needs them."""
+    n, whole = terms.n, all(part.fraction == 1 for part in terms.sample.strata)
+    if n < 2 or E == 1:  # E is 1 only by rounding: one item outweighs all others
+        return None
+    found = variance(terms, phi)
+    if found.endless == 0 and kappa != 1 and not whole:
+        return None
+    unseen = unseen_items(terms, phi)
+    none = Unseen(math.nan, math.nan)
+    least, greatest = (none, none) if extremes is None else unseen.ends(extremes)
+    return Basis(
+        kappa=kappa,
+        E=E,
+        n=n,
+        squares=n * (n - 1) * found.value,
+        least=least.phi,
+        greatest=greatest.phi,
+        least_share=least.share,
+        greatest_share=greatest.share,
+        unseen=unseen.most,
+        df=max(n - len(terms.sample.strata), 1),
+        bottom=bottom,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """An item that the sample may have missed: its influence on kappa, and its share of the whole weight."""
+
+    phi: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenItems:
+    """Kinds of items that the sample may have missed, by stratum and label.
+
+    Attributes
+    ----------
+    label : (J,) code of the label
+    share : (J,) share of the whole weight that one such item might have had
+    middle : (J,) mean influence of the items of its stratum, which it would replace
+    most : the largest share, also that of labels which no item has
+    """
+
+    label: npt.NDArray[np.int64]
+    share: npt.NDArray[np.float64]
+    middle: npt.NDArray[np.float64]
+    most: float
+
+    def ends(self, extremes: Extremes) -> tuple[Unseen, Unseen]:
+        """Return the items that would lower and raise kappa the most, by influence times share."""
+        never = np.setdiff1d(extremes.label, self.label)
+        label = np.append(self.label, never)
+        share = np.append(self.share, np.full(never.size, self.most))
+        middle = np.append(self.middle, np.zeros(never.size))
+        place = np.searchsorted(extremes.label, label)
+        found = []
+        for values, sign in ((extremes.low, 1), (extremes.high, -1)):
+            move = values[place] - middle
+            move[np.abs(move) < _NOTHING] = 0
+            first = int(np.lexsort((sign * move, sign * move * share))[0])
+            found.append(Unseen(float(move[first]), float(share[first])))
+        return found[0], found[1]
+
+
+def unseen_items(terms: Terms, phi: Numbers) -> UnseenItems:
+    """Return the kinds of items that the sample may have missed.
+
+    Among items A with shares p_i of the weight, one more might have had ``share(A) = sum p^3 / sum p^2``: an item whose
+    Poisson counts have the variance and the skewness of the weighted sum. With equal weights that is 1/n. Of a stratum
+    drawn from a pool, ``f / -log(1 - f)`` is still unseen. The most is that of the stratum where it is largest; for a
+    label in a stratum it is the geometric mean of the most and of share(items of the stratum with this label).
+    """
+    sample, n, m = terms.sample, terms.n, len(terms.C)
+    unseen = unseen_parts(sample.strata)
+    if not sample.weighted and len(sample.strata) == 1:
+        most = float(unseen[0]) / n
+        label = np.unique(terms.suggested).astype(np.int64)
+        return UnseenItems(label, np.full(label.size, most), np.zeros(label.size), most)
+    items = terms.items.astype(np.float64)
+    p = terms.weight / (n * items)
+    H, stratum = len(sample.strata), sample.stratum
+    powers = [p**power * items for power in (1, 2, 3)]
+    mass, squares, cubes = (np.bincount(stratum, values, H) for values in powers)
+    most = float((unseen * _ratio(cubes, squares)).max())
+    cells, place = np.unique(stratum.astype(np.int64) * m + terms.suggested, return_inverse=True)
+    share = unseen[cells // m] * _ratio(np.bincount(place, powers[2]), np.bincount(place, powers[1]))
+    middle = _ratio(np.bincount(stratum, powers[0] * phi, H), mass) if H > 1 else np.zeros(1)
+    return UnseenItems(cells % m, np.sqrt(share * most), middle[cells // m], most)
+
+
+def unseen_parts(strata: Sequence[Stratum]) -> npt.NDArray[np.float64]:
+    """Return the unseen part of each stratum, on the scale of 1/n: ``f / -log(1 - f)``."""
+    fractions = (float(part.fraction) for part in strata)
+    return np.array([1 - f if f in (0, 1) else f / -math.log1p(-f) for f in fractions])
+
+
+def _ratio(top: npt.NDArray[Any], bottom: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return top / bottom; top where bottom is 0."""
+    ratio: npt.NDArray[np.float64] = top / np.where(bottom > 0, bottom, 1)
+    return ratio

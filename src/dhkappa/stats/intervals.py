@@ -1,4 +1,4 @@
-"""Confidence intervals: of kappa, by default the beta interval, and of the difference between two kappas."""
+"""Confidence intervals of kappa and of differences between kappas, and the beta quantile they need."""
 
 from __future__ import annotations
 
@@ -10,21 +10,36 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import is_real
+from dhkappa.core import is_real
 from dhkappa.errors import DataError, shown
-from dhkappa.stats.quantiles import beta_quantile
 
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
-_SLIGHT = 1e-9  # a level closer to 0 or 1 has no limits
-_WIDEST = 27 / 13  # two kappas are no further apart
+_WIDEST = 27 / 13  # largest difference between two kappas
+_CLOSEST_LEVEL = 1e-9  # to 0 or 1
 _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
-"""How much of a worst (or best) item each limit is computed with: what the sample may not have shown yet."""
+"""Each limit is computed as if this part of a worst (or best) item had been added to the sample."""
+
+Quantile: TypeAlias = Callable[[float, float, float], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
-    """A confidence interval; NaN limits where there is none, and ``reason`` says why."""
+    """A confidence interval.
+
+    Attributes
+    ----------
+    low, high : the limits; NaN if there is no interval
+    confidence_level : the confidence level
+    method : how it was computed
+    reason : why there is no interval; None if there is one
+
+    Examples
+    --------
+    >>> low, high = ConfidenceInterval(0.25, 0.75, 0.95, "beta")
+    >>> low, high
+    (0.25, 0.75)
+    """
 
     low: float
     high: float
@@ -36,24 +51,25 @@ class ConfidenceInterval:
         return iter((self.low, self.high))
 
     def __repr__(self) -> str:
-        text = f"[{self.low:.4f}, {self.high:.4f}] at {written(self.confidence_level)} ({self.method})"
-        return f"{text}: {self.reason}" if self.reason else text
+        limits = f"low={self.low:.4f}, high={self.high:.4f}, confidence_level={written(self.confidence_level)}"
+        reason = f", reason={self.reason!r}" if self.reason else ""
+        return f"ConfidenceInterval({limits}, method={self.method!r}{reason})"
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What intervals are made of.
+    """What the standard error and the intervals of a kappa are computed from.
 
     Attributes
     ----------
     kappa, E : the estimate, and the differential expected by chance
-    n : how many items there are
-    squares : n (n - 1) times the variance of kappa; the sum of squared influence where items weigh the same
-    least, greatest : influence of the items that would move kappa down and up the most
-    least_share, greatest_share : their shares of the whole weight, 1/n where items weigh the same
-    unseen : the largest share of the weight that one more item might have had, 1/n where items weigh the same
+    n : number of items
+    squares : n (n - 1) times the variance of kappa; the sum of squared influence if all weights are equal
+    least, greatest : influence of the items that would lower and raise kappa the most
+    least_share, greatest_share : their shares of the whole weight, 1/n if all weights are equal
+    unseen : largest share of the weight that one more item might have had, 1/n if all weights are equal
     df : degrees of freedom of the variance
-    bottom : a value that kappa never falls below
+    bottom : lower bound of kappa
     """
 
     kappa: float
@@ -74,42 +90,79 @@ class Basis:
         return math.sqrt(self.squares / (self.n * (self.n - 1)))
 
 
-def plain_basis(kappa: float, E: float, n: int, squares: float, least: float, greatest: float) -> Basis:
-    """Return the basis of items drawn at random that weigh the same."""
-    return Basis(kappa, E, n, squares, least, greatest, 1 / n, 1 / n, 1 / n, n - 1)
-
-
 def check_level(confidence_level: float) -> float:
-    """Refuse a level that is no probability."""
-    if not is_real(confidence_level) or not _SLIGHT < confidence_level < 1 - _SLIGHT:
-        edge = f", by more than {_SLIGHT:g}" if is_real(confidence_level) and 0 < confidence_level < 1 else ""
+    """Return a confidence level as a float, or raise DataError."""
+    if not is_real(confidence_level) or not _CLOSEST_LEVEL < confidence_level < 1 - _CLOSEST_LEVEL:
         raise DataError(
-            f"confidence_level must be between 0 and 1{edge}, such as 0.95: got {shown([confidence_level])}."
+            f"confidence_level must be between {_CLOSEST_LEVEL:g} and 1 - {_CLOSEST_LEVEL:g}, "
+            f"but is {shown([confidence_level])}.",
+            code="invalid-confidence-level",
+            parameter="confidence_level",
+            hint="Pass a probability such as 0.95.",
         )
     return float(confidence_level)
 
 
 def written(confidence_level: float, whole: int = 1) -> str:
-    """Write a level, of 1 or of 100 for percent: four digits, or as many as tell it from the whole."""
+    """Return a level as text, as a fraction or (``whole=100``) in percent, with digits enough to differ from it."""
     texts = (f"{whole * confidence_level:.{digits}g}" for digits in range(4, 18))
     return next((text for text in texts if text != str(whole)), str(whole))
 
 
 def flawless(share: float, E: float, alpha: float) -> float:
-    """Return the lower limit of a flawless sample, whose items are 1/n of it each: no sample may claim more."""
-    bad: float = 1 - (alpha / 2) ** share  # a share of items that might have stayed hidden
-    return 1 - 2 * bad / (1 - E)
+    """Return the lower limit of a flawless sample whose items have this share each, an upper bound of lower limits."""
+    hidden: float = 1 - (alpha / 2) ** share  # share of bad items that may have stayed hidden
+    return 1 - 2 * hidden / (1 - E)
 
 
-Quantile: TypeAlias = Callable[[float, float, float], Any]
+def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
+    """Return kappa plus and minus t times the standard error, within the range of kappa."""
+    from scipy.special import stdtrit
+
+    if basis.kappa == 1:
+        return max(basis.bottom, flawless(basis.unseen, basis.E, alpha)), 1.0
+    half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se
+    return max(basis.bottom, basis.kappa - half), min(1.0, basis.kappa + half)
+
+
+def beta_quantile(a: float, b: float, p: float) -> float:
+    """Return x where the regularized incomplete beta function ``I_x(a, b)`` is p, with 0 < p < 1.
+
+    Importing scipy takes as long as everything else in scoring a file, so the usual case is computed here, with the
+    same accuracy.
+
+    Examples
+    --------
+    >>> round(beta_quantile(2, 3, 0.5), 12)
+    0.385727568132
+    """
+    if min(a, b) > _HUGE:
+        return _near_normal(a, b, p)
+    if min(a, b) < 1 or a + b > _LARGEST or min(p, 1 - p) < _SMALLEST_P:
+        from scipy.special import betaincinv
+
+        return float(betaincinv(a, b, p))
+    low, high, x = 0.0, 1.0, a / (a + b)
+    for _ in range(_STEPS):
+        density, below = _beta(a, b, x)
+        miss = below - p
+        low, high = (low, x) if miss > 0 else (x, high)
+        step = miss / density if density > 0 else math.inf
+        following = x - step
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - x) <= _NO_STEP * x or following in (low, high):
+            return following
+        x = following
+    return x
 
 
 def beta_interval(basis: Basis, alpha: float, quantile: Quantile = beta_quantile) -> tuple[float, float]:
     """Return limits from a beta distribution on the range of kappa, with part of a worst or best item added.
 
-    The standard error cannot see a kind of item that has not turned up yet. Each limit is therefore computed
-    as if three quarters of an item had been added, the worst conceivable for the lower limit, the best for
-    the upper; mean and variance with it give the beta distribution. Its ``quantile`` takes a, b and a probability.
+    The standard error does not reflect kinds of items that the sample has missed. Each limit is therefore computed as
+    if three quarters of an item had been added, the worst possible for the lower limit and the best for the upper;
+    mean and variance with it determine the beta distribution. ``quantile`` takes a, b and a probability.
     """
     low = _beta_limit(basis, basis.least, basis.least_share, 1 - alpha / 2, quantile)
     high = _beta_limit(basis, basis.greatest, basis.greatest_share, alpha / 2, quantile)
@@ -131,27 +184,17 @@ def _beta_limit(basis: Basis, added: float, share: float, probability: float, qu
     return 1 - width * float(quantile(mean * size, (1 - mean) * size, probability))
 
 
-def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
-    """Return kappa plus and minus t times the standard error, within the range of kappa."""
-    from scipy.special import stdtrit
-
-    if basis.kappa == 1:
-        return max(basis.bottom, flawless(basis.unseen, basis.E, alpha)), 1.0
-    half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se
-    return max(basis.bottom, basis.kappa - half), min(1.0, basis.kappa + half)
-
-
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A difference between two kappas on the same items; numbers, or arrays of them.
+    """A difference between two kappas on the same items; each attribute is a number or an array.
 
     Attributes
     ----------
     value : the difference
     se : its standard error
-    skew : skewness of what each item does to it, ``sum z^3 / (sum z^2)^1.5``
-    n, df : items that weigh the same and would tell as much, and degrees of freedom
-    worst, best : influence of an item that only one of the two gets wrong
+    skew : skewness of the influence on it, ``sum z^3 / (sum z^2)^1.5``
+    n, df : effective number of items, and degrees of freedom
+    worst, best : influence of an item that only one of the two labels wrongly
     """
 
     value: Any
@@ -163,12 +206,11 @@ class Gap:
     best: Any
 
     def limits(self, confidence_level: float) -> tuple[Any, Any]:
-        """Return the limits of the difference.
+        """Return the confidence limits of the difference.
 
-        The standard error cannot see a kind of item that has not turned up yet: with few items, one that only one of
-        the two gets wrong. So each limit is computed as if half such an item had been added, t standard errors away,
-        and further by the skewness (Cornish-Fisher) where that widens. Where no item moves the difference, so many
-        items of the kind may have stayed hidden as from a flawless sample.
+        Each limit is computed as if half an item had been added that only one of the two labels wrongly, a kind of item
+        that a small sample may have missed. It is t standard errors away, and further by the skewness (Cornish-Fisher)
+        if that widens the interval. If no item affects the difference, the limit is that of a flawless sample.
         """
         from scipy.special import stdtrit
 
@@ -182,7 +224,7 @@ class Gap:
         return np.maximum(limit(self.worst, -1), -_WIDEST), np.minimum(limit(self.best, 1), _WIDEST)
 
     def pvalue(self) -> Any:
-        """Return one less the level at which a limit is 0: two-sided, and never at odds with the limits."""
+        """Return the two-sided p-value: 1 less the confidence level at which a limit is 0."""
         from scipy.special import stdtr
 
         down, up = self._moments(self.worst, -1), self._moments(self.best, 1)
@@ -193,7 +235,7 @@ class Gap:
         return np.where(self.se > 0, 2 * stdtr(self.df, -t), 1.0)
 
     def _moments(self, added: Any, sign: int) -> tuple[Any, Any, Any]:
-        """Return how far half such an item moves the difference, the standard error with it, and its skewness."""
+        """Return the shift by half such an item, the standard error with it, and the skewness with it."""
         n, total = self.n, self.n + _ADDED_TO_DIFFERENCE
         squares = n * (n - 1) * self.se**2
         shift = _ADDED_TO_DIFFERENCE * added / total
@@ -204,8 +246,74 @@ class Gap:
         return shift, np.sqrt(with_it / (total * (total - 1))), skewed
 
 
-def skewness(move: npt.NDArray[np.float64], items: npt.NDArray[Any], squares: float | None = None) -> float:
-    """Return ``sum z^3 / (sum z^2)^1.5`` over items; 0 where none moves. ``squares`` are those, if known."""
+def skewness(phi: npt.NDArray[np.float64], items: npt.NDArray[Any], squares: float | None = None) -> float:
+    """Return ``sum phi^3 / (sum phi^2)^1.5`` over items, 0 if all are 0; ``squares`` is sum phi^2, if known."""
     if squares is None:
-        squares = math.fsum((move**2 * items).tolist())
-    return math.fsum((move**3 * items).tolist()) / squares**1.5 if squares > 0 else 0.0
+        squares = math.fsum((phi**2 * items).tolist())
+    return math.fsum((phi**3 * items).tolist()) / squares**1.5 if squares > 0 else 0.0
+
+
+_LARGEST = 1e7  # of a + b: the continued fraction takes about the square root of it in steps
+_SMALLEST_P = 1e-10  # of p and 1 - p
+_HUGE = 1e8  # of a and b: here the expansion below is accurate to their -3/2th power, and scipy is not
+_STEPS = 100
+_NO_STEP = 4e-16
+_TINY = 1e-300
+
+
+def _near_normal(a: float, b: float, p: float) -> float:
+    """Return the quantile by the Cornish-Fisher expansion, with skewness and kurtosis."""
+    from scipy.special import ndtri
+
+    s, z = a + b, float(ndtri(p))
+    skewness = 2 * ((b - a) / s) * math.sqrt(s / a * (s / b) / s)
+    kurtosis = 6 * ((a - b) ** 2 / (a * b) - 1) / s
+    moved = z + skewness * (z**2 - 1) / 6 + kurtosis * (z**3 - 3 * z) / 24 - skewness**2 * (2 * z**3 - 5 * z) / 36
+    return a / s + math.sqrt(a / s * (b / s) / (s + 1)) * moved
+
+
+def _beta(a: float, b: float, x: float) -> tuple[float, float]:
+    """Return density and distribution function at x.
+
+    The density is that at the mean, by Stirling's series, times a ratio: no large numbers cancel.
+    """
+    mean = a / (a + b)
+    fall = a * _log_ratio(x, mean, x - mean) + b * _log_ratio(1 - x, 1 - mean, mean - x)
+    top = (
+        0.5 * math.log(a * b / (2 * math.pi * (a + b))) + _stirling_rest(a + b) - _stirling_rest(a) - _stirling_rest(b)
+    )
+    front = math.exp(fall + top)  # x^a (1 - x)^b / B(a, b)
+    density = front / (x * (1 - x))
+    if x <= (a + 1) / (a + b + 2):
+        return density, front * _continued_fraction(a, b, x) / a
+    return density, 1 - front * _continued_fraction(b, a, 1 - x) / b
+
+
+def _log_ratio(x: float, y: float, off: float) -> float:
+    """Return log(x / y), where off is x - y."""
+    return math.log1p(off / y) if abs(off) < y / 2 else math.log(x / y)
+
+
+def _stirling_rest(z: float) -> float:
+    """Return log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2."""
+    if z < 10:
+        return math.lgamma(z) - (z - 0.5) * math.log(z) + z - 0.5 * math.log(2 * math.pi)
+    w = 1 / (z * z)
+    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w * (1 / 1188 - w * 691 / 360360))))) / z
+
+
+def _continued_fraction(a: float, b: float, x: float) -> float:
+    """Return the continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method."""
+    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or _TINY)
+    value, m = d, 0
+    while True:
+        m += 1
+        k = a + 2 * m
+        even = m * (b - m) * x / ((k - 1) * k)
+        d, c = 1 / ((1 + even * d) or _TINY), (1 + even / c) or _TINY
+        value *= d * c
+        odd = -(a + m) * (a + b + m) * x / (k * (k + 1))
+        d, c = 1 / ((1 + odd * d) or _TINY), (1 + odd / c) or _TINY
+        value *= d * c
+        if abs(d * c - 1) < 1e-16 or m > 100_000:
+            return value

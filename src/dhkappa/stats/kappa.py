@@ -1,18 +1,27 @@
-"""The paper: DiPietro-Hazari kappa (eq. 4-13) and Fleiss' kappa (eq. 1-3), exactly."""
+"""DiPietro-Hazari kappa (eq. 4-13 of the paper) and Fleiss' kappa (eq. 1-3), as exact fractions.
+
+A sample is added up to integers over common denominators (``sums``), which the equations divide once.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dhkappa.core.labels import Label
-from dhkappa.stats.sums import Sums
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.core import Label
+from dhkappa.errors import counted
+from dhkappa.stats.intervals import Basis
+from dhkappa.stats.sample import Excluded, Sample
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What kappa is made of, in the paper's letters, as exact fractions.
+    """The terms of kappa, in the paper's notation, as exact fractions.
 
     For Fleiss' kappa, L is empty, S and C_F are 0, R and C_E are those of eq. 2-3.
     """
@@ -25,27 +34,23 @@ class Parts:
     """R expected by chance (eq. 6)."""
     C_F: Fraction
     """S expected by chance (eq. 9)."""
-    _categories: tuple[Label, ...]
-    _sums: Sums
+    categories: tuple[Label, ...]
+    """The categories, in order."""
+    sums: Sums
+    """The sums over items, weighted, that the fractions were computed from."""
 
     @property
     def C(self) -> dict[Label, Fraction]:
         """Share of votes for each category (eq. 1, 4), a mean over items."""
-        return _shares(self._categories, self._sums.votes, self._sums.n * self._sums.vote_unit)
+        whole = self.sums.n * self.sums.vote_unit
+        return {label: Fraction(votes, whole) for label, votes in zip(self.categories, self.sums.votes, strict=True)}
 
     @property
     def L(self) -> dict[Label, Fraction]:
-        """Share of suggested labels that are each category (eq. 5)."""
-        return _shares(self._categories, self._sums.labels, self._sums.n) if any(self._sums.labels) else {}
-
-    def shares(self, exact: bool = False) -> tuple[list[Any], list[Any]]:
-        """Return C and L in the order of categories: floats, each rounded once, or fractions if ``exact``."""
-        total = self._sums
-        labels = total.labels if any(total.labels) else []
-        if exact:
-            return list(self.C.values()), list(self.L.values())
-        whole = total.n * total.vote_unit
-        return [votes / whole for votes in total.votes], [number / total.n for number in labels]
+        """Share of suggested labels in each category (eq. 5)."""
+        if not any(self.sums.labels):
+            return {}
+        return {label: Fraction(k, self.sums.n) for label, k in zip(self.categories, self.sums.labels, strict=True)}
 
     @property
     def D(self) -> Fraction:
@@ -59,7 +64,7 @@ class Parts:
 
     @property
     def kappa(self) -> Fraction | None:
-        """The differential above chance over what could be had (eq. 13); None where E is 1."""
+        """(D - E) / (1 - E), eq. 13; None if E is 1."""
         return _above_chance(self.D, self.E)
 
     def __repr__(self) -> str:
@@ -69,79 +74,158 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Baselines:
-    """What other labels score with the same votes, as floats or fractions.
+    """Kappa of other labels on the same votes.
 
     Attributes
     ----------
     random : mean kappa of the suggested labels permuted at random over the items
-    majority : kappa of each item's most frequent vote; optimistic, as the same votes make and judge it
+    majority : kappa of each item's most frequent vote, an optimistic value: the same votes make and judge the labels
     """
 
     random: Any
     majority: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Kappa with its parts and the marks to read it by; None where one is undefined."""
+    """A kappa of a sample, exact; None where a value is undefined.
 
-    parts: Parts
+    Attributes
+    ----------
+    metric : ``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``
+    sample : the eligible items
+    sums : sums over items, each counted once whatever its sample weight
+    parts : the terms of kappa; None if no item is eligible
+    exact : kappa
+    baselines : kappa of random labels and of majority labels
+    fleiss : Fleiss' kappa of the same items
+    reason : why kappa is undefined; None if it is defined
+    weighted_basis : for the metric ``"weighted"``, what its standard error and intervals are computed from
+    """
+
+    metric: str
+    sample: Sample
+    sums: Sums
+    parts: Parts | None
+    exact: Fraction | None
     baselines: Baselines
     fleiss: Fraction | None
+    reason: str | None
+    weighted_basis: Basis | None = None
+
+    @property
+    def value(self) -> float:
+        """Kappa as a float, rounded once; NaN if undefined."""
+        return rounded(self.exact)
+
+    @property
+    def n_items(self) -> int:
+        """Number of eligible items."""
+        return self.sums.n
+
+    @property
+    def n_votes(self) -> int:
+        """Number of votes on eligible items."""
+        return self.sums.n_votes
+
+    @property
+    def n_effective(self) -> float:
+        """Number of items of equal weight that carry as much information (Kish)."""
+        return self.sample.n_effective
+
+    @property
+    def excluded(self) -> Excluded:
+        """Items that are not eligible, by reason."""
+        return self.sample.excluded
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """The categories, in order."""
+        return self.sample.categories
 
 
-def estimate_dh(total: Sums, categories: tuple[Label, ...]) -> Estimate:
-    """Estimate the DiPietro-Hazari kappa from sums over eligible items, of which there is one at least."""
-    n, pair_unit = total.n, total.n * total.pair_unit
-    agreeing = Fraction(sum(total.pairs), pair_unit)
-    same = _chance_same(total)  # sum_j C_j^2
-    R = Fraction(total.on_label, pair_unit)  # eq. 10
-    C_E = _chance_on(total, total.labels)  # eq. 6
-    parts = Parts(
-        R=R,
-        S=agreeing - R,  # eq. 12: the pairs that agree, on another label
-        C_E=C_E,
-        C_F=same - C_E,  # eq. 9: sum_i L_i (sum_j C_j^2 - C_i^2), as the L_i sum to 1
-        _categories=categories,
-        _sums=total,
-    )
-    # Labels dealt out at random keep C and L; D becomes sum_j G_j (2 L_j - 1).
-    random = Fraction(sum(g * (2 * b - n) for g, b in zip(total.pairs, total.labels, strict=True)), n * pair_unit)
-    # The plurality label of each item, judged by the same votes.
-    best = 2 * Fraction(total.on_plurality, pair_unit) - agreeing
+def estimate_dh(sample: Sample) -> Estimate:
+    """Estimate the DiPietro-Hazari kappa."""
+    by_items = sums(sample)
+    if by_items.n == 0:
+        return _nothing("dh", sample, by_items)
+    total = sums(sample, weighted=True) if sample.weighted else by_items
+    parts = dh_parts(total, sample.categories)
+    n, pairs = total.n, total.n * total.pair_unit
+    agreeing, same = parts.R + parts.S, parts.C_E + parts.C_F
+    # Labels permuted over the items keep C and L; the mean of D becomes sum_j G_j (2 L_j - 1).
+    random_D = Fraction(sum(g * (2 * b - n) for g, b in zip(total.pairs, total.labels, strict=True)), n * pairs)
+    majority_D = 2 * Fraction(total.on_majority, pairs) - agreeing
+    majority_E = 2 * _chance_on(total, total.majority) - same
+    kappa = parts.kappa
     return Estimate(
+        metric="dh",
+        sample=sample,
+        sums=by_items,
         parts=parts,
-        baselines=Baselines(
-            random=_above_chance(random, parts.E),
-            majority=_above_chance(best, 2 * _chance_on(total, total.plurality) - same),
-        ),
-        fleiss=_above_chance(agreeing, same),
+        exact=kappa,
+        baselines=Baselines(_above_chance(random_D, parts.E), _above_chance(majority_D, majority_E)),
+        fleiss=_above_chance(agreeing, same),  # eq. 3
+        reason="Every vote and every suggested label is the same category." if kappa is None else None,
     )
 
 
-def estimate_fleiss(total: Sums, categories: tuple[Label, ...]) -> Estimate:
-    """Estimate Fleiss' kappa: the panel among itself, whatever the suggested labels."""
+def dh_parts(total: Sums, categories: tuple[Label, ...]) -> Parts:
+    """Return the parts of the DiPietro-Hazari kappa from sums over at least one item."""
+    pairs = total.n * total.pair_unit
+    R = Fraction(total.on_label, pairs)  # eq. 10
+    C_E = _chance_on(total, total.labels)  # eq. 6
+    return Parts(
+        R=R,
+        S=Fraction(sum(total.pairs), pairs) - R,  # eq. 12: pairs that agree, but not on the label
+        C_E=C_E,
+        C_F=_chance_same(total) - C_E,  # eq. 9: sum_i L_i (sum_j C_j^2 - C_i^2), as the L_i sum to 1
+        categories=categories,
+        sums=total,
+    )
+
+
+def estimate_fleiss(sample: Sample) -> Estimate:
+    """Estimate Fleiss' kappa: the agreement of annotators with each other, whatever the suggested labels."""
+    by_items = sums(sample, labeled=False)
+    if by_items.n == 0:
+        return _nothing("fleiss", sample, by_items)
+    total = sums(sample, labeled=False, weighted=True) if sample.weighted else by_items
     parts = Parts(
         R=Fraction(sum(total.pairs), total.n * total.pair_unit),  # eq. 2
         S=Fraction(0),
         C_E=_chance_same(total),
         C_F=Fraction(0),
-        _categories=categories,
-        _sums=total,
+        categories=sample.categories,
+        sums=total,
     )
-    return Estimate(parts, Baselines(None, None), fleiss=parts.kappa)  # eq. 3
+    kappa = parts.kappa  # eq. 3
+    reason = "Every vote is the same category." if kappa is None else None
+    return Estimate("fleiss", sample, by_items, parts, kappa, Baselines(None, None), kappa, reason)
+
+
+def rounded(exact: Fraction | None) -> float:
+    """Return a fraction as a float; NaN for None."""
+    return math.nan if exact is None else float(exact)
+
+
+def _nothing(metric: str, sample: Sample, by_items: Sums) -> Estimate:
+    """Return the estimate of a sample without eligible items."""
+    lost, reason = sample.excluded, "There are no items."
+    if lost.total:
+        also = [what for what, number in (("a suggested label", lost.no_label), ("a weight", lost.no_weight)) if number]
+        needs = " and ".join(["two votes", *also])
+        reason = f"No item has {needs} ({counted(lost.total, 'item')}: {lost.why()})."
+    return Estimate(metric, sample, by_items, None, None, Baselines(None, None), None, reason)
 
 
 def _above_chance(D: Fraction, E: Fraction) -> Fraction | None:
+    """Return (D - E) / (1 - E), eq. 13."""
     return None if E == 1 else (D - E) / (1 - E)
 
 
-def _shares(categories: tuple[Label, ...], numbers: list[int], whole: int) -> dict[Label, Fraction]:
-    return {label: Fraction(number, whole) for label, number in zip(categories, numbers, strict=True)}
-
-
 def _chance_same(total: Sums) -> Fraction:
-    """Return sum_j C_j^2: two votes drawn by their shares agree."""
+    """Return sum_j C_j^2, eq. 3: the probability that two votes drawn by their shares agree."""
     return Fraction(sum(votes * votes for votes in total.votes), (total.n * total.vote_unit) ** 2)
 
 
@@ -149,3 +233,122 @@ def _chance_on(total: Sums, labels: list[int]) -> Fraction:
     """Return sum_j C_j^2 L_j, eq. 6, for labels with these counts."""
     on = sum(votes * votes * number for votes, number in zip(total.votes, labels, strict=True) if number)
     return Fraction(on, (total.n * total.vote_unit) ** 2 * total.n)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Integer sums over n eligible items; lists have one entry per category.
+
+    Attributes
+    ----------
+    n : number of items
+    n_votes : number of votes
+    vote_unit : least common multiple of the N_i: C_j = votes[j] / (n vote_unit)
+    pair_unit : least common multiple of the C(N_i, 2): G_j = pairs[j] / (n pair_unit)
+    votes : votes by category, sum_i P_ij vote_unit / N_i
+    pairs : agreeing pairs by category, sum_i C(P_ij, 2) pair_unit / C(N_i, 2)
+    labels : items by suggested label, n L_j
+    majority : items by most frequent vote, the first category of several
+    on_label : pairs that agree on the suggested label, n pair_unit Rbar
+    on_majority : pairs that agree on the most frequent vote
+    perfect : items on which every vote is the suggested label
+    """
+
+    n: int
+    n_votes: int
+    vote_unit: int
+    pair_unit: int
+    votes: list[int]
+    pairs: list[int]
+    labels: list[int]
+    majority: list[int]
+    on_label: int
+    on_majority: int
+    perfect: int
+
+
+def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
+    """Add up the items of a sample; if ``weighted``, each times its integer weight."""
+    m = len(sample.categories)
+    patterns = replace(sample.patterns, items=sample.mass) if weighted else sample.patterns
+    n_votes = patterns.vote_totals()
+    sizes = distinct(n_votes)
+    vote_unit = math.lcm(*sizes)
+    pair_unit = math.lcm(*(math.comb(size, 2) for size in sizes))
+    votes, pairs, majority = [0] * m, [0] * m, [0] * m
+    on_label = on_majority = perfect = 0
+    for size in sizes:
+        rows = patterns if len(sizes) == 1 else patterns.take(n_votes == size)
+        per_vote, per_pair = vote_unit // size, pair_unit // math.comb(size, 2)
+        counts = np.zeros((3, m), np.int64 if int(rows.items.sum()) * size**2 < 2**63 else object)
+        for block in rows.blocks():
+            first, items, length = block.start[:-1], block.items, np.diff(block.start)
+            P = block.votes.astype(np.int64)
+            agreeing = P * (P - 1) // 2
+            each = np.repeat(items, length)
+            # The first category with most votes has the largest P * m - code.
+            top = np.maximum.reduceat(P * m - block.code, first)
+            most = -(-top // m)
+            by_category = [(block.code, _times(each, P)), (block.code, _times(each, agreeing)), (most * m - top, items)]
+            counts = counts + np.array([_by_category(code, numbers, m) for code, numbers in by_category])
+            on_majority += _dot(items, most * (most - 1) // 2) * per_pair
+            if labeled:
+                hit = np.flatnonzero(block.code == np.repeat(block.suggested, length))
+                on_label += _dot(each[hit], agreeing[hit]) * per_pair
+                perfect += int(each[hit[P[hit] == size]].sum())
+        for total, part, factor in zip((votes, pairs, majority), counts, (per_vote, per_pair, 1), strict=True):
+            for category in np.flatnonzero(part).tolist():
+                total[category] += int(part[category]) * factor
+    return Sums(
+        n=int(patterns.items.sum()),
+        n_votes=_dot(patterns.items, n_votes),
+        vote_unit=vote_unit,
+        pair_unit=pair_unit,
+        votes=votes,
+        pairs=pairs,
+        labels=_by_category(patterns.suggested, patterns.items, m).tolist() if labeled else [0] * m,
+        majority=majority,
+        on_label=on_label,
+        on_majority=on_majority,
+        perfect=perfect,
+    )
+
+
+def distinct(n_votes: npt.NDArray[np.int64]) -> list[int]:
+    """Return the distinct numbers of votes, ascending."""
+    if n_votes.size and n_votes.min() == n_votes.max():
+        return [int(n_votes[0])]
+    found: list[int] = np.unique(n_votes).tolist()
+    return found
+
+
+# Exact products and sums: 64-bit integers if they must fit, Python integers if they might not.
+
+
+def _top(values: npt.NDArray[Any]) -> int:
+    return int(values.max(initial=0))
+
+
+def _times(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if _top(left) <= 1:  # items: where there are many patterns, most have one item
+        product: npt.NDArray[Any] = right
+    elif _top(left) * _top(right) < 2**63:
+        product = left * right
+    else:
+        product = left.astype(object) * right.astype(object)
+    return product
+
+
+def _dot(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> int:
+    if _top(left) * _top(right) * left.size < 2**63:
+        return int(left @ right)
+    return sum(map(int.__mul__, left.tolist(), right.tolist()))
+
+
+def _by_category(code: npt.NDArray[Any], numbers: npt.NDArray[Any], m: int) -> npt.NDArray[Any]:
+    """Sum integers by category; sums of doubles are exact below 2^53."""
+    if _top(numbers) * numbers.size < 2**53:
+        return np.bincount(code, numbers.astype(np.float64), m).astype(np.int64)
+    total = np.zeros(m, object)
+    np.add.at(total, code, numbers.astype(object))
+    return total

@@ -1,98 +1,143 @@
-"""Kappa: a result that keeps its counts and shows itself well."""
+"""Results of the public calls: Kappa and Comparison. They compute on demand from estimates."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.influence import extremes, influence
-from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, check_level, wald_interval
-from dhkappa.stats.kappa import Baselines, Parts
-from dhkappa.stats.notes import Note, notes_on_error
+from dhkappa.stats.influence import Terms, basis, influence, terms
+from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, check_level, wald_interval, written
+from dhkappa.stats.kappa import Baselines, Estimate, Parts, rounded
+from dhkappa.stats.notes import Note, notes_of
 from dhkappa.stats.sample import Excluded, Sample
-from dhkappa.stats.terms import Terms, terms
-from dhkappa.stats.variance import basis_of
+from dhkappa.table import Table, html_facts, html_list, plain, text_list
 
-if TYPE_CHECKING:  # rooms that only some questions need are opened when they are asked
+if TYPE_CHECKING:  # imported when a method needs them
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.permutation import PermutationTest
-    from dhkappa.table import Table
 
 _METHODS = {
     "dh": ("beta", "wald", "bootstrap", "bca"),
     "weighted": ("beta", "wald"),
     "fleiss": ("wald",),
 }
-_NO_ERROR = "the sample cannot show how far kappa would vary."
+_NAMES = {"dh": "kappa_DH", "weighted": "weighted kappa_DH", "fleiss": "Fleiss' kappa"}
+_NO_VARIATION = "The items show no variation, so the standard error of kappa is unknown."
+_LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Kappa:
-    """A kappa with all that is needed to read it.
+    """Kappa with its standard error, confidence intervals, baselines and notes.
 
-    ``float(kappa)`` is ``value``, and ``f"{kappa:.3f}"`` formats it. Where kappa is undefined, ``value`` is NaN,
+    ``float(kappa)`` is ``value``, and ``f"{kappa:.3f}"`` formats it. If kappa is undefined, ``value`` is NaN,
     ``exact`` is None and ``reason`` says why.
 
-    Attributes
-    ----------
-    metric : ``"dh"``, ``"ordinal"`` (with ordinal weights) or ``"fleiss"``
-    value : kappa, the exact rational correctly rounded
-    exact : kappa as a fraction
-    parts : C, L, R, S, C_E, C_F, D, E as fractions; None where no item is eligible
-    baselines : what random labels and each item's majority label score with the same votes
-    fleiss : how far the panel agrees with itself, on the same items
-    n_items : eligible items, with two votes or more and (but for Fleiss' kappa) a suggested label
-    n_votes : votes on them
-    dropped : items that were not eligible, by reason
-    reason : why kappa is undefined; None where it is defined
+    Examples
+    --------
+    >>> import dhkappa
+    >>> votes = [["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]
+    >>> kappa = dhkappa.dh_kappa(votes, ["cat", "dog", "dog"])
+    >>> kappa.exact, kappa.n_items, kappa.n_votes
+    (Fraction(4, 7), 3, 9)
+    >>> [note.code for note in kappa.notes]
+    ['few-items', 'two-categories']
     """
 
-    metric: str
-    value: float
-    exact: Fraction | None
-    parts: Parts | None
-    baselines: Baselines
-    fleiss: float
-    n_items: int
-    n_votes: int
-    excluded: Excluded
-    reason: str | None
-    _sample: Sample
-    _notes: tuple[Note, ...]
-    _known: dict[str, Any] = field(default_factory=dict, repr=False)
+    __slots__ = ("_cache", "estimate")
+
+    def __init__(self, estimate: Estimate) -> None:
+        self.estimate = estimate
+        self._cache: dict[str, Any] = {}
+
+    @property
+    def metric(self) -> str:
+        """``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``."""
+        return self.estimate.metric
+
+    @property
+    def value(self) -> float:
+        """Kappa as a float, the exact value rounded once; NaN if undefined."""
+        return self.estimate.value
+
+    @property
+    def exact(self) -> Fraction | None:
+        """Kappa as a fraction; None if undefined."""
+        return self.estimate.exact
+
+    @property
+    def parts(self) -> Parts | None:
+        """C, L, R, S, C_E, C_F, D and E as fractions; None if no item is eligible."""
+        return self.estimate.parts
+
+    @property
+    def baselines(self) -> Baselines:
+        """Kappa of random labels and of majority labels on the same votes; NaN if undefined."""
+        exact = self.estimate.baselines
+        return Baselines(rounded(exact.random), rounded(exact.majority))
+
+    @property
+    def fleiss(self) -> float:
+        """Fleiss' kappa of the same items, with the same agreement weights; NaN if undefined."""
+        return rounded(self.estimate.fleiss)
+
+    @property
+    def n_items(self) -> int:
+        """Number of eligible items: two votes or more and, except for Fleiss' kappa, a suggested label."""
+        return self.estimate.n_items
+
+    @property
+    def n_votes(self) -> int:
+        """Number of votes on eligible items."""
+        return self.estimate.n_votes
+
+    @property
+    def n_effective(self) -> float:
+        """Number of equally weighted items that carry as much information; ``n_items`` without sample weights."""
+        return self.estimate.n_effective
+
+    @property
+    def excluded(self) -> Excluded:
+        """Number of items that are not eligible, by reason."""
+        return self.estimate.excluded
+
+    @property
+    def reason(self) -> str | None:
+        """Why kappa is undefined; None if it is defined."""
+        return self.estimate.reason
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """The categories, in order."""
+        return self.estimate.categories
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Conditions that change what kappa means, each with a code and a sentence."""
-        return (*self._notes, *notes_on_error(self.value, self.n_items, self.se))
+        """Conditions that affect the interpretation of kappa, each with a code and a sentence."""
+        return tuple(notes_of(self.estimate, self.se))
 
     @property
     def sample(self) -> Sample:
-        """The eligible items as they were drawn, each pattern once."""
-        if "sample" not in self._known:
-            self._known["sample"] = self._sample.merged()
-        sample: Sample = self._known["sample"]
+        """The eligible items, each pattern once."""
+        if "sample" not in self._cache:
+            self._cache["sample"] = self.estimate.sample.merged()
+        sample: Sample = self._cache["sample"]
         return sample
 
     @property
     def se(self) -> float:
-        """The standard error, for items drawn at random; NaN where the sample cannot show one.
+        """Standard error of kappa over samples of items; NaN if the items show no variation.
 
-        It does not cover the choice of other annotators.
+        It does not cover the choice of annotators.
         """
-        basis = self._basis
-        return math.nan if basis is None else basis.se
-
-    @property
-    def n_effective(self) -> float:
-        """How many items that weigh the same would tell as much; ``n_items`` where no weights are given."""
-        return self._sample.n_effective
+        known = self._basis
+        return math.nan if known is None else known.se
 
     def confidence_interval(
         self,
@@ -102,59 +147,67 @@ class Kappa:
         n_resamples: int = 9_999,
         rng: int | np.random.Generator | None = None,
     ) -> ConfidenceInterval:
-        """Return a confidence interval.
+        """Return a confidence interval of kappa.
 
         Parameters
         ----------
-        level
-            How often such intervals hold the true kappa.
+        confidence_level
+            The confidence level, between 0 and 1.
         method
-            ``"beta"`` (the default) holds its level also for small samples, high kappa and rare labels;
-            ``"logit"`` is narrower where many items are imperfect and no label is rare; ``"wald"`` is kappa
-            plus and minus t standard errors, and the only one for Fleiss' kappa; ``"bootstrap"`` takes
-            percentiles of replicates, and ``"bca"`` corrects them. With ordinal weights there is also ``"log"``,
-            symmetric on log(1 - kappa), and no bootstrap.
+            ``"beta"``, the default, has at least its nominal coverage also for small samples, high kappa and rare
+            labels. ``"wald"`` is kappa plus and minus t standard errors; the default, and the only method, for Fleiss'
+            kappa. ``"bootstrap"`` takes percentiles of bootstrap replicates, and ``"bca"`` corrects them for bias and
+            acceleration; both need a kappa without agreement weights.
         n_resamples, rng
-            Replicates of the bootstrap, and the seed or generator to draw them with.
+            Number of bootstrap replicates, and the seed or generator to draw them with.
 
         Examples
         --------
         >>> import dhkappa
-        >>> drawn = dhkappa.simulate(200, rng=1)
-        >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).confidence_interval()
-        [0.3981, 0.5718] at 0.95 (beta)
+        >>> data = dhkappa.simulate(200, rng=1)
+        >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).confidence_interval()
+        ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta')
         """
         confidence_level = check_level(confidence_level)
-        alpha = 1 - confidence_level
         methods = _METHODS[self.metric]
         method = methods[0] if method is None else method
         if not isinstance(method, str) or method not in methods:
-            raise DataError(f"method must be one of {', '.join(methods)}: got {shown([method])}.")
-        basis = self._basis
-        if basis is None:
-            return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or _NO_ERROR)
+            raise DataError(
+                f"Unknown method {shown([method])} for {_NAMES[self.metric]}.",
+                code="invalid-method",
+                parameter="method",
+                hint=f"Use one of {shown(methods)}.",
+            )
+        known, alpha = self._basis, 1 - confidence_level
+        if known is None:
+            return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or _NO_VARIATION)
         if method in ("bootstrap", "bca"):
             return self._bootstrap_interval(confidence_level, method, n_resamples, rng)
-        if method == "beta":
-            low, high = beta_interval(basis, alpha)
-        else:
-            low, high = wald_interval(basis, alpha)
+        low, high = (beta_interval if method == "beta" else wald_interval)(known, alpha)
         return ConfidenceInterval(low, high, confidence_level, method)
 
     def bootstrap(
         self, n_resamples: int = 9_999, rng: int | np.random.Generator | None = None, *, progress: bool = True
     ) -> Bootstrap:
-        """Draw samples of as many items, with replacement, and return their kappas.
+        """Draw samples of the same size from the items, with replacement, and return their kappas.
 
-        One replicate is one multinomial draw over the patterns: a billion items cost no more than a thousand.
+        One replicate is one multinomial draw over the patterns, so its cost does not grow with the number of items.
+
+        Parameters
+        ----------
+        n_resamples
+            Number of replicates.
+        rng
+            A seed or a ``numpy.random.Generator``.
+        progress
+            Whether to show progress on a terminal.
 
         Examples
         --------
         >>> import dhkappa
-        >>> drawn = dhkappa.simulate(200, rng=1)
-        >>> kappa = dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"])
-        >>> kappa.bootstrap(2000, rng=1)
-        Bootstrap(2,000 replicates; kappa 0.4890, mean 0.4892, sd 0.0426)
+        >>> data = dhkappa.simulate(200, rng=1)
+        >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).bootstrap(2000, rng=1)
+        Bootstrap(n_resamples=2000, kappa=0.4890, mean=0.4892, sd=0.0426)
         """
         from dhkappa.stats.bootstrap import bootstrap
 
@@ -169,20 +222,19 @@ class Kappa:
         values = bootstrap(known, n_resamples, rng).values
         if method == "bootstrap":
             return percentile_interval(values, 1 - confidence_level)
-        return bca_interval(
-            values, self.value, influence(known) * known.weight / known.items, known.items, 1 - confidence_level
-        )
+        phi = influence(known) * known.weight / known.items
+        return bca_interval(values, self.value, phi, known.items, 1 - confidence_level)
 
     @property
     def above_random(self) -> float:
-        """Kappa with the floor as its zero, kappa_P: 0 for random labels, 1 for perfect ones; NaN if undefined.
+        """Kappa rescaled so that random labels score 0 and perfect labels 1; NaN if undefined.
 
-        With two categories it is kappa.
+        With two categories it equals kappa.
         """
         from dhkappa.stats.permutation import above_random
 
-        plain = self.metric == "dh" and self.exact is not None
-        return float(above_random(self._terms("above_random"))[0]) if plain else math.nan
+        available = self.metric == "dh" and self.exact is not None
+        return float(above_random(self._terms("above_random"))[0]) if available else math.nan
 
     def permutation_test(
         self,
@@ -192,86 +244,82 @@ class Kappa:
         n_resamples: int = 9_999,
         rng: int | np.random.Generator | None = None,
     ) -> PermutationTest:
-        """Test whether the labels score more than the same labels dealt out over the items at random.
+        """Test whether the suggested labels score more than the same labels permuted over the items.
 
         Parameters
         ----------
         method
-            ``"exact"``, the default where it is quick: all dealings counted. Else ``"z"``, from their exact mean and
-            variance, or ``"monte-carlo"``, with n draws. With weights or strata ``"wald"``: kappa above its floor over
-            its standard error.
+            ``"exact"``, all permutations counted, is the default if it is fast. Otherwise ``"z"``, from the exact mean
+            and variance over permutations. ``"monte-carlo"`` draws permutations. With sample weights or strata only
+            ``"wald"`` is available: kappa above the random baseline over its standard error.
         alternative
             ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
         n_resamples, rng
-            How many dealings to draw, and the seed or generator to draw them with.
+            Number of permutations to draw, and the seed or generator to draw them with.
 
         Examples
         --------
         >>> import dhkappa
-        >>> drawn = dhkappa.simulate(200, rng=1)
-        >>> dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).permutation_test()
-        labels against random labels: +0.6046 from the floor (p 9.39e-37, z 12.61, alternative greater, method z)
+        >>> data = dhkappa.simulate(200, rng=1)
+        >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).permutation_test()
+        PermutationTest(difference=0.6046, pvalue=9.39e-37, z=12.61, alternative='greater', method='z')
         """
         from dhkappa.stats.permutation import permutation_test
 
         return permutation_test(
-            self._terms("test"), method=method, alternative=alternative, n_resamples=n_resamples, rng=rng
+            self._terms("permutation_test"), method=method, alternative=alternative, n_resamples=n_resamples, rng=rng
         )
 
     def by_category(self, confidence_level: float = 0.95) -> Table:
-        """Return kappa of each suggested category with its interval; by ``weight`` they add up to kappa.
+        """Return kappa of each suggested category with its confidence interval.
 
-        ``loss`` is what a category takes from kappa: it adds up to 1 - kappa. ``vote_share`` and ``label_share`` are
-        C_j and L_j; ``reason`` says why there are NaN.
+        The weighted mean of the column ``kappa`` by ``weight`` is kappa. ``loss`` is the part of 1 - kappa that is due
+        to the category. ``vote_share`` and ``label_share`` are C_j and L_j; ``reason`` says why values are NaN.
 
         Examples
         --------
         >>> import dhkappa
-        >>> drawn = dhkappa.simulate(200, rng=1)
-        >>> table = dhkappa.dh_kappa(drawn.votes, drawn.suggested["labeler"]).by_category()
+        >>> data = dhkappa.simulate(200, rng=1)
+        >>> table = dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).by_category()
         >>> [(row["category"], row["items"], round(row["kappa"], 2)) for row in table]
         [('a', 62, 0.52), ('b', 72, 0.45), ('c', 66, 0.5)]
         """
         from dhkappa.stats.categories import by_category
 
-        return by_category(self._terms("by_category"), self.categories, confidence_level)
+        return by_category(self._terms("by_category"), confidence_level)
 
     def confusion(self) -> Table:
-        """Return what pairs of annotators agree on where each label is suggested.
+        """Return what pairs of annotators agree on, by suggested label.
 
-        For each ``suggested`` label, with its ``items``, a row for each category that is voted for: ``agreed``,
-        ``pair_share`` (of pairs, that agree on it) and ``vote_share`` (of votes). A last row, with None as the
-        category, has the pairs that do not agree, so that both shares add up to 1.
+        For each ``suggested`` label, with its ``items``, a row for each category that has votes: ``agreed``,
+        ``pair_share`` (share of pairs that agree on it) and ``vote_share`` (share of votes). A last row, with None as
+        the category, has the pairs that do not agree, so that both shares sum to 1.
         """
         from dhkappa.stats.categories import confusion
 
-        return confusion(self._terms("confusion"), self.categories)
+        return confusion(self._terms("confusion"))
 
-    def _terms(self, asked: str) -> Terms:
-        """Return the terms of a kappa that looks at suggested labels."""
+    def _terms(self, method: str) -> Terms:
+        """Return the terms of a DiPietro-Hazari kappa that is defined."""
         if self.metric != "dh":
-            raise DataError(f"{asked} is for the plain kappa_DH only: use dh_kappa without ordinal weights.")
+            raise DataError(
+                f"{method} is not available for {_NAMES[self.metric]}.",
+                code="metric-not-supported",
+                hint="Use dh_kappa without agreement weights.",
+            )
         if self.parts is None or self.exact is None:
-            raise DataError(f"{asked} needs a kappa that is defined, but {self.reason}")
+            raise DataError(
+                f"{method} is not available because kappa is undefined: {self.reason}", code="kappa-undefined"
+            )
         return terms(self.sample, self.parts)
 
     @property
     def _basis(self) -> Basis | None:
-        """What intervals are made of; None where the sample cannot show how far kappa would vary."""
-        if "basis" not in self._known:
-            found = None
-            if self.parts is not None and self.exact is not None and self.n_items > 1:
-                seen = terms(self.sample, self.parts)
-                far = extremes(seen) if self.metric == "dh" else None
-                found = basis_of(seen, influence(seen), self.value, float(self.parts.E), far)
-            self._known["basis"] = found  # whole, or not at all: other threads may look
-        basis: Basis | None = self._known["basis"]
-        return basis
-
-    @property
-    def categories(self) -> tuple[Label, ...]:
-        """The categories, in order."""
-        return self._sample.categories
+        """What the standard error and intervals need; None if the items show no variation."""
+        if "basis" not in self._cache:
+            self._cache["basis"] = basis(replace(self.estimate, sample=self.sample))
+        known: Basis | None = self._cache["basis"]
+        return known
 
     def __float__(self) -> float:
         return self.value
@@ -286,70 +334,49 @@ class Kappa:
         size = f"{counted(self.n_items, 'item')}, {counted(self.n_votes, 'vote')}"
         if self.reason:
             said.insert(0, self.reason.rstrip("."))
-        if self.notes:
-            said.append(counted(len(self.notes), "note"))
-        return f"{self._name()} {_digits(self.value)}{within} ({'; '.join([size, *said])})"
-
-    def _name(self) -> str:
-        return {"dh": "kappa_DH", "weighted": "ordinal kappa_DH", "fleiss": "Fleiss' kappa"}[self.metric]
+        if notes := self.notes:
+            said.append(counted(len(notes), "note"))
+        return f"{_NAMES[self.metric]} {_digits(self.value)}{within} ({'; '.join([size, *said])})"
 
     def _beside(self) -> list[tuple[str, float]]:
         if self.metric == "fleiss":
             return []
         fleiss = "weighted Fleiss" if self.metric == "weighted" else "Fleiss"
-        return [
-            ("random", self.baselines.random),
-            ("majority", self.baselines.majority),
-            (fleiss, self.fleiss),
-        ]
+        return [("random", self.baselines.random), ("majority", self.baselines.majority), (fleiss, self.fleiss)]
 
     def _repr_html_(self) -> str:
-        import html
-
-        rows = [(self._name(), _digits(self.value), True)]
         interval = self.confidence_interval()
+        facts = [(_NAMES[self.metric], _digits(self.value))]
         if not math.isnan(interval.low):
-            rows.append(("95% interval", f"{_digits(interval.low)} to {_digits(interval.high)}", False))
-        rows += [(name, _digits(value), False) for name, value in self._beside()]
-        rows += [("items", f"{self.n_items:,}", False), ("votes", f"{self.n_votes:,}", False)]
+            facts.append(("95% confidence interval", f"{_digits(interval.low)} to {_digits(interval.high)}"))
+        facts += [(name, _digits(value)) for name, value in self._beside()]
+        facts += [("items", f"{self.n_items:,}"), ("votes", f"{self.n_votes:,}")]
         if self.excluded.total:
-            rows.append(("items dropped", f"{self.excluded.total:,}", False))
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td>{'<b>' if bold else ''}{html.escape(text)}{'</b>' if bold else ''}</td></tr>"
-            for name, text, bold in rows
-        )
-        said = [self.reason] if self.reason else []
-        said += [note.text for note in self.notes]
-        notes = "".join(f"<li>{html.escape(text)}</li>" for text in said)
-        return f"<table>{cells}</table>" + (f"<ul>{notes}</ul>" if notes else "")
+            facts.append(("excluded items", f"{self.excluded.total:,}"))
+        return html_facts(facts, [*([self.reason] if self.reason else []), *(note.text for note in self.notes)])
 
     def to_dict(self, confidence_level: float = 0.95) -> dict[str, Any]:
-        """Return plain values, ready for JSON, with the interval of a level.
+        """Return plain values for JSON, with the confidence interval at a level.
 
-        NaN is None; ``exact`` is its text, or None beyond 3,000 digits; C and L are lists of [category, share].
+        NaN becomes None; ``exact`` is text, or None beyond 3,000 digits; C and L are lists of [category, share].
         """
         parts, interval = self.parts, self.confidence_interval(confidence_level)
         return {
             "metric": self.metric,
-            "value": _number(self.value),
-            "se": _number(self.se),
-            "confidence_interval": dict(zip(("low", "high"), map(_number, interval), strict=True))
-            | {"confidence_level": interval.confidence_level, "method": interval.method},
-            "exact": _text(self.exact),
-            "baselines": {
-                "random": _number(self.baselines.random),
-                "majority": _number(self.baselines.majority),
+            "value": plain(self.value),
+            "se": plain(self.se),
+            "confidence_interval": {
+                "low": plain(interval.low),
+                "high": plain(interval.high),
+                "confidence_level": interval.confidence_level,
+                "method": interval.method,
             },
-            "fleiss": _number(self.fleiss),
+            "exact": _text(self.exact),
+            "baselines": {"random": plain(self.baselines.random), "majority": plain(self.baselines.majority)},
+            "fleiss": plain(self.fleiss),
             "n_items": self.n_items,
             "n_votes": self.n_votes,
-            "excluded": {
-                "no_votes": self.excluded.no_votes,
-                "one_vote": self.excluded.one_vote,
-                "no_label": self.excluded.no_label,
-                "no_weight": self.excluded.no_weight,
-            },
+            "excluded": self.excluded.to_dict(),
             "parts": None
             if parts is None
             else {
@@ -362,16 +389,77 @@ class Kappa:
         }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Labelers compared on the items that all of them labeled.
+
+    Attributes
+    ----------
+    kappas : kappa of each labeler, by name
+    differences : a row for each pair of labelers; see ``dhkappa.compare``
+    notes : conditions that affect the interpretation, each with a code and a sentence
+    confidence_level : the confidence level of all intervals
+    """
+
+    kappas: dict[str, Kappa]
+    differences: Table
+    notes: tuple[Note, ...]
+    confidence_level: float
+
+    @property
+    def best(self) -> str | None:
+        """The labeler with the highest kappa, the first of several; None if no kappa is defined."""
+        ranked = [(kappa.value, name) for name, kappa in self.kappas.items() if not math.isnan(kappa.value)]
+        return max(ranked, key=lambda pair: pair[0])[1] if ranked else None
+
+    def table(self) -> Table:
+        """Return a row for each labeler, the best first."""
+        return labelers_table(self.kappas, self.confidence_level)
+
+    def __repr__(self) -> str:
+        notes = text_list(note.text for note in self.notes)
+        return f"{self.table()!r}\n\n{self.differences!r}" + (f"\n{notes}" if notes else "")
+
+    def _repr_html_(self) -> str:
+        notes = html_list(note.text for note in self.notes)
+        return self.table()._repr_html_() + self.differences._repr_html_() + notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; NaN becomes None."""
+        return {
+            "kappas": {name: kappa.to_dict(self.confidence_level) for name, kappa in self.kappas.items()},
+            "differences": self.differences.to_json(),
+            "confidence_level": self.confidence_level,
+            "notes": [note.to_dict() for note in self.notes],
+        }
+
+
+def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Table:
+    """Return a row for each labeler, the best first."""
+    order = sorted(kappas, key=lambda name: (math.isnan(kappas[name].value), -kappas[name].value))
+    ordered = [kappas[name] for name in order]
+    limits = [kappa.confidence_interval(confidence_level) for kappa in ordered]
+    return Table(
+        {
+            "labeler": order,
+            "kappa": [kappa.value for kappa in ordered],
+            "low": [limit.low for limit in limits],
+            "high": [limit.high for limit in limits],
+            "se": [kappa.se for kappa in ordered],
+            "baseline_random": [kappa.baselines.random for kappa in ordered],
+            "baseline_majority": [kappa.baselines.majority for kappa in ordered],
+            "items": [kappa.n_items for kappa in ordered],
+        },
+        title=f"Kappa by labeler, {written(confidence_level, 100)}% confidence intervals",
+    )
+
+
 def _digits(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{round(value, 4) + 0.0:.4f}"  # never -0.0000
 
 
 def _text(exact: Fraction | None) -> str | None:
-    """Write a fraction, unless it is so long that Python refuses to."""
-    if exact is None or max(exact.denominator.bit_length(), exact.numerator.bit_length()) > 10_000:
+    """Return a fraction as text; None if it is too long."""
+    if exact is None or max(exact.denominator.bit_length(), exact.numerator.bit_length()) > _LONGEST_FRACTION:
         return None
     return str(exact)
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 
 import narwhals.stable.v2 as nw
 
-from dhkappa.core.labels import RULE, Label, NotALabelError, plain
+from dhkappa.core import Label
+from dhkappa.core.labels import RULE, NotALabelError, to_label
 from dhkappa.errors import DataError
 
 ROW_NUMBER = "dhkappa: row number"
@@ -68,7 +69,7 @@ class Coding:
         if isinstance(value, Decimal) and value == value.to_integral_value():
             value = int(value)
         try:
-            return plain(value)
+            return to_label(value)
         except NotALabelError as error:
             raise not_a_label(self.name, str(error)) from None
 
@@ -127,6 +128,10 @@ class Frame:
     def has_row_order(self) -> bool:
         """Whether rows have an order, as in a dataframe, or in a file whose rows were numbered."""
         return self.ordered or ROW_NUMBER in self.columns
+
+    def numbered(self) -> Frame:
+        """Return the table with row numbers, if it is a file and the engine does not keep the order of rows."""
+        return self
 
     @property
     def row_names(self) -> list[Any] | None:

@@ -11,7 +11,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import shown
 from dhkappa.inputs.backends import Coding, Frame, lazy, not_a_label, with_none
 

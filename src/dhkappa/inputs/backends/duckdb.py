@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from itertools import repeat
 from operator import is_
@@ -22,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
-from dhkappa.inputs.backends import Frame, kind_in, lazy, with_none
-from dhkappa.memory import MIB, folder_on_disk, is_out_of_memory, need, own_words, share, too_large
+from dhkappa.inputs.backends import ROW_NUMBER, Frame, kind_in, lazy, with_none
 from dhkappa.paths import is_unicode
+from dhkappa.resources import MIB, folder_on_disk, is_out_of_memory, need, out_of_memory, own_words, share
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -45,6 +46,11 @@ class DuckDBFrame(Frame):
 
     name = "DuckDB"
     checks_memory = True  # it would take DuckDB long to find out
+
+    def numbered(self) -> Frame:
+        """Return the table with row numbers from 1, in the order of the files."""
+        native = self.native.project(f"*, row_number() OVER () AS {quoted(ROW_NUMBER)}")
+        return replace(self, native=native, columns=(*self.columns, ROW_NUMBER))
 
     def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by role; refuse JSON, in which even text is written with quotes."""
@@ -187,11 +193,6 @@ def _spill_folder() -> str:
     return folder
 
 
-def numbered(relation: DuckDBPyRelation, name: str) -> DuckDBPyRelation:
-    """Add a column with row numbers from 1, in the order of the files."""
-    return relation.project(f"*, row_number() OVER () AS {quoted(name)}")
-
-
 def relation_of(
     columns: Mapping[str, Sequence[str | int | None]], *, connection: DuckDBPyConnection | None = None
 ) -> DuckDBPyRelation:
@@ -262,7 +263,7 @@ def raise_if_full(error: Exception, what: str) -> None:
         hint = "Free disk space there, or set TMPDIR to another folder (for your own connection: temp_directory)."
         raise OutOfMemoryError(message, code="disk-full", hint=hint) from error
     if is_out_of_memory(error):
-        raise OutOfMemoryError(too_large(what), code="out-of-memory") from error
+        raise out_of_memory(what) from error
 
 
 def file_error(message: str, what: str) -> DataError:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from dhkappa.core.labels import RULE, Label, NotALabelError, natural, plain
+from dhkappa.core import Label
+from dhkappa.core.labels import RULE, NotALabelError, natural_key, to_label
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.inputs.readers.records import first_record, read_records
 
@@ -95,7 +96,7 @@ class ExportBuilder:
     def label(self, value: Any, where: str) -> Label | None:
         """Return a label or an id; None if missing."""
         try:
-            return plain(value)
+            return to_label(value)
         except NotALabelError as wrong:
             message = f"In the {self.tool} export, {where} is {wrong}, which is not a label: {RULE}."
             raise DataError(message, code="not-a-label") from None
@@ -115,7 +116,7 @@ class ExportBuilder:
 
     def choose(self, question: str | None, names: Collection[str], what: str = "questions") -> str:
         """Return the question, or the only one there is."""
-        listed = f"{what.capitalize()}: {shown(sorted(names, key=natural), 20) or 'none'}."
+        listed = f"{what.capitalize()}: {shown(sorted(names, key=natural_key), 20) or 'none'}."
         if question is None and len(names) > 1:
             message, hint = f"The {self.tool} export has several {what}. {listed}", "Choose one with $question."
             raise DataError(message, code="several-questions", parameter="question", hint=hint)
@@ -129,7 +130,7 @@ class ExportBuilder:
         self, unlabeled: str = "", cautions: tuple[str, ...] = (), skipped: Mapping[str, int] | None = None
     ) -> Export:
         """Return the export."""
-        labelers = tuple(sorted(self._suggested, key=natural))
+        labelers = tuple(sorted(self._suggested, key=natural_key))
         items: dict[str, list[Label | None]] = {"item": list(self.items)}
         for labeler in labelers:
             items[labeler] = [self._suggested[labeler].get(item) for item in self.items]

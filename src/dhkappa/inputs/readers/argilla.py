@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from dhkappa.core.labels import Label, natural
+from dhkappa.core import Label
+from dhkappa.core.labels import natural_key
 from dhkappa.errors import shown
 from dhkappa.inputs.readers import Export, ExportBuilder
 from dhkappa.inputs.readers.records import Records
@@ -50,7 +51,7 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
     """
     builder = ExportBuilder("Argilla")
     held = _complete(builder, list(chain.from_iterable(records.values())))
-    names = sorted({name for record in held for name in _questions(record)}, key=natural)
+    names = sorted({name for record in held for name in _questions(record)}, key=natural_key)
     if not names:
         raise builder.malformed("no responses and no suggestions", "Export them with the records.")
     name = builder.choose(question, names)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dhkappa.core.labels import Label
+from dhkappa.core import Label
 from dhkappa.errors import DataError, shown
 from dhkappa.inputs.columns import suggested_columns
 from dhkappa.inputs.readers import Export, ExportBuilder

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dhkappa.core.labels import Label, natural
+from dhkappa.core import Label
+from dhkappa.core.labels import natural_key
 from dhkappa.errors import shown
 from dhkappa.inputs.readers import Export, ExportBuilder
 from dhkappa.inputs.readers.records import Records
@@ -45,7 +46,7 @@ class _Content:
     def choices(self, control: str) -> list[Label]:
         """Return all answers of a control, in natural order."""
         given = (answers.get(control, ()) for _, _, answers in (*self.votes, *self.suggestions))
-        return sorted({label for labels in given for label in labels}, key=natural)
+        return sorted({label for labels in given for label in labels}, key=natural_key)
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
@@ -187,7 +188,7 @@ def _add_annotation(content: _Content, item: Label, record: Mapping[str, Any]) -
 def _chosen(content: _Content, question: str | None) -> tuple[str, Label | None]:
     """Return the control whose answers are votes, and the choice if one was asked about."""
     controls = sorted(
-        {name for _, _, answers in (*content.votes, *content.suggestions) for name in answers}, key=natural
+        {name for _, _, answers in (*content.votes, *content.suggestions) for name in answers}, key=natural_key
     )
     builder, regions = content.builder, shown(content.regions)
     if question is None and content.regions and content.minimal and controls:

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dhkappa.core.labels import Label, natural
+from dhkappa.core import Label
+from dhkappa.core.labels import natural_key
 from dhkappa.inputs.readers import Export, ExportBuilder
 from dhkappa.inputs.readers.records import Records
 
@@ -126,4 +127,4 @@ def _check_single(builder: ExportBuilder, tasks: list[_Task], labels: Mapping[st
 def _labels(tasks: list[_Task]) -> list[Label]:
     """Return every label that was shown, offered or accepted, in natural order."""
     found = {label for task in tasks for label in (task.label, *(task.chosen or ()), *task.options)}
-    return sorted((label for label in found if label is not None), key=natural)
+    return sorted((label for label in found if label is not None), key=natural_key)

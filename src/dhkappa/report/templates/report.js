@@ -8,7 +8,7 @@
     return made;
   };
 
-  // Labelers one at a time; without a script, and on paper, they stand below each other.
+  // Tabs: one labeler at a time. Without a script and in print, all are shown.
   const parts = all(".part");
   if (parts.length > 1) {
     const list = element("div", "", { role: "tablist", "aria-label": "Labelers", class: "tabs" });
@@ -49,10 +49,10 @@
     window.addEventListener("hashchange", named);
   }
 
-  // The review queue: sort, search, filter, and whose labels.
+  // Review queue: sort, search, filter, choose the labeler.
   const table = document.getElementById("queue-table");
   if (!table) return;
-  const onPaper = Number(table.dataset.onPaper);
+  const printed = Number(table.dataset.printedRows);
   const labeler = document.getElementById("queue-labeler");
   const category = document.getElementById("queue-category");
   const search = document.getElementById("queue-search");
@@ -79,12 +79,12 @@
   };
 
   const show = () => {
-    const sought = search.value.trim().toLowerCase();
+    const query = search.value.trim().toLowerCase();
     let found = 0;
     for (const { row, cells, text } of queue) {
-      row.hidden = !text.includes(sought) || (category.value !== "" && cells[suggested] !== category.value.slice(1));
+      row.hidden = !text.includes(query) || (category.value !== "" && cells[suggested] !== category.value.slice(1));
       found += row.hidden ? 0 : 1;
-      row.classList.toggle("beyond", found > onPaper);
+      row.classList.toggle("beyond", found > printed);
     }
     count.textContent = `Showing ${found.toLocaleString("en")} of ${queue.length.toLocaleString("en")} items`;
   };

@@ -1,0 +1,499 @@
+"""Arrays, lists and count matrices, with labels, strata and weights, checked and encoded as ItemVotes."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.core import Integers, Label, is_real
+from dhkappa.core.grouping import MAX_VOTES, Encoded
+from dhkappa.core.items import Counts, ItemColumns, ItemVotes, count
+from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
+from dhkappa.errors import DataError, counted, shown
+
+LABELER = "labeler"
+"""Name of a labeler whose labels were passed without one."""
+
+
+def missing_labels(missing: Iterable[Any]) -> frozenset[Label]:
+    """Check the labels that mean missing."""
+    if isinstance(missing, (str, bytes)):
+        missing = (missing,)
+    try:
+        labels = [to_label(value) for value in missing]
+    except (TypeError, NotALabelError):
+        raise DataError(
+            f"missing must be a list of labels: got {shown([missing])}.", code="not-a-label", parameter="missing"
+        ) from None
+    return frozenset(label for label in labels if label is not None)
+
+
+def declared_categories(categories: Any, missing: frozenset[Label]) -> tuple[Label, ...] | None:
+    """Check declared categories; None if there are none."""
+    if categories is None:
+        return None
+    declared = check_categories(categories)
+    both = [label for label in declared if label in missing]
+    if both or not declared:
+        what = f"{shown(both)} is also named in missing" if both else "is empty"
+        raise DataError(
+            f"categories: {what}." if both else f"categories {what}.", code="invalid-categories", parameter="categories"
+        )
+    return declared
+
+
+def read_arrays(
+    votes: Any,
+    suggested: Any = None,
+    counts: Any = None,
+    categories: Any = None,
+    missing: Any = (),
+    sample_weight: Any = None,
+    strata: Any = None,
+) -> ItemVotes:
+    """Read votes or counts with labels, weights and strata, as passed to ``Dataset``."""
+    if (votes is None) == (counts is None):
+        raise DataError("Pass either votes or counts.", code="votes-or-counts", parameter="counts")
+    absent = missing_labels(missing)
+    declared = declared_categories(categories, absent)
+    if counts is not None:
+        return read_matrix(counts, suggested, absent, sample_weight, strata, declared)
+    return read_votes(votes, suggested, absent, sample_weight, strata, declared)
+
+
+def count_arrays(
+    votes: Any,
+    suggested: Any,
+    counts: Any = None,
+    categories: Any = None,
+    missing: Any = (),
+    sample_weight: Any = None,
+    strata: Any = None,
+) -> Counts:
+    """Count votes or counts with labels, weights and strata, as passed to ``Dataset``."""
+    counted_items = count(read_arrays(votes, suggested, counts, categories, missing, sample_weight, strata))
+    if missing:
+        check_missing(counted_items.categories, missing_labels(missing))
+    return counted_items
+
+
+def read_votes(
+    votes: Any,
+    suggested: Any,
+    missing: Collection[Label] = (),
+    sample_weight: Any = None,
+    strata: Any = None,
+    categories: tuple[Label, ...] | None = None,
+) -> ItemVotes:
+    """Read an (n, N) array or n lists of votes. The columns of an array or a dataframe are annotators.
+
+    ``suggested`` is n labels, a mapping from labelers to n labels each, or None.
+    """
+    _check_alignment(votes, "votes", suggested, sample_weight, strata)
+    rows = _rows_of(votes)
+    names = _index_of(votes)
+    if isinstance(rows, np.ndarray):
+        columns = _read_columns(suggested, sample_weight, strata, rows.shape, "votes", missing)
+        annotators = None
+        if not isinstance(votes, (list, tuple)):
+            annotators = tuple(getattr(votes, "columns", range(rows.shape[1])))
+        return ItemVotes(encode(rows, "votes", missing), columns, categories, names=names, annotators=annotators)
+    flat, length = rows
+    ends = np.cumsum(length)
+    encoded = encode(flat, "votes", missing, lambda index: int(np.searchsorted(ends, index, side="right")))
+    columns = _read_columns(suggested, sample_weight, strata, length.shape, "votes", missing)
+    return ItemVotes(encoded, columns, categories, length=length, names=names)
+
+
+def read_lists(
+    votes: Encoded,
+    length: npt.NDArray[np.int64],
+    suggested: Any,
+    missing: Collection[Label] = (),
+    sample_weight: Any = None,
+    strata: Any = None,
+) -> ItemVotes:
+    """Read n lists of votes that are encoded already, flat, with the length of each list."""
+    columns = _read_columns(suggested, sample_weight, strata, length.shape, "votes", missing)
+    return ItemVotes(votes, columns, length=length)
+
+
+def read_matrix(
+    counts: Any,
+    suggested: Any,
+    missing: Collection[Label] = (),
+    sample_weight: Any = None,
+    strata: Any = None,
+    categories: tuple[Label, ...] | None = None,
+) -> ItemVotes:
+    """Read an (n, m) matrix of vote counts (the paper's A), with labels, column codes or a one-hot matrix (its B)."""
+    _check_alignment(counts, "counts", suggested, sample_weight, strata)
+    matrix = _count_matrix(counts)
+    names = _column_names(counts, matrix.shape, categories)
+    both = [name for name in names if name in missing] if missing else []
+    if both:
+        raise DataError(
+            f"missing names {shown(both)}, which is also a column of counts.", code="missing-type", parameter="missing"
+        )
+    columns = _read_columns(suggested, sample_weight, strata, matrix.shape, "counts", missing, names)
+    return ItemVotes(Encoded(matrix, 0, names), columns, categories, matrix=matrix, names=_index_of(counts))
+
+
+def _index_of(table: Any) -> list[Any] | None:
+    """Return the index of a pandas dataframe, which names the items."""
+    index: Any = getattr(table, "index", None)
+    return list(index) if hasattr(index, "equals") else None
+
+
+def _rows_of(votes: Any) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Read votes as an (n, N) array, or as a flat array and n lengths if lists differ in length."""
+    if not isinstance(votes, (list, tuple)):
+        array = _array_of(votes, "votes")
+        if array.ndim == 2:
+            return array
+        if array.ndim != 1 or array.dtype != object:
+            raise _not_2d(f"got {array.ndim}-D with shape {array.shape}.")
+        votes = array.tolist()
+    rows = [list(row) if isinstance(row, np.ndarray) and row.ndim == 1 else row for row in votes]
+    for index, row in enumerate(rows):
+        if not isinstance(row, (list, tuple)):
+            raise _not_2d(f"item {index} is {shown([row])}, not a list of votes.")
+    length = np.fromiter(map(len, rows), np.int64, len(rows))
+    flat = _flat_array(list(chain.from_iterable(rows)))
+    if len(rows) == 0 or (length == length[0]).all():
+        return flat.reshape(len(rows), length[0] if len(rows) else 0)
+    return flat, length
+
+
+def _not_2d(what: str) -> DataError:
+    return DataError(
+        f"votes must be 2-D, items by annotators: {what}",
+        code="invalid-shape",
+        parameter="votes",
+        hint="Pass one list of votes per item.",
+    )
+
+
+def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
+    """Read anything that numpy takes as an array, without changing its labels."""
+    if isinstance(values, np.ndarray):
+        return values if hasattr(values, "mask") else np.asarray(values)
+    if isinstance(values, (list, tuple)):
+        return _flat_array(list(values))
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    raise DataError(
+        f"{name} must be an array or a list: got {shown([values])} (type {type(values).__name__}).",
+        code="invalid-type",
+        parameter=name,
+    )
+
+
+def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
+    """Make a 1-D array of a list; numpy itself would turn 1 next to "a" into "1"."""
+    if set(map(type, values)) == {int}:
+        array = np.array(values)
+        if array.dtype.kind in "iu":
+            return array
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def _check_alignment(votes: Any, name: str, suggested: Any, sample_weight: Any, strata: Any) -> None:
+    """Refuse a column that is among the votes, and pandas rows with different indexes: rows are matched by position."""
+    several = suggested.values() if isinstance(suggested, Mapping) else [suggested]
+    others = [("suggested", labels) for labels in several]
+    for what, other in [*others, ("sample_weight", sample_weight), ("strata", strata)]:
+        column, known = getattr(other, "name", None), getattr(votes, "columns", ())
+        if isinstance(column, str) and hasattr(other, "equals") and column in known and other.equals(votes[column]):
+            raise DataError(
+                f"{name} contains the column {column!r}, which is also passed as {what}.",
+                code="column-among-votes",
+                parameter=what,
+                hint=f"Pass only the columns of votes, or the whole table with ${what}{column!r}.",
+            )
+        left, right = getattr(votes, "index", None), getattr(other, "index", None)
+        named = hasattr(left, "equals") and hasattr(right, "equals")
+        if named and len(votes) == len(other) and not left.equals(right):  # type: ignore[union-attr]
+            raise DataError(
+                f"{name} and {what} have different indexes, but rows are matched by position.",
+                code="different-index",
+                parameter=what,
+                hint=f"Reindex one like the other, or pass {what}.to_numpy() if the order is the same.",
+            )
+
+
+def _read_columns(
+    suggested: Any,
+    sample_weight: Any,
+    strata: Any,
+    shape: tuple[int, ...],
+    votes: str,
+    missing: Collection[Label],
+    names: Sequence[Label] | None = None,
+) -> ItemColumns:
+    """Encode labels, strata and weights of votes (or of counts, whose columns have ``names``) of this shape."""
+    given = suggested if isinstance(suggested, Mapping) else {LABELER: suggested}
+    wrong = [name for name in given if not isinstance(name, str) or not name]
+    if wrong or not given:
+        raise DataError(
+            f"suggested must map names of labelers to labels: got {shown(wrong) or 'none'}.",
+            code="invalid-labeler-name",
+            parameter="suggested",
+            hint="Pass a mapping such as {'llm': labels}.",
+        )
+    labels = {}
+    for labeler, values in given.items():
+        if names is not None and _is_matrix(values):
+            labels[labeler] = Encoded(_one_hot_codes(values, shape), 0, tuple(names))
+            continue
+        name = f"suggested[{shown([labeler])}]" if isinstance(suggested, Mapping) else "suggested"
+        found = _encode_labels(values, shape, votes, missing, name)
+        labels[labeler] = found if names is None else _as_columns(found, names)
+    stratum = None if strata is None else _encode_strata(strata, shape, votes)
+    return ItemColumns(labels, stratum, None if sample_weight is None else read_weights(sample_weight, shape[0], votes))
+
+
+def _encode_labels(labels: Any, shape: tuple[int, ...], votes: str, missing: Collection[Label], name: str) -> Encoded:
+    """Encode one label per item; ``shape`` is that of the votes or counts."""
+    n = shape[0]
+    if labels is None:
+        return Encoded(np.broadcast_to(np.uint8(0), n), 0, (None,))
+    array = _array_of(labels, name)
+    if array.ndim != 1:
+        raise DataError(
+            f"{name} must hold one label per item: got {array.ndim}-D with shape {array.shape}.",
+            code="invalid-shape",
+            parameter="suggested",
+        )
+    if len(array) != n:
+        raise DataError(
+            f"{votes} has {counted(n, 'item')} but {name} has {counted(len(array), 'label')}.",
+            code="different-length",
+            parameter="strata" if name == "strata" else "suggested",
+            hint=f"Rows are items: did you mean {votes}.T?" if shape[1:] == array.shape else "",
+        )
+    return encode(array, name, missing)
+
+
+def _encode_strata(strata: Any, shape: tuple[int, ...], votes: str) -> Encoded:
+    """Encode the stratum of each item; none may be missing."""
+    given = _encode_labels(strata, shape, votes, (), "strata")
+    check_lookalikes([label for label in given.labels if label is not None])
+    absent = np.array([label is None for label in given.labels], np.bool_)
+    rows = np.flatnonzero(absent[given.digits()]) if given.labels else np.zeros(0)
+    if rows.size:
+        raise DataError(
+            f"strata is missing for {counted(rows.size, 'item')}, such as item {rows[0]}.",
+            code="missing-stratum",
+            parameter="strata",
+        )
+    return given
+
+
+def read_weights(sample_weight: Any, n: int, votes: str) -> npt.NDArray[np.float64]:
+    """Check one weight per item: a number, 0 or more, not all 0."""
+    try:
+        if isinstance(sample_weight, (str, bytes, Mapping)):
+            raise TypeError
+        given = np.asarray(sample_weight)
+        if given.dtype.kind not in "biufO" or given.ndim != 1:
+            raise TypeError
+        if given.dtype.kind == "O" and not all(_is_number(value) or value is None for value in given.flat):
+            raise TypeError
+        masked = np.ma.is_masked(sample_weight)
+        found = np.where(np.ma.getmaskarray(sample_weight), np.nan, given) if masked else given
+        with np.errstate(over="ignore"):
+            found = found.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(
+            f"sample_weight must be a list of numbers, one per item: got {shown([sample_weight])}.",
+            code="invalid-weight",
+            parameter="sample_weight",
+        ) from None
+    if found.size != n:
+        raise DataError(
+            f"{votes} has {counted(n, 'item')} but sample_weight has {found.size:,}.",
+            code="different-length",
+            parameter="sample_weight",
+        )
+    wrong = np.flatnonzero(~((found >= 0) & np.isfinite(found)))
+    if wrong.size:
+        raise DataError(
+            f"sample_weight must be numbers, 0 or more: item {wrong[0]} has {found[wrong[0]]:g}.",
+            code="invalid-weight",
+            parameter="sample_weight",
+        )
+    if n and not found.any():
+        raise DataError("sample_weight is 0 for every item.", code="invalid-weight", parameter="sample_weight")
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return is_real(value) or isinstance(value, np.bool_)
+
+
+def _count_matrix(counts: Any) -> Integers:
+    """Check a matrix of counts: 2-D, whole numbers, not negative."""
+    matrix = _grid(counts, "counts")
+    if matrix.ndim == 1 and matrix.size == 0:
+        matrix = matrix.reshape(0, 0)
+    if matrix.ndim != 2:
+        raise DataError(
+            f"counts must be 2-D, items by categories: got {matrix.ndim}-D with shape {matrix.shape}.",
+            code="invalid-shape",
+            parameter="counts",
+        )
+    matrix = _whole(matrix, "counts")
+    totals = matrix.sum(axis=1, dtype=np.int64)
+    if totals.max(initial=0) > MAX_VOTES:
+        row = int(totals.argmax())
+        raise DataError(
+            f"counts may hold at most {MAX_VOTES:,} votes on one item: item {row} has {totals[row]:,}.",
+            code="too-many-votes",
+            parameter="counts",
+        )
+    return matrix
+
+
+def _grid(values: Any, name: str) -> npt.NDArray[Any]:
+    """Make an array of nested lists or of anything that numpy reads."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError(
+            f"{name} must be 2-D, items by categories: got lists of different lengths.",
+            code="invalid-shape",
+            parameter=name,
+        ) from None
+    if hasattr(values, "mask") and np.ma.is_masked(values):
+        raise DataError(
+            f"{name} has masked cells.", code="invalid-count", parameter=name, hint="Fill them with 0 for no votes."
+        )
+    return array
+
+
+def _whole(matrix: npt.NDArray[Any], name: str) -> Integers:
+    """Return a matrix of counts as integers."""
+    if matrix.dtype.kind == "b":
+        return matrix.astype(np.uint8)
+    if matrix.dtype.kind == "O" and all(is_real(value) for value in matrix.flat):
+        matrix = np.array([_bounded(value) for value in matrix.flat], np.float64).reshape(matrix.shape)
+    if matrix.dtype.kind not in "iuf":
+        raise DataError(
+            f"{name} must hold numbers of votes: got values of type {matrix.dtype}.",
+            code="invalid-count",
+            parameter=name,
+        )
+    if matrix.dtype.kind == "f":
+        matrix = matrix.astype(np.float64)
+    fine = (matrix >= 0) & (matrix <= MAX_VOTES)
+    if matrix.dtype.kind == "f":
+        fine &= matrix == np.floor(matrix)
+    if not fine.all():
+        row, column = (int(index[0]) for index in np.nonzero(~fine))
+        raise DataError(
+            f"{name} must be whole numbers from 0 to {MAX_VOTES:,}: item {row}, column {column} is "
+            f"{matrix[row, column]}.",
+            code="invalid-count",
+            parameter=name,
+            hint="Write 0 for no votes." if matrix[row, column] != matrix[row, column] else "",
+        )
+    # uint64 is converted, too: numpy adds it to int64 as floats.
+    return matrix.astype(np.int64, copy=False) if matrix.dtype.kind == "f" or matrix.dtype.itemsize == 8 else matrix
+
+
+def _bounded(value: numbers.Real) -> float:
+    """Return a number as a float; one that is too large for a float stays too large for a count."""
+    try:
+        return float(value)
+    except OverflowError:
+        return 2.0**60 if value > 0 else -1.0  # type: ignore[operator]
+
+
+def _is_matrix(values: Any) -> bool:
+    """Tell a matrix, or a list of lists, from a list of labels."""
+    if isinstance(values, (list, tuple)):
+        return bool(values) and all(isinstance(row, (list, tuple, np.ndarray)) for row in values)
+    return getattr(values, "ndim", 1) == 2
+
+
+def _one_hot_codes(suggested: Any, shape: tuple[int, ...]) -> Integers:
+    """Read the paper's matrix B: exactly one 1 in each row, under the suggested category."""
+    hot = _grid(suggested, "suggested")
+    if hot.shape != shape:
+        raise DataError(
+            f"suggested as a one-hot matrix must have the shape of counts, {shape}: got {hot.shape}.",
+            code="invalid-shape",
+            parameter="suggested",
+        )
+    if not len(hot):
+        return np.zeros(0, np.int32)
+    hot = _whole(hot, "suggested")
+    wrong = np.flatnonzero((hot.sum(axis=1, dtype=np.int64) != 1) | (hot.max(axis=1, initial=0) > 1))
+    if wrong.size:
+        row = int(wrong[0])
+        raise DataError(
+            f"suggested as a one-hot matrix must have exactly one 1 per row: row {row} is {shown(hot[row].tolist())}.",
+            code="invalid-one-hot",
+            parameter="suggested",
+            hint="Pass a list of labels if some are missing.",
+        )
+    codes: Integers = hot.argmax(axis=1).astype(np.int32)
+    return codes
+
+
+def _column_names(counts: Any, shape: tuple[int, ...], categories: tuple[Label, ...] | None) -> Sequence[Label]:
+    """Return the category of each column of counts: as declared, as a dataframe names it, or its position."""
+    n, m = shape
+    columns = getattr(counts, "columns", None)
+    if categories is None:
+        return range(m) if columns is None else check_categories(columns)
+    if n and len(categories) != m:
+        raise DataError(
+            f"counts has {counted(m, 'column')} but categories names {len(categories)}.",
+            code="different-length",
+            parameter="categories",
+            hint="Name every column of counts; a category without votes is a column of zeros.",
+        )
+    if columns is not None and set(columns) == set(categories) and list(columns) != list(categories):
+        raise DataError(
+            f"categories {shown(categories)} and the columns of counts {shown(columns)} are in different orders.",
+            code="different-order",
+            parameter="categories",
+        )
+    return categories
+
+
+def _as_columns(labels: Encoded, names: Sequence[Label]) -> Encoded:
+    """Read labels next to counts: names of columns, or their positions from 0 if all names are text."""
+    given = labels.occurring(labels.digits())
+    if any(isinstance(label, str) for label in given) and isinstance(names, range):
+        raise DataError(
+            f"suggested holds {shown(given)} but the columns of counts have no names.",
+            code="unnamed-columns",
+            parameter="counts",
+            hint="Pass counts as a dataframe, or name the columns in $categories.",
+        )
+    if not given or not all(isinstance(label, int) for label in given):
+        return labels
+    if not isinstance(names, range) and any(isinstance(name, int) for name in names):
+        return labels
+    check_lookalikes([*given, *(name for name in names if isinstance(name, str))])
+    m = len(names)
+    outside = [code for code in given if not 0 <= int(code) < m]
+    if outside:
+        raise DataError(
+            f"suggested holds {shown(outside)} but counts has {counted(m, 'column')}, with codes from 0 to {m - 1}.",
+            code="undeclared-label",
+            parameter="suggested",
+            hint="Pass $categories if these are labels, not codes.",
+        )
+    codes = [names[label] if isinstance(label, int) and 0 <= label < m else None for label in labels.labels]
+    return Encoded(labels.values, labels.low, codes)

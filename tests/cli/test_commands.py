@@ -1,0 +1,302 @@
+"""Every command: what it prints and writes."""
+
+import csv
+import io
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+import dhkappa
+from command import LLM, REPORTS, RULE, VOTES, WIDE, call, inside, refused, run
+from dhkappa.cli import commands as cli
+from dhkappa.cli.demo import write_demo
+from expect import expect_error
+
+Capsys = pytest.CaptureFixture[str]
+
+
+def result(capsys: Capsys, *words: str) -> dict[str, object]:
+    found = json.loads(inside(capsys, *words, "--format", "json").stdout)["result"]
+    assert isinstance(found, dict)
+    return found
+
+
+# score
+
+
+def test_score_shows_each_labeler_best_first(folder: Path, capsys: Capsys) -> None:
+    done = inside(capsys, "score", "votes.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    llm, rule = dhkappa.dh_kappa(VOTES, LLM), dhkappa.dh_kappa(VOTES, RULE)
+    table = done.stdout.split("Labelers\n")[1].splitlines()
+    assert table[1].split() == ["llm", f"{llm.value:.2f}", "0.01", "to", "0.93", "-0.15", "0.85", "0.75", "8"]
+    assert table[2].split() == ["rule", f"{rule.value:.2f}", "-0.31", "to", "0.79", "-0.16", "0.85", "0.75", "8"]
+
+
+def test_annotators_by_several_patterns(folder: Path, capsys: Capsys) -> None:
+    Path("two.csv").write_text("item,suggested,b1,a1,b2,a2,c*\nx,p,p,p,q,p,q\ny,q,q,q,q,p,p\n", encoding="utf-8")
+    for words, votes in (
+        ("a*,b*", [["p", "p", "q", "p"], ["q", "q", "q", "p"]]),
+        ("b?,[ab]*,a2", [["p", "p", "q", "p"], ["q", "q", "q", "p"]]),  # no column twice
+        ("a*,c*", [["p", "p", "q"], ["q", "p", "p"]]),  # a column with this name
+        ("a1,c*", [["p", "q"], ["q", "p"]]),
+    ):
+        done = inside(capsys, "score", "two.csv", "-a", words, "--format", "json")
+        found = json.loads(done.stdout)["result"]["labelers"]["suggested"]
+        assert found["exact"] == str(dhkappa.dh_kappa(votes, ["p", "q"]).exact), words
+        assert found["n_votes"] == 2 * len(votes[0])
+    for words in ("a*,x*", "a*,b3"):
+        assert words.split(",")[1] in refused(inside(capsys, "score", "two.csv", "-a", words))
+
+
+# audit
+
+
+def test_audit_shows_the_summary_first(folder: Path, capsys: Capsys) -> None:
+    done = inside(capsys, "audit", "votes.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    title, blank, *rest = done.stdout.splitlines()
+    assert (title, blank) == ("Label audit: votes.csv", "")
+    summary = dhkappa.audit("votes.csv").summary
+    assert " ".join(rest).startswith(summary)
+    queue = done.stdout.split("reject the label of llm\n")[1].splitlines()
+    assert queue[1].split() == ["t8", "spam", "news", "news:", "2"]  # the only rejected item
+    assert queue[2] == ""
+
+
+def test_audit_of_one_labeler(folder: Path, capsys: Capsys) -> None:
+    assert "llm" not in inside(capsys, "audit", "votes.csv", "--suggested", "rule").stdout
+
+
+@pytest.mark.skipif(not REPORTS, reason="needs dhkappa[report]")
+def test_audit_writes_a_report(folder: Path) -> None:
+    done = run("audit", "votes.csv", "-o", "report.html", "--title", "Week 7")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == "Week 7"
+    assert done.stdout.splitlines()[-1] == "Report: report.html"
+    page = Path("report.html").read_text("utf-8")
+    assert "Week 7" in page
+    assert "dhkappa audit votes.csv -o report.html" in page
+    assert sorted(os.listdir()) == ["report.html", "votes.csv"]
+
+
+def test_audit_without_the_libraries_of_reports(folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with expect_error("missing-library"):
+        call("audit", "votes.csv", "-o", "report.html")
+    assert os.listdir() == ["votes.csv"]
+    assert inside(capsys, "audit", "votes.csv").returncode == 0
+
+
+@pytest.mark.skipif(not REPORTS, reason="needs dhkappa[report]")
+def test_no_report_without_items(folder: Path) -> None:
+    Path("header.csv").write_text("item,suggested,ann_1,ann_2\n")
+    Path("old.html").write_text("last week")
+    with expect_error("no-items", "data"):
+        call("audit", "header.csv", "-o", "old.html")
+    assert Path("old.html").read_text() == "last week"
+
+
+# compare and plan
+
+
+def test_compare(folder: Path, capsys: Capsys) -> None:
+    done = inside(capsys, "compare", "votes.csv", "--suggested", "rule,llm")
+    assert done.returncode == 0
+    first = dhkappa.compare(VOTES, {"rule": RULE, "llm": LLM}).differences.to_dicts()[0]
+    row = done.stdout.split("items that all of them labeled\n")[1].splitlines()[1].split()
+    assert row[:3] == ["llm", "rule", f"{-first['difference']:+.2f}"]  # the better one first
+
+
+def test_plan(folder: Path, capsys: Capsys) -> None:
+    done = inside(capsys, "plan", "0.05", "votes.csv", "-s", "llm")
+    planned = dhkappa.plan(0.05, dhkappa.dh_kappa(VOTES, LLM))
+    start = f"{planned.items:,} items with 2.625 votes each, {planned.total_votes:,} votes in all"
+    assert done.stdout.startswith(start)
+    assert "The pilot has 8 items" in done.stdout
+    assert "enough" in inside(capsys, "plan", "1", "votes.csv", "-s", "llm").stdout
+    words = "--prevalence 4,3,1 --annotator-accuracy 0.9 --labeler-accuracy 0.85 --pool 2000"
+    done = inside(capsys, "plan", "0.05", *words.split())
+    planned = dhkappa.plan(0.05, prevalence=[4, 3, 1], annotator_accuracy=0.9, labeler_accuracy=0.85, pool=2000)
+    assert done.stdout.startswith(f"{planned.items:,} items with {planned.votes} votes each")
+
+
+# review
+
+
+def test_review_writes_a_safe_csv(folder: Path, capsys: Capsys) -> None:
+    items = ["=1+1", "-1", "x\r\n=2", 'say "hi", you', "漢"]
+    with Path("odd.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", "suggested", "ann_1", "ann_2", "ann_3"])
+        for place, name in enumerate(items):
+            writer.writerow([name, "@yes", *(["+no", "+no", "@yes"] if place % 2 else ["@yes", "@yes", "+no"])])
+    done = run("review", "odd.csv", "-o", "review.csv")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "5 items written to review.csv.\n"
+    text = Path("review.csv").read_bytes().decode()
+    head, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert head[:5] == ["item", "suggested", "majority", "tie", "votes"]
+    by_name = {row[0]: row for row in rows}
+    assert set(by_name) == {"'=1+1", "-1", *items[2:]}
+    assert by_name["-1"][1:5] == ["'@yes", "'+no", "false", "'+no: 2, @yes: 1"]
+    assert inside(capsys, "review", "odd.csv").stdout == text
+    assert inside(capsys, "review", "odd.csv", "-o", "-").stdout == text
+    raw = list(csv.reader(io.StringIO(inside(capsys, "review", "odd.csv", "--raw").stdout, newline="")))
+    assert {row[0] for row in raw[1:]} == set(items)
+    assert {row[1] for row in raw[1:]} == {"@yes"}
+    limited = inside(capsys, "review", "odd.csv", "-n", "2", "--raw").stdout
+    assert list(csv.reader(io.StringIO(limited, newline=""))) == raw[:3]
+
+
+def test_review_of_rejected_items(folder: Path, capsys: Capsys) -> None:
+    every = list(csv.DictReader(io.StringIO(inside(capsys, "review", "votes.csv", "-s", "rule").stdout)))
+    some = list(csv.DictReader(io.StringIO(inside(capsys, "review", "votes.csv", "-s", "rule", "--rejected").stdout)))
+    assert some == [row for row in every if float(row["differential"]) < 0]
+    assert 0 < len(some) < len(every)
+
+
+def test_review_keeps_escape_sequences_in_files(folder: Path) -> None:
+    Path("escape.csv").write_text("item,suggested,ann_1,ann_2\n1,\x1b[31mred,red,red\n2,red,red,\x1b[31mred\n")
+    assert run("review", "escape.csv", "-o", "queue.csv").returncode == 0
+    assert run("review", "escape.csv").stdout == Path("queue.csv").read_text()
+    assert "\x1b[31mred" in Path("queue.csv").read_text()
+
+
+# tally
+
+
+def test_tallies_of_two_days_add_up_to_the_week(folder: Path, capsys: Capsys) -> None:
+    header, *rows = WIDE.splitlines(keepends=True)
+    for day, part in (("monday", rows[:3]), ("tuesday", rows[3:])):
+        Path(f"{day}.csv").write_text("".join([header, *part]))
+        done = inside(capsys, "tally", "make", f"{day}.csv", "-o", f"{day}.json")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"{day}.json: Tally({len(part)} items, ")
+    done = inside(capsys, "tally", "add", "monday.json", "tuesday.json", "-o", "week.json")
+    assert done.stdout == inside(capsys, "tally", "show", "week.json").stdout
+    assert done.stdout.startswith("week.json: Tally(8 items, 21 votes, 3 categories,")
+    assert result(capsys, "score", "week.json") == result(capsys, "score", "votes.csv")
+    assert result(capsys, "score", "week.json") == result(capsys, "score", "monday.json", "tuesday.json")
+    assert result(capsys, "score", "week.json") == result(capsys, "score", "*day.json")
+    with expect_error("not-a-tally", "data"):
+        call("tally", "add", "monday.json", "monday.csv", "-o", "other.json")
+    with expect_error("output-is-input", "output"):  # a day would count twice
+        call("tally", "add", "week.json", "monday.json", "-o", "week.json")
+    with expect_error("already-tally", "data"):
+        call("tally", "make", "monday.json", "-o", "other.json")
+    assert inside(capsys, "tally", "show", "week.json").stdout == done.stdout
+
+
+def test_a_tally_does_not_count_twice(folder: Path) -> None:
+    assert run("tally", "make", "votes.csv", "-o", "t.json").returncode == 0
+    Path("link.json").symlink_to("t.json")
+    for words in (["score", "t.json", "link.json"], ["audit", "t.json", "t.json"], ["score", "*.json"]):
+        with expect_error("duplicate-file", "data"):
+            call(*words)
+
+
+def test_options_that_a_tally_cannot_take(folder: Path, capsys: Capsys) -> None:
+    assert inside(capsys, "tally", "make", "votes.csv", "-o", "t.json").returncode == 0
+    for command in ("score", "audit", "compare"):
+        with expect_error("option-not-for-tally"):
+            call(command, "t.json", "--missing", "spam")
+        line = refused(inside(capsys, command, "t.json", "--missing", "spam", "--sample-weight", "w"))
+        assert "--missing, --sample-weight" in line
+    with expect_error("mixed-files", "data"):
+        call("score", "t.json", "votes.csv")
+
+
+def test_tallies_of_different_labelers(folder: Path, capsys: Capsys) -> None:
+    Path("rule.csv").write_text("suggested_rule,ann_1,ann_2\nx,x,x\n", encoding="utf-8")
+    for name in ("votes", "rule"):
+        inside(capsys, "tally", "make", f"{name}.csv", "-o", f"{name}.json")
+    line = refused(inside(capsys, "tally", "add", "votes.json", "rule.json", "-o", "both.json"))
+    assert "'rule', 'llm'" in line
+    Path("rule.csv").write_text("suggested_rule,suggested_llm,ann_1,ann_2\nx,,x,x\n", encoding="utf-8")
+    inside(capsys, "tally", "make", "rule.csv", "-o", "rule.json")
+    assert inside(capsys, "tally", "add", "votes.json", "rule.json", "-o", "both.json").returncode == 0
+
+
+# demo and completion
+
+
+def test_demo_writes_data_and_report(folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run("demo", "-o", "tried")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "simulated" in done.stdout
+    assert "eli votes carelessly" in done.stdout
+    files = {"annotations.csv", "items.csv", *(["report.html"] if REPORTS else [])}
+    assert {path.name for path in Path("tried").iterdir()} == files
+    command = next(line for line in done.stdout.splitlines() if "dhkappa audit tried" in line).split()
+    monkeypatch.setenv("COLUMNS", "80")
+    audited = inside(capsys, *command[1 : None if REPORTS else -2])
+    assert audited.returncode == 0
+    scale = done.stdout.split("Kappa, with")[1].split("Labelers")[0]
+    assert scale in audited.stdout
+    found = dhkappa.compare("tried/annotations.csv", items="tried/items.csv").kappas
+    assert found["llm"].confidence_interval().low > found["rule"].confidence_interval().high
+
+
+def test_demo_seed_and_size(folder: Path, capsys: Capsys) -> None:
+    one = inside(capsys, "demo", "--items", "1", "-o", "one")
+    assert (one.returncode, one.stderr) == (0, "")
+    for place, seed in (("eight", 8), ("nine", 9), ("eight-again", 8)):
+        Path(place).mkdir()
+        write_demo(place, 20, seed)
+    drawn = {place: Path(place, "annotations.csv").read_text() for place in ("eight", "nine", "eight-again")}
+    assert drawn["eight"] != drawn["nine"]
+    assert drawn["eight"] == drawn["eight-again"]
+
+
+def test_demo_overwrites_only_its_own_files(folder: Path, capsys: Capsys) -> None:
+    Path("annotations.csv").write_text("item,annotator,label\n1,me,x\n")
+    Path("items.csv").write_text("item,suggested\n1,x\n")
+    with expect_error("output-exists", "output"):
+        call("demo", "-o", ".")
+    assert Path("items.csv").read_text() == "item,suggested\n1,x\n"
+    assert inside(capsys, "demo", "--items", "30", "-o", "own").returncode == 0
+    assert inside(capsys, "demo", "--items", "40", "-o", "own").returncode == 0
+    for target in ("votes.csv", "postgresql://me@h/d"):
+        with expect_error("output-not-folder", "output"):
+            call("demo", "-o", target)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(shell: str, capsys: Capsys) -> None:
+    done = inside(capsys, "completion", shell)
+    assert done.returncode == 0
+    assert f"_DHKAPPA_COMPLETE={shell}_complete" in done.stdout
+
+
+def test_completion_of_commands_and_options() -> None:
+    def completed(words: str, place: int) -> list[str]:
+        asked = {"_DHKAPPA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(place)}
+        return [line.partition(",")[2] for line in run(env=asked).stdout.splitlines()]
+
+    assert completed("dhkappa co", 1) == ["compare", "completion"]
+    assert completed("dhkappa score --fail", 2) == ["--fail-under"]
+
+
+# Titles and command lines
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://me:hush@h:1", "postgresql://me:***@h:1"),
+        ("postgresql://me:hu@sh@h/d", "postgresql://me:***@h/d"),
+        ("postgresql://me:hu sh@h/d", "postgresql://me:***@h/d"),
+        ("postgresql://me@h/d?password=hush&x=1", "postgresql://me@h/d?password=***&x=1"),
+        ("postgresql://me@h/d?x=1&sslpassword=hush", "postgresql://me@h/d?x=1&sslpassword=***"),
+        ("votes:a@b.csv", "votes:a@b.csv"),
+    ],
+)
+def test_passwords_are_masked(address: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["dhkappa", "audit", address])
+    assert cli._command_line() == shlex.join(["dhkappa", "audit", shown])
+    assert "sh" not in cli._file_name(address)

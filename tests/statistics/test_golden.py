@@ -1,0 +1,28 @@
+"""The numbers of version 0.1, bit for bit."""
+
+from pathlib import Path
+
+import pytest
+from golden import default_adapter, differences, load, run
+from golden_cases import SHARED, TableData, all_cases
+
+CORPUS = load(Path(__file__).with_name("golden.json"))
+CASES = all_cases()
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_numbers_are_those_of_version_0_1(name: str) -> None:
+    if name not in CASES and name.startswith(("shared", "published")) and not SHARED.is_dir():
+        pytest.skip(f"the shared annotation data are not at {SHARED}")
+    data = CASES[name].data
+    if isinstance(data, TableData) and data.engine in ("pandas", "polars", "duckdb"):
+        pytest.importorskip(data.engine)
+        pytest.importorskip("pyarrow")
+    assert list(differences(CORPUS[name], run(CASES[name], default_adapter(), strict=True))) == []
+
+
+def test_one_ulp_is_a_difference() -> None:
+    old = {"value": (0.1).hex(), "low": (0.1).hex(), "pvalue": (1e-30).hex(), "n": [1, 2]}
+    assert list(differences(old, old)) == []
+    new = {"value": (0.1 + 2**-56).hex(), "low": (0.1 + 2**-56).hex(), "pvalue": (1.1e-30).hex(), "n": [1, True]}
+    assert [key for key, _, _ in differences(old, new)] == ["value", "pvalue", "n/1"]
