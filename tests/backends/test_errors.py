@@ -53,7 +53,7 @@ def test_duplicates_is_one_of_three(engine: Engine) -> None:
     assert (said.code, said.parameter) == ("invalid-option", "duplicates")
 
 
-@each("part", ["suggested", "sample_weight", "strata"], slow=["suggested"])
+@each("part", ["suggested", "sample_weight", "strata"], few=["suggested"])
 def test_two_values_beside_one_item(engine: Engine, part: str) -> None:
     columns: dict[str, list[Any]] = {
         "id": ["x-1", "x-1", "x-2", "x-2"],
@@ -160,7 +160,7 @@ def test_large_text_and_whole_numbers_of_other_widths_in_arrow() -> None:
     assert dhkappa.tally(short, "llm", **BY_VOTE, items=long, unlisted="unlabeled") == expected
 
 
-@each("layout", ["wide", "wide-many", "long", "long-items"], slow=["wide", "long"])
+@each("layout", ["wide", "wide-many", "long", "long-items"], few=["wide", "long"])
 def test_a_vote_outside_the_declared_categories(engine: Engine, layout: str) -> None:
     N = 8 if layout == "wide-many" else 3
     if layout.startswith("wide"):
@@ -197,7 +197,7 @@ def test_columns_that_differ_only_by_case(quick_engine: Engine) -> None:
     assert said.code == "ambiguous-columns"
 
 
-@each("part", ["suggested", "item", "annotator", "count", "items"], slow=["suggested"])
+@each("part", ["suggested", "item", "annotator", "count", "items"], few=["suggested"])
 def test_a_column_that_is_not_there(engine: Engine, part: str) -> None:
     votes = engine.table(
         {"item_id": ["x", "x"], "person": ["pvalue", "q"], "label": ["a", "b"], "model_label": ["a", "a"]}
@@ -251,7 +251,7 @@ def test_a_row_an_item_twice(engine: Engine) -> None:
 WRONG_COUNTS = {"negative": -1, "broken": 2.5, "missing": None}
 
 
-@each("wrong", list(WRONG_COUNTS), slow=["negative"])
+@each("wrong", list(WRONG_COUNTS), few=["negative"])
 def test_counts_that_are_none(engine: Engine, wrong: str) -> None:
     value = WRONG_COUNTS[wrong]
     wide = engine.table({"a": [2, 1], "b": [0, value], "llm": ["a", "b"]})
@@ -270,7 +270,7 @@ def test_a_stratum_that_is_missing(engine: Engine) -> None:
     assert refused(data, annotators="ann_*", strata="place").code == "missing-stratum"
 
 
-@each("weight", [-1.0, None], slow=[-1.0])
+@each("weight", [-1.0, None], few=[-1.0])
 def test_a_weight_that_is_none(engine: Engine, weight: float | None) -> None:
     data = engine.table({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "llm": ["a", "b"], "w": [1.0, weight]})
     said = refused(data, annotators="ann_*", sample_weight="w")

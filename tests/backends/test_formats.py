@@ -31,7 +31,7 @@ def tally_of(
     return dhkappa.tally(data, suggested, **keywords, **options)
 
 
-@each("layout,kind", KINDS_BY_FORMAT, slow=SOME_KINDS_BY_FORMAT)
+@each("layout,kind", KINDS_BY_FORMAT, few=SOME_KINDS_BY_FORMAT, slow=True)
 def test_every_type_in_every_layout(engine: Engine, layout: str, kind: str) -> None:
     made = drawn_for(layout, kind)
     expected = dhkappa.tally(made.votes, made.suggested["llm"])
@@ -69,7 +69,7 @@ CHOICES_BY_FORMAT = [
 SOME_CHOICES = [("wide", "everything"), ("wide-many", "missing"), ("long", "missing"), ("long-items", "everything")]
 
 
-@each("layout,choice", CHOICES_BY_FORMAT, slow=SOME_CHOICES)
+@each("layout,choice", CHOICES_BY_FORMAT, few=SOME_CHOICES, slow=True)
 def test_every_choice_in_every_layout(engine: Engine, layout: str, choice: str) -> None:
     made = drawn_for(layout)
     on_table, on_lists = _options(made, layout, choice)
@@ -143,13 +143,13 @@ def many(categories: int, n: int, N: int, seed: int = 0) -> Votes:
     )
 
 
-@each("layout", ["wide", "wide-many", "long-items", "counted-long"], slow=["wide", "long-items"])
+@each("layout", ["wide", "wide-many", "long-items", "counted-long"], few=["wide", "long-items"])
 def test_more_categories_than_bits(engine: Engine, layout: str) -> None:
     made = many(70, 90, 8 if layout == "wide-many" else 3)
     assert tally_of(engine, made.shape(layout)) == dhkappa.tally(made.votes, made.suggested["llm"])
 
 
-@each("layout", ["wide-many", "long-items", "counted-long"], slow=["long-items"])
+@each("layout", ["wide-many", "long-items", "counted-long"], few=["long-items"])
 def test_more_than_a_thousand_categories(engine: Engine, layout: str) -> None:
     made = many(1100, 1100, 7 if layout == "wide-many" else 3)
     assert tally_of(engine, made.shape(layout)) == dhkappa.tally(made.votes, made.suggested["llm"])
@@ -179,7 +179,7 @@ def test_an_item_with_ten_thousand_votes(engine: Engine) -> None:
     assert dhkappa.tally(data, "llm", item="id", label="choice", items=beside) == expected
 
 
-@each("layout", FORMATS, slow=["wide-many", "long-items"])
+@each("layout", FORMATS, few=["wide-many", "long-items"])
 def test_tables_without_rows(engine: Engine, layout: str) -> None:
     whole = drawn_for(layout).shape(layout)
     kinds = {"weight": "float", "times": "int"} | dict.fromkeys(whole.keywords.get("counts", ()), "int")
@@ -195,13 +195,13 @@ def test_tables_without_rows(engine: Engine, layout: str) -> None:
     assert dhkappa.dh_kappa(tables[0], "llm", **words).reason
 
 
-@each("layout", FORMATS, slow=["wide", "long-items"])
+@each("layout", FORMATS, few=["wide", "long-items"])
 def test_one_row(engine: Engine, layout: str) -> None:
     made = Votes(["only"], ["ann_0"], [["ham"]], {"llm": ["ham"]})
     assert tally_of(engine, made.shape(layout)) == dhkappa.tally([["ham"]], ["ham"])
 
 
-@each("layout", ["wide", "wide-many", "long", "long-items"], slow=["wide", "long"])
+@each("layout", ["wide", "wide-many", "long", "long-items"], few=["wide", "long"])
 def test_columns_of_nulls(engine: Engine, layout: str) -> None:
     N = 8 if layout == "wide-many" else 3
     nobody = Votes(["x", "y"], [f"ann_{k}" for k in range(N)], [[None] * N] * 2, {"llm": [None, None]})
@@ -225,7 +225,7 @@ def test_items_of_a_wide_table_need_no_names(engine: Engine) -> None:
     assert found == dhkappa.tally([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "a", "b"])
 
 
-@each("layout", ["long", "long-items"], slow=["long"])
+@each("layout", ["long", "long-items"], few=["long"])
 def test_annotators_need_no_name(engine: Engine, layout: str) -> None:
     """Without annotator=, the same label twice on an item is two votes."""
     made = drawn_for(layout)
@@ -253,7 +253,7 @@ def test_first_or_last_of_several_votes(engine: Engine, choice: str) -> None:
             dhkappa.tally(engine.table(columns), "llm", **words)
 
 
-@each("kind", ["text", "int"], slow=["text", "int"])
+@each("kind", ["text", "int"], few=["text", "int"])
 def test_unlisted_items_may_be_taken_without_labels(engine: Engine, kind: str) -> None:
     a, b = ("a", "b") if kind == "text" else (1, 2)
     votes = engine.table({"id": ["x", "x", "y", "y"], "choice": [a, b, b, b]})
@@ -284,7 +284,7 @@ BY_NAME: dict[str, tuple[Columns, Columns | None, Mapping[str, Any]]] = {
 }
 
 
-@each("case", list(BY_NAME), slow=["ann_*", "counted"])
+@each("case", list(BY_NAME), few=["ann_*", "counted"])
 def test_columns_are_understood_by_name(engine: Engine, case: str) -> None:
     columns, items, options = BY_NAME[case]
     beside = {} if items is None else {"items": engine.table(items)}
@@ -296,7 +296,7 @@ def test_columns_are_understood_by_name(engine: Engine, case: str) -> None:
 # Generated data.
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=ragged(max_items=20, max_votes=9), layout=st.sampled_from(FORMATS), seed=st.integers(0, 9))
 def test_generated_votes(near_engine: Engine, data: Data, layout: str, seed: int) -> None:
     labels = [label for label in data.categories if isinstance(label, int)]

@@ -57,7 +57,7 @@ def tables(engine: Engine, folder: Path) -> tuple[Any, dict[str, Any], list[list
     return load(name), {"items": load("items.csv")}, [by_item[row["item"]] for row in items]
 
 
-@each("name", SETS, slow=["dices_350", "dynasent_sst_dev_revalidated"])
+@each("name", SETS, few=["dices_350", "dynasent_sst_dev_revalidated"])
 def test_text_labels(engine: Engine, name: str, shared_data: Path) -> None:
     data, keywords, votes = tables(engine, shared_data / name)
     items = rows_of(shared_data / name / "items.csv")

@@ -161,7 +161,7 @@ def test_items_of_postgres_of_any_type(postgres: Server, kind: str, names: list[
             connection.execute("DROP TABLE named")
 
 
-@each("layout", ["wide", "long-items", "counted-wide"], slow=["wide", "long-items"])
+@each("layout", ["wide", "long-items", "counted-wide"], few=["wide", "long-items"])
 def test_kappas_are_those_of_lists(engine: Engine, layout: str) -> None:
     made = drawn_for(layout)
     data, words = made.shape(layout).given(engine)
@@ -172,7 +172,7 @@ def test_kappas_are_those_of_lists(engine: Engine, layout: str) -> None:
     assert (fleiss.value, fleiss.se, fleiss.n_items) == (of_lists.value, of_lists.se, of_lists.n_items)
 
 
-@each("layout", ["wide-many", "long", "counted-long"], slow=["long"])
+@each("layout", ["wide-many", "long", "counted-long"], few=["long"])
 def test_comparison_is_that_of_lists(engine: Engine, layout: str) -> None:
     made = drawn_for(layout)
     data, words = made.shape(layout).given(engine)
@@ -186,7 +186,7 @@ def test_comparison_is_that_of_lists(engine: Engine, layout: str) -> None:
     assert found.differences.to_dicts() == expected.differences.to_dicts()
 
 
-@each("layout", ["wide", "long", "long-items"], slow=["wide", "long-items"])
+@each("layout", ["wide", "long", "long-items"], few=["wide", "long-items"])
 def test_audit_names_items_and_annotators(engine: Engine, layout: str) -> None:
     made = drawn(n=40, seed=4)
     data, words = made.shape(layout).given(engine)

@@ -36,7 +36,7 @@ def of_matrix(counts: Sequence[Sequence[int]], *, listed: int = 0) -> dhkappa.Ta
     return dhkappa.tally([*lists, *[[]] * listed], ["c0"] * (len(counts) + listed))
 
 
-@each("m", [13, 14, 26], slow=[13])
+@each("m", [13, 14, 26], few=[13])
 def test_a_left_join_turns_integers_into_floats(engine: Engine, m: int) -> None:
     """Items without votes make the packed counts of others floats, which hold 53 bits: all digits are used here."""
     draw = random.Random(m)
@@ -62,7 +62,7 @@ def test_dask_fails_at_a_group_by_of_a_group_by(engine: Engine, layout: str) -> 
     assert dhkappa.tally(data, "llm", **words) == dhkappa.tally(made.votes, made.suggested["llm"])
 
 
-@each("kind", list(ALPHABETS), slow=["bool", "float", "coded int"])
+@each("kind", list(ALPHABETS), few=["bool", "float", "coded int"])
 def test_only_text_becomes_text(engine: Engine, kind: str) -> None:
     """Enumerations are text; booleans, integers and floats are not, and True is not 1."""
     made = drawn(kind)
@@ -72,7 +72,7 @@ def test_only_text_becomes_text(engine: Engine, kind: str) -> None:
     assert [(type(label), label) for label in categories] == [(type(label), label) for label in expected]
 
 
-@each("layout", ["wide", "wide-many", "long", "long-items"], slow=["wide", "long"])
+@each("layout", ["wide", "wide-many", "long", "long-items"], few=["wide", "long"])
 def test_nan_and_null_are_one(engine: Engine, layout: str) -> None:
     """Some engines keep them in one group, others in two, others drop the null."""
     nan, N = float("nan"), 8 if layout == "wide-many" else 3
@@ -167,7 +167,7 @@ OVERFLOWS = {
 }
 
 
-@each("case", list(OVERFLOWS), slow=["into the next"])
+@each("case", list(OVERFLOWS), few=["into the next"])
 def test_an_item_has_more_votes_than_a_digit_holds(engine: Engine, case: str) -> None:
     """A carry would be a vote for the next category."""
     ones = [[int(place == at) for place in range(13)] for at in range(13)]
@@ -176,7 +176,7 @@ def test_an_item_has_more_votes_than_a_digit_holds(engine: Engine, case: str) ->
     assert counted_long(engine, whole) == expected
 
 
-@each("rows", [16, 40], slow=[16])
+@each("rows", [16, 40], few=[16])
 def test_more_votes_than_a_digit_holds_as_rows(engine: Engine, rows: int) -> None:
     votes = [["a"] * rows, [f"c{place}" for place in range(12)], ["c1"] * (rows - 1) + ["a"]]
     cast = [(f"i{place}", label) for place, row in enumerate(votes) for label in row]

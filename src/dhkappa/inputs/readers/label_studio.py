@@ -212,7 +212,9 @@ def _label(content: _Content, control: str, choice: Label | None, answers: Answe
     if choice is not None:
         return choice if choice in chosen else f"not {choice}"
     if len(chosen) > 1:
-        hint = f"Ask about one choice, as $question {f'{control}={chosen[0]}'!r}: votes are then that choice or not. "
+        hint = (
+            f"Ask about one choice, as $question with {f'{control}={chosen[0]}'!r}: votes are then that choice or not. "
+        )
         hint += f"Choices: {shown(content.choices(control), 20)}."
         raise content.builder.several_labels(where, chosen, hint)
     return chosen[0]
