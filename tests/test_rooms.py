@@ -15,12 +15,12 @@ MODULES = {
 }
 # A package imports only from those in front of it. Modules of the root package stand for themselves.
 ORDER = (
-    ["version", "errors", "memory", "paths", "progress", "table"],
+    ["version", "errors", "resources", "memory", "progress", "paths", "table"],
     ["core"],
     ["inputs"],
     ["stats"],
-    ["report"],
     ["auditing"],
+    ["report"],
     ["api"],
     [""],
     ["cli"],
