@@ -1,4 +1,4 @@
-"""What the site makes of docstrings: attributes told in one line, and parameters that are told together."""
+"""Griffe extension for docstrings: attributes on one line, and parameters that share a description."""
 
 import re
 from typing import Any
@@ -9,22 +9,22 @@ _ATTRIBUTE = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
 _SEVERAL = re.compile(r"^\**\w+(?:, \**\w+)+$")
 
 
-class House(griffe.Extension):
-    """Read ``name : text`` under Attributes, and ``one, other`` under Parameters, as the house writes them."""
+class Docstrings(griffe.Extension):
+    """Read ``name : text`` under Attributes, and ``one, other`` under Parameters."""
 
     def on_class(self, *, cls: griffe.Class, **kwargs: Any) -> None:
-        """Change the docstring of a class before it is read."""
+        """Rewrite the docstring of a class."""
         if cls.docstring is not None:
             cls.docstring.value = _attributes(cls.docstring.value)
 
     def on_function(self, *, func: griffe.Function, **kwargs: Any) -> None:
-        """Change the docstring of a function before it is read."""
+        """Rewrite the docstring of a function."""
         if func.docstring is not None:
             func.docstring.value = _parameters(func.docstring.value)
 
 
 def _attributes(text: str) -> str:
-    """Write the text of an attribute on a line of its own."""
+    """Move the text of an attribute to its own line."""
     before, mark, rest = text.partition("Attributes\n----------\n")
     lines: list[str] = []
     for line in rest.splitlines():
@@ -34,7 +34,7 @@ def _attributes(text: str) -> str:
 
 
 def _parameters(text: str) -> str:
-    """Give each of several parameters an entry of its own, so that it has its own type and default."""
+    """Give each parameter its own entry, with its own type and default."""
     before, mark, rest = text.partition("Parameters\n----------\n")
     lines: list[str] = []
     others: list[str] = []
