@@ -1,4 +1,4 @@
-"""Griffe extension for docstrings: attributes on one line, and parameters that share a description."""
+"""Griffe extension: one-line attributes and grouped parameters in NumPy-style docstrings."""
 
 import re
 from typing import Any
@@ -9,22 +9,22 @@ _ATTRIBUTE = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
 _SEVERAL = re.compile(r"^\**\w+(?:, \**\w+)+$")
 
 
-class Docstrings(griffe.Extension):
-    """Read ``name : text`` under Attributes, and ``one, other`` under Parameters."""
+class CompactDocstrings(griffe.Extension):
+    """Expand ``name : text`` under Attributes and ``one, other`` under Parameters to the standard NumPy form."""
 
     def on_class(self, *, cls: griffe.Class, **kwargs: Any) -> None:
-        """Rewrite the docstring of a class."""
+        """Expand the attributes of a class before the docstring is parsed."""
         if cls.docstring is not None:
             cls.docstring.value = _attributes(cls.docstring.value)
 
     def on_function(self, *, func: griffe.Function, **kwargs: Any) -> None:
-        """Rewrite the docstring of a function."""
+        """Expand the parameters of a function before the docstring is parsed."""
         if func.docstring is not None:
             func.docstring.value = _parameters(func.docstring.value)
 
 
 def _attributes(text: str) -> str:
-    """Move the text of an attribute to its own line."""
+    """Put the description of each attribute on a separate line."""
     before, mark, rest = text.partition("Attributes\n----------\n")
     lines: list[str] = []
     for line in rest.splitlines():
@@ -34,7 +34,7 @@ def _attributes(text: str) -> str:
 
 
 def _parameters(text: str) -> str:
-    """Give each parameter its own entry, with its own type and default."""
+    """Split grouped parameters into separate entries, so that each has its own type and default."""
     before, mark, rest = text.partition("Parameters\n----------\n")
     lines: list[str] = []
     others: list[str] = []

@@ -1,4 +1,4 @@
-"""Labels of every type mean the same thing, and categories stand in natural_key order."""
+"""Labels of every type mean the same thing, and categories stand in natural order."""
 
 from collections.abc import Callable
 from enum import Enum, IntEnum, StrEnum

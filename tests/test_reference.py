@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dhkappa
-from dhkappa.inputs.columns import Words
+from dhkappa.inputs.columns import RoleKeywords
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 CLASSES = [name for name in dhkappa.__all__ if inspect.isclass(getattr(dhkappa, name))]
@@ -85,7 +85,7 @@ def test_every_call_has_an_example_and_tells_its_parameters(name: str) -> None:
     heads = {word for line in lines if not line.startswith(" ") for word in re.findall(r"\w+", line)}
     parameters = {*inspect.signature(call).parameters}
     if "layout" not in heads:  # then each word is told
-        parameters = parameters - {"layout"} | ({*Words.__annotations__} if "layout" in parameters else set())
+        parameters = parameters - {"layout"} | ({*RoleKeywords.__annotations__} if "layout" in parameters else set())
     assert parameters - heads == set()
 
 

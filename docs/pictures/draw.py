@@ -1,4 +1,4 @@
-"""Make the pictures of the documentation from the demo: a terminal as SVG, the report as PNG."""
+"""Create the pictures of the documentation from the demo: terminal output as SVG, the report in Chromium as PNG."""
 
 import io
 import os
@@ -20,7 +20,7 @@ WIDTH, LINES = 80, 34
 
 
 def main() -> None:
-    """Run the demo in a temporary folder and draw its output."""
+    """Run the demo in a temporary folder, audit it, and write the pictures."""
     with tempfile.TemporaryDirectory() as folder:
         colours = os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
         subprocess.run([COMMAND, "demo"], cwd=folder, check=True, capture_output=True)
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def draw_terminal(text: str) -> None:
-    """Write the output of a terminal as SVG, with a font of the reader's system."""
+    """Write terminal output as SVG, without embedded fonts."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     console.print(Text.from_ansi(text))
     svg = console.export_svg(title="dhkappa", unique_id="dhkappa")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dhkappa.errors import DataError
     from dhkappa.inputs.dataset import Dataset, read
     from dhkappa.inputs.tally import Tally
-    from dhkappa.stats.annotator_comparison import AnnotatorComparison
+    from dhkappa.stats.annotators import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Baselines, Parts
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 _MODULES = {  # imported on first use
-    "AnnotatorComparison": "stats.annotator_comparison",
+    "AnnotatorComparison": "stats.annotators",
     "Audit": "auditing",
     "Baselines": "stats.kappa",
     "Bootstrap": "stats.bootstrap",

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from dhkappa.core.counts import Counts, ItemTable, item_table_of_counts
-from dhkappa.core.items import ItemVotes
+from dhkappa.core.item_table import ItemTable, item_table_of_counts
+from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.errors import DataError
-from dhkappa.inputs.columns import Words
-from dhkappa.inputs.dataset import Dataset, check_dataset_options
-from dhkappa.inputs.load import InputData
+from dhkappa.inputs.arrays import count_arrays
+from dhkappa.inputs.columns import RoleKeywords
+from dhkappa.inputs.dataset import Dataset
+from dhkappa.inputs.load import InputData, check_options_absent, input_data
 from dhkappa.inputs.tally import Tally
+from dhkappa.resources import out_of_memory
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
@@ -36,7 +38,7 @@ def dh_kappa(
     strata: Any = None,
     clusters: Any = None,
     pool: Pool = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Kappa:
     r"""Compute the DiPietro-Hazari kappa: how far annotators agree on the suggested labels, beyond chance.
 
@@ -95,15 +97,22 @@ def dh_kappa(
             parameter="suggested",
             hint="Pass the labels of one, or use compare.",
         )
-    given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
-    labeler = given.labeled_one()
-    if weights is not None:
-        given.check_ordered()
-    sample = sample_of(given.counts.labeled_patterns(labeler, given.source_notes), pool=pool)
+    if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
+        try:  # the short path for arrays: nothing to resolve
+            counted = count_arrays(data, suggested, counts, categories, missing, sample_weight, strata)
+        except MemoryError as error:
+            raise out_of_memory("the votes") from error
+        rows, ordered = counted.labeled_patterns(), categories is not None
+    else:
+        given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+        labeler = given.labeled_one()
+        rows, ordered = given.counts.labeled_patterns(labeler, given.source_notes), given.ordered
+    sample = sample_of(rows, pool=pool)
     if weights is None:
         return Kappa(estimate_dh(sample))
     from dhkappa.stats.weights import estimate_weighted
 
+    _check_ordered(ordered)
     return Kappa(estimate_weighted(sample, weights))
 
 
@@ -118,7 +127,7 @@ def fleiss_kappa(
     strata: Any = None,
     clusters: Any = None,
     pool: Pool = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Kappa:
     """Compute Fleiss' kappa: how far annotators agree with each other, beyond chance (eq. 1-3 of the paper).
 
@@ -133,12 +142,8 @@ def fleiss_kappa(
     """
     _not_supported(weights=weights, clusters=clusters)
     given = _Input(data, None, counts, categories, missing, sample_weight, strata, roles, labelers="none")
-    return Kappa(_fleiss(given.counts, given.source_notes, pool))
-
-
-def _fleiss(counts: Counts, source_notes: tuple[str, ...], pool: Pool) -> Any:
-    rows = counts.labeled_patterns(counts.columns.labelers[0], source_notes)
-    return estimate_fleiss(sample_of(rows, labeled=False, pool=pool))
+    rows = given.counts.unlabeled_patterns(given.source_notes)
+    return Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
 
 
 def compare(
@@ -155,7 +160,7 @@ def compare(
     pool: Pool = None,
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Comparison:
     """Compare labelers on the same items: the kappa of each, and all paired differences.
 
@@ -195,11 +200,16 @@ def compare(
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
-    from dhkappa.stats.compare import compare_of
+    from dhkappa.stats.compare import compare_labelers
+    from dhkappa.stats.result import Comparison
 
     _not_supported(weights=weights, clusters=clusters)
     given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
-    return compare_of(given.item_table(), confidence_level=confidence_level, pool=pool, rng=rng)
+    estimates, differences, notes = compare_labelers(
+        given.item_table(), confidence_level=confidence_level, pool=pool, rng=rng
+    )
+    kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
+    return Comparison(kappas, differences, notes, float(confidence_level))
 
 
 def audit(
@@ -217,7 +227,7 @@ def audit(
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Audit:
     """Answer all questions about some labelers: can their labels be trusted, where not, and what to review first.
 
@@ -267,7 +277,7 @@ def audit(
     given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
     names = given.labelers()
     if weights is not None:
-        given.check_ordered()
+        _check_ordered(given.ordered)
     return audit_of(
         given.counts,
         given.item_votes(),
@@ -296,7 +306,7 @@ def plan(
     pool: int | None = None,
     confidence_level: float = 0.95,
     assurance: float = 0.9,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Plan:
     """Find how many items and votes are needed for a confidence interval of a given half-width.
 
@@ -335,18 +345,18 @@ def plan(
     >>> planned.items, planned.items_assured, planned.cheapest
     (562, 621, 2)
     """
-    from dhkappa.stats.plan import plan_of
+    from dhkappa.stats.plan import plan_items
 
     extra = {"suggested": suggested, "counts": counts, **roles}
     if isinstance(pilot, Kappa):
-        check_dataset_options(extra, "Kappa")
+        check_options_absent(extra, "Kappa")
     elif pilot is not None or counts is not None:
         pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing, **roles)
     elif roles:
         raise DataError("Column roles are given without a pilot.", code="pilot-missing", parameter="pilot")
-    return plan_of(
+    return plan_items(
         half_width,
-        pilot=pilot,
+        pilot=None if pilot is None else pilot.estimate,
         n_categories=n_categories,
         prevalence=prevalence,
         annotator_accuracy=annotator_accuracy,
@@ -367,7 +377,7 @@ def tally(
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Tally:
     """Count votes and suggested labels into a ``Tally``: short for ``Dataset(...).tally()``.
 
@@ -378,7 +388,7 @@ def tally(
     >>> dhkappa.dh_kappa(counted).exact
     Fraction(1, 2)
     """
-    return Tally.of(InputData(data, suggested, counts, categories, missing, sample_weight, strata, roles))
+    return Tally.of(input_data(data, suggested, counts, categories, missing, sample_weight, strata, roles))
 
 
 class _Input:
@@ -393,14 +403,14 @@ class _Input:
         missing: Any,
         sample_weight: Any,
         strata: Any,
-        roles: Words,
+        roles: RoleKeywords,
         labelers: str = "all",
     ) -> None:
         self._tally = data if isinstance(data, Tally) else None
         self._chosen: Any = None
         if isinstance(data, (Tally, Dataset)):
             extra = {"counts": counts, "categories": categories, "missing": missing, "sample_weight": sample_weight}
-            check_dataset_options({**extra, "strata": strata, **roles}, type(data).__name__)
+            check_options_absent({**extra, "strata": strata, **roles}, type(data).__name__)
             self._chosen = suggested
         if isinstance(data, Dataset):
             self._data = data.input_data
@@ -452,16 +462,21 @@ class _Input:
         """Return every vote with its item and annotator, as far as known."""
         return None if self._tally is not None else self._data.item_votes
 
-    def check_ordered(self) -> None:
-        """Refuse categories whose order is unknown."""
-        ordered = self._data.declared is not None if self._tally is None else self._tally.declared
-        if not ordered:
-            raise DataError(
-                "weights needs the order of the categories.",
-                code="categories-not-declared",
-                parameter="weights",
-                hint="Declare them with $categories, lowest first.",
-            )
+    @property
+    def ordered(self) -> bool:
+        """Whether the categories, and so their order, were declared."""
+        return self._data.declared is not None if self._tally is None else self._tally.declared
+
+
+def _check_ordered(ordered: bool) -> None:
+    """Refuse agreement weights for categories whose order is unknown."""
+    if not ordered:
+        raise DataError(
+            "weights needs the order of the categories.",
+            code="categories-not-declared",
+            parameter="weights",
+            hint="Declare them with $categories, lowest first.",
+        )
 
 
 def _not_supported(**options: Any) -> None:

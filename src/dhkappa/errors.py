@@ -49,6 +49,11 @@ class DataError(ValueError):
         return self.text()
 
 
+def invalid(parameter: str, message: str, *, hint: str = "", code: str | None = None) -> DataError:
+    """Return the error for an argument that cannot be used; its code is ``invalid-`` and the parameter by default."""
+    return DataError(message, code=code or f"invalid-{parameter.replace('_', '-')}", parameter=parameter, hint=hint)
+
+
 class OutOfMemoryError(DataError, MemoryError):
     """Data that does not fit into memory."""
 

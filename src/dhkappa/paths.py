@@ -1,4 +1,4 @@
-"""Files: find those that a path names, refuse those that change while they are read, write one atomically."""
+"""Files: find them by path or pattern, detect changes while they are read, write them atomically."""
 
 from __future__ import annotations
 
@@ -19,69 +19,70 @@ from dhkappa.errors import DataError, did_you_mean, shown
 
 Path: TypeAlias = str | os.PathLike[str]
 
-KINDS = {
+FILE_TYPES = {
     **dict.fromkeys((".csv", ".csv.gz"), "CSV"),
     **dict.fromkeys((".tsv", ".tsv.gz", ".tab", ".tab.gz"), "TSV"),
     **dict.fromkeys((".parquet", ".pq"), "Parquet"),
     **dict.fromkeys((".json", ".json.gz", ".json.zst"), "JSON"),
     **dict.fromkeys((f".{lines}{packed}" for lines in ("jsonl", "ndjson") for packed in ("", ".gz", ".zst")), "JSONL"),
 }
-"""What a file holds, by the end of its name."""
+"""File type by suffix."""
 
-_SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _PARQUET = b"PAR1"
-_MARKS: dict[bytes, tuple[tuple[str, ...], str]] = {
-    b"\x1f\x8b": ((".gz",), "is gzipped, which its name does not say: add .gz to it"),
-    b"PK\x03\x04": ((), "is a zip: unpack it, and pass the files in it; a spreadsheet, save as CSV"),
-    _PARQUET: ((".parquet", ".pq"), "is Parquet, which its name does not say: add .parquet to it"),
-    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ((), "is UTF-16 text: save it as UTF-8")),
+_SIGNATURES: dict[bytes, tuple[tuple[str, ...], str, str]] = {  # first bytes: suffixes, what it is, what to do
+    b"\x1f\x8b": ((".gz",), "is compressed with gzip, but its name does not end in .gz", "Add .gz to the name."),
+    b"PK\x03\x04": ((), "is a zip archive", "Unpack it and pass the files in it. Save a spreadsheet as CSV."),
+    _PARQUET: ((".parquet", ".pq"), "is Parquet, but its name does not end in .parquet", "Add .parquet to the name."),
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ((), "is UTF-16 text", "Save it as UTF-8.")),
 }
-"""How files begin that are not what their names say: how the names of such files end, and what to say of others."""
 
 
-def found(path: Path | Iterable[Path]) -> list[str]:
-    """Return the files that a path, a glob or a list of them names, in order; what a glob matches, by name."""
+def find_files(path: Path | Iterable[Path]) -> list[str]:
+    """Return the files of a path, a glob pattern or a list of them; matches of a pattern sorted by name."""
     try:
         given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
         files = list(chain.from_iterable(_matches(os.path.expanduser(os.fspath(one))) for one in given))
     except TypeError:
-        raise DataError(f"path must be the path of a file or a list of paths, not {shown([path])}.") from None
+        message = f"The path must be a path or a list of paths, got {shown([path])}."
+        raise DataError(message, code="invalid-path", parameter="path") from None
     if not files:
-        raise DataError("path names no file: the list is empty.")
+        raise DataError("The list of paths is empty.", code="invalid-path", parameter="path")
     places: dict[str, str] = {}
     for file in files:
         place = os.path.realpath(file)
         if place in places:
-            raise DataError(f"path names one file twice, {places[place]!r} and {file!r}: its votes would count twice.")
+            message = f"{places[place]!r} and {file!r} are the same file, whose votes would be counted twice."
+            raise DataError(message, code="duplicate-file", parameter="path")
         places[place] = file
     return files
 
 
-def kind_of(files: Iterable[str]) -> str:
-    """Return the one kind that files are of, after a look at whether each can be opened."""
-    kinds: dict[str, str] = {}
+def file_type(files: Iterable[str]) -> str:
+    """Return the common type of some files, after checking that each can be opened."""
+    types: dict[str, str] = {}
     for file in files:
-        kinds.setdefault(_kind(file), file)
-    if len(kinds) > 1:
-        (one, first), (other, second) = list(kinds.items())[:2]
-        raise DataError(
-            f"path names files of several kinds, {first!r} ({one}) and {second!r} ({other}): open one kind at a time."
-        )
-    return next(iter(kinds))
+        types.setdefault(_file_type(file), file)
+    if len(types) > 1:
+        (one, first), (other, second) = list(types.items())[:2]
+        message = f"The files have several types: {first!r} is {one}, {second!r} is {other}."
+        raise DataError(message, code="mixed-file-types", parameter="path", hint="Open one type at a time.")
+    return next(iter(types))
 
 
 def check_regular(file: Path) -> None:
-    """Refuse a pipe or a device, which may have no end; whether there is such a file is seen when it is opened."""
+    """Refuse a pipe or a device, which may have no end. A missing file is reported when it is opened."""
     try:
         mode = os.stat(file).st_mode
     except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise DataError(f"{os.fspath(file)!r} is no regular file: save what comes out of it to a file first.")
+        message = f"{os.fspath(file)!r} is not a regular file."
+        raise DataError(message, code="not-a-regular-file", parameter="path", hint="Save its content to a file first.")
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether text can be written as UTF-8: half of a surrogate pair cannot."""
+    """Tell whether text can be written as UTF-8, which half of a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -90,61 +91,66 @@ def is_unicode(text: str) -> bool:
 
 
 def _matches(path: str) -> list[str]:
-    """Return the file of that name, or what matches it as a glob."""
+    """Return the file of that name, or the files that match it as a pattern."""
     if re.match("[A-Za-z][A-Za-z0-9+.-]+://", path):
-        raise DataError(
-            f"path is an address ({path.partition(':')[0]}://...) of a kind that is not read here: download it first, "
-            "or open it with your own engine and pass the table."
-        )
+        message = f"URLs of type {path.partition(':')[0]}:// are not supported."
+        hint = "Download the file first, or open it with your own engine and pass the table."
+        raise DataError(message, code="url-not-supported", parameter="path", hint=hint)
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        pattern = path.replace("\0", "")  # which no name can hold, and glob cannot bear
+        pattern = path.replace("\0", "")  # glob fails on it, and no name can contain it
         matching = sorted(file for file in glob.iglob(pattern, recursive=True) if not os.path.isdir(file))
-        if matching == [path]:  # there, and yet nothing there
-            raise DataError(f"path {path!r} is a link to {os.readlink(path)!r}, where there is no file.") from None
+        if matching == [path]:  # listed, but not there
+            message = f"File not found: {path!r} is a link to {os.readlink(path)!r}, which does not exist."
+            raise DataError(message, code="file-not-found", parameter="path") from None
         if not matching or pattern != path:
-            raise DataError(f"path {path!r} {_missing(path)}") from None
+            raise _not_found(path) from None
         return matching
     except OSError as error:
-        raise DataError(f"{path!r} cannot be opened: see who may read it and its folder.\n{error}") from None
+        raise _not_readable(path, error) from None
     if stat.S_ISDIR(mode):
-        raise DataError(f"path {path!r} is a folder{_inside(path)}")
+        raise _is_folder(path)
     return [path]
 
 
-def _missing(path: str) -> str:
-    """Say that there is no such file, and which there is."""
+def _not_readable(path: str, error: OSError) -> DataError:
+    message = f"Cannot open {path!r}: {system_message(error)}."
+    return DataError(message, code="file-not-readable", parameter="path", hint="Check its permissions.")
+
+
+def _not_found(path: str) -> DataError:
+    """Return the error for a missing file, with a similar name if there is one."""
     folder, name = os.path.split(path)
     if glob.escape(path) != path:
-        return "matches no file: look at the folder and the spelling."
-    if not os.path.isdir(folder or "."):
-        return f"is no file: there is no folder {folder!r}."
-    return "is no file." + did_you_mean(name, os.listdir(folder or "."))
+        return DataError(f"No file matches {path!r}.", code="file-not-found", parameter="path")
+    near = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+    missing = "" if os.path.isdir(folder or ".") else f" There is no folder {folder!r}."
+    hint = did_you_mean(name, near).strip()
+    return DataError(f"File not found: {path!r}.{missing}", code="file-not-found", parameter="path", hint=hint)
 
 
-def _inside(folder: str) -> str:
-    """Say what a folder holds, and a glob that would open it."""
+def _is_folder(folder: str) -> DataError:
+    """Return the error for a folder, with a pattern for the files in it."""
     names = sorted(os.listdir(folder))
-    suffix = next((ending for ending in KINDS for name in names if name.lower().endswith(ending)), None)
-    if suffix is None:
-        return f" with no file that we read: it holds {shown(names) or 'nothing'}."
-    pattern = os.path.join(glob.escape(folder), "*" + suffix)
-    return f": pass a glob, such as {pattern!r}. It holds {shown(names)}."
+    suffix = next((ending for ending in FILE_TYPES for name in names if name.lower().endswith(ending)), None)
+    pattern = os.path.join(glob.escape(folder), f"*{suffix}")
+    hint = "" if suffix is None else f"Pass a pattern, such as {pattern!r}."
+    message = f"{folder!r} is a folder. It contains: {shown(names) or 'nothing'}."
+    return DataError(message, code="path-is-folder", parameter="path", hint=hint)
 
 
-def _kind(file: str) -> str:
-    """Tell what a file holds by the end of its name, and that it can be opened."""
-    kind = next((kind for ending, kind in KINDS.items() if file.lower().endswith(ending)), None)
-    if file.lower().endswith(_SHEETS):
-        raise DataError(f"{file!r} is a spreadsheet: save the sheet as CSV, and pass that.")
+def _file_type(file: str) -> str:
+    """Return the type of a file by its suffix, after checking that it can be opened."""
+    kind = next((kind for ending, kind in FILE_TYPES.items() if file.lower().endswith(ending)), None)
+    if file.lower().endswith(_SPREADSHEETS):
+        hint = "Save the sheet as CSV and pass that."
+        raise DataError(f"{file!r} is a spreadsheet.", code="spreadsheet", parameter="path", hint=hint)
     if kind is None:
-        raise DataError(
-            f"{file!r} has a name that does not tell what it holds: it should end in one of {', '.join(KINDS)}. "
-            "Rename it, or read it with your own tool and pass the table."
-        )
+        hint = f"The name must end in one of {', '.join(FILE_TYPES)}."
+        raise DataError(f"The type of {file!r} is unknown.", code="unknown-file-type", parameter="path", hint=hint)
     if not is_unicode(file):
-        raise DataError(f"{file!r} has a name that is not UTF-8: rename it.")
+        raise DataError(f"The file name {file!r} is not UTF-8.", code="not-utf8", parameter="path", hint="Rename it.")
     check_regular(file)
     try:
         with open(file, "rb") as opened:
@@ -152,38 +158,38 @@ def _kind(file: str) -> str:
             opened.seek(max(0, os.fstat(opened.fileno()).st_size - 4))
             last = opened.read(4)
     except OSError as error:
-        raise DataError(f"{file!r} cannot be opened: see who may read it.\n{error}") from None
+        raise _not_readable(file, error) from None
     if not first:
-        raise DataError(f"{file!r} is empty, without as much as the names of columns.")
-    ends = file.lower().endswith
-    for mark, (ending, advice) in _MARKS.items():
-        if first.startswith(mark) and not ends(ending) and (mark != _PARQUET or last == _PARQUET):
-            raise DataError(f"{file!r} {advice}.")
+        raise DataError(f"{file!r} is empty.", code="empty-file", parameter="path")
+    for signature, (endings, problem, hint) in _SIGNATURES.items():
+        wrong = first.startswith(signature) and not file.lower().endswith(endings)
+        if wrong and (signature != _PARQUET or last == _PARQUET):
+            raise DataError(f"{file!r} {problem}.", code="wrong-file-type", parameter="path", hint=hint)
     return kind
 
 
-_Mark = tuple[int, ...]
+_State = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
-    """What tells one state of some files from another, by their paths; None for what is no file with a state."""
+class FileStates:
+    """Identity, size and times of some files by path; None for a path that is not a regular file."""
 
-    marks: Mapping[str, _Mark | None] = field(default_factory=dict)
+    states: Mapping[str, _State | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, files: Iterable[str | os.PathLike[str]]) -> Steady:
-        """Look at files, before anything is read of them."""
-        paths = [os.path.abspath(path) for path in files]  # which stay, whatever becomes the working directory
-        return cls({path: _mark(path) for path in paths})
+    def of(cls, files: Iterable[str | os.PathLike[str]]) -> FileStates:
+        """Record the state of files before they are read."""
+        paths = [os.path.abspath(path) for path in files]  # independent of the working directory
+        return cls({path: _state(path) for path in paths})
 
-    def __add__(self, other: Steady) -> Steady:
-        return Steady({**self.marks, **other.marks})
+    def __add__(self, other: FileStates) -> FileStates:
+        return FileStates({**self.states, **other.states})
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Let files be read, and refuse what came of it if one has changed; also where that is what went wrong."""
-        self._check(None)  # what took the place of a file may have no end
+    def unchanged(self) -> Iterator[None]:
+        """Raise ``DataError`` if a file changed before or during the block, also if that made the block fail."""
+        self._check(None)  # what replaced a file may have no end
         try:
             yield
         except DataError as error:
@@ -192,16 +198,15 @@ class Steady:
         self._check(None)
 
     def _check(self, error: DataError | None) -> None:
-        for path, mark in self.marks.items():
-            if _mark(path) != mark:
-                raise DataError(
-                    f"{path!r} has changed since it was opened, in what it holds or in its rights or links, and a "
-                    "number might be of neither state: open it again when nothing changes it any more."
-                ) from error
+        for path, state in self.states.items():
+            if _state(path) != state:
+                message = f"{path!r} has changed since it was opened."
+                hint = "Open it again when it no longer changes."
+                raise DataError(message, code="file-changed", parameter="path", hint=hint) from error
 
 
-def _mark(path: str) -> _Mark | None:
-    """Return which file it is, its size and when it was last written to, also by the clock that nobody sets back."""
+def _state(path: str) -> _State | None:
+    """Return device, inode, size and times; the change time cannot be set back."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -211,36 +216,36 @@ def _mark(path: str) -> _Mark | None:
 
 
 _STANDARD = {"stdout": 1, "stderr": 2}
-_OPEN = re.compile("/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/([0-9]{1,9})")  # what a process has open, by name
-_LEFT = 3600  # seconds after which nobody writes to a draft any more
+_OPEN = re.compile("/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/([0-9]{1,9})")  # open file descriptors by name
+_ABANDONED = 3600  # age in seconds at which a draft is taken for abandoned
 
 
-def write_whole(path: str | os.PathLike[str], text: str, what: str) -> None:
-    """Write text to a file as UTF-8; an existing file keeps who may read it. ``what`` names it in an error."""
-    name = name_of(path, what)
+def write_file(path: str | os.PathLike[str], text: str, what: str) -> None:
+    """Write text to a file as UTF-8, atomically; an existing file keeps its permissions. ``what`` is for errors."""
+    name = file_name(path, what)
     target = os.path.realpath(name)
     try:
         data = text.encode("utf-8")
-        if is_stream(name):  # by its own name: what a link to a pipe leads to has none
+        if is_stream(name):  # by its own name: a link to a pipe has no real path
             target = name
-            _pour(name, data)
+            _write_stream(name, data)
         else:
             _replace(target, data)
-    except BrokenPipeError:  # whoever reads has had enough
+    except BrokenPipeError:  # the reader has closed the pipe
         raise
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot write the {what} {target!r}: {told(error)}.") from None
+        raise DataError(f"Cannot write the {what} {target!r}: {system_message(error)}.", code="cannot-write") from None
 
 
 def is_stream(name: str) -> bool:
-    """Tell whether a name is of a device or a pipe, which have no old content to keep, or of what is open already."""
+    """Tell whether a name is that of a device, a pipe or an open file descriptor."""
     return _OPEN.fullmatch(name) is not None or (
         os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
     )
 
 
-def _pour(name: str, data: bytes) -> None:
-    """Write to a device or a pipe, or where what is open already stands: after what a shell's ``>>`` keeps, say."""
+def _write_stream(name: str, data: bytes) -> None:
+    """Write to a device or a pipe, or to an open file descriptor at its position."""
     found = _OPEN.fullmatch(name)
     if found is None:
         with open(name, "wb") as file:
@@ -254,29 +259,29 @@ def _pour(name: str, data: bytes) -> None:
 
 
 def _replace(target: str, data: bytes) -> None:
-    """Write a draft beside the file, and put it in the place of the file when all of it is on disk."""
+    """Write a draft next to the file and rename it when all of it is on disk."""
     folder, name = os.path.split(target)
     draft = os.path.join(folder, f".{name[:50]}.{secrets.token_hex(8)}.draft")
     try:
-        with open(draft, "xb") as file:  # a new file, not what somebody has put in its way, nor through a link
+        with open(draft, "xb") as file:  # never an existing file or link
             if os.path.exists(target):
                 os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())  # or a machine that stops might keep the new name, and nothing in it
+            os.fsync(file.fileno())  # or a crash might keep the new name without the content
             now = os.fstat(file.fileno()).st_mtime
         os.replace(draft, target)
-    except FileExistsError:  # which is not ours to remove
+    except FileExistsError:  # not our file to remove
         raise
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(draft)
         raise
-    _tidy(folder, name, now - _LEFT)
+    _remove_abandoned(folder, name, now - _ABANDONED)
 
 
-def _tidy(folder: str, name: str, before: float) -> None:
-    """Remove drafts of the same file that were left by processes killed long ago, by the clock of the folder's disk."""
+def _remove_abandoned(folder: str, name: str, before: float) -> None:
+    """Remove drafts of the same file left by killed processes, by the clock of the file system."""
     left = re.compile(re.escape(f".{name[:50]}.") + "[0-9a-f]{16}[.]draft")
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -284,18 +289,19 @@ def _tidy(folder: str, name: str, before: float) -> None:
                 os.unlink(entry.path)
 
 
-def name_of(path: Any, what: str) -> str:
+def file_name(path: Any, what: str) -> str:
     """Return the name of a file as text."""
     try:
         name = os.fsdecode(path)
         os.fsencode(name)
     except (TypeError, UnicodeError):
-        raise DataError(f"the name of a {what} file must be text or a path, not {shown([path])}.") from None
+        message = f"The name of a {what} file must be text or a path, got {shown([path])}."
+        raise DataError(message, code="invalid-path", parameter="path") from None
     if "\0" in name or not name:
-        raise DataError(f"{name!r} cannot be the name of a {what} file.")
+        raise DataError(f"{name!r} is not a valid name of a {what} file.", code="invalid-path", parameter="path")
     return name
 
 
-def told(error: Exception) -> str:
-    """Return what the system says, without its number."""
+def system_message(error: Exception) -> str:
+    """Return the message of the operating system without its number."""
     return getattr(error, "strerror", None) or str(error)

@@ -132,9 +132,9 @@ class Table:
         for row in self:
             writer.writerow([_csv_cell(value, safe) for value in row.values()])
         if path is not None:
-            from dhkappa.paths import write_whole
+            from dhkappa.paths import write_file
 
-            write_whole(path, file.getvalue(), "table")
+            write_file(path, file.getvalue(), "table")
         return file.getvalue()
 
     def to_pandas(self) -> Any:
@@ -258,6 +258,11 @@ def html_facts(facts: Iterable[tuple[str, str]], sentences: Iterable[str] = ()) 
         for name, text in facts
     )
     return f"<table>{rows}</table>{html_list(sentences)}"
+
+
+def html_summary(text: str, table: Table, sentences: Iterable[str] = ()) -> str:
+    """Return a paragraph, a table and sentences as HTML."""
+    return f"<p>{html.escape(text)}</p>{table._repr_html_()}{html_list(sentences)}"
 
 
 def text_table(

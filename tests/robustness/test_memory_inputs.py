@@ -8,12 +8,12 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from dhkappa.inputs.backends.frame import fetch
 
 import dhkappa
 from dhkappa import DataError
 from dhkappa.errors import OutOfMemoryError
 from dhkappa.inputs.backends import duckdb as duck
-from dhkappa.inputs.backends.frame import fetch
 from dhkappa.resources import MIB
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux reports and limits memory")

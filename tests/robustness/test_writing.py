@@ -13,14 +13,14 @@ import pytest
 import dhkappa
 from command import REPORTS, WIDE
 from dhkappa.errors import DataError
-from dhkappa.paths import name_of, write_whole
+from dhkappa.paths import file_name, write_file
 
 
 def test_a_new_file_and_over_an_old_one(tmp_path: Path) -> None:
     path = tmp_path / "new.txt"
-    write_whole(path, "first 漢\r\n", "report")
+    write_file(path, "first 漢\r\n", "report")
     assert path.read_bytes() == "first 漢\r\n".encode()
-    write_whole(str(path), "second", "report")
+    write_file(str(path), "second", "report")
     assert path.read_bytes() == b"second"
     assert os.listdir(tmp_path) == ["new.txt"]
 
@@ -29,7 +29,7 @@ def test_an_old_file_keeps_who_may_read_it(tmp_path: Path) -> None:
     path = tmp_path / "old.txt"
     path.write_text("old")
     path.chmod(0o640)
-    write_whole(path, "new", "report")
+    write_file(path, "new", "report")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
@@ -38,7 +38,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "kept" / "real.txt", tmp_path / "link.txt"
     real.write_text("old")
     link.symlink_to(real)
-    write_whole(link, "new", "report")
+    write_file(link, "new", "report")
     assert link.is_symlink()
     assert real.read_text() == "new"
     assert os.listdir(real.parent) == ["real.txt"]
@@ -49,39 +49,39 @@ def test_a_pipe_and_a_full_device(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
     reader.start()
-    write_whole(pipe, "through", "report")
+    write_file(pipe, "through", "report")
     reader.join(10)
     assert got == ["through"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     with pytest.raises(DataError):
-        write_whole("/dev/full", "x", "report")
+        write_file("/dev/full", "x", "report")
 
 
 def test_what_is_open_is_written_to_where_it_stands(tmp_path: Path) -> None:
     (read, write), path = os.pipe(), tmp_path / "kept.txt"
-    write_whole(f"/dev/fd/{write}", "through", "report")
+    write_file(f"/dev/fd/{write}", "through", "report")
     assert os.read(read, 100) == b"through"
     (tmp_path / "link").symlink_to(f"/proc/{os.getpid()}/fd/{write}")
-    write_whole(tmp_path / "link", "again", "report")
+    write_file(tmp_path / "link", "again", "report")
     assert os.read(read, 100) == b"again"
     os.close(read)
     with pytest.raises(BrokenPipeError):  # as of what is printed
-        write_whole(f"/dev/fd/{write}", "x", "report")
+        write_file(f"/dev/fd/{write}", "x", "report")
     os.close(write)
     path.write_text("old\n")
     with path.open("a") as file:
-        write_whole(f"/proc/self/fd/{file.fileno()}", "new\n", "report")
+        write_file(f"/proc/self/fd/{file.fileno()}", "new\n", "report")
         file.write("last\n")
     assert path.read_text() == "old\nnew\nlast\n"
     with pytest.raises(DataError):
-        write_whole("/dev/fd/999999", "x", "report")
+        write_file("/dev/fd/999999", "x", "report")
 
 
 def test_what_is_open_is_written_to_without_a_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a program has no terminal and closed it."""
     read, write = os.pipe()
     monkeypatch.setattr(sys, "stdout", None)
-    write_whole(f"/dev/fd/{write}", "through", "report")
+    write_file(f"/dev/fd/{write}", "through", "report")
     assert os.read(read, 100) == b"through"
     os.close(read)
     os.close(write)
@@ -106,7 +106,7 @@ def test_what_cannot_be_written_is_one_sentence_and_leaves_nothing(name: str, tm
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("old")
     with pytest.raises(DataError):
-        write_whole(tmp_path / name, "text", "tally")
+        write_file(tmp_path / name, "text", "tally")
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
     assert (tmp_path / "file").read_text() == "old"
 
@@ -115,7 +115,7 @@ def test_text_that_utf_8_cannot_hold_leaves_the_old_file(tmp_path: Path) -> None
     path = tmp_path / "old.txt"
     path.write_text("old")
     with pytest.raises(DataError):
-        write_whole(path, "a\ud800", "report")
+        write_file(path, "a\ud800", "report")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["old.txt"]
 
@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("dhkappa.paths.os.replace", full)
     with pytest.raises(DataError, match="No space left on device"):
-        write_whole(path, "new", "report")
+        write_file(path, "new", "report")
     monkeypatch.setattr("dhkappa.paths.os.replace", real)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["old.txt"]
@@ -139,7 +139,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("name", ["", "a\0b", None, 3, ["x"]])
 def test_names_that_are_none(name: object) -> None:
     with pytest.raises(DataError):
-        name_of(name, "tally")
+        file_name(name, "tally")
 
 
 def test_two_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_two_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
 
     def again(text: str) -> None:
         for _ in range(20):
-            write_whole(path, text, "report")
+            write_file(path, text, "report")
 
     writers = [threading.Thread(target=again, args=(text,)) for text in texts]
     for writer in writers:

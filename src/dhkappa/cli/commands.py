@@ -178,9 +178,9 @@ def review(
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
         sys.stdout.write(text)  # click.echo would remove escape sequences
     else:
-        from dhkappa.paths import write_whole
+        from dhkappa.paths import write_file
 
-        write_whole(str(output), text, "review queue")
+        write_file(str(output), text, "review queue")
         click.echo(f"{len(queue):,} items written to {visible(str(output))}.", err=True)
 
 

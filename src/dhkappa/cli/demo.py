@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dhkappa.errors import DataError
-from dhkappa.paths import write_whole
+from dhkappa.paths import write_file
 from dhkappa.stats.simulate import simulate
 
 CATEGORIES = ("billing", "bug", "how-to", "outage", "other")
@@ -64,8 +64,8 @@ def write_demo(folder: str, items: int, seed: int) -> tuple[str, str]:
     ]
     suggested = zip(names, *(labels.tolist() for labels in drawn.suggested.values()), strict=True)
     paths = os.path.join(folder, FILES[0]), os.path.join(folder, FILES[1])
-    write_whole(paths[0], _csv([("item", "annotator", "label"), *votes]), "demo data")
-    write_whole(paths[1], _csv([("item", *LABELERS), *suggested]), "demo data")
+    write_file(paths[0], _csv([("item", "annotator", "label"), *votes]), "demo data")
+    write_file(paths[1], _csv([("item", *LABELERS), *suggested]), "demo data")
     return paths
 
 

@@ -211,16 +211,16 @@ class Input:
 
 def _type(data: Any, part: str) -> str:
     """Return the type of the votes or strata in the data: ``"text"``, ``"integer"`` or ``"boolean"``."""
-    from dhkappa.inputs.backends.frame import kind_of
+    from dhkappa.inputs.backends import kind_in
     from dhkappa.inputs.tally import Tally
 
     if isinstance(data, Tally):
         return {bool: "boolean", int: "integer"}.get(type(next(iter(data.strata), "")), "text")
     table = data.input_data.table
-    layout = table.layout
-    column = layout.strata if part == "strata" else layout.label or next(iter(layout.votes), None)
+    roles = table.roles
+    column = roles.strata if part == "strata" else roles.label or next(iter(roles.annotators), None)
     frame = table.items if part == "strata" and table.items is not None else table.votes
-    return "text" if column is None else kind_of(frame.pick({"labels": column})[0], "labels")
+    return "text" if column is None else kind_in(frame.pick({"labels": column})[0], "labels")
 
 
 def _typed(texts: list[str], kind: str) -> list[Any]:

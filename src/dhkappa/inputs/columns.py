@@ -1,37 +1,42 @@
-"""Layouts: which column of a table plays which part, from the words a person gives or from what columns are called."""
+"""Column roles: which column of a table holds what, as named by the user or guessed from column names."""
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, NoReturn, TypedDict
 
 from dhkappa.errors import DataError, did_you_mean, shown
 
-_ASK = (
-    "say what the columns are: annotators=[...] where each annotator has a column, item= and label= where a row is a "
-    "vote, with count= where it is several votes, or counts=[...] where each category has a column of counts"
-)
 _PREFIX = "suggested_"
-_KNOWN = ("item", "label", "annotator", "count")
-OWN = "dhkappa: "
-"""How columns begin that are ours."""
+_ANNOTATORS = ("ann_", "annotator_")
+_LONG = ("item", "label", "annotator", "count")
+_FORMATS = (
+    "Pass $annotators (wide format, one column per annotator), $item and $label (long format, one row per vote) or "
+    "$counts (one column of vote counts per category)."
+)
+_PEOPLE = re.compile("annot|rater|coder|judge|reviewer|worker", re.IGNORECASE)
+_NOT_PEOPLE = re.compile("(^|[^a-z])(ids?|date|time|text|seconds|comments?|confidence)([^a-z]|$)", re.IGNORECASE)
+_CHOICES = {"duplicates": ("error", "first", "last"), "unlisted": ("error", "unlabeled")}
+_OPTIONS = ("suggested", "counts", "categories", "missing", "weights", "sample_weight", "strata", "pool")
 
 
-class Words(TypedDict, total=False):
-    """What a person may say of a table's layout.
+class RoleKeywords(TypedDict, total=False):
+    """Keyword arguments that describe a table.
 
     Attributes
     ----------
-    annotators : columns of votes, one an annotator; names, or patterns such as ``"ann_*"``
-    item : column that names the item
-    label : column with the label of a vote
-    annotator : column that names who voted
-    count : column with the number of votes for the label
-    items : second table, or a path to it, with a row for each item: suggested labels, weights, strata
-    duplicates : what to do where an annotator has voted twice on an item: ``"error"``, ``"first"`` or ``"last"``
-    unlisted : what to do with votes on items that ``items`` lacks: ``"error"``, or ``"unlabeled"``
+    annotators : wide format: columns of votes, one per annotator; names, or patterns such as ``"ann_*"``
+    item : column with the name of the item
+    label : long format: column with the label of a vote
+    annotator : long format: column with the name of the annotator
+    count : long format: column with the number of votes for the label
+    items : second table, or a path to it, with one row per item: suggested labels, sample weights, strata
+    duplicates : if an annotator has several votes on an item: ``"error"``, ``"first"`` or ``"last"``
+    unlisted : votes on items that ``items`` lacks: ``"error"``, or ``"unlabeled"`` for items without suggested label
     """
 
     annotators: str | Sequence[str] | None
@@ -44,26 +49,15 @@ class Words(TypedDict, total=False):
     unlisted: str
 
 
-_OTHERS = [
-    "suggested",
-    "counts",
-    "categories",
-    "missing",
-    "weighted",
-    "sample_weight",
-    "strata",
-    "pool",
-    "confidence_level",
-]
-_CHOICES = {"duplicates": ("error", "first", "last"), "unlisted": ("error", "unlabeled")}
-
-
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """The parts that columns play. A wide layout has ``votes``, a counted wide one ``counts``, a long one ``label``."""
+class ColumnRoles:
+    """The column of each role.
+
+    Wide format has ``annotators``, or ``counts`` per category. Long format has ``item`` and ``label``.
+    """
 
     suggested: dict[str, str]
-    votes: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
     item: str | None = None
     label: str | None = None
@@ -74,286 +68,272 @@ class Layout:
     duplicates: str = "error"
     unlisted: str = "error"
 
-    def beside(self) -> dict[str, str]:
-        """Return the columns that stand beside votes, by part."""
+    def item_columns(self) -> dict[str, str]:
+        """Return the columns with one value per item, by role."""
         found = {f"suggested_{place}": column for place, column in enumerate(self.suggested.values())}
-        found |= {"sample_weight": self.sample_weight} if self.sample_weight is not None else {}
-        return found | ({"strata": self.strata} if self.strata is not None else {})
+        others = {"sample_weight": self.sample_weight, "strata": self.strata}
+        return found | {role: column for role, column in others.items() if column is not None}
 
 
-def check_words(words: Mapping[str, Any]) -> None:
-    """Refuse words that are not known, and choices that are none."""
-    known = list(Words.__annotations__)
-    for word, value in words.items():
-        if word not in known:
-            raise TypeError(f"got an unexpected keyword argument {word!r}.{did_you_mean(word, known + _OTHERS)}")
-        if word in _CHOICES and not (isinstance(value, str) and value in _CHOICES[word]):
-            raise DataError(f"{word} must be {' or '.join(map(repr, _CHOICES[word]))}: got {shown([value])}.")
+def check_keywords(keywords: Mapping[str, Any]) -> None:
+    """Refuse unknown keyword arguments, and invalid choices."""
+    known = list(RoleKeywords.__annotations__)
+    for name, value in keywords.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, [*known, *_OPTIONS], 1, 0.75)
+            hint = f". Did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"got an unexpected keyword argument {name!r}{hint}")
+        if name in _CHOICES and not (isinstance(value, str) and value in _CHOICES[name]):
+            choices = ", ".join(map(repr, _CHOICES[name]))
+            raise DataError(
+                f"{name} must be one of {choices}, got {shown([value])}.", code="invalid-option", parameter=name
+            )
 
 
-def lay_out(
+def find_roles(
     columns: Sequence[str],
-    words: Words,
+    keywords: RoleKeywords,
     *,
     suggested: Any,
     counts: Any,
     sample_weight: Any,
     strata: Any,
-    beside: Sequence[str] | None = None,
-) -> Layout:
-    """Find the part of each column.
+    item_columns: Sequence[str] | None = None,
+    names: tuple[str, str] = ("the data", "the items table"),
+) -> ColumnRoles:
+    """Find the column of each role.
 
     Parameters
     ----------
     columns
-        Of the table with votes.
-    words
-        What was said of it.
-    suggested, counts, weights, strata
-        Names of columns; suggested also a list of names, or a mapping from labelers to names. None where not given.
-    beside
-        Columns of the table of items, where there is one.
+        Columns of the table with votes.
+    keywords
+        Roles that the user named.
+    suggested, counts, sample_weight, strata
+        Column names; suggested also a list of names, or a mapping from labelers to names. None if not given.
+    item_columns
+        Columns of the items table, if there is one.
+    names
+        How errors refer to the two tables.
     """
-    check_words(words)
-    votes, item, label = words.get("annotators"), words.get("item"), words.get("label")
-    if votes is None and label is None and counts is None:
-        votes, item, label = _understood(columns, words, suggested)
-    annotator, count = _who_and_how_many(columns, words, label)
-    _refuse_mixture(votes, counts, item, label, annotator, count, words)
-    if annotator is None and words.get("duplicates", "error") != "error":
-        raise DataError("duplicates says which vote of an annotator to take: name who voted, as annotator=.")
-    if beside is None and words.get("unlisted", "error") != "error":
-        raise DataError("unlisted is about items that the table items= lacks, which is absent: leave it out.")
-    place, where = (columns, "data") if beside is None else (beside, "items")
-    named = _labelers(suggested, place)
-    hint = " If it stands in a table of items, pass that as items=." if label is not None and beside is None else ""
-    own = {"item": item, "label": label, "annotator": annotator, "count": count}
-    for part, column in own.items():
-        _find(column, columns, part, "data")
-    parts = [("suggested", column) for column in named.values()] + [
+    annotators, item, label = keywords.get("annotators"), keywords.get("item"), keywords.get("label")
+    if annotators is None and label is None and counts is None:
+        annotators, item, label = _guess(columns, keywords, suggested)
+    long: dict[str, Any] = {role: keywords.get(role, role if label and role in columns else None) for role in _LONG[2:]}
+    _check_format({"annotators": annotators, "label": label, "counts": counts}, item, long, keywords)
+    if item_columns is None and keywords.get("unlisted", "error") != "error":
+        _conflict("unlisted is about items that the items table lacks, but there is none.", "unlisted", "Leave it out.")
+    one = {"item": item, "label": label, **long}
+    for role, column in one.items():
+        _check_column(column, columns, role, names[0])
+    place, where = (columns, names[0]) if item_columns is None else (item_columns, names[1])
+    labelers = _labelers(suggested, place)
+    hint = "If it is in a table of items, pass that as $items." if label is not None and item_columns is None else ""
+    beside = [
+        *(("suggested", column) for column in labelers.values()),
         ("sample_weight", sample_weight),
         ("strata", strata),
     ]
-    for part, column in parts:
-        _find(column, place, part, where, hint)
-    if beside is not None:
-        _find(item, beside, "item", "items", " Both tables must call it the same.")
-    taken = {column for column in [*own.values(), *(column for _, column in parts)] if isinstance(column, str)}
-    return Layout(
-        suggested=named,
-        votes=_several(votes, columns, "annotators", taken),
-        counts=_several(counts, columns, "counts", taken),
+    for role, column in beside:
+        _check_column(column, place, role, where, hint)
+    if item_columns is not None:
+        _check_column(item, item_columns, "item", names[1], "The column must have the same name in both tables.")
+    taken = {column for column in [*one.values(), *(column for _, column in beside)] if isinstance(column, str)}
+    return ColumnRoles(
+        suggested=labelers,
+        annotators=_several(annotators, columns, "annotators", taken, names[0]),
+        counts=_several(counts, columns, "counts", taken, names[0]),
         item=item,
         label=label,
-        annotator=annotator,
-        count=count,
+        **long,
         sample_weight=sample_weight,
         strata=strata,
-        duplicates=words.get("duplicates", "error"),
-        unlisted=words.get("unlisted", "error"),
+        duplicates=keywords.get("duplicates", "error"),
+        unlisted=keywords.get("unlisted", "error"),
     )
 
 
-def _understood(
-    columns: Sequence[str], words: Words, suggested: Any
+def _guess(
+    columns: Sequence[str], keywords: RoleKeywords, suggested: Any
 ) -> tuple[list[str] | None, str | None, str | None]:
-    """Understand columns by what they are called, where neither annotators, label nor counts are named."""
-    labels = _named(suggested)
-    own = [name for name in _annotators(columns) if name not in labels]
-    item = words.get("item") or ("item" if "item" in columns else None)
+    """Guess annotators, item and label from column names."""
+    labelers = _strings(suggested)
+    annotators = [name for name in _annotators(columns) if name not in labelers]
+    item = keywords.get("item") or ("item" if "item" in columns else None)
     long = item is not None and "label" in columns
-    if long and not own:
+    if long and not annotators:
         return None, item, "label"
-    if own and not long:
-        return own, item, None
-    if item is not None and not own:
-        raise DataError(
-            f"label is absent: name the column with the label of each vote, as label=, or {_ASK}. {_columns(columns)}"
-            f"{almost(columns)}"
-        )
-    votes = [name for name in columns if name not in (*labels, *suggested_columns(columns), "item", "id")][:3]
-    call = f"dh_kappa(data, suggested={(labels or ['llm'])[0]!r}, annotators=[{shown(votes)}])"
-    raise DataError(f"{_ASK}. {_columns(columns)}{almost(columns)} For example: {call}.")
+    if annotators and not long:
+        return annotators, item, None
+    free = [name for name in columns if name not in {*labelers, item} and name not in suggested_columns(columns)]
+    likely = likely_annotators(free)
+    hint = f"{_FORMATS} These columns may be annotators: {shown(likely)}." if likely else _FORMATS
+    if item is not None and not annotators and not likely:
+        message, role = "The column with the label of each vote is unknown.", "label"
+    else:
+        message, role = "The columns with the votes are unknown.", "annotators"
+    message = f"{message} {list_columns(columns)}{nearly_known(columns)}"
+    raise DataError(message, code="format-unknown", parameter=role, hint=hint)
 
 
-def understood(columns: Sequence[Any]) -> bool:
-    """Tell whether columns are called so that nothing has to be said of them."""
+def is_recognized(columns: Sequence[Any]) -> bool:
+    """Tell whether the column names alone show the format."""
     names = [name for name in columns if isinstance(name, str)]
     return bool(_annotators(names)) != ({"item", "label"} <= {*names})
 
 
-def almost(columns: Sequence[str]) -> str:
-    """Say which name would be understood but for blanks around it, or case; nothing where there is none."""
+def likely_annotators(columns: Iterable[str]) -> list[str]:
+    """Return columns whose names suggest annotators: ``rater 1``, ``rater 2``, or ``coder A``, ``coder B``."""
+    groups: dict[str, list[str]] = {}
+    for name in columns:
+        stem = re.sub("[0-9]+$|[ _.-][a-z]$", "#", name.casefold())
+        if (stem.endswith("#") or _PEOPLE.search(name)) and not _NOT_PEOPLE.search(name):
+            groups.setdefault(stem if stem.endswith("#") else "", []).append(name)
+    return next((names for names in groups.values() if len(names) > 1), [])
+
+
+def nearly_known(columns: Sequence[str]) -> str:
+    """Return a sentence on a column whose name would be recognized but for spaces or case; empty if there is none."""
     for name in columns:
         tidy = name.strip().casefold()
-        if tidy != name and (tidy in _KNOWN or suggested_columns([tidy]) or _annotators([tidy])):
-            return f" Blanks and case count: {name!r} is not {tidy!r}."
+        if tidy != name and (tidy in _LONG or suggested_columns([tidy]) or _annotators([tidy])):
+            return f" Column {name!r} differs from {tidy!r} in case or spaces."
     return ""
 
 
 def _annotators(columns: Iterable[str]) -> list[str]:
-    return [name for name in columns if name.startswith(("ann_", "annotator_"))]
+    return [name for name in columns if name.startswith(_ANNOTATORS)]
 
 
-def _named(suggested: Any) -> list[str]:
-    """Return the names among what was passed as suggested."""
-    if isinstance(suggested, str):
-        return [suggested]
-    given = (
-        suggested.values()
-        if isinstance(suggested, Mapping)
-        else suggested
-        if isinstance(suggested, (list, tuple))
-        else ()
-    )
+def _strings(suggested: Any) -> list[str]:
+    """Return the strings in what was passed as suggested."""
+    given = suggested.values() if isinstance(suggested, Mapping) else suggested
+    given = [suggested] if isinstance(suggested, str) else given if isinstance(given, Iterable) else ()
     return [name for name in given if isinstance(name, str)]
 
 
-def _who_and_how_many(columns: Sequence[str], words: Words, label: Any) -> tuple[str | None, str | None]:
-    """Return the columns that say who voted and how many votes a row is: as named, or as called; None names none."""
-    found: dict[str, str | None] = {}
-    for word in ("annotator", "count"):
-        called = word if label is not None and word in columns else None
-        named: Any = words.get(word, called)
-        found[word] = named
-    if found["annotator"] is not None and found["count"] is not None:
-        raise DataError(
-            f"annotator ({shown([found['annotator']])}) and count ({shown([found['count']])}) exclude each other: "
-            "a row is one annotator's vote, or several votes. Pass annotator=None or count=None."
+def _conflict(message: str, parameter: str, hint: str) -> NoReturn:
+    raise DataError(message, code="role-conflict", parameter=parameter, hint=hint)
+
+
+def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any], keywords: RoleKeywords) -> None:
+    """Refuse roles of two formats at once."""
+    given = [role for role, column in formats.items() if column is not None]
+    annotator, count, label = long["annotator"], long["count"], formats["label"]
+    if annotator is not None and count is not None:
+        message = f"Columns {shown([annotator])} (annotator) and {shown([count])} (count) exclude each other."
+        _conflict(
+            message, "annotator", "A row is one annotator's vote, or several votes: pass annotator=None or count=None."
         )
-    return found["annotator"], found["count"]
-
-
-def _refuse_mixture(
-    votes: Any, counts: Any, item: Any, label: Any, annotator: Any, count: Any, words: Mapping[str, Any]
-) -> None:
-    """Refuse words of two layouts at once."""
-    kinds = {"annotators": votes, "label": label, "counts": counts}
-    given = [word for word, value in kinds.items() if value is not None]
     if len(given) > 1:
-        raise DataError(f"{' and '.join(given)} are words of different layouts: {_ASK}.")
+        _conflict(f"{' and '.join(given)} belong to different formats.", given[0], _FORMATS)
     if label is not None and item is None:
-        raise DataError("label is given without item: name the column that says which item a vote is on, as item=.")
-    if label is None:
-        extra = {"annotator": annotator, "count": count, "items": words.get("items")}
-        extra = {word: value for word, value in extra.items() if value is not None}
-        if extra:
-            raise DataError(f"{' and '.join(extra)} go with a vote a row: pass item= and label= too, or leave out.")
+        _conflict("label is given without item.", "item", "Name the column with the item of each vote as $item.")
+    extra = [role for role, value in {**long, "items": keywords.get("items")}.items() if value is not None]
+    if label is None and extra:
+        hint = f"Pass $item and $label too, or leave out ${extra[0]}."
+        _conflict(f"{' and '.join(extra)} belong to the long format, one row per vote.", extra[0], hint)
+    if annotator is None and keywords.get("duplicates", "error") != "error":
+        _conflict("duplicates needs annotators.", "duplicates", "Name the column of annotators as $annotator.")
 
 
 def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
-    """Return the column of each labeler; one that was named alone has no name of its own."""
+    """Return the column of each labeler.
+
+    Beside a table, ``suggested`` names columns, never labels.
+    """
     if suggested is None:
         return {}
     if isinstance(suggested, str):
-        return labelers_called([_column(suggested, columns)])
-    if isinstance(suggested, Mapping):
-        named = dict(suggested)
-        if "" in named:
-            raise DataError("A labeler has an empty name.", code="invalid-labeler-name", parameter="suggested")
-    else:
-        names = _listed(suggested)
-        texts = [name for name in names if isinstance(name, str)]
-        known = [name for name in texts if _column(name, columns) in columns]
-        if len(known) < len(names) and len(names) > len(columns):
-            raise DataError(
-                "suggested must name columns here, as the data are a table by names: put the labels into a column, of "
-                f"the data or of items. {_columns(columns)}"
-            )
-        if len(set(texts)) < len(texts):
-            raise DataError(f"suggested names a labeler twice: {shown(names)}.")
-        named = {name: _column(name, columns) for name in texts} if len(texts) == len(names) else {}
-    if not named or not all(isinstance(text, str) for pair in named.items() for text in pair):
-        raise DataError(f"suggested must name columns of the data: got {shown([suggested])}. {_columns(columns)}")
+        return {suggested: _column(suggested, columns)}
+    if isinstance(suggested, Mapping) and "" in suggested:
+        raise DataError("A labeler has an empty name.", code="invalid-labeler-name", parameter="suggested")
+    names = suggested if isinstance(suggested, Mapping) else _as_list(suggested)
+    named = dict(names) if isinstance(names, Mapping) else {name: _column(name, columns) for name in _strings(names)}
+    if not named or not all(isinstance(text, str) for text in [*named, *named.values(), *names]):
+        message = f"suggested must name columns of the table, got {shown([suggested])}. {list_columns(columns)}"
+        raise DataError(message, code="not-a-column-name", parameter="suggested")
+    if len(named) < len(names):
+        twice = [name for name in named if list(names).count(name) > 1]
+        hint = "suggested names columns of the table: put labels into a column."
+        message = f"suggested has {shown(twice, 3)} more than once."
+        raise DataError(message, code="duplicate-labeler", parameter="suggested", hint=hint)
     return named
 
 
 def suggested_columns(columns: Iterable[str]) -> list[str]:
-    """Return the columns that are called like suggested labels."""
+    """Return the columns with names of suggested labels."""
     return [name for name in columns if name == "suggested" or name.startswith(_PREFIX)]
 
 
-def labelers_called(columns: Iterable[str]) -> dict[str, str]:
-    """Return the column of each labeler: ``suggested_llm`` is of ``llm``, unless another is called so."""
+def labelers_of(columns: Iterable[str]) -> dict[str, str]:
+    """Return the column of each labeler: ``suggested_llm`` is of ``llm``, unless another has that name."""
     names = list(columns)
     short = [name.removeprefix(_PREFIX) or name for name in names]
     return dict(zip(short if len({*short}) == len(names) else names, names, strict=True))
 
 
 def _column(labeler: Any, columns: Sequence[str]) -> Any:
-    """Return the column of a labeler that was named: one called so, or ``suggested_`` and so."""
+    """Return the column of a labeler: its name, or ``suggested_`` and its name."""
     longer = f"{_PREFIX}{labeler}"
     return longer if labeler not in columns and longer in columns else labeler
 
 
-def _several(given: Any, columns: Sequence[str], part: str, taken: set[str]) -> tuple[str, ...]:
-    """Return the columns that are listed, or that match patterns and play no other part."""
+def _several(given: Any, columns: Sequence[str], role: str, taken: set[str], where: str) -> tuple[str, ...]:
+    """Return the columns that are listed, or that match patterns and have no other role."""
     if given is None:
         return ()
-    if isinstance(given, str):
-        found = [name for name in columns if fnmatch.fnmatchcase(name, given) and name not in taken]
-        found = [given] if given in columns else found
-        if not found:
-            raise DataError(f"{part} {given!r} matches no column of the data. {_columns(columns)}")
-        return tuple(found)
-    names = _listed(given)
-    if any(_is_pattern(name, columns) for name in names):
-        each = [_several(name if _is_pattern(name, columns) else [name], columns, part, taken) for name in names]
-        matched = {name for some in each for name in some}
-        return tuple(name for name in columns if name in matched)
-    if not names:
-        raise DataError(f"{part} is empty: name a column at least. {_columns(columns)}")
-    for name in names:
-        _find(name, columns, part, "data")
-        if name in taken:
-            raise DataError(f"column {name!r} is named in {part}, but plays another part too.")
-    if len(set(names)) < len(names):
-        raise DataError(f"{part} names a column twice: {shown(names, 10)}.")
-    return tuple(names)
+    patterns = [given] if isinstance(given, str) else _as_list(given)
+    if not patterns:
+        raise DataError(f"{role} is empty. {list_columns(columns)}", code="column-not-found", parameter=role)
+    found: dict[str, None] = {}
+    for name in patterns:
+        wild = isinstance(name, str) and name not in columns and (name is given or any(sign in name for sign in "*?["))
+        matched = [one for one in columns if fnmatch.fnmatchcase(one, name) and one not in taken] if wild else [name]
+        if not matched:
+            message, hint = (
+                f"No column of {where} matches {name!r}. {list_columns(columns)}",
+                did_you_mean(name, columns),
+            )
+            raise DataError(message, code="column-not-found", parameter=role, hint=hint.strip())
+        if not wild:
+            _check_column(name, columns, role, where)
+            if name in taken:
+                _conflict(f"Column {name!r} has two roles, {role} and another.", role, "Leave it out of one.")
+            if patterns.count(name) > 1:
+                _conflict(f"Column {name!r} is named twice in {role}.", role, "Name it once.")
+        found |= dict.fromkeys(matched)
+    return tuple(found) if [*found] == patterns else tuple(name for name in columns if name in found)
 
 
-def _is_pattern(name: Any, columns: Sequence[str]) -> bool:
-    """Tell a pattern from the name of a column, which may have the same signs."""
-    return isinstance(name, str) and name not in columns and any(sign in name for sign in "*?[")
-
-
-def _listed(given: Any) -> list[Any]:
-    """Return what was given as a list, or alone."""
+def _as_list(given: Any) -> list[Any]:
     try:
         return list(given)
     except TypeError:
         return [given]
 
 
-def _find(column: Any, columns: Sequence[str], part: str, where: str, hint: str = "") -> None:
-    """Refuse a column that is not there, or that differs from another only by case."""
+def _check_column(column: Any, columns: Sequence[str], role: str, where: str, hint: str = "") -> None:
+    """Refuse a column that does not exist, or whose name differs from another only in case."""
     if column is None:
         return
     if not isinstance(column, str):
-        raise DataError(f"{part} must be the name of a column, beside a table: got {shown([column])}.")
+        message = f"{role} must be a column name, got {shown([column])}. {list_columns(columns)}"
+        raise DataError(message, code="not-a-column-name", parameter=role)
     if column not in columns:
-        raise DataError(
-            f"{part} column {column!r} is not in {'the data' if where == 'data' else 'items'}. {_columns(columns)}"
-            + (did_you_mean(column, columns) or hint)
-        )
+        message = f"Column {shown([column])} not found in {where}. {list_columns(columns)}"
+        hint = did_you_mean(column, columns).strip() or hint
+        raise DataError(message, code="column-not-found", parameter=role, hint=hint)
     twins = [name for name in columns if name.casefold() == column.casefold() and name != column]
     if twins:
-        raise DataError(
-            f"columns {shown([column, *twins])} differ only by case, which some engines cannot tell apart: rename one."
-        )
+        message = f"Columns {shown([column, *twins])} differ only in case, which some engines ignore."
+        raise DataError(message, code="ambiguous-columns", parameter=role, hint="Rename one of them.")
 
 
-def listed(columns: Sequence[str]) -> str:
-    """Write the names of columns, as far as there is room."""
-    given = [name for name in columns if not name.startswith(OWN)]
-    names = [name if _is_plain(name) else shown([name]) for name in given[:20]]
-    return ", ".join(names) + (f", and {len(given) - 20:,} more" if len(given) > 20 else "")
-
-
-def _is_plain(name: str) -> bool:
-    """Tell whether a name can be read without quotes."""
-    return name.isprintable() and len(name) <= 60 and name == name.strip()
-
-
-def _columns(columns: Sequence[str]) -> str:
-    return f"Columns: {listed(columns)}."
+def list_columns(columns: Sequence[str]) -> str:
+    """Return a sentence with the first column names."""
+    plain = [
+        name if name.isprintable() and len(name) <= 60 and name == name.strip() else shown([name])
+        for name in columns[:20]
+    ]
+    return f"Columns: {', '.join(plain)}{f', and {len(columns) - 20:,} more' if len(columns) > 20 else ''}."

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from dhkappa.core import Label
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import DataError, shown
-from dhkappa.inputs.columns import Words
-from dhkappa.inputs.load import InputData
-from dhkappa.inputs.reading import open_source
-from dhkappa.inputs.source import Source
+from dhkappa.errors import DataError
+from dhkappa.inputs.columns import RoleKeywords
+from dhkappa.inputs.load import InputData, input_data
 from dhkappa.inputs.tally import Tally
+
+if TYPE_CHECKING:  # imported when needed: it loads DuckDB and narwhals
+    from dhkappa.inputs.source import Source
 
 
 class Dataset:
@@ -79,9 +80,9 @@ class Dataset:
         missing: Iterable[Any] = (),
         sample_weight: Any = None,
         strata: Any = None,
-        **roles: Unpack[Words],
+        **roles: Unpack[RoleKeywords],
     ) -> None:
-        self._data = InputData(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+        self._data = input_data(data, suggested, counts, categories, missing, sample_weight, strata, roles)
 
     @property
     def input_data(self) -> InputData:
@@ -91,6 +92,8 @@ class Dataset:
     @property
     def source(self) -> Source | None:
         """The file, export or database that was read; None for data in memory."""
+        from dhkappa.inputs.source import Source
+
         return self._data.data if isinstance(self._data.data, Source) else None
 
     @property
@@ -145,7 +148,7 @@ def read(
     missing: Iterable[Any] = (),
     sample_weight: Any = None,
     strata: Any = None,
-    **roles: Unpack[Words],
+    **roles: Unpack[RoleKeywords],
 ) -> Dataset:
     r"""Open a file, an annotation tool's export or a table of a database as a ``Dataset``.
 
@@ -177,6 +180,8 @@ def read(
     ...     print(dhkappa.dh_kappa(dhkappa.read(path)).exact)
     1/2
     """
+    from dhkappa.inputs.reading import open_source
+
     source = open_source(path, input_format=input_format, question=question, table=table)
     return Dataset(
         source,
@@ -188,14 +193,3 @@ def read(
         strata=strata,
         **roles,
     )
-
-
-def check_dataset_options(given: dict[str, Any], kind: str) -> None:
-    """Refuse options that describe data next to a ``Dataset`` or ``Tally``, which holds them already."""
-    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and value == ())]
-    if extra:
-        raise DataError(
-            f"{shown(extra, 10)} cannot be combined with a {kind}, which holds votes and labels already.",
-            code="option-with-dataset",
-            parameter=extra[0],
-        )

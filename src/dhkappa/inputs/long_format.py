@@ -1,253 +1,227 @@
-"""Tables with a vote a row: what is checked before votes are added up, and where they are set beside their items."""
+"""Long format, one row per vote: check the table once, count labels, join votes with the items table."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import narwhals.stable.v2 as nw
 
 from dhkappa.core import Label
-from dhkappa.core.patterns import MAX_VOTES
+from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.inputs.backends.frame import Coding, alike, grouped, kind_of
-from dhkappa.inputs.tables import Laid, whole_counts
-
-if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
+from dhkappa.inputs.backends import Coding, kind_in
+from dhkappa.inputs.tables import VoteTable, whole_counts
 
 _EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class LongVotes:
-    """A table with a vote a row, ready to be added up.
+class LongTable:
+    """A checked table in long format.
 
     Attributes
     ----------
-    frame : columns ``item``, ``label``, and those of the layout's other parts
-    coding : how labels are written
-    codings : how all columns with labels are written
-    found : labels with the number of their votes
+    frame : columns ``item``, ``label``, and those of other roles
+    codings : coding of the columns with labels, by role
+    label_counts : number of votes for each label
+    n_rows : number of rows, of which some may have no valid vote
     """
 
     frame: nw.LazyFrame[Any]
-    coding: Coding
     codings: dict[str, Coding]
-    found: dict[Label, int]
+    label_counts: dict[Label, int]
+    n_rows: int
 
-    def valid(self) -> nw.Expr:
-        """Return the number of votes that a row is: 0 where its label is missing."""
-        import narwhals.stable.v2 as nw
-
-        if not self.found:
+    def votes_in_row(self) -> nw.Expr:
+        """Return the number of votes that a row stands for; 0 if its label is missing."""
+        if not self.label_counts:
             return nw.lit(0, nw.Int64)
-        known = nw.col("label").is_in([self.coding.value(label) for label in self.found])
+        known = nw.col("label").is_in([self.codings["label"].value(label) for label in self.label_counts])
         one = nw.col("count") if "count" in self.frame.collect_schema().names() else nw.lit(1, nw.Int64)
         return nw.when(known).then(one).otherwise(nw.lit(0, nw.Int64))
 
 
-def long_votes(laid: Laid, missing: Collection[Label]) -> LongVotes:
-    """Pick the columns of a long layout, check counts, items and annotators, and find the labels."""
-    import narwhals.stable.v2 as nw
+def long_table(table: VoteTable, missing: Collection[Label]) -> LongTable:
+    """Check items, annotators and counts of a table in long format, and count its labels; once for each table."""
+    key = ("long", frozenset(missing))
+    if key not in table.cache:
+        if table.items is not None:
+            _check_items(table)
+        table.cache[key] = _check_duplicates(table, _count_labels(table, missing))
+    found: LongTable = table.cache[key]
+    return found
 
-    layout = laid.layout
-    if laid.items is not None:
-        check_listed(laid)
-    own = {"item": layout.item, "label": layout.label, "annotator": layout.annotator, "count": layout.count}
-    parts = {part: name for part, name in own.items() if name is not None}
-    beside = {} if laid.items is not None else layout.beside()
-    labels = ["label", *(laid.side_labels if beside else [])]
-    choose = layout.annotator is not None and layout.duplicates != "error"
-    if choose and not laid.votes.ordered:
+
+def _count_labels(table: VoteTable, missing: Collection[Label]) -> LongTable:
+    """Pick the columns, and count rows and votes for each label."""
+    roles = table.roles
+    own = {"item": roles.item, "label": roles.label, "annotator": roles.annotator, "count": roles.count}
+    columns = {role: name for role, name in own.items() if name is not None}
+    columns |= {} if table.items is not None else roles.item_columns()
+    labels = [role for role in ("label", *table.label_roles) if role in columns]
+    choose = roles.annotator is not None and roles.duplicates != "error"
+    if choose and not table.votes.has_row_order:
         raise DataError(
-            f"duplicates={layout.duplicates!r} needs an order of rows, which a table of {laid.votes.engine} has not: "
-            "keep one vote of an annotator on an item with a query of your own first."
+            f"duplicates={roles.duplicates!r} needs an order of rows, which a table of {table.votes.engine} lacks.",
+            code="no-row-order",
+            parameter="duplicates",
+            hint="Keep one vote per annotator and item with your own query.",
         )
-    frame, codings = laid.votes.pick(parts | beside, labels, numbered=choose)
-    frame = _named(laid, frame)
-    if layout.count is not None:
-        different = laid.asked(frame.select("count").unique())["count"]
-        whole_counts(different, layout.count)
+    frame, codings = table.votes.pick(columns, labels, row_number=choose)
+    frame = _cast_items(table, frame)
+    if roles.count is not None:
+        whole_counts(table.ask(frame.select("count").unique())["count"], roles.count, "count")
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
-    blank = [part for part in laid.side_labels if part in codings and codings[part].kind == "text"]
-    blank += ["annotator"] if layout.annotator is not None and kind_of(frame, "annotator") == "text" else []
-    if blank:  # empty text and null are one
-        frame = frame.with_columns(*(_or_null(part).alias(part) for part in blank))
-    number = nw.col("count").sum() if layout.count is not None else nw.len()
-    blank_item = nw.col("item").is_null()
-    if kind_of(frame, "item") == "text":
-        blank_item = blank_item | (nw.col("item") == "")
-    nameless = nw.when(blank_item).then(nw.lit(1)).otherwise(nw.lit(0))
-    by_label = grouped(frame.with_columns(nameless=nameless), ["label"], number.alias("n"), nw.col("nameless").sum())
-    found = laid.asked(by_label)
-    if sum(map(int, found["nameless"])):
-        raise DataError(
-            f"column {layout.item!r} names no item in {counted(sum(map(int, found['nameless'])), 'row')}: say which "
-            "item each vote is on, or leave out these rows."
-        )
-    votes: dict[Label, int] = {}
-    for label, number_of_votes in zip(codings["label"].labels(found["label"]), found["n"], strict=True):
-        if label is not None and label not in missing:
-            votes[label] = votes.get(label, 0) + int(number_of_votes)
-    votes = {label: n for label, n in votes.items() if n}
-    picked = LongVotes(frame, codings["label"], codings, votes)
-    if layout.annotator is None:
-        return picked
-    signed = ~nw.col("annotator").is_null() & (picked.valid() > 0)
-    if choose:
-        kept = frame.filter(signed).unique(
-            ["item", "annotator"], keep="first" if layout.duplicates == "first" else "last", order_by=["order"]
-        )
-        picked = replace(picked, frame=nw.concat([kept, frame.filter(~signed)]))
-        return replace(picked, found=_recount(laid, picked))
-    twice = grouped(
-        alike(frame.filter(signed), ["item", "annotator"]), ["item", "annotator"], nw.len().alias("n")
-    ).filter(nw.col("n") > 1)
-    few = laid.asked(twice.sort("item", "annotator").head(_EXAMPLES))
+    texts = [role for role in labels[1:] if codings[role].kind == "text"]
+    texts += ["annotator"] if roles.annotator is not None and kind_in(frame, "annotator") == "text" else []
+    if texts:  # empty text and null are one
+        frame = frame.with_columns(*(nw.when(nw.col(role) != "").then(nw.col(role)).alias(role) for role in texts))
+    unnamed = nw.col("item").is_null()
+    if kind_in(frame, "item") == "text":
+        unnamed = unnamed | (nw.col("item") == "")
+    flagged = frame.with_columns(unnamed=nw.when(unnamed).then(nw.lit(1)).otherwise(nw.lit(0)))
+    totals = [nw.len().alias("rows"), nw.col("unnamed").sum()]
+    totals += [nw.col("count").sum().alias("votes")] if roles.count is not None else []
+    found = table.ask(table.votes.group(flagged, ["label"], *totals))
+    if any(found["unnamed"]):
+        message = f"Column {roles.item!r} has no item in {counted(sum(map(int, found['unnamed'])), 'row')}."
+        hint = "Name the item of each vote, or remove these rows."
+        raise DataError(message, code="missing-item", parameter="item", hint=hint)
+    counts: dict[Label, int] = {}
+    for label, n in zip(
+        codings["label"].labels(found["label"]), map(int, found.get("votes", found["rows"])), strict=True
+    ):
+        if label is not None and label not in missing and n:
+            counts[label] = counts.get(label, 0) + n
+    return LongTable(frame, codings, counts, sum(map(int, found["rows"])))
+
+
+def _check_duplicates(table: VoteTable, long: LongTable) -> LongTable:
+    """Keep the first or last vote of an annotator on an item, or refuse several."""
+    roles, frame, pair = table.roles, long.frame, ["item", "annotator"]
+    if roles.annotator is None:
+        return long
+    signed = ~nw.col("annotator").is_null() & (long.votes_in_row() > 0)
+    if roles.duplicates != "error":
+        keep: Any = roles.duplicates
+        kept = frame.filter(signed).unique(pair, keep=keep, order_by=["order"])
+        frame = nw.concat([kept, frame.filter(~signed)])
+        found = table.ask(table.votes.group(frame, ["label"], nw.len().alias("n")))
+        by_label = zip(long.codings["label"].labels(found["label"]), map(int, found["n"]), strict=True)
+        counts = {label: n for label, n in by_label if label is not None and label in long.label_counts}
+        return replace(long, frame=frame, label_counts=counts)
+    repeated = table.votes.repeated(frame.filter(signed), pair)
+    twice = table.votes.group(repeated, pair, nw.len().alias("n")).filter(nw.col("n") > 1)
+    few = table.ask(twice.sort(*pair).head(_EXAMPLES))
     if few["n"]:
         pairs = ", ".join(f"{who!r} on item {item!r}" for item, who in zip(few["item"], few["annotator"], strict=True))
-        raise DataError(
-            f"an annotator has several votes on one item, such as {pairs}: pass duplicates='first' or 'last' to choose "
-            "one, or mend the data."
-        )
-    return picked
+        message = f"An annotator has several votes on one item: {pairs}."
+        hint = "Pass $duplicates 'first' or 'last' to choose one, or correct the data."
+        raise DataError(message, code="duplicate-votes", parameter="duplicates", hint=hint)
+    return long
 
 
-def _or_null(part: str) -> nw.Expr:
-    """Return a column of text with null for empty text."""
-    import narwhals.stable.v2 as nw
-
-    return nw.when(nw.col(part) != "").then(nw.col(part))
-
-
-def _recount(laid: Laid, votes: LongVotes) -> dict[Label, int]:
-    """Count the votes for each label anew."""
-    import narwhals.stable.v2 as nw
-
-    found = laid.asked(grouped(votes.frame, ["label"], nw.len().alias("n")))
-    labels = votes.coding.labels(found["label"])
-    return {label: n for label, n in zip(labels, map(int, found["n"]), strict=True) if label in votes.found}
-
-
-def most_votes(laid: Laid, votes: LongVotes) -> int:
-    """Return the most votes that an item has."""
-    import narwhals.stable.v2 as nw
-
-    each = grouped(votes.frame.with_columns(n=votes.valid()), ["item"], nw.col("n").sum())
-    most = int(laid.asked(each.select(nw.col("n").max()))["n"][0] or 0)
+def most_votes(table: VoteTable, long: LongTable) -> int:
+    """Return the largest number of votes on an item."""
+    each = table.votes.group(long.frame.with_columns(n=long.votes_in_row()), ["item"], nw.col("n").sum())
+    most = int(table.ask(each.select(nw.col("n").max()))["n"][0] or 0)
     if most > MAX_VOTES:
-        raise DataError(f"an item has {most:,} votes: {MAX_VOTES:,} at the most, please.")
+        raise DataError(f"An item has {most:,} votes. The limit is {MAX_VOTES:,}.", code="too-many-votes")
     return most
 
 
-def check_sides(laid: Laid, votes: LongVotes, pairs: int | None) -> None:
+def check_item_columns(table: VoteTable, long: LongTable, pairs: int | None) -> None:
     """Refuse an item with two suggested labels, weights or strata.
 
-    ``pairs`` of an item and what is beside it are known where items have been grouped by both.
+    ``pairs`` is the number of different (item, item columns), if known.
     """
-    import narwhals.stable.v2 as nw
-
-    if laid.items is not None or not laid.beside:
+    if table.items is not None or not table.item_roles:
         return
-    different = votes.frame.select("item", *laid.beside).unique()
-    if pairs is None:
-        pairs = _rows(laid, different)
-    if pairs == _rows(laid, votes.frame.select("item").unique()):
+
+    def rows(frame: nw.LazyFrame[Any]) -> int:
+        return int(table.ask(frame.select(nw.len().alias("n")))["n"][0])
+
+    different = long.frame.select("item", *table.item_roles).unique()
+    if (rows(different) if pairs is None else pairs) == rows(long.frame.select("item").unique()):
         return
-    twice = grouped(different, ["item"], nw.len().alias("n")).filter(nw.col("n") > 1).sort("item").head(1)
-    item = laid.asked(twice)["item"][0]
-    rows = laid.asked(different.filter(nw.col("item") == nw.lit(item)))
-    for part, name in laid.layout.beside().items():
-        values = rows[part] if part not in votes.codings else votes.codings[part].labels(rows[part])
-        if len(set(values)) > 1:
-            raise DataError(
-                f"column {name!r} has several values for one item, such as {shown(sorted(set(values), key=str))} for "
-                f"item {item!r}: an item has one, the same in all its rows."
-            )
+    twice = table.votes.group(different, ["item"], nw.len().alias("n")).filter(nw.col("n") > 1).sort("item").head(1)
+    item = table.ask(twice)["item"][0]
+    found = table.ask(different.filter(nw.col("item") == nw.lit(item)))
+    for role, name in table.roles.item_columns().items():
+        values = set(found[role] if role not in long.codings else long.codings[role].labels(found[role]))
+        if len(values) > 1:
+            message = f"Column {name!r} has several values for item {item!r}: {shown(sorted(values, key=str))}."
+            hint = "Write the same value in all rows of an item."
+            raise DataError(message, code="item-column-varies", parameter=role.rstrip("_0123456789"), hint=hint)
 
 
-def _rows(laid: Laid, frame: nw.LazyFrame[Any]) -> int:
-    import narwhals.stable.v2 as nw
-
-    return int(laid.asked(frame.select(nw.len().alias("n")))["n"][0])
-
-
-def check_unlisted(laid: Laid, votes: LongVotes) -> None:
-    """Refuse votes on items that the table of items lacks."""
-    import narwhals.stable.v2 as nw
-
-    if laid.items is None or laid.layout.unlisted != "error":
+def check_unlisted(table: VoteTable, long: LongTable) -> None:
+    """Refuse votes on items that the items table lacks."""
+    if table.items is None or table.roles.unlisted != "error":
         return
-    listed, _ = pick_items(laid)
-    strange = votes.frame.with_columns(n=votes.valid()).filter(nw.col("n") > 0)
-    strange = strange.join(listed.select("item"), on="item", how="anti")
-    few = laid.asked(strange.select("item").unique().sort("item").head(_EXAMPLES))["item"]
+    listed, _ = pick_items(table)
+    unlisted = long.frame.with_columns(n=long.votes_in_row()).filter(nw.col("n") > 0)
+    unlisted = unlisted.join(listed.select("item"), on="item", how="anti")
+    few = table.ask(unlisted.select("item").unique().sort("item").head(_EXAMPLES))["item"]
     if few:
-        n = int(laid.asked(strange.select(nw.col("n").sum()))["n"][0])
-        other = ", or pass unlisted='unlabeled' to take them as items without a suggested label"
-        raise DataError(
-            f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks, such as "
-            f"{shown(few)}: add them there{'' if laid.votes.kind == 'DASK' else other}."
-        )
+        n = int(table.ask(unlisted.select(nw.col("n").sum()))["n"][0])
+        other = ", or pass $unlisted 'unlabeled' to count them as items without a suggested label"
+        message = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks: {shown(few)}."
+        hint = f"Add them{other if table.votes.joins_unlisted else ''}."
+        raise DataError(message, code="unlisted-items", parameter="items", hint=hint)
 
 
-def pick_items(laid: Laid) -> tuple[nw.LazyFrame[Any], dict[str, Coding]]:
-    """Pick the columns of the table of items."""
-    assert laid.items is not None
-    assert laid.layout.item is not None
-    frame, codings = laid.items.pick({"item": laid.layout.item} | laid.layout.beside(), laid.side_labels)
-    return _named(laid, frame), codings
+def pick_items(table: VoteTable) -> tuple[nw.LazyFrame[Any], dict[str, Coding]]:
+    """Pick the columns of the items table."""
+    assert table.items is not None
+    assert table.roles.item is not None
+    columns = {"item": table.roles.item} | table.roles.item_columns()
+    frame, codings = table.items.pick(columns, table.label_roles)
+    return _cast_items(table, frame), codings
 
 
-def _named(laid: Laid, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Write the names of items so that both tables write them alike."""
-    import narwhals.stable.v2 as nw
-
-    other = {"text": nw.String(), "float": nw.Float64(), "integer": nw.Int64()}.get(laid.names_as)
-    if other is None or kind_of(frame, "item") == laid.names_as != "integer":
+def _cast_items(table: VoteTable, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Cast item names so that both tables have the same type."""
+    target = {"text": nw.String(), "float": nw.Float64(), "integer": nw.Int64()}.get(table.item_type)
+    if target is None or kind_in(frame, "item") == table.item_type != "integer":
         return frame
-    return frame.with_columns(item=nw.col("item").cast(other))
+    return frame.with_columns(item=nw.col("item").cast(target))
 
 
-def check_listed(laid: Laid) -> None:
-    """Refuse a table of items that lists one twice, or has one without a name."""
-    import narwhals.stable.v2 as nw
-
-    assert laid.items is not None
-    listed, _ = pick_items(laid)
-    few = laid.asked(
-        grouped(listed, ["item"], nw.len().alias("n")).filter((nw.col("n") > 1) | nw.col("item").is_null()).head(100)
-    )
+def _check_items(table: VoteTable) -> None:
+    """Refuse an items table with an item twice, or without a name."""
+    listed, _ = pick_items(table)
+    wrong = (nw.col("n") > 1) | nw.col("item").is_null()
+    few = table.ask(table.votes.group(listed, ["item"], nw.len().alias("n")).filter(wrong).head(100))
     if None in few["item"]:
-        raise DataError(f"column {laid.layout.item!r} of items has rows without a name: name every item.")
+        message = f"Column {table.roles.item!r} of the items table has rows without a name."
+        raise DataError(message, code="missing-item", parameter="items", hint="Name every item.")
     if few["n"]:
-        raise DataError(
-            f"items lists {shown(sorted(few['item'])[:_EXAMPLES])} more than once: one row for each item, please."
-        )
+        message = f"The items table has several rows for {shown(sorted(few['item'])[:_EXAMPLES])}."
+        raise DataError(message, code="duplicate-items", parameter="items", hint="Keep one row per item.")
 
 
-def beside_items(
-    laid: Laid, of_items: nw.LazyFrame[Any], numbers: Sequence[str]
+def join_items(
+    table: VoteTable, by_item: nw.LazyFrame[Any], numbers: Sequence[str]
 ) -> tuple[nw.LazyFrame[Any], dict[str, Coding]]:
-    """Set the votes on each item beside its row in the table of items."""
-    import narwhals.stable.v2 as nw
-
-    listed, codings = pick_items(laid)
-    each = listed.join(of_items, on="item", how="left")
+    """Join the votes of each item with its row of the items table."""
+    listed, codings = pick_items(table)
+    each = listed.join(by_item, on="item", how="left")
     each = each.with_columns(*(nw.col(name).fill_null(0) for name in numbers))
-    if laid.layout.unlisted == "unlabeled":
+    if table.roles.unlisted == "unlabeled":
+        if not table.votes.joins_unlisted:
+            message = f"unlisted='unlabeled' is not supported for tables of {table.votes.engine}."
+            hint = "Add the items to the items table, without a label."
+            raise DataError(message, code="engine-not-supported", parameter="unlisted", hint=hint)
         schema = listed.collect_schema()
-        if laid.votes.kind == "DASK":
-            raise DataError(
-                "unlisted='unlabeled' is not there for tables of Dask, whose columns cannot all be missing: add the "
-                "items to the items table, without a label."
-            )
-        coded = [part for part, coding in codings.items() if coding.values is not None]
+        coded = [role for role, coding in codings.items() if coding.values is not None]
         absent = [
-            (nw.lit(-1, nw.Int64) if part in coded else nw.lit(None).cast(schema[part])).alias(part)
-            for part in laid.beside
+            (nw.lit(-1, nw.Int64) if role in coded else nw.lit(None).cast(schema[role])).alias(role)
+            for role in table.item_roles
         ]
-        others = of_items.join(listed.select("item"), on="item", how="anti").with_columns(*absent)
-        columns = ["item", *laid.beside, *numbers]
+        others = by_item.join(listed.select("item"), on="item", how="anti").with_columns(*absent)
+        columns = ["item", *table.item_roles, *numbers]
         each = nw.concat([each.select(*columns), others.select(*columns)])
     return each, codings

@@ -1,4 +1,4 @@
-"""Tables: what a person passed as one, with the part of each column; what stands beside the votes in it."""
+"""Tables of votes with the role of each column; checks and conversions of item columns and counts."""
 
 from __future__ import annotations
 
@@ -7,271 +7,248 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Label
-from dhkappa.core.patterns import MAX_VOTES
+from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.inputs.backends.duckdb import numbered
-from dhkappa.inputs.backends.frame import ORDER, Coding, Frame, fetch, frame_of, kind_of_name
+from dhkappa.inputs.backends import Coding, Frame, frame_of, kind_of
 from dhkappa.inputs.columns import (
-    Layout,
-    Words,
-    almost,
-    check_words,
-    labelers_called,
-    lay_out,
-    listed,
+    ColumnRoles,
+    RoleKeywords,
+    check_keywords,
+    find_roles,
+    is_recognized,
+    labelers_of,
+    list_columns,
+    nearly_known,
     suggested_columns,
-    understood,
 )
-from dhkappa.inputs.reading import open_source
 from dhkappa.inputs.source import Source
-from dhkappa.paths import Steady
+from dhkappa.paths import FileStates
 
-if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
-
-_TIMES = ("date", "datetime", "time", "duration")
+_KINDS = {"text": "text", "integer": "integers", "float": "floats", "boolean": "booleans", "": "other values"}
 
 
 @dataclass(frozen=True)
-class Laid:
-    """A table of votes, the table of items beside it where there is one, and the parts of their columns.
+class VoteTable:
+    """A table of votes, the items table if there is one, and the column roles.
 
-    ``remarks`` say what is to know of where they came from, ``files`` which files every question reads.
+    ``notes`` are about where the data came from, ``files`` are the files that every query reads, ``unlabeled`` says why
+    there are no suggested labels. ``cache`` keeps what was checked and counted, so that it is done once.
     """
 
     votes: Frame
     items: Frame | None
-    layout: Layout
-    remarks: tuple[str, ...] = ()
-    files: Steady = field(default_factory=Steady)
+    roles: ColumnRoles
+    notes: tuple[str, ...] = ()
+    files: FileStates = field(default_factory=FileStates)
     unlabeled: str = ""
+    cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
-    def beside(self) -> list[str]:
-        """The parts that stand beside votes."""
-        return list(self.layout.beside())
+    def item_roles(self) -> list[str]:
+        """Roles of the columns with one value per item."""
+        return list(self.roles.item_columns())
 
     @cached_property
-    def side_labels(self) -> list[str]:
+    def label_roles(self) -> list[str]:
         """Those of them that hold labels."""
-        return [part for part in self.beside if part != "sample_weight"]
+        return [role for role in self.item_roles if role != "sample_weight"]
+
+    @property
+    def unused(self) -> set[str]:
+        """Columns without a role."""
+        roles = self.roles
+        return {*self.votes.names} - {*roles.annotators, *roles.counts, *roles.item_columns().values()}
 
     @cached_property
-    def names_as(self) -> str:
-        """As what items are matched: ``"text"``, ``"float"`` or ``"integer"``, or nothing where both tables agree."""
-        if self.items is None or self.layout.item is None:
+    def item_type(self) -> str:
+        """Type to which item names are cast: ``"text"``, ``"float"``, ``"integer"``; empty if both tables agree."""
+        if self.items is None or self.roles.item is None:
             return ""
-        names = [frame.pick({"item": self.layout.item})[0] for frame in (self.votes, self.items)]
-        kinds = [kind_of_name(frame, "item") for frame in names]
-        if {*kinds} == {"integer"} and self.votes.kind == "PYARROW":  # which joins none of two widths
-            first, second = (frame.collect_schema()["item"] for frame in names)
-            return "integer" if first != second else ""
+        names = [frame.pick({"item": self.roles.item})[0] for frame in (self.votes, self.items)]
+        types = [frame.collect_schema()["item"] for frame in names]
+        kinds = [type(one).__name__.lower() if one.is_temporal() else kind_of(one) for one in types]
+        if {*kinds} == {"integer"} and not self.votes.joins_integer_widths:
+            return "integer" if types[0] != types[1] else ""
         if len({*kinds}) == 1:
             return ""
         if {*kinds} == {"integer", "float"}:
-            self._check_small((self.votes, self.items)[kinds.index("integer")])
+            self._check_floats(names[kinds.index("integer")])
             return "float"
-        if {*kinds} != {"text", "integer"} and ("" not in kinds or {*kinds} & {"text", *_TIMES}):
-            raise DataError(
-                f"column {self.layout.item!r} names items by {_spoken(kinds[0])} in data and by {_spoken(kinds[1])} in "
-                "items, which cannot be matched: write it alike."
-            )
+        if {*kinds} != {"text", "integer"} and ("" not in kinds or {*kinds} - _KINDS.keys() or "text" in kinds):
+            first, second = (_KINDS.get(kind, f"{kind}s") for kind in kinds)
+            message = f"Column {self.roles.item!r} holds {first} in the data and {second} in the items table."
+            raise DataError(message, code="item-types-differ", parameter="item", hint="Use the same type in both.")
         return "text" if "text" in kinds else ""
 
-    def _check_small(self, frame: Frame) -> None:
-        """Refuse items that are named by numbers which floats, by which the other table names them, do not hold."""
-        import narwhals.stable.v2 as nw
-
-        item = str(self.layout.item)
-        names, _ = frame.pick({"item": item})
-        found = self.asked(names.select(nw.col("item").min().alias("least"), nw.col("item").max().alias("most")))
+    def _check_floats(self, names: nw.LazyFrame[Any]) -> None:
+        """Refuse integers beyond 2^53, which the floats of the other table cannot represent."""
+        found = self.ask(names.select(nw.col("item").min().alias("least"), nw.col("item").max().alias("most")))
         if any(end is not None and abs(int(end)) > 2**53 for end in (*found["least"], *found["most"])):
-            raise DataError(
-                f"column {item!r} has whole numbers beyond 2^53 in one of data and items, and floats in the other, "
-                "which do not hold them: write it alike."
-            )
+            message = f"Column {self.roles.item!r} holds integers beyond 2^53 in one table and floats in the other."
+            raise DataError(message, code="item-types-differ", parameter="item", hint="Use the same type in both.")
 
-    @property
-    def spare(self) -> set[str]:
-        """Columns that play no part."""
-        layout = self.layout
-        return {*self.votes.columns} - {*layout.votes, *layout.counts, *layout.beside().values()}
-
-    def asked(self, frame: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
-        """Run a query; its answer is of the files as they were when they were opened."""
-        with self.files.held():
-            return fetch(frame, self.votes.engine)
+    def ask(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+        """Run a query; raise an error if a file has changed since it was opened."""
+        with self.files.unchanged():
+            return self.votes.fetch(query)
 
 
-def _spoken(kind: str) -> str:
-    """Return the word for values of a kind."""
-    words = {"text": "text", "integer": "whole numbers", "float": "floats", "boolean": "booleans", "": "other values"}
-    return words.get(kind, f"{kind}s")
+def open_votes(
+    data: Any, keywords: RoleKeywords, *, suggested: Any, counts: Any, sample_weight: Any, strata: Any, labelers: str
+) -> VoteTable | None:
+    """Return the table of votes with its column roles; None if the data are arrays.
 
-
-def lay(
-    data: Any, words: Words, *, suggested: Any, counts: Any, sample_weight: Any, strata: Any, labelers: str
-) -> Laid | None:
-    """Return the table that data are, or lead to, with its layout; None where they are arrays.
+    A dataframe without role keywords may also be a grid of votes. A list of strings passed as ``suggested`` is then a
+    list of labels if it is as long as the dataframe, and a list of column names otherwise.
 
     Parameters
     ----------
     data
-        Whatever a person passed.
-    words
-        What was said of its layout.
-    suggested, counts, weights, strata
-        As a person passed them: names of columns beside a table.
+        A table, a ``Source`` or arrays.
+    keywords
+        Column roles that the user named.
+    suggested, counts, sample_weight, strata
+        As the user passed them: names of columns, if the data are a table.
     labelers
-        How many labelers are wanted where none is named: ``"none"``, ``"one"``, ``"all"``, or ``"any"`` that are known.
+        Which labelers to read if ``suggested`` is None: ``"all"`` that are known, or ``"none"``.
     """
-    check_words(words)
-    source = _source(data)
+    check_keywords(keywords)
+    source = data if isinstance(data, Source) else None
     if source is None:
         frame = frame_of(data)
-        if frame is None or not _by_name(frame, words, suggested, counts, sample_weight, strata):
-            if words:
-                raise DataError(
-                    f"{' and '.join(words)} name columns of a table, but the data are "
-                    + ("absent." if data is None else f"a {type(data).__name__}, which has none that are known.")
-                )
+        if frame is None or not _names_columns(frame, keywords, suggested, counts, sample_weight, strata):
+            if keywords:
+                kind = "there are no data" if data is None else f"the data are of type {type(data).__name__}"
+                message = f"{' and '.join(keywords)} name columns of a table, but {kind}."
+                raise DataError(message, code="not-a-table", parameter=next(iter(keywords)))
             return None
         source = Source(data)
-    said: Words = {**source.words, **words}
+    said: RoleKeywords = {**source.roles, **keywords}
     votes = _frame(source.votes)
     if source.ordered and said.get("duplicates", "error") != "error":
-        votes = _frame(numbered(source.votes, ORDER))
-    _check_names(votes)
-    given = said.get("items") if said.get("items") is not None else source.items
-    listed = _source(given)
+        votes = votes.numbered()
+    given: Any = said.get("items") if said.get("items") is not None else source.items
+    listed = given if isinstance(given, Source) else None
     items = None if given is None else _frame(given if listed is None else listed.votes)
     place = votes if items is None else items
-    _check_names(place)
     if suggested is None and labelers != "none":
-        suggested = _default(source, place.columns)
-    layout = lay_out(
-        votes.columns,
+        suggested = _default_labelers(source, place.names)
+    roles = find_roles(
+        votes.names,
         {**said, "items": given},
         suggested=suggested,
         counts=counts,
         sample_weight=sample_weight,
         strata=strata,
-        beside=None if items is None else items.columns,
+        item_columns=None if items is None else items.names,
+        names=(_name(source, "the data"), _name(listed, "the items table")),
     )
-    if items is not None and items.kind != votes.kind:
-        raise DataError(
-            f"data are held by {votes.engine} but items by {items.engine} (DuckDB holds what a path leads to), and one "
-            "engine has to hold both: pass two paths, or two tables of one kind."
-        )
+    if items is not None and items.engine != votes.engine:
+        message = f"The data are a table of {votes.engine}, the items a table of {items.engine}."
+        hint = "Pass two paths, or two tables of one engine. Files are tables of DuckDB."
+        raise DataError(message, code="different-engines", parameter="items", hint=hint)
     files = source.files if listed is None else source.files + listed.files
-    return Laid(votes, items, layout, source.remarks, files, source.unlabeled)
+    return VoteTable(votes, items, roles, source.notes, files, source.unlabeled)
 
 
-def check_labeled(laid: Laid) -> None:
-    """Refuse a table without suggested labels."""
-    if laid.layout.suggested:
-        return
-    columns = (laid.votes if laid.items is None else laid.items).columns
-    raise DataError(
-        laid.unlabeled or f"suggested is missing. Columns: {listed(columns)}.{almost(columns)}",
-        code="suggested-missing",
-        parameter="suggested",
-        hint=""
-        if laid.unlabeled
-        else "Name the column of suggested labels with $suggested, or pass their table as $items.",
-    )
-
-
-def _source(data: Any) -> Source | None:
-    """Return what was read, or what a path leads to."""
-    if isinstance(data, Source):
-        return data
-    inner = getattr(data, "source", None)  # of a Dataset
-    if isinstance(inner, Source):
-        return inner
-    return open_source(data) if isinstance(data, (str, os.PathLike)) else None
+def _name(source: Source | None, default: str) -> str:
+    """Return the name of the file, if the source is one file."""
+    files = [] if source is None else list(source.files.states)
+    return os.path.basename(files[0]) if len(files) == 1 else default
 
 
 def _frame(data: Any) -> Frame:
+    """Return a table; refuse columns with the same name."""
     frame = frame_of(data)
     if frame is None:
-        raise DataError(f"items must be a table with a row for each item, or a path to one: got {shown([data])}.")
+        message = f"items must be a table with one row per item, or a path to one, got {shown([data])}."
+        raise DataError(message, code="not-a-table", parameter="items")
+    twice = [name for name, number in Counter(frame.names).items() if number > 1]
+    if twice:
+        message = f"The table has several columns with the same name: {shown(twice)}."
+        raise DataError(message, code="ambiguous-columns", hint="Rename them.")
     return frame
 
 
-def _check_names(frame: Frame) -> None:
-    """Refuse columns that cannot be told apart by name."""
-    wrong = [name for name in frame.columns if not isinstance(name, str)]
-    if wrong:
-        raise DataError(f"columns must have text as names, to be named: got {shown(wrong)}.")
-    twice = [name for name, number in Counter(frame.columns).items() if number > 1]
-    if twice:
-        raise DataError(f"columns {shown(twice)} occur twice: each needs a name of its own.")
-
-
-def _by_name(frame: Frame, words: Words, suggested: Any, counts: Any, sample_weight: Any, strata: Any) -> bool:
-    """Tell whether columns are meant by name, or the table is a grid of votes with labels beside it."""
-    named = [value for value in (suggested, sample_weight, strata) if isinstance(value, str)]
-    if words or named or not frame.in_memory or (_are_names(counts) and counts is not None):
+def _names_columns(
+    frame: Frame, keywords: RoleKeywords, suggested: Any, counts: Any, sample_weight: Any, strata: Any
+) -> bool:
+    """Tell whether the user means columns by name, rather than a grid of votes with arrays of labels and weights."""
+    recognized = is_recognized(frame.columns)
+    single = any(isinstance(value, str) for value in (suggested, counts, sample_weight, strata))
+    if keywords or single or not frame.in_memory or _are_strings(counts):
         return True
     if isinstance(suggested, Mapping):
-        return bool(suggested) and all(isinstance(name, str) for name in suggested.values())
-    if isinstance(suggested, (list, tuple)):
-        return bool(suggested) and all(isinstance(name, str) and name in frame.columns for name in suggested)
-    return suggested is None and counts is None and understood(frame.columns)
-
-
-def _are_names(counts: Any) -> bool:
-    return isinstance(counts, str) or (
-        isinstance(counts, (list, tuple)) and bool(counts) and all(isinstance(name, str) for name in counts)
+        return _are_strings(list(suggested.values()))
+    if not isinstance(suggested, (list, tuple)):
+        return suggested is None and counts is None and recognized
+    columns = (
+        len({*suggested}) == len(suggested) and {*suggested} <= {*frame.names} if _are_strings(suggested) else False
     )
+    if columns and not recognized and len(suggested) == len(frame.native):
+        message = f"suggested may be names of columns or one label per row: {shown(suggested)}."
+        hint = "Pass a mapping from labelers to columns, or an array of labels."
+        raise DataError(message, code="ambiguous-suggested", parameter="suggested", hint=hint)
+    return columns or (_are_strings(suggested) and len(suggested) != len(frame.native))
 
 
-def _default(source: Source, columns: Sequence[str]) -> Any:
-    """Return the labelers that the columns tell, where none was named."""
+def _are_strings(values: Any) -> bool:
+    return isinstance(values, (list, tuple)) and bool(values) and all(isinstance(name, str) for name in values)
+
+
+def _default_labelers(source: Source, columns: Sequence[str]) -> Any:
+    """Return the columns with suggested labels by their names; None if there are none."""
     found = list(source.labelers) or suggested_columns(columns)
-    if not found:
-        return None
-    return labelers_called(found)
+    return labelers_of(found) if found else None
+
+
+def check_labeled(table: VoteTable) -> None:
+    """Refuse a table without suggested labels."""
+    if table.roles.suggested:
+        return
+    if table.unlabeled:
+        raise DataError(table.unlabeled, code="no-suggested-labels", parameter="suggested")
+    columns = (table.votes if table.items is None else table.items).names
+    message = f"The column with the suggested labels is unknown. {list_columns(columns)}{nearly_known(columns)}"
+    hint = "Name it as $suggested. If it is in a table of items, pass that as $items."
+    raise DataError(message, code="no-suggested-labels", parameter="suggested", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
-class SideColumns:
-    """What stands beside votes, as arrays are read with."""
+class ItemValues:
+    """Item columns as values: labels by labeler, weights, strata."""
 
     suggested: dict[str, list[Label | None]] | None
     sample_weight: npt.NDArray[np.float64] | None
     strata: list[Label | None] | None
 
 
-def read_sides(laid: Laid, codings: Mapping[str, Coding], keys: Mapping[str, Sequence[Any]]) -> SideColumns:
-    """Return labels, weights and strata of rows that came back."""
-    layout = laid.layout
+def read_item_columns(table: VoteTable, codings: Mapping[str, Coding], rows: Mapping[str, Sequence[Any]]) -> ItemValues:
+    """Return labels, weights and strata of fetched rows; ``rows["items"]`` says how many items each stands for."""
+    roles = table.roles
     suggested = {
-        who: codings[f"suggested_{place}"].labels(keys[f"suggested_{place}"])
-        for place, who in enumerate(layout.suggested)
+        labeler: codings[f"suggested_{place}"].labels(rows[f"suggested_{place}"])
+        for place, labeler in enumerate(roles.suggested)
     }
-    items = keys.get("items") or [1] * len(next(iter(keys.values()), []))
-    sample_weight = (
-        None if layout.sample_weight is None else _weights(keys["sample_weight"], items, layout.sample_weight)
-    )
-    strata = None if layout.strata is None else codings["strata"].labels(keys["strata"])
+    items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
+    weight = None if roles.sample_weight is None else _weights(rows["sample_weight"], items, roles.sample_weight)
+    strata = None if roles.strata is None else codings["strata"].labels(rows["strata"])
     if strata is not None and None in strata:
         absent = sum(n for label, n in zip(strata, items, strict=True) if label is None)
-        raise DataError(
-            f"column {layout.strata!r} names no stratum for {counted(absent, 'item')}: every item is in one."
-        )
-    return SideColumns(suggested or None, sample_weight, strata)
+        message = f"Column {roles.strata!r} has no stratum for {counted(absent, 'item')}."
+        raise DataError(message, code="missing-stratum", parameter="strata", hint="Give every item a stratum.")
+    return ItemValues(suggested or None, weight, strata)
 
 
 def _weights(values: Sequence[Any], items: Sequence[int], name: str) -> npt.NDArray[np.float64]:
-    """Read weights, also those that a text file holds."""
+    """Convert weights, also from text."""
     found = np.empty(len(values))
     for place, value in enumerate(values):
         try:
@@ -280,28 +257,27 @@ def _weights(values: Sequence[Any], items: Sequence[int], name: str) -> npt.NDAr
         except (TypeError, ValueError):
             found[place] = np.nan
         if not 0 <= found[place] < np.inf:
-            what = "missing" if value is None or value == "" else shown([value])
-            raise DataError(
-                f"column {name!r} must hold weights, numbers of 0 or more: {counted(items[place], 'item')} or more "
-                f"have {what}."
+            got = "missing" if value is None or value == "" else shown([value])
+            message = (
+                f"Column {name!r} must hold weights of 0 or more: {counted(items[place], 'item')} or more have {got}."
             )
+            raise DataError(message, code="invalid-weight", parameter="sample_weight")
     return found
 
 
-def whole_counts(values: Sequence[Any], name: str) -> list[int]:
-    """Read numbers of votes, also those that a text file holds."""
+def whole_counts(values: Sequence[Any], name: str, parameter: str) -> list[int]:
+    """Convert numbers of votes, also from text."""
     found = []
     for value in values:
         try:
             number = int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
-            if isinstance(number, bool) or number != int(number) or number < 0:
+            if isinstance(number, bool) or number != int(number) or not 0 <= number <= MAX_VOTES:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
-            what = (
-                "a missing count: write 0 where there are no votes" if value is None or value == "" else shown([value])
-            )
-            raise DataError(f"column {name!r} must hold numbers of votes, whole and 0 or more: got {what}.") from None
-        if number > MAX_VOTES:
-            raise DataError(f"column {name!r} must hold numbers of votes, {MAX_VOTES:,} at most: got {shown([value])}.")
+            missing = value is None or value == ""
+            message = f"Column {name!r} must hold numbers of votes from 0 to {MAX_VOTES:,}: got "
+            message += "a missing value." if missing else f"{shown([value])}."
+            hint = "Write 0 if there are no votes." if missing else ""
+            raise DataError(message, code="invalid-count", parameter=parameter, hint=hint) from None
         found.append(int(number))
     return found

@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from dhkappa.core import Label
-from dhkappa.core.counts import Counts, add, empty
-from dhkappa.core.grouping import BLOCK
+from dhkappa.core.grouping import BLOCK, MAX_ITEMS, Patterns
+from dhkappa.core.items import Counts, add, empty
 from dhkappa.core.labels import union
-from dhkappa.core.patterns import MAX_ITEMS, Patterns
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.inputs.arrays import LABELER
-from dhkappa.inputs.columns import Words
-from dhkappa.inputs.load import InputData, declared_categories, missing_labels
+from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
+from dhkappa.inputs.columns import RoleKeywords
+from dhkappa.inputs.load import InputData, input_data
 from dhkappa.inputs.tally_file import SavedTally, read_tally, write_tally
 
 _MAX_TABLES = 64
@@ -150,7 +149,7 @@ class Tally:
         counts: Any = None,
         sample_weight: Any = None,
         strata: Any = None,
-        **roles: Unpack[Words],
+        **roles: Unpack[RoleKeywords],
     ) -> None:
         """Count more items. After an error the tally is unchanged.
 
@@ -160,7 +159,7 @@ class Tally:
             As for ``Dataset``. Without suggested labels, the items count for Fleiss' kappa only.
         """
         categories = self._categories if self.declared else None
-        given = InputData(data, suggested, counts, categories, self._missing, sample_weight, strata, roles)
+        given = input_data(data, suggested, counts, categories, self._missing, sample_weight, strata, roles)
         if counts is not None and given.table is None:
             self._check_columns(given)
         self._include(given.patterns, given.source_notes)

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.core.counts import Counts, add
-from dhkappa.core.items import ItemColumns
-from dhkappa.core.labels import Encoded, check_categories, check_declared, natural_key, union
-from dhkappa.core.patterns import MAX_ITEMS, MAX_VOTES, Patterns
+from dhkappa.core.grouping import MAX_ITEMS, MAX_VOTES, Encoded, Patterns
+from dhkappa.core.items import Counts, ItemColumns, add
+from dhkappa.core.labels import check_categories, check_declared, natural_key, union
 from dhkappa.errors import DataError, shown
-from dhkappa.paths import Steady, check_regular, name_of, told, write_whole
+from dhkappa.paths import FileStates, check_regular, file_name, system_message, write_file
 
 _Codes = dict[tuple[type, Label | None], int]
 """Codes of labels by type and label: to Python, True and 1.0 equal 1."""
@@ -54,7 +53,7 @@ def write_tally(path: str | os.PathLike[str], saved: SavedTally) -> None:
     }
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in held.items()]
     lines.append('"patterns": [\n' + ",\n".join(map(json.dumps, _rows(counts))) + "\n]")
-    write_whole(path, "{" + ",\n".join(lines) + "}\n", "tally")
+    write_file(path, "{" + ",\n".join(lines) + "}\n", "tally")
 
 
 def _rows(counts: Counts) -> list[dict[str, Any]]:
@@ -84,13 +83,13 @@ def _rows(counts: Counts) -> list[dict[str, Any]]:
 
 def read_tally(path: str | os.PathLike[str]) -> SavedTally:
     """Read a file that ``write_tally`` wrote."""
-    name = repr(name_of(path, "tally"))
+    name = repr(file_name(path, "tally"))
     check_regular(path)
     try:
-        with Steady.of([path]).held(), open(path, encoding="utf-8") as file:
+        with FileStates.of([path]).unchanged(), open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeError) as error:
-        raise DataError(f"Cannot read the tally {name}: {told(error)}.", code="file-not-readable") from None
+        raise DataError(f"Cannot read the tally {name}: {system_message(error)}.", code="file-not-readable") from None
     try:
         held = json.loads(text, object_pairs_hook=_unique) if text.lstrip()[:1] in ("{", "") else None
     except (ValueError, RecursionError) as error:

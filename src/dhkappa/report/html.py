@@ -18,7 +18,7 @@ from xml.etree import ElementTree  # nosec B405 - parses only the SVG of our own
 import numpy as np
 
 from dhkappa.errors import DataError, counted
-from dhkappa.paths import write_whole
+from dhkappa.paths import write_file
 from dhkappa.report import (
     LONGEST,
     REVIEW_LIMIT,
@@ -71,7 +71,7 @@ def write_report(
     audit: Audit, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None
 ) -> None:
     """Write the report of an audit to a file, completely or not at all."""
-    write_whole(path, page(audit, title=title, command=command), "report")
+    write_file(path, page(audit, title=title, command=command), "report")
 
 
 def page(audit: Audit, *, title: str = "Label audit", command: str | None = None) -> str:

@@ -1,9 +1,8 @@
-"""Kappa by suggested category, in parts that add up to kappa, and what the panel agrees on instead."""
+"""Kappa by suggested category, a decomposition of kappa, and the votes for each suggested label."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,32 +15,31 @@ from dhkappa.stats.influence import Numbers, Terms, unseen_parts, variance
 from dhkappa.stats.intervals import check_level, flawless, written
 from dhkappa.table import Table
 
-# Below this share of the squares it is the difference of, a sum of squares is rounding: each is right to about
-# 10^-15, and one odd item in 10^12 still shows.
-_NOTHING = 1e-13
-_ROUNDING = 2.0**-53  # of what each item adds to a sum that cancels
+# A sum of squares below this share of its largest term is rounding: terms are accurate to about 10^-15, and one
+# deviating item in 10^12 is still seen.
+_CANCELLED = 1e-13
+_ROUNDING = 2.0**-53  # per item, in a sum that cancels
+_EQUAL = 8 * np.finfo(np.float64).eps  # sums of shares, each at most 1, that differ by less are equal
 
-_EQUAL = 8 * np.finfo(np.float64).eps  # two sums of shares, each 1 at most, that differ by less are equal
-
-_NEVER = "never suggested."
-_CERTAIN = "every vote is this category, so agreement on it is certain."
-_WEIGHTLESS = "its items weigh next to nothing beside the others."
-_ONE_ITEM = "only one item with this label, so its spread is unknown."
-_NO_SPREAD = "no item moves it, so its spread is unknown."
+_NEVER = "Never suggested."
+_CERTAIN = "Every vote is this category, so agreement on it is certain."
+_NO_WEIGHT = "Its items have almost no weight."
+_ONE_ITEM = "Only one item has this label, so the variance is unknown."
+_NO_VARIANCE = "Every item has the same influence, so the variance is unknown."
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryParts:
-    """Kappa of each of m suggested categories, as floats or exact fractions.
+    """Kappa of each of m suggested categories.
 
     Attributes
     ----------
     items : (m,) items with this suggested label, n L_j
-    D : (m,) mean agreement differential of these items; NaN where there are none
-    E : (m,) the differential expected by chance for this label, 2 C_j^2 - sum_k C_k^2
-    kappa : (m,) (D_j - E_j) / (1 - E_j); NaN where undefined
-    weight : (m,) L_j (1 - E_j) over their sum; 0 where kappa_j is undefined
-    defined : (m,) whether kappa_j is defined: the label is suggested, and votes are not all for it
+    D : (m,) mean agreement differential of these items, NaN if there are none
+    E : (m,) differential expected by chance, 2 C_j^2 - sum_k C_k^2
+    kappa : (m,) (D_j - E_j) / (1 - E_j), NaN if undefined
+    weight : (m,) L_j (1 - E_j) divided by their sum, 0 if kappa_j is undefined
+    defined : (m,) whether kappa_j is defined: L_j > 0 and C_j < 1
     """
 
     items: npt.NDArray[np.int64]
@@ -53,27 +51,27 @@ class CategoryParts:
 
 
 def category_parts(terms: Terms) -> CategoryParts:
-    """Split kappa by suggested category: kappa = sum_j weight_j kappa_j, and E = sum_j L_j E_j."""
+    """Decompose kappa by suggested category: kappa = sum_j weight_j kappa_j and E = sum_j L_j E_j."""
     C, L = terms.C, terms.L
     items = np.zeros(len(C), np.int64)
     np.add.at(items, terms.suggested, terms.items)
-    used = (items > 0) & (L > 0).astype(np.bool_)
-    short = _undefined(C)  # 1 - D_j: exactly 0 where every vote is the label, also in floats
+    used = (items > 0) & (L > 0)
+    short = _undefined(C)  # 1 - D_j: exactly 0 if every vote is the label, also in floats
     short[used] = _by_category(terms, terms.suggested, terms.weight * (1 - terms.d))[used] / (terms.n * L[used])
     E = 2 * C**2 - (C**2).sum()
-    defined = used & (E != 1).astype(np.bool_)  # where C_j is not 1
+    defined = used & (E != 1)  # C_j < 1
     kappa = _undefined(C)
     kappa[defined] = 1 - short[defined] / (1 - E[defined])
     share = L * (1 - E)
     return CategoryParts(items, 1 - short, E, kappa, share / (share.sum() or 1), defined)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # where a label weighs next to nothing
+@np.errstate(over="ignore", invalid="ignore")  # a label may have almost no weight
 def category_influence(terms: Terms, parts: CategoryParts, code: int) -> Numbers:
-    """Return (K,) phi_ij: the derivative of a defined kappa_j as an item of a pattern gains weight. Its mean is 0.
+    """Return (K,) phi_ij, the influence of an item of each pattern on a defined kappa_j.
 
     ``phi_ij = ((q_ij / L_j) (d_i - D_j) - (1 - kappa_j) (4 C_j (c_ij - C_j) - 2 sum_k C_k (c_ik - C_k))) / (1 - E_j)``
-    with q_ij = 1 where the suggested label is j, else 0.
+    with q_ij = 1 if the suggested label is j, else 0.
     """
     C = terms.C
     own = terms.row_sums(terms.c * (terms.patterns.code == code))
@@ -84,10 +82,10 @@ def category_influence(terms: Terms, parts: CategoryParts, code: int) -> Numbers
 
 
 def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
-    """Return (m,) sum_i phi_ij^2, NaN where kappa_j is undefined; floats that are only rounding become 0.
+    """Return (m,) sum_i phi_ij^2, NaN if kappa_j is undefined; values that are only rounding become 0.
 
-    The square of phi is multiplied out, so that each sum runs over patterns with this label or with votes for
-    this category: it costs as much as the votes, however many categories there are.
+    The square is expanded, so that each sum runs only over patterns with label j or with votes for j: the cost does
+    not grow with the number of categories.
     """
     code, c, items, n = terms.patterns.code, terms.c, terms.items, terms.n
     row = np.repeat(np.arange(len(items)), np.diff(terms.patterns.start))
@@ -99,13 +97,13 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
     voted = np.zeros(len(C), np.int64)
     np.add.at(voted, code, each)
 
-    # gap sums to 0 within a label and pull over all items, so constants beside them drop out.
+    # gap sums to 0 within a label and pull over all items, so products with constants vanish.
     gap_gap = _by_category(terms, terms.suggested, items * gap * gap)
     gap_pull = _by_category(terms, terms.suggested, items * gap * pull)
     gap_own = _by_category(terms, label[hit], (each * gap[row] * c)[hit])
     own_own = _by_category(terms, code, each * (c - C[code]) ** 2) + (n - voted) * C**2
     own_pull = _by_category(terms, code, each * c * pull[row])
-    pull_pull = _total(items * pull * pull)
+    pull_pull = math.fsum((items * pull * pull).tolist())
 
     squares = _undefined(C)
     j = parts.defined
@@ -114,94 +112,58 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
     gap_eps = (4 * C * gap_own[j] - 2 * gap_pull[j]) / L
     large = gap_gap[j] / L**2 + lost**2 * eps_parts
     found = large - lost * (2 * gap_eps + lost * 16 * C * own_pull[j])
-    if found.dtype != object:
-        found[(found <= _NOTHING * large) | (found <= _ROUNDING * n)] = 0
+    found[(found <= _CANCELLED * large) | (found <= _ROUNDING * n)] = 0
     squares[j] = found / room**2
     return squares
 
 
 def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
-    """Return (m,) the variance of each kappa_j, NaN where it is undefined.
-
-    Weights, strata and a pool cost a pass over the patterns for each category; without them there is one pass in all.
-    """
+    """Return (m,) the variance of each kappa_j, NaN if it is undefined."""
     n = terms.n
     if not terms.sample.designed:
         return category_squares(terms, parts) / (n * (n - 1)) if n > 1 else _undefined(terms.C)
     found = _undefined(terms.C)
-    whole = _unseen(terms).max() == 0
+    census = _unseen(terms).max() == 0
     for code in np.flatnonzero(parts.defined).tolist():
         phi = category_influence(terms, parts, code)
         spread = variance(terms, phi)
-        found[code] = spread.value if spread.endless or whole or parts.kappa[code] == 1 else math.nan
+        found[code] = spread.value if spread.endless or census or parts.kappa[code] == 1 else math.nan
     return found
 
 
 def _unseen(terms: Terms) -> npt.NDArray[np.float64]:
-    """Return (m,) how much of the pool of items with each label is unseen, on the scale of 1/n; 0 where nothing is."""
+    """Return (m,) the unseen part of the pool of items with each label, 0 if all were drawn; see ``unseen_parts``."""
     found = np.zeros(len(terms.C))
     np.maximum.at(found, terms.suggested, unseen_parts(terms.sample.strata)[terms.sample.stratum])
     return found
 
 
-def by_category(terms: Terms, categories: Sequence[Label], confidence_level: float = 0.95) -> Table:
-    """Return kappa of each suggested category, with its interval and its weight in kappa.
+def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
+    """Return kappa of each suggested category with its interval; see ``Kappa.by_category``.
 
-    ``kappa_j = (D_j - E_j) / (1 - E_j)``, where D_j is the mean differential of the items with suggested label j
-    and ``E_j = 2 C_j^2 - sum_k C_k^2`` what chance would make it. With two categories this is conditional kappa.
-    Kappa is the mean of the kappa_j by ``weight``. It is 1 at most, and can be far below -1 where nearly all
-    votes are j.
-
-    Parameters
-    ----------
-    terms
-        Terms of the tally.
-    categories
-        The m categories, in the order of its codes.
-    level
-        Of the intervals: kappa_j plus and minus t times its standard error, with one degree of freedom less than
-        items with the label. No lower limit is above that of as many flawless items,
-        ``1 - 2 (1 - (alpha / 2)^(1 / items)) / (1 - E_j)``.
-
-    Returns
-    -------
-    Table
-        A row for each category, in order: ``category``, ``items`` with that suggested label, ``kappa``, ``se``,
-        ``low``, ``high``, ``weight``, ``loss`` (what the category takes from kappa, weight x (1 - kappa_j); they add up
-        to 1 - kappa), ``vote_share`` (C_j), ``label_share`` (L_j), and ``reason``, which says why there are NaN.
-
-    Examples
-    --------
-    >>> from dhkappa import dh_kappa
-    >>> from dhkappa.stats.influence import terms
-    >>> votes = ["aaa", "aab", "aaa", "bbb", "bbc", "bbb", "cca"]
-    >>> kappa = dh_kappa([list(item) for item in votes], list("aaabbba"))
-    >>> table = by_category(terms(kappa.sample, kappa.parts), kappa.categories)
-    >>> for row in table:
-    ...     print(row["category"], row["items"], round(row["kappa"], 3), round(row["weight"], 3), row["reason"])
-    a 4 0.51 0.571 None
-    b 3 0.782 0.429 None
-    c 0 nan 0.0 never suggested.
+    The interval is kappa_j plus and minus t times the standard error, with n L_j - 1 degrees of freedom. The lower
+    limit is at most that of a flawless sample, ``1 - 2 (1 - (alpha / 2)^(1 / (n L_j))) / (1 - E_j)``.
     """
+    from scipy.special import stdtrit
+
     confidence_level = check_level(confidence_level)
     parts = category_parts(terms)
     variances = category_variances(terms, parts)
-    from scipy.special import stdtrit
-
     like, unseen = _effective(terms, parts), _unseen(terms)
     quantiles = stdtrit(np.maximum(like - 1, 1), (1 + confidence_level) / 2).tolist()
     shares = unseen / np.maximum(like, 1)
-    spreads = [
-        _spread(parts, variances, code, shares[code], 1 - confidence_level, t) for code, t in enumerate(quantiles)
+    found = [
+        _interval(parts, variances, code, shares[code], 1 - confidence_level, t) for code, t in enumerate(quantiles)
     ]
+    se, low, high, reason = zip(*found, strict=True) if found else ((),) * 4
     return Table(
         {
-            "category": categories,
+            "category": terms.sample.categories,
             "items": parts.items,
             "kappa": map(float, parts.kappa),
-            "se": [spread.se for spread in spreads],
-            "low": [spread.low for spread in spreads],
-            "high": [spread.high for spread in spreads],
+            "se": se,
+            "low": low,
+            "high": high,
             "weight": map(float, parts.weight),
             "loss": [
                 float(weight * (1 - kappa)) if weight else 0.0
@@ -209,30 +171,15 @@ def by_category(terms: Terms, categories: Sequence[Label], confidence_level: flo
             ],
             "vote_share": map(float, terms.C),
             "label_share": map(float, terms.L),
-            "reason": [spread.reason for spread in spreads],
+            "reason": reason,
         },
-        title=f"Kappa by suggested category, {written(confidence_level)} intervals",
+        title=f"Kappa by suggested category, {written(confidence_level, 100)}% confidence intervals",
     )
 
 
-def confusion(terms: Terms, categories: Sequence[Label]) -> Table:
-    """Return what the panel chooses where a label is suggested.
-
-    Parameters
-    ----------
-    terms
-        Terms of the tally.
-    categories
-        The categories, in the order of its codes.
-
-    Returns
-    -------
-    Table
-        For each ``suggested`` label with its ``items``, a row for each category that some annotator votes for:
-        ``agreed`` (the category), ``pair_share`` (pairs that agree on it, the mean of g_ik) and ``vote_share`` (votes
-        for it, the mean of c_ik), the most agreed on first. A last row with None for the category has the pairs that
-        do not agree, where there are some. So both shares add up to 1 for each label.
-    """
+def confusion(terms: Terms) -> Table:
+    """Return what annotators vote for and agree on, by suggested label; see ``Kappa.confusion``."""
+    categories = terms.sample.categories
     m = len(categories)
     row = np.repeat(np.arange(len(terms.items)), np.diff(terms.patterns.start))
     each = terms.weight[row]
@@ -246,48 +193,42 @@ def confusion(terms: Terms, categories: Sequence[Label]) -> Table:
     found: dict[int, list[tuple[Any, Any, int]]] = {}
     for cell, pair, vote in zip(cells.tolist(), pairs, votes, strict=True):
         j, k = divmod(cell, m)
-        if vote:  # but for items that weigh next to nothing
+        if vote:  # 0 if the weight of the items is too small for a float
             found.setdefault(j, []).append((pair, vote, k))
     rows: list[tuple[Label, int, Label | None, float, float]] = []
-    for j, panel in found.items():
+    for j, voted in found.items():
         label, size, whole = categories[j], int(items[j]), total[j]
-        panel.sort(key=lambda cell: (-cell[0], -cell[1], cell[2]))
-        rows += [(label, size, categories[k], float(pair / whole), float(vote / whole)) for pair, vote, k in panel]
+        voted.sort(key=lambda cell: (-cell[0], -cell[1], cell[2]))
+        rows += [(label, size, categories[k], float(pair / whole), float(vote / whole)) for pair, vote, k in voted]
         if apart[j]:
             rows.append((label, size, None, float(apart[j] / whole), 0.0))
     names = ("suggested", "items", "agreed", "pair_share", "vote_share")
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return Table(dict(zip(names, columns, strict=True)), title="What the panel agrees on, by suggested label")
+    return Table(dict(zip(names, columns, strict=True)), title="What annotators agree on, by suggested label")
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """How surely a category's kappa is known."""
-
-    se: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    reason: str | None = None
-
-
-def _spread(parts: CategoryParts, variances: Numbers, code: int, share: float, alpha: float, t: float) -> _Spread:
-    items = int(parts.items[code])
+def _interval(
+    parts: CategoryParts, variances: Numbers, code: int, share: float, alpha: float, t: float
+) -> tuple[float, float, float, str | None]:
+    """Return standard error, limits, and the reason if they are NaN, of one kappa_j."""
+    items, kappa, E = int(parts.items[code]), float(parts.kappa[code]), float(parts.E[code])
+    reason = None
+    se = math.sqrt(variances[code]) if parts.defined[code] else math.nan
     if not parts.defined[code]:
-        light = parts.weight[code] == 0 and parts.E[code] != 1
-        return _Spread(reason=_NEVER if not items else _WEIGHTLESS if light else _CERTAIN)
-    if items == 1 and share:
-        return _Spread(reason=_ONE_ITEM)
-    kappa, E = float(parts.kappa[code]), float(parts.E[code])
-    se = math.sqrt(variances[code])
-    if math.isnan(se) or (se == 0 and kappa < 1 and share):
-        return _Spread(reason=_NO_SPREAD)
-    half = t * se
-    low = min(kappa - half, flawless(float(share), E, alpha))
-    return _Spread(se, max(low, 1 - 2 / (1 - E)), min(kappa + half, 1.0))  # D_j is -1 at the least
+        no_weight = parts.weight[code] == 0 and E != 1
+        reason = _NEVER if not items else _NO_WEIGHT if no_weight else _CERTAIN
+    elif items == 1 and share:
+        reason = _ONE_ITEM
+    elif math.isnan(se) or (se == 0 and kappa < 1 and share):
+        reason = _NO_VARIANCE
+    if reason:
+        return math.nan, math.nan, math.nan, reason
+    low = min(kappa - t * se, flawless(float(share), E, alpha))
+    return se, max(low, 1 - 2 / (1 - E)), min(kappa + t * se, 1.0), None  # D_j >= -1
 
 
 def _effective(terms: Terms, parts: CategoryParts) -> npt.NDArray[np.float64]:
-    """Return (m,) how many items of equal weight would know as much as those with each label (Kish)."""
+    """Return (m,) the effective number of items with each label (Kish)."""
     if not terms.sample.weighted:
         return parts.items.astype(np.float64)
     m, weight = len(terms.C), terms.weight.astype(np.float64)
@@ -297,11 +238,10 @@ def _effective(terms: Terms, parts: CategoryParts) -> npt.NDArray[np.float64]:
 
 
 def _pull(terms: Terms) -> Numbers:
-    """Return (K,) sum_k C_k (c_ik - C_k); its mean over items is 0."""
+    """Return (K,) sum_k C_k (c_ik - C_k)."""
     C = terms.C
     pull: Numbers = terms.row_sums(C[terms.patterns.code] * terms.c) - (C**2).sum()
-    if pull.dtype != object:
-        pull[np.abs(pull) <= _EQUAL] = 0
+    pull[np.abs(pull) <= _EQUAL] = 0
     return pull
 
 
@@ -310,21 +250,16 @@ def _undefined(like: Numbers) -> Numbers:
 
 
 def _by_category(terms: Terms, code: npt.NDArray[Any], values: Numbers) -> Numbers:
-    """Add up values by category, (m,)."""
+    """Sum values by category, (m,)."""
     return _grouped(code, values, terms.C * 0)
 
 
 def _grouped(place: npt.NDArray[Any], values: Numbers, totals: Numbers) -> Numbers:
-    """Add up values by place into totals that are 0; float sums are rounded once."""
+    """Add values by place to ``totals``, which are 0; each sum is rounded once."""
     order = np.argsort(place, kind="stable")
     ordered = place[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1)).tolist()
     listed = values[order].tolist()
-    add = sum if values.dtype == object else math.fsum
     for start, end in pairwise([*first, len(listed)]):
-        totals[ordered[start]] = add(listed[start:end])
+        totals[ordered[start]] = math.fsum(listed[start:end])
     return totals
-
-
-def _total(values: Numbers) -> Any:
-    return values.sum() if values.dtype == object else math.fsum(values.tolist())

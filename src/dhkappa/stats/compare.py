@@ -1,4 +1,4 @@
-"""Several labelers on the same items: their kappas, paired differences, and whether they are more than chance."""
+"""Compare labelers on the same items: paired differences of kappa with intervals and p-values."""
 
 from __future__ import annotations
 
@@ -6,220 +6,196 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
-from dhkappa.core.counts import ItemTable
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.core.item_table import ItemTable
+from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
-from dhkappa.stats.kappa import Parts, estimate_dh
+from dhkappa.stats.kappa import Estimate, Parts, estimate_dh
 from dhkappa.stats.notes import Note
-from dhkappa.stats.result import Comparison, Kappa
 from dhkappa.stats.sample import Excluded, Pool, Sample, drawn, generator
 from dhkappa.table import Table
 
-FEW_DISCORDANT = 10
-_MOST_AT_ONCE = 1 << 16  # kinds of items that labelers are counted by together
+FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
+_MAX_GROUPS = 1 << 16  # patterns x labels of the labelers that are counted together
 _SWAPS = 9_999
-_AT_ONCE = 1 << 21  # numbers drawn at once
-_MOST_TOSSED = 12  # items that are swapped in all ways
-_TIE = 1e-12  # differences closer than this are the same but for rounding
-_ONE_ITEM = "only one item counts, so its spread is unknown."
-_ONE_WEIGHT = "one item outweighs all the others, so its spread is unknown."
+_DRAWS_PER_BLOCK = 1 << 21
+_MAX_ENUMERATED = 12  # discordant items for which all swaps are enumerated
+_TIE = 1e-12  # differences closer than this are equal up to rounding
+_ONE_ITEM = "Only one item is eligible, so the variance is unknown."
+_ONE_WEIGHT = "One item has almost all the weight, so the variance is unknown."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Labeler:
-    """A labeler's kappa, and the influence of an item by its votes and label: ascending keys, and phi of each."""
+    """The estimate of a labeler, and the influence by pattern of votes and label: sorted keys, and phi of each."""
 
-    kappa: Kappa
+    estimate: Estimate
     key: npt.NDArray[np.int64]
     phi: Numbers
 
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """Two labelers: how far apart, how surely, and how that was found."""
+    """The difference between two labelers; NaN where ``reason`` says why."""
 
     labeler: str
     other: str
     difference: float = math.nan
     se: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    p: float = math.nan
+    pvalue: float = math.nan
     method: str | None = None
     discordant: int = 0
     reason: str | None = None
     gap: Gap | None = None
 
 
-def compare_of(
-    cells: ItemTable,
+def compare_labelers(
+    table: ItemTable,
     *,
     confidence_level: float = 0.95,
     pool: Pool = None,
     rng: int | np.random.Generator | None = None,
-) -> Comparison:
-    """Compare the labelers of some cells, given as to ``compare``."""
+) -> tuple[dict[str, Estimate], Table, tuple[Note, ...]]:
+    """Return the estimate of each labeler, the differences between each two, and notes; see ``dhkappa.compare``.
+
+    ``SE^2 = sum_i (phi_Ai - phi_Bi)^2 / (n (n - 1))`` for simple random samples.
+    """
     confidence_level = check_level(confidence_level)
-    if len(cells.labels) < 2:
-        named = shown(cells.labels) if any(cells.labels) else "one without a name"
-        raise DataError(f"suggested must name two labelers at least, to compare them: got {named}.")
+    if len(table.labels) < 2:
+        hint = "Pass for example {'rule': labels, 'llm': labels}, or the names of two columns, in $suggested."
+        text = f"A comparison needs at least two labelers: got {shown(table.labels)}."
+        raise invalid("suggested", text, hint=hint, code="too-few-labelers")
     source = generator(rng)
-    cells, excluded = _eligible(cells)
-    names = list(cells.labels)
-    design: dict[str, Any] = {"excluded": excluded, "pool": pool}
+    table, excluded = _eligible(table)
+    names = list(table.labels)
     found: dict[str, _Labeler] = {}
     joint: dict[tuple[str, ...], tuple[int, Integers]] = {}
     pairs: dict[tuple[str, str], _Difference] = {}
-    for parts in _groups(cells, names):
+    for parts in _groups(table, names):
         some = [name for part in parts for name in part]
         for part in parts:
-            joint.setdefault(part, cells.joint(part))
-        seen = cells.distinct(some, [joint[part] for part in parts])
+            joint.setdefault(part, table.joint(part))
+        counted_together = table.distinct(some, [joint[part] for part in parts])
         for name in some:
             if name not in found:
-                found[name] = _labeler(seen, name, **design)
+                found[name] = _labeler(counted_together, name, excluded, pool)
         for one, other in combinations(some, 2):
             if (one, other) not in pairs:
-                both = seen.distinct([one, other])
-                pairs[one, other] = _difference(both, one, other, found, design, source)
-    ordered = _with_limits([pairs[pair] for pair in combinations(names, 2)], confidence_level)
-    kappas = {name: found[name].kappa for name in names}
-    remarks = [Note("source", remark) for remark in cells.source_notes]
-    return Comparison(
-        kappas, _table(ordered, confidence_level), (*remarks, *_notes(kappas, ordered, excluded)), confidence_level
-    )
+                both = counted_together.distinct([one, other])
+                pairs[one, other] = _difference(both, one, other, found, pool, source)
+    rows = [pairs[pair] for pair in combinations(names, 2)]
+    estimates = {name: found[name].estimate for name in names}
+    notes = (*(Note("source", text) for text in table.source_notes), *_notes(estimates, rows, excluded))
+    return estimates, _differences(rows, confidence_level), notes
 
 
-def _eligible(cells: ItemTable) -> tuple[ItemTable, Excluded]:
-    """Return the cells with two votes or more, every label and a weight, and how many items are left out."""
-    m, n_votes = len(cells.categories), cells.votes.vote_totals()
-    missing = [codes for codes in cells.labels.values() if codes.max(initial=0) == m]
-    if not missing and n_votes.min(initial=2) > 1 and (cells.weight is None or cells.weight.all()):
-        return replace(cells, labeled=True), Excluded()
-    total = n_votes[cells.vote]
-    few, bare = total < 2, np.zeros(total.size, np.bool_)
+def _eligible(table: ItemTable) -> tuple[ItemTable, Excluded]:
+    """Return the rows with at least two votes, every label and a weight, and the number of excluded items."""
+    m, n_votes = len(table.categories), table.votes.vote_totals()
+    missing = [codes for codes in table.labels.values() if codes.max(initial=0) == m]
+    if not missing and n_votes.min(initial=2) > 1 and (table.weight is None or table.weight.all()):
+        return replace(table, labeled=True), Excluded()
+    total = n_votes[table.vote]
+    few, unlabeled = total < 2, np.zeros(total.size, np.bool_)
     for codes in missing:
-        bare |= codes == m
-    light = np.zeros_like(bare) if cells.weight is None else cells.weight == 0
-    lost = (total == 0, total == 1, ~few & bare, ~few & ~bare & light)
-    kept = replace(cells.take(~(few | bare | light)), labeled=True)
-    return kept, Excluded(*(int(cells.items[rows].sum()) for rows in lost))
+        unlabeled |= codes == m
+    no_weight = np.zeros_like(unlabeled) if table.weight is None else table.weight == 0
+    lost = (total == 0, total == 1, ~few & unlabeled, ~few & ~unlabeled & no_weight)
+    kept = replace(table.take(~(few | unlabeled | no_weight)), labeled=True)
+    return kept, Excluded(*(int(table.items[rows].sum()) for rows in lost))
 
 
-def _groups(cells: ItemTable, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield two groups of labelers to count together, so that every two labelers meet and few passes are made."""
-    m = len(cells.categories)
+def _groups(table: ItemTable, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield pairs of groups of labelers to count together: every two labelers meet, in few passes over the items."""
+    m = len(table.categories)
     size = 1
-    while len(cells.votes) * m ** (2 * (size + 1)) <= _MOST_AT_ONCE and 2 * size < len(names):
+    while len(table.votes) * m ** (2 * (size + 1)) <= _MAX_GROUPS and 2 * size < len(names):
         size += 1
     parts = [tuple(names[first : first + size]) for first in range(0, len(names), size)]
     yield from combinations(parts, 2)
 
 
-def _sample(cells: ItemTable, name: str, excluded: Excluded, pool: Any) -> Sample:
-    """Return a labeler's sample; the cells are different to this labeler."""
-    label = cells.labels[name].astype(np.int32)
-    patterns = replace(cells.votes.take(cells.vote), suggested=label, items=cells.items)
-    return drawn(cells.categories, patterns, excluded, cells.stratum, cells.strata, cells.weight, pool)
+def _sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> Sample:
+    """Return the sample of one labeler; rows differ in votes, its label, stratum or weight."""
+    label = table.labels[name].astype(np.int32)
+    patterns = replace(table.votes.take(table.vote), suggested=label, items=table.items)
+    return drawn(table.categories, patterns, excluded, table.stratum, table.strata, table.weight, pool)
 
 
-def _labeler(cells: ItemTable, name: str, excluded: Excluded, pool: Any) -> _Labeler:
-    own = cells.distinct([name])
+def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> _Labeler:
+    own = table.distinct([name])
     sample = _sample(own, name, excluded, pool)
-    kappa = Kappa(estimate_dh(sample))
-    if kappa.parts is None or kappa.exact is None:
-        return _Labeler(kappa, np.zeros(0, np.int64), np.zeros(0))
-    return _Labeler(kappa, _keys(own, name), influence(terms(sample, kappa.parts)))
+    estimate = estimate_dh(sample)
+    if estimate.parts is None or estimate.exact is None:
+        return _Labeler(estimate, np.zeros(0, np.int64), np.zeros(0))
+    return _Labeler(estimate, _keys(own, name), influence(terms(sample, estimate.parts)))
 
 
 def _difference(
-    cells: ItemTable,
+    table: ItemTable,
     one: str,
     other: str,
     found: Mapping[str, _Labeler],
-    design: Mapping[str, Any],
+    pool: Pool,
     source: np.random.Generator,
 ) -> _Difference:
-    """Compare two labelers on cells that are different to them."""
-    first, second = found[one].kappa, found[other].kappa
-    discordant = int(cells.items[cells.labels[one] != cells.labels[other]].sum())
+    """Compare two labelers on rows that are distinct for them."""
+    first, second = found[one].estimate, found[other].estimate
+    discordant = int(table.items[table.labels[one] != table.labels[other]].sum())
     if first.parts is None or second.parts is None or first.exact is None or second.exact is None:
         return _Difference(one, other, discordant=discordant, reason=first.reason or second.reason)
     difference = float(first.exact - second.exact)
-    move = _influence(cells, one, found) - _influence(cells, other, found)
-    n, strata = first.n_items, first.estimate.sample.strata
+    move = _influence(table, one, found) - _influence(table, other, found)
+    n, strata = first.n_items, first.sample.strata
     room = [1 - float(parts.E) for parts in (first.parts, second.parts)]
-    if n < 2 or not all(room):  # as of each kappa: E is 1 only by rounding
+    if n < 2 or not all(room):  # E is 1 only after rounding
         reason = _ONE_ITEM if n < 2 else _ONE_WEIGHT
         return _Difference(one, other, difference, discordant=discordant, reason=reason)
 
-    def seen(name: str, parts: Parts) -> Terms:
-        return terms(_sample(cells, name, **design), parts)
+    def terms_of(name: str, parts: Parts) -> Terms:
+        return terms(_sample(table, name, first.excluded, pool), parts)
 
-    if first.estimate.sample.designed:
-        known = seen(one, first.parts)
+    if first.sample.designed:
+        known = terms_of(one, first.parts)
         spread = variance(known, move)
-        skew = skewness(known.weight / known.items * move, cells.items)
+        skew = skewness(known.weight / known.items * move, table.items)
     else:
-        squares = sum_of_squares(move, cells.items)
+        squares = sum_of_squares(move, table.items)
         spread = Variance(squares / (n * (n - 1)), squares)
-        skew = skewness(move, cells.items, squares)
+        skew = skewness(move, table.items, squares)
     se = math.sqrt(spread.value)
     reach = sum(1 / each for each in room) * float(unseen_parts(strata).max())
     df = max(n - len(strata), 1)
     gap = Gap(difference, se, skew if spread.endless else 0.0, first.n_effective, df, -reach, reach)
     row = _Difference(one, other, difference, se, discordant=discordant, gap=gap)
     if discordant < FEW_DISCORDANT or not spread.endless:
-        p = _swap_test(seen(one, first.parts), seen(other, second.parts), source)
-        return replace(row, p=p, method="swap")
+        pvalue = _swap_test(terms_of(one, first.parts), terms_of(other, second.parts), source)
+        return replace(row, pvalue=pvalue, method="swap")
     return replace(row, method="t")
 
 
-def _with_limits(rows: list[_Difference], confidence_level: float) -> list[_Difference]:
-    """Return differences with limits and p, all at once."""
-    known = [row.gap for row in rows if row.gap]
-    if not known:
-        return rows
-    gap = Gap(*(np.array([getattr(one, part.name) for one in known], np.float64) for part in fields(Gap)))
-    limits = iter(zip(*(ends.tolist() for ends in (*gap.limits(confidence_level), gap.pvalue())), strict=True))
-    found = []
-    for row in rows:
-        if row.gap is None:
-            found.append(row)
-            continue
-        low, high, p = next(limits)
-        if row.method == "swap":
-            p = row.p
-        elif not row.se:  # the whole pool was drawn
-            p = float(row.difference == 0)
-        found.append(replace(row, low=low, high=high, p=p))
-    return found
-
-
-def _influence(cells: ItemTable, name: str, found: Mapping[str, _Labeler]) -> Numbers:
-    """Return (K,) the influence of each cell on a labeler's kappa."""
+def _influence(table: ItemTable, name: str, found: Mapping[str, _Labeler]) -> Numbers:
+    """Return (K,) the influence of each row on a labeler's kappa."""
     known = found[name]
-    move: Numbers = known.phi[np.searchsorted(known.key, _keys(cells, name))]
+    move: Numbers = known.phi[np.searchsorted(known.key, _keys(table, name))]
     return move
 
 
-def _keys(cells: ItemTable, name: str) -> npt.NDArray[np.int64]:
-    """Return (K,) an integer for the votes and the label of each cell."""
-    return cells.vote.astype(np.int64) * len(cells.categories) + cells.labels[name]
+def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
+    """Return (K,) one integer for the votes and the label of each row."""
+    return table.vote.astype(np.int64) * len(table.categories) + table.labels[name]
 
 
 def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
-    """Return how often the difference is as large where labels change hands by the toss of a coin, item by item.
+    """Return the p-value of the label-swap test: the labels of an item are swapped with probability 1/2.
 
-    Votes stay, so C stays: a swap moves D and E of both labelers by the same amounts, in opposite directions. Few
-    items on which labels differ are swapped in all ways, many in ways drawn at random.
+    Votes and so C do not change: a swap moves D and E of the two labelers by the same amount in opposite directions.
+    Swaps of few discordant items are enumerated, those of many are drawn at random.
     """
     rows = np.flatnonzero(one.suggested != other.suggested)
     share = one.weight[rows] / one.items[rows] / one.n
@@ -228,85 +204,88 @@ def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
     move_E = 2 * (squared[other.suggested] - squared[one.suggested])[rows] * share
     moves = np.column_stack([move_D, move_E])
     items = one.items[rows]
-    exact = int(items.sum()) <= _MOST_TOSSED
+    exact = int(items.sum()) <= _MAX_ENUMERATED
     if exact:
         each = np.repeat(np.arange(rows.size), items)
         tossed = np.array(list(product((0, 1), repeat=each.size)), np.float64).reshape(2**each.size, each.size)
         sums = tuple((tossed @ moves[each]).T)
     else:
-        step = max(1, _AT_ONCE // rows.size)
+        step = max(1, _DRAWS_PER_BLOCK // rows.size)
         parts = [
             source.binomial(items, 0.5, (min(step, _SWAPS - at), rows.size)) @ moves for at in range(0, _SWAPS, step)
         ]
         sums = tuple(np.concatenate(parts).T)
     with np.errstate(divide="ignore", invalid="ignore"):
         kappas = [1 - (1 - of.D - sign * sums[0]) / (1 - of.E - sign * sums[1]) for of, sign in ((one, 1), (other, -1))]
-    # Where a swap leaves one category only there is no kappa; it counts as a large difference.
+    # A swap after which kappa is undefined counts as a large difference.
     as_far = int((~(np.abs(kappas[0] - kappas[1]) < abs(one.kappa - other.kappa) - _TIE)).sum())
     return as_far / len(sums[0]) if exact else (1 + as_far) / (_SWAPS + 1)
 
 
-def holm(p: Sequence[float]) -> list[float]:
-    """Return p-values corrected for as many tests as there are (Holm); NaN stays and does not count."""
-    corrected = [math.nan] * len(p)
-    order = sorted((value, place) for place, value in enumerate(p) if not math.isnan(value))
+def holm(pvalues: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for multiple testing (Holm); NaN stays NaN and does not count as a test."""
+    adjusted = [math.nan] * len(pvalues)
+    order = sorted((value, place) for place, value in enumerate(pvalues) if not math.isnan(value))
     largest = 0.0
     for rank, (value, place) in enumerate(order):
         largest = max(largest, min(1.0, (len(order) - rank) * value))
-        corrected[place] = largest
-    return corrected
+        adjusted[place] = largest
+    return adjusted
 
 
-def _table(rows: Sequence[_Difference], confidence_level: float) -> Table:
+def _differences(rows: Sequence[_Difference], confidence_level: float) -> Table:
+    """Return the table of differences; limits and p-values are computed all at once."""
+    columns = {part.name: [getattr(row, part.name) for row in rows] for part in fields(_Difference)}
+    known = [place for place, row in enumerate(rows) if row.gap]
+    limits = {name: [math.nan] * len(rows) for name in ("low", "high")}
+    if known:
+        gaps = columns["gap"]
+        gap = Gap(*(np.array([getattr(gaps[i], part.name) for i in known], np.float64) for part in fields(Gap)))
+        low, high, pvalue = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
+        for place, i in enumerate(known):
+            limits["low"][i], limits["high"][i] = low[place], high[place]
+            if rows[i].method == "t":  # a standard error of 0 means that the sample is the whole pool
+                columns["pvalue"][i] = pvalue[place] if rows[i].se else float(rows[i].difference == 0)
+    names = ("labeler", "other", "difference", "se", "low", "high", "pvalue", "pvalue_holm", "method", "discordant")
+    columns |= limits | {"pvalue_holm": holm(columns["pvalue"])}
     return Table(
-        {
-            "labeler": [row.labeler for row in rows],
-            "other": [row.other for row in rows],
-            "difference": [row.difference for row in rows],
-            "se": [row.se for row in rows],
-            "low": [row.low for row in rows],
-            "high": [row.high for row in rows],
-            "pvalue": [row.p for row in rows],
-            "pvalue_holm": holm([row.p for row in rows]),
-            "method": [row.method for row in rows],
-            "discordant": [row.discordant for row in rows],
-            "reason": [row.reason for row in rows],
-        },
-        title=f"Differences between labelers, {written(confidence_level)} intervals",
+        {name: columns[name] for name in (*names, "reason")},
+        title=f"Differences between labelers, {written(confidence_level, 100)}% confidence intervals",
     )
 
 
-def _notes(kappas: Mapping[str, Kappa], rows: Sequence[_Difference], excluded: Excluded) -> Iterator[Note]:
+def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], excluded: Excluded) -> Iterator[Note]:
     if excluded.total:
         yield Note(
             "items-excluded",
-            f"{counted(excluded.total, 'item')} did not count: {excluded.why()}. Labelers are compared on items that "
+            f"{counted(excluded.total, 'item')} excluded: {excluded.why()}. Labelers are compared on the items that "
             "all of them labeled.",
         )
-    own = [name for name, kappa in kappas.items() if any(note.code == "equals-majority" for note in kappa.notes)]
+    scores = {name: (found.exact, found.baselines.majority) for name, found in estimates.items()}
+    own = [name for name, (kappa, majority) in scores.items() if kappa == majority and kappa not in (None, 1)]
     if own:
         yield Note(
             "equals-majority",
-            f"The labels of {shown(own)} score exactly what the panel's own most frequent labels would: if they were "
-            "made from these votes, that says nothing about them.",
+            f"The labels of {shown(own)} score exactly as high as the majority labels. If they were made from these "
+            "votes, their kappa says nothing about their quality.",
         )
     swapped = [row for row in rows if row.method == "swap"]
     few = [row for row in swapped if row.discordant < FEW_DISCORDANT]
     if few:
         yield Note(
             "few-discordant",
-            f"Labels differ on fewer than {FEW_DISCORDANT} items between {_pairs(few)}: their p comes from swapping "
-            "labels at random, item by item.",
+            f"Labels differ on fewer than {FEW_DISCORDANT} items between {_pairs(few)}. Their p-value comes from the "
+            "label-swap test.",
         )
-    steady = [row for row in swapped if row.discordant >= FEW_DISCORDANT]
-    if steady:
+    equal = [row for row in swapped if row.discordant >= FEW_DISCORDANT]
+    if equal:
         yield Note(
             "no-standard-error",
-            f"No item sets {_pairs(steady)} further apart than another, so there is no standard error: their p comes "
-            "from swapping labels at random, item by item.",
+            f"Every item has the same influence on the difference between {_pairs(equal)}, so there is no standard "
+            "error. Their p-value comes from the label-swap test.",
         )
 
 
 def _pairs(rows: Sequence[_Difference]) -> str:
-    """Name some pairs of labelers."""
+    """Name up to three pairs of labelers."""
     return ", ".join(f"{row.labeler!r} and {row.other!r}" for row in rows[:3]) + (", ..." if len(rows) > 3 else "")

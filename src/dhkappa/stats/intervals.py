@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import is_real
+from dhkappa.core import is_real
 from dhkappa.errors import DataError, shown
 
 LEAST = -14 / 13
@@ -247,7 +247,7 @@ class Gap:
 
 
 def skewness(phi: npt.NDArray[np.float64], items: npt.NDArray[Any], squares: float | None = None) -> float:
-    """Return ``sum phi^3 / (sum phi^2)^1.5`` over items, 0 if all are 0; ``squares`` is the sum of squares, if known."""
+    """Return ``sum phi^3 / (sum phi^2)^1.5`` over items, 0 if all are 0; ``squares`` is sum phi^2, if known."""
     if squares is None:
         squares = math.fsum((phi**2 * items).tolist())
     return math.fsum((phi**3 * items).tolist()) / squares**1.5 if squares > 0 else 0.0

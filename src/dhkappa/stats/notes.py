@@ -1,4 +1,4 @@
-"""Conditions under which a kappa means something else than it seems to, each with a code and a sentence."""
+"""Notes: conditions that affect the interpretation of a kappa, each with a code and a sentence."""
 
 from __future__ import annotations
 
@@ -9,235 +9,219 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
+
 from dhkappa.core import Label
 from dhkappa.errors import counted, shown
-from dhkappa.stats.kappa import Estimate, Sums
+from dhkappa.stats.kappa import Estimate, Parts, Sums, distinct
 from dhkappa.stats.sample import Sample
 
-FEW_ITEMS = 30
-FEW_OF_A_KIND = 10  # imperfect items, or items with one suggested label
-NEVER_VOTED = Fraction(1, 10)
-NEVER_SUGGESTED = Fraction(1, 20)
-FLOOR_MATTERS = Fraction(1, 20)
-LOW_AGREEMENT = Fraction(2, 5)
-# Mean agreement of two panel sizes is called different when it differs by this much, and by this many times
-# the standard error of the difference, on enough items of each.
-AGREEMENT_GAP = 0.1
-AGREEMENT_Z = 4.0
-UNEQUAL = 0.5  # effective items per item
-POOL_MATTERS = Fraction(1, 20)
-_PLAIN_ONLY = {"votes-follow-agreement", "never-suggested", "two-categories", "labels-mixed"}
-LIKE_MISSING = {"na", "n/a", "nan", "none", "null", "nil", "-", "?", "missing"}
+LOW_AGREEMENT = Fraction(2, 5)  # Fleiss' kappa
+_FEW_ITEMS = 30
+_FEW_OF_A_KIND = 10  # imperfect items, or items with one suggested label
+_NOT_IN_VOTES = Fraction(1, 10)  # share of items
+_NEVER_SUGGESTED = Fraction(1, 20)  # share of votes
+_RANDOM_NOT_ZERO = Fraction(1, 20)
+# Agreement depends on the number of votes if means differ by this much, and by this many standard errors.
+_AGREEMENT_GAP = 0.1
+_AGREEMENT_Z = 4.0
+_UNEQUAL = 0.5  # effective items per item
+_LARGE_FRACTION = Fraction(1, 20)  # of a pool
+_LIKE_MISSING = {"na", "n/a", "nan", "none", "null", "nil", "-", "?", "missing"}
+_UNWEIGHTED_ONLY = {"votes-follow-agreement", "never-suggested", "two-categories", "labels-mixed"}
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing to know about a result: a stable code and a plain sentence."""
+    """A condition that affects the interpretation of a result: a stable code and a sentence."""
 
     code: str
     text: str
 
     def to_dict(self) -> dict[str, str]:
-        """Return plain values, ready for JSON."""
+        """Return plain values for JSON."""
         return {"code": self.code, "text": self.text}
 
 
 def notes_of(estimate: Estimate, se: float) -> Iterator[Note]:
-    """Yield the notes on a kappa with this standard error."""
-    total, categories = estimate.sums, estimate.categories
-    found = [*notes_on_votes(estimate, total, categories), *notes_on_sample(estimate.sample)]
-    if estimate.parts is not None and estimate.metric != "fleiss":
-        found += notes_on_labels(total, categories)
-        one_category = sum(1 for pair in zip(total.votes, total.labels, strict=True) if any(pair)) == 1
-        if estimate.metric == "dh" or one_category:
-            found += notes_on_value(
-                estimate.parts.R,
-                estimate.parts.S,
-                estimate.exact,
-                estimate.baselines.random,
-                estimate.baselines.majority,
-                estimate.fleiss,
-            )
+    """Yield the notes on an estimate with this standard error."""
+    total, parts = estimate.sums, estimate.parts
+    found = [*_on_votes(estimate), *_on_sample(estimate.sample)]
+    if parts is not None and estimate.metric != "fleiss":
+        found += _on_labels(total, estimate.categories)
+        if estimate.metric == "dh" or _n_occurring(total) == 1:
+            found += _on_value(estimate, parts)
         else:
-            found = [note for note in found if note.code not in _PLAIN_ONLY]
+            found = [note for note in found if note.code not in _UNWEIGHTED_ONLY]
     yield from found
-    yield from notes_on_error(estimate.value, total.n, se)
+    if total.n > 1 and estimate.exact is not None and math.isnan(se):
+        yield Note("no-standard-error", "Every item has the same influence on kappa, so there is no standard error.")
 
 
-def notes_on_votes(estimate: Estimate, total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
-    """Find what to know about the items and their votes, whatever the labels."""
-    if estimate.excluded.total:
-        yield Note(
-            "items-excluded", f"{counted(estimate.excluded.total, 'item')} did not count: {estimate.excluded.why()}."
-        )
-    if 0 < total.n < FEW_ITEMS:
-        verb = "counts" if total.n == 1 else "count"
-        yield Note("few-items", f"Only {counted(total.n, 'item')} {verb}: expect a different value on another sample.")
-    voted = [label for label, votes in zip(categories, total.votes, strict=True) if votes]
+def _on_votes(estimate: Estimate) -> Iterator[Note]:
+    """Yield notes on items and votes."""
+    total, excluded = estimate.sums, estimate.excluded
+    if excluded.total:
+        yield Note("items-excluded", f"{counted(excluded.total, 'item')} excluded: {excluded.why()}.")
+    if 0 < total.n < _FEW_ITEMS:
+        yield Note("few-items", f"There are only {counted(total.n, 'item')}; another sample may give another value.")
+    voted = [label for label, votes in zip(estimate.categories, total.votes, strict=True) if votes]
     if len(voted) == 1:
         yield Note(
-            "one-category-voted", f"Every vote is {voted[0]!r}: the votes cannot tell good labels from bad ones."
+            "one-category-voted", f"Every vote is {voted[0]!r}, so the votes cannot tell good labels from bad ones."
         )
-    yield from _on_spelling(categories)
-    steady = [spread for spread in total.spreads if spread.n_items >= FEW_ITEMS]
-    for one, other in combinations(steady, 2):
-        gap = abs(one.mean - other.mean)
-        error = (one.variance / one.n_items + other.variance / other.n_items) ** 0.5
-        if gap > AGREEMENT_GAP and gap > AGREEMENT_Z * error:
+    yield from _on_categories(estimate.categories)
+    for (few, one, one_error), (many, other, other_error) in combinations(_agreement(estimate.sample), 2):
+        gap = abs(one - other)
+        if gap > _AGREEMENT_GAP and gap > _AGREEMENT_Z * math.hypot(one_error, other_error):
             yield Note(
                 "votes-follow-agreement",
-                f"Items with {one.n_votes} votes and items with {other.n_votes} agree differently "
-                f"({one.mean:.2f} and {other.mean:.2f} of pairs): if votes were added after disagreement, "
-                "pass only those planned beforehand.",
+                f"Agreement depends on the number of votes: {one:.2f} of pairs agree on items with {few} votes, "
+                f"{other:.2f} on items with {many}. If votes were added after disagreement, use only the votes planned "
+                "in advance.",
             )
             break
 
 
-def notes_on_sample(sample: Sample) -> Iterator[Note]:
-    """Find what to know about where the items came from, and how they were drawn."""
-    yield from (Note("source", remark) for remark in sample.source_notes)
-    if sample.n_effective < UNEQUAL * sample.n:
-        yield Note(
-            "unequal-weights",
-            f"Weights differ so much that {counted(sample.n, 'item')} tell as much as "
-            f"{sample.n_effective:,.0f} of equal weight.",
-        )
-    drawn = max((part.fraction for part in sample.strata), default=Fraction(0))
-    if drawn > POOL_MATTERS:
-        yield Note(
-            "votes-fixed",
-            "With pool=, the standard error is for which items of the pool were drawn, and takes the votes on each as "
-            "fixed.",
-        )
+def _agreement(sample: Sample) -> Iterator[tuple[int, float, float]]:
+    """Yield each number of votes with the mean share of pairs that agree and its standard error, of enough items."""
+    patterns = sample.patterns
+    n_votes = patterns.vote_totals()
+    sizes = distinct(n_votes)
+    if len(sizes) > 1:
+        votes = patterns.votes.astype(np.float64)
+        shares = np.add.reduceat(votes * (votes - 1), patterns.start[:-1]) / (n_votes * (n_votes - 1.0))
+        for size in sizes:
+            rows = n_votes == size
+            n = int(patterns.items[rows].sum())
+            if n >= _FEW_ITEMS:
+                mean = float(np.average(shares[rows], weights=patterns.items[rows]))
+                variance = float(np.average((shares[rows] - mean) ** 2, weights=patterns.items[rows]))
+                yield size, mean, math.sqrt(variance / n)
 
 
-def notes_on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
-    """Find what to know about the suggested labels."""
-    used = [
-        (label, items, votes)
-        for label, items, votes in zip(categories, total.labels, total.votes, strict=True)
-        if items
-    ]
-    if len(used) == 1:
-        yield Note(
-            "one-label", f"Every suggested label is {used[0][0]!r}: kappa cannot show whether labels follow items."
-        )
-    strange = [(label, items) for label, items, votes in used if not votes]
-    lost = sum(items for _, items in strange)
-    if lost > NEVER_VOTED * total.n:
-        yield Note(
-            "labels-not-in-votes",
-            f"{counted(lost, 'item')} of {total.n:,} with a suggested label that nobody ever votes for "
-            f"({shown((label for label, _ in strange), 3)}): check the spelling, and that counts come as counts=.",
-        )
-    every = sum(total.votes)
-    never = [
-        (votes / every, label)
-        for label, items, votes in zip(categories, total.labels, total.votes, strict=True)
-        if not items and votes > NEVER_SUGGESTED * every
-    ]
-    if never:
-        share, label = max(never, key=lambda pair: pair[0])
-        more = f", and {counted(len(never) - 1, 'more category')} like it" if len(never) > 1 else ""
-        yield Note(
-            "never-suggested", f"{label!r} is never suggested, though {share:.0%} of the votes are for it{more}."
-        )
-    rare = [label for label, items, _ in used if items < FEW_OF_A_KIND]
-    if rare and total.n >= FEW_ITEMS:
-        yield Note(
-            "rare-labels",
-            f"{len(rare)} of {counted(len(used), 'suggested label')} on fewer than {FEW_OF_A_KIND} items "
-            f"({shown(rare, 3)}): what happens to them is known poorly.",
-        )
-    imperfect = total.n - total.perfect
-    if 0 < imperfect < FEW_OF_A_KIND and total.n >= FEW_ITEMS:
-        yield Note(
-            "few-imperfect-items",
-            f"Votes differ from the label on {counted(imperfect, 'item')} only: kappa hangs on these few.",
-        )
-    occurring = sum(1 for votes, items in zip(total.votes, total.labels, strict=True) if votes or items)
-    if occurring == 2:
-        yield Note(
-            "two-categories",
-            "With two categories kappa is Cohen's kappa between label and votes: "
-            "agreement of annotators with each other does not enter.",
-        )
-
-
-def notes_on_value(
-    R: Fraction,
-    S: Fraction,
-    kappa: Fraction | None,
-    floor: Fraction | None,
-    ceiling: Fraction | None,
-    fleiss: Fraction | None,
-) -> Iterator[Note]:
-    """Find what to know about the value itself."""
-    if kappa is not None and kappa == ceiling and kappa < 1:
-        yield Note(
-            "equals-majority",
-            "The labels score exactly what the panel's own most frequent labels would: if they were made from these "
-            "votes, that says nothing about them.",
-        )
-    if kappa is None:
-        yield Note("agreement-certain", "Votes and labels are all one category, so chance alone explains everything.")
-    elif kappa == 1:
-        yield Note("perfect", "Every vote is the suggested label: kappa is 1, and a larger sample may show exceptions.")
-    elif R < S and kappa >= 0:
-        yield Note(
-            "agree-on-others",
-            f"More pairs agree on another label than on the suggested one ({float(S):.2f} and {float(R):.2f}), "
-            "though kappa is not negative: by chance it would be worse.",
-        )
-    if floor is not None and abs(floor) > FLOOR_MATTERS:
-        yield Note("random-not-zero", f"Labels dealt out at random would score {float(floor):.2f} here, not 0.")
-    if kappa is not None and floor is not None and kappa < floor:
-        yield Note("below-random", "The labels score less than labels dealt out at random.")
-    if fleiss is not None and fleiss < LOW_AGREEMENT:
-        yield Note(
-            "low-agreement",
-            f"Annotators hardly agree among themselves (Fleiss' kappa {round(float(fleiss), 2) + 0.0:.2f}, under "
-            f"{float(LOW_AGREEMENT):.1f}): even right labels score low.",
-        )
-
-
-def notes_on_error(value: float, n: int, se: float) -> Iterator[Note]:
-    """Find what to know about the standard error."""
-    if n > 1 and not math.isnan(value) and math.isnan(se):
-        yield Note(
-            "no-standard-error",
-            "Every item has the same influence on kappa, so the sample cannot show how far it would vary.",
-        )
-
-
-def _on_spelling(categories: tuple[Label, ...]) -> Iterator[Note]:
-    """Find labels that may be one label, or none."""
+def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
+    """Yield notes on labels that may be the same label, or missing values."""
     texts = [label for label in categories if isinstance(label, str)]
-    missing = [label for label in texts if label.strip().casefold() in LIKE_MISSING]
+    missing = [label for label in texts if label.strip().casefold() in _LIKE_MISSING]
     if missing:
         yield Note(
-            "looks-missing", f"{shown(missing, 3)} counts as a category: if it means missing, name it in missing=."
+            "looks-missing",
+            f"{shown(missing, 3)} counts as a category. If it stands for a missing value, declare it as missing.",
         )
     first: dict[str, str] = {}
     alike = [(first[key], label) for label in texts if first.setdefault(key := spelled(label), label) != label]
     if alike:
         one, other = alike[0]
         folded = one.strip().casefold() == other.strip().casefold()
-        how = "differ only in case or spaces" if folded else "are one number in two spellings"
-        yield Note(
-            "category-variants",
-            f"{shown(alike[0])} {how}, and count as different categories"
-            + (f", and {counted(len(alike) - 1, 'more pair')} like them." if len(alike) > 1 else "."),
-        )
+        how = "differ only in case or spaces" if folded else "are two spellings of one number"
+        more = f" ({counted(len(alike) - 1, 'more pair')} like this)" if len(alike) > 1 else ""
+        yield Note("category-variants", f"{shown(alike[0])} {how}, but count as different categories{more}.")
     numbers = [label for label in categories if not isinstance(label, (str, bool))]
     if numbers and texts:
         yield Note(
             "labels-mixed",
-            f"Some labels are numbers and some are text, such as {numbers[0]!r} and {texts[0]!r}: if a number stands "
-            "for a text, they count as different categories.",
+            f"Some labels are numbers and some are text, such as {numbers[0]!r} and {texts[0]!r}. "
+            "They count as different categories.",
         )
 
 
 def spelled(label: str) -> str:
-    """Spell a label without what a person may overlook, as "3" for the "3.0" that a table of floats writes."""
+    """Return a label without case, outer spaces and a decimal ".0"."""
     return re.sub(r"^([+-]?[0-9]+)\.0*$", r"\1", label.strip().casefold())
+
+
+def _on_sample(sample: Sample) -> Iterator[Note]:
+    """Yield notes on the source of the items and on the sampling design."""
+    yield from (Note("source", text) for text in sample.source_notes)
+    if sample.n_effective < _UNEQUAL * sample.n:
+        yield Note(
+            "unequal-weights",
+            f"Weights are so unequal that {counted(sample.n, 'item')} carry as much information as "
+            f"{sample.n_effective:,.0f} of equal weight.",
+        )
+    if max((part.fraction for part in sample.strata), default=Fraction(0)) > _LARGE_FRACTION:
+        yield Note(
+            "votes-fixed",
+            "The standard error covers which items of the pool were sampled; it treats the votes on each item as "
+            "fixed.",
+        )
+
+
+def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
+    """Yield notes on the suggested labels."""
+    rows = list(zip(categories, total.labels, total.votes, strict=True))
+    used = [(label, items, votes) for label, items, votes in rows if items]
+    if len(used) == 1:
+        yield Note(
+            "one-label", f"Every suggested label is {used[0][0]!r}, so kappa cannot show how labels follow items."
+        )
+    strange = [(label, items) for label, items, votes in used if not votes]
+    lost = sum(items for _, items in strange)
+    if lost > _NOT_IN_VOTES * total.n:
+        yield Note(
+            "labels-not-in-votes",
+            f"{lost:,} of {counted(total.n, 'item')} have a suggested label that no annotator ever chose "
+            f"({shown((label for label, _ in strange), 3)}). Check the spelling, and whether the votes are counts.",
+        )
+    every = sum(total.votes)
+    never = [(votes / every, label) for label, items, votes in rows if not items and votes > _NEVER_SUGGESTED * every]
+    if never:
+        share, label = max(never, key=lambda pair: pair[0])
+        more = f" ({counted(len(never) - 1, 'more category')} like this)" if len(never) > 1 else ""
+        yield Note("never-suggested", f"{label!r} is never suggested, but has {share:.0%} of the votes{more}.")
+    rare = [label for label, items, _ in used if items < _FEW_OF_A_KIND]
+    if rare and total.n >= _FEW_ITEMS:
+        yield Note(
+            "rare-labels",
+            f"{len(rare)} of {counted(len(used), 'suggested label')} occur on fewer than {_FEW_OF_A_KIND} items "
+            f"({shown(rare, 3)}), so little is known about them.",
+        )
+    imperfect = total.n - total.perfect
+    if 0 < imperfect < _FEW_OF_A_KIND and total.n >= _FEW_ITEMS:
+        yield Note(
+            "few-imperfect-items",
+            f"Votes differ from the label on only {counted(imperfect, 'item')}; kappa depends on these few.",
+        )
+    if _n_occurring(total) == 2:
+        yield Note(
+            "two-categories",
+            "With two categories, kappa is Cohen's kappa between label and votes; "
+            "the agreement of annotators with each other has no effect.",
+        )
+
+
+def _n_occurring(total: Sums) -> int:
+    """Return the number of categories that occur among votes or labels."""
+    return sum(1 for votes, items in zip(total.votes, total.labels, strict=True) if votes or items)
+
+
+def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
+    """Yield notes on the value of kappa and its baselines."""
+    kappa, random, fleiss = estimate.exact, estimate.baselines.random, estimate.fleiss
+    if kappa is not None and kappa == estimate.baselines.majority and kappa < 1:
+        yield Note(
+            "equals-majority",
+            "The labels score exactly as much as majority labels. If they were made from these votes, kappa says "
+            "nothing about them.",
+        )
+    if kappa is None:
+        yield Note("agreement-certain", "All votes and labels are the same category, so agreement is certain.")
+    elif kappa == 1:
+        yield Note("perfect", "Every vote is the suggested label. A larger sample may show exceptions.")
+    elif parts.R < parts.S and kappa >= 0:
+        yield Note(
+            "agree-on-others",
+            f"More pairs agree on another label than on the suggested one ({float(parts.S):.2f} and "
+            f"{float(parts.R):.2f}), although kappa is not negative: chance alone would give no fewer.",
+        )
+    if random is not None and abs(random) > _RANDOM_NOT_ZERO:
+        yield Note("random-not-zero", f"Random labels would score {float(random):.2f} on this data.")
+    if kappa is not None and random is not None and kappa < random:
+        yield Note("below-random", "The labels score less than random labels.")
+    if fleiss is not None and fleiss < LOW_AGREEMENT:
+        yield Note(
+            "low-agreement",
+            f"Annotators hardly agree with each other (Fleiss' kappa {round(float(fleiss), 2) + 0.0:.2f}, below "
+            f"{float(LOW_AGREEMENT):.1f}), so even correct labels score low.",
+        )

@@ -1,12 +1,11 @@
-"""Chance: what the same labels would score, dealt out over the items at random, and whether these score more.
+"""Permutation test of the suggested labels against the same labels permuted over the items.
 
-Dealing keeps C, L and E. Only the agreement differential D changes, and only through the number of items of each
-kind that get each label: a table with fixed margins, however many items there are.
+Permuting labels keeps C, L and E. Only the agreement differential D changes, and only through the number of items of
+each group that get each label: a contingency table with fixed margins, whatever the number of items.
 """
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,43 +14,43 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import is_real
-from dhkappa.core.patterns import Patterns
+from dhkappa.core.grouping import Patterns
 from dhkappa.errors import DataError, shown
 from dhkappa.stats.influence import Numbers, Terms, complement, one_minus_E, variance
-from dhkappa.stats.sample import generator
+from dhkappa.stats.sample import check_n_resamples, generator
+from dhkappa.table import html_facts, plain
 
 METHODS = ("exact", "z", "monte-carlo", "wald")
 ALTERNATIVES = ("greater", "two-sided")
 
-_TIE = 1e-12  # D of two dealings that differ by less are the same number but for rounding
+_TIE = 1e-12  # values of D that differ by less are equal up to rounding
 _NOTHING = 1e-13  # relative to its two parts, a variance below this is rounding
-_MOST_ITEMS = 10**9  # numpy draws hypergeometric numbers from fewer
+_MOST_ITEMS = 10**9  # for numpy's hypergeometric generator
 _MOST_SHUFFLED = 10**7
 _MOST_WORK = 2 * 10**10  # labels shuffled in about a quarter of an hour
 _CELL = 5  # drawing one cell of a table takes as long as shuffling this many labels
 _AT_ONCE = 1 << 21  # numbers held at once while drawing
-_QUICK = 5 * 10**7  # steps of counting all dealings, about a quarter of a second
-_MOST_STEPS = 100 * _QUICK
-_STEP = 5_000  # steps that an item takes at least, whatever is held
+_FAST = 5 * 10**7  # steps of the exact count, about a quarter of a second
+_MOST_STEPS = 100 * _FAST
+_STEP = 5_000  # least number of steps per item
 _MOST_HELD = 1 << 24  # numbers held at once while counting
-_MOST_DEALT = 24  # labels beside the most frequent one: each doubles what is held
+_MOST_LABELS = 24  # beside the most frequent one: each doubles the numbers held
 
 
 @dataclass(frozen=True, slots=True)
 class PermutationTest:
-    """A test of the suggested labels against the same labels dealt out over the items at random.
+    """Result of a test of the suggested labels against the same labels permuted over the items.
 
     Attributes
     ----------
-    difference : kappa less its floor, the mean kappa of random labels
-    z : the difference over its standard deviation for random labels; NaN where that is 0
-    p_value : how often random labels score as much ("greater"), or as far from the floor ("two-sided")
+    difference : kappa minus the mean kappa of random labels
+    z : the difference over its standard deviation for random labels; NaN if that is 0
+    pvalue : probability that random labels score as much ("greater") or as far from their mean ("two-sided")
     alternative : ``"greater"`` or ``"two-sided"``
-    method : ``"exact"``, all dealings counted, ``"z"``, from the normal distribution, ``"monte-carlo"``, or ``"wald"``,
-        kappa_P over its standard error
-    n_draws : how often the labels were dealt out; 0 but for ``"monte-carlo"``
-    reason : why z is undefined; None where it is defined
+    method : ``"exact"`` (all permutations counted), ``"z"`` (normal approximation), ``"monte-carlo"`` or ``"wald"``
+        (kappa above the random baseline over its standard error)
+    n_resamples : number of permutations drawn; 0 except for ``"monte-carlo"``
+    reason : why z is undefined; None if it is defined
     """
 
     difference: float
@@ -63,118 +62,25 @@ class PermutationTest:
     reason: str | None = None
 
     def __repr__(self) -> str:
-        rest = ", ".join(f"{name} {text}" for name, text in self._rows()[1:])
-        said = f": {self.reason.rstrip('.')}" if self.reason else ""
-        return f"labels against random labels: {self.difference:+.4f} from the floor ({rest}){said}"
+        facts = [f"{name}={text}" for name, text in self._facts()]
+        return f"PermutationTest({', '.join(facts)}{f', reason={self.reason!r}' if self.reason else ''})"
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
-            for name, text in self._rows()
-        )
-        return f"<table>{cells}</table>" + (f"<p>{html.escape(self.reason)}</p>" if self.reason else "")
+        return html_facts(self._facts(), [self.reason] if self.reason else [])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; NaN is None."""
-        numbers = {"difference": self.difference, "z": self.z, "pvalue": self.pvalue}
-        return {
-            **{name: None if math.isnan(value) else value for name, value in numbers.items()},
-            "alternative": self.alternative,
-            "method": self.method,
-            "n_resamples": self.n_resamples,
-            "reason": self.reason,
-        }
+        """Return plain values for JSON; NaN becomes None."""
+        return {name: plain(getattr(self, name)) for name in self.__slots__}
 
-    def _rows(self) -> list[tuple[str, str]]:
-        rows = [
-            ("kappa less floor", f"{self.difference:+.4f}"),
-            ("pvalue", f"{self.pvalue:.3g}" if self.pvalue else "< 1e-300"),
-            ("z", "undefined" if math.isnan(self.z) else f"{self.z:.2f}"),
-            ("alternative", self.alternative),
-            ("method", self.method),
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [
+            ("difference", f"{self.difference:.4f}"),
+            ("pvalue", f"{self.pvalue:.3g}"),
+            ("z", f"{self.z:.2f}"),
+            ("alternative", repr(self.alternative)),
+            ("method", repr(self.method)),
         ]
-        return [*rows, ("draws", f"{self.n_resamples:,}")] if self.n_resamples else rows
-
-
-@dataclass(frozen=True, slots=True)
-class _Kinds:
-    """V kinds of items, which any label scores the same on, and the U labels that occur and are agreed on.
-
-    Attributes
-    ----------
-    items : (V,) items of each kind
-    code, labels : (U,) category of each label, and items with it
-    row, column, g : (entries,) kind, label and g_ij where it is above 0
-    """
-
-    items: npt.NDArray[np.int64]
-    code: npt.NDArray[Any]
-    labels: npt.NDArray[np.int64]
-    row: npt.NDArray[np.int64]
-    column: npt.NDArray[np.int64]
-    g: Numbers
-
-    def by_label(self, entries: Numbers) -> Numbers:
-        """Return (U,) sums over items of a value per entry: of g, they are n G_j."""
-        total = np.zeros(self.code.size, entries.dtype)
-        np.add.at(total, self.column, entries * self.items[self.row])
-        return total
-
-
-def permutation_moments(terms: Terms) -> tuple[Any, Any]:
-    """Return the mean and the variance of D over all ways to deal the same labels to the same items.
-
-    ``D0 = sum_j G_j (2 L_j - 1)`` and ``Var = 4/(n - 1) (sum_j L_j Sigma_jj - sum_jk L_j L_k Sigma_jk)``, where G
-    is the mean and Sigma the covariance matrix (over n) of the g_ij. With exact terms both are exact; no matrix
-    is made, so a million categories cost what their entries cost. The variance is 0 where D cannot change.
-
-    Examples
-    --------
-    >>> from dhkappa import dh_kappa
-    >>> from dhkappa.stats.terms import terms
-    >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2])
-    >>> permutation_moments(terms(kappa.sample, kappa.parts, exact=True))
-    (Fraction(0, 1), Fraction(8, 27))
-    """
-    return _moments(terms, _kinds(terms, terms.g))
-
-
-@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # where E is 1 by rounding only
-def above_random(terms: Terms) -> tuple[Any, Numbers]:
-    """Return kappa_P, which is 0 for random labels and 1 for perfect ones, and its influence values.
-
-    ``kappa_P = (D - D0)/(1 - D0)``: the chance is that of labels which know nothing, on annotators as they are.
-    With two categories it is kappa. Its influence is ``phi_i = ((d_i - D) - (1 - kappa_P) eps_i)/(1 - D0)`` with
-    ``eps_i = sum_j (g_ij - G_j)(2 L_j - 1) + 2 sum_j G_j (q_ij - L_j)``, the influence on D0.
-    One for each pattern, (K,); the mean over items is 0. Both are defined where kappa is: D0 is 1 only where E is.
-
-    Examples
-    --------
-    >>> from dhkappa import dh_kappa
-    >>> from dhkappa.stats.terms import terms
-    >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2])
-    >>> above_random(terms(kappa.sample, kappa.parts, exact=True))[0]
-    Fraction(2, 3)
-    """
-    # All in distances from 1: where one item outweighs the others, and D0 is close to 1, no digits are lost.
-    apart, unlabeled = terms.mean(1 - terms.t), complement(terms.L)
-    G = _agreed(terms)
-    room = apart + 2 * (G * unlabeled).sum()  # 1 - D0
-    if not room:
-        return math.nan, np.full(len(terms.items), math.nan)
-    lost = terms.mean(1 - terms.d) / room
-    on_votes = room - (1 - terms.t) - 2 * terms.row_sums(terms.g * unlabeled[terms.patterns.code])
-    ungiven = complement(np.append(G, apart))[:-1]  # 1 - G_j: the pairs that agree on another category, or do not agree
-    eps = on_votes + 2 * ((terms.L * ungiven).sum() - ungiven[terms.suggested])
-    phi: Numbers = lost * (1 - eps / room) - (1 - terms.d) / room
-    return 1 - lost, phi
-
-
-def _agreed(terms: Terms) -> Numbers:
-    """Return (m,) G, the weighted means of g_ij."""
-    G = terms.C * 0
-    np.add.at(G, terms.patterns.code, np.repeat(terms.weight, np.diff(terms.patterns.start)) * terms.g)
-    return G / terms.n
+        return [*facts, ("n_resamples", str(self.n_resamples))] if self.n_resamples else facts
 
 
 def permutation_test(
@@ -185,228 +91,281 @@ def permutation_test(
     n_resamples: int = 9_999,
     rng: int | np.random.Generator | None = None,
 ) -> PermutationTest:
-    """Test whether the suggested labels score more than the same labels dealt out at random.
+    """Test whether the suggested labels score more than random labels; see ``Kappa.permutation_test``.
 
-    The hypothesis is that labels know nothing about the items, with annotators as they are. It is not that
-    kappa is 0: random labels score the floor, which with three categories or more is seldom 0.
-
-    Parameters
-    ----------
-    terms
-        The terms of a kappa that is defined.
-    method
-        ``"exact"``, the default where it is quick, as with up to about fifty items and three categories: all
-        dealings are counted.
-        ``"z"``, the default else: the exact mean and variance of D over all dealings, and the normal distribution.
-        ``"monte-carlo"``: ``p = (1 + #{D* >= D})/(n + 1)`` over n dealings drawn at random.
-        ``"wald"``: kappa_P over its standard error. The only one, and the default, where items have weights or
-        strata: then they cannot change places.
-    alternative
-        ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
-    n_resamples
-        How many dealings to draw.
-    rng
-        A seed or a ``numpy.random.Generator``, for the same draws again.
-
-    Examples
-    --------
-    >>> from dhkappa import dh_kappa
-    >>> from dhkappa.stats.terms import terms
-    >>> kappa = dh_kappa([[1, 1], [2, 2], [1, 2]] * 4, [1, 2, 2] * 4)
-    >>> random_label_test(terms(kappa.sample, kappa.parts))
-    labels against random labels: +0.6667 from the floor (p 0.00202, z 2.87, alternative greater, method exact)
+    The null hypothesis is that labels are independent of the items, with votes as they are. It is not that kappa is
+    0: the mean kappa of random labels is seldom 0 with three or more categories.
     """
-    bound = terms.sample.weighted or len(terms.sample.strata) > 1
-    asked = method
-    method = ("wald" if bound else "exact") if method is None else method
-    if not isinstance(method, str) or method not in METHODS:
-        raise DataError(f"method must be one of {shown(METHODS)}: got {shown([method])}.")
-    if bound and method != "wald":
-        raise DataError(
-            f"method={method!r} deals labels out over items that are all alike: with weights or strata use 'wald'."
-        )
+    designed = terms.sample.weighted or len(terms.sample.strata) > 1
+    chosen = _check_method(method, designed)
     if not isinstance(alternative, str) or alternative not in ALTERNATIVES:
-        raise DataError(f"alternative must be one of {shown(ALTERNATIVES)}: got {shown([alternative])}.")
-    if not (isinstance(n_resamples, (int, np.integer)) and is_real(n_resamples)) or n_resamples < 1:
-        raise DataError(f"n_resamples must be a whole number of draws, 1 or more: got {shown([n_resamples])}.")
-    source = generator(rng)
-    if method == "wald":
+        raise DataError(
+            f"Unknown alternative {shown([alternative])}.",
+            code="invalid-alternative",
+            parameter="alternative",
+            hint=f"Use one of {shown(ALTERNATIVES)}.",
+        )
+    n_resamples, source = check_n_resamples(n_resamples), generator(rng)
+    if chosen == "wald":
         return _wald_test(terms, alternative)
 
-    kinds = _kinds(terms, terms.g)
-    D0, variance = _moments(terms, kinds)
+    groups = group_items(terms, terms.g)
+    D0, spread = permutation_moments(terms, groups)
     beyond = float(terms.D - D0)
     difference = float((terms.D - D0) / (1 - terms.E))
-    if variance == 0:
-        reason = "these labels score the same on these items in whatever order."
-        return PermutationTest(difference, math.nan, 1.0, alternative, method, 0, reason)
-    z = beyond / math.sqrt(variance)
-    if method == "exact":
-        counted = _counted(terms, alternative, _QUICK if asked is None else _MOST_STEPS)
-        if counted is not None:
-            return PermutationTest(difference, z, counted, alternative, method, 0)
-        if asked is not None:
+    if spread == 0:
+        reason = "Every permutation of these labels scores the same."
+        return PermutationTest(difference, math.nan, 1.0, alternative, chosen, 0, reason)
+    z = beyond / math.sqrt(spread)
+    if chosen == "exact":
+        pvalue = _exact_pvalue(terms, alternative, _FAST if method is None else _MOST_STEPS)
+        if pvalue is not None:
+            return PermutationTest(difference, z, pvalue, alternative, chosen, 0)
+        if method is not None:
             raise DataError(
-                f"method='exact' cannot count the ways to deal {terms.n:,} labels in reasonable time: "
-                "use method='z' or 'monte-carlo'."
+                f"method='exact' would take too long for {terms.n:,} items.",
+                code="permutation-too-large",
+                parameter="method",
+                hint="Use method='z' or method='monte-carlo'.",
             )
-        method = "z"
-    if method == "z":
-        return PermutationTest(difference, z, _tail(z, alternative), alternative, method, 0)
+        chosen = "z"
+    if chosen == "z":
+        return PermutationTest(difference, z, _tail(z, alternative), alternative, chosen, 0)
     two_sided = alternative == "two-sided"
     least = (abs(beyond) if two_sided else beyond) - _TIE
     as_far, R0 = 0, float(D0 + terms.mean(terms.t)) / 2
-    for on_label in _dealings(kinds, terms.n, n_resamples, source):
+    for on_label in _draws(groups, terms.n, n_resamples, source):
         drawn = 2 * (on_label / terms.n - R0)  # D* - D0
         as_far += int(((np.abs(drawn) if two_sided else drawn) >= least).sum())
-    return PermutationTest(difference, z, (1 + as_far) / (n_resamples + 1), alternative, method, n_resamples)
+    return PermutationTest(difference, z, (1 + as_far) / (n_resamples + 1), alternative, chosen, n_resamples)
+
+
+def _check_method(method: str | None, designed: bool) -> str:
+    """Return the method to use; ``designed`` if items have weights or strata."""
+    if method is None:
+        return "wald" if designed else "exact"
+    if not isinstance(method, str) or method not in METHODS:
+        raise DataError(
+            f"Unknown method {shown([method])}.",
+            code="invalid-method",
+            parameter="method",
+            hint=f"Use one of {shown(METHODS)}.",
+        )
+    if designed and method != "wald":
+        raise DataError(
+            f"method={method!r} permutes labels over items of equal weight, without strata.",
+            code="method-needs-equal-weights",
+            parameter="method",
+            hint="Use method='wald'.",
+        )
+    return method
 
 
 def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
-    """Set kappa_P against its standard error, whatever the way that items were drawn."""
+    """Compare kappa_P with its standard error, for any sampling design."""
     value, phi = above_random(terms)
-    room = terms.mean(1 - terms.t) + 2 * (_agreed(terms) * complement(terms.L)).sum()  # 1 - D0
+    room = terms.mean(1 - terms.t) + 2 * (_mean_g(terms) * complement(terms.L)).sum()  # 1 - D0
     if not room or terms.E == 1:  # by rounding
-        reason = "one item outweighs all the others."
+        reason = "One item outweighs all others."
         return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", 0, reason)
     difference = float(value * room / one_minus_E(terms))
     spread = variance(terms, phi)
     if not spread.endless or not spread.value:
-        reason = "every item has the same influence on kappa above its floor, or the whole pool was drawn."
+        reason = "Every item has the same influence on kappa, or the sample is the whole pool."
         return PermutationTest(difference, math.nan, math.nan, alternative, "wald", 0, reason)
     z = float(value) / math.sqrt(spread.value)
     return PermutationTest(difference, z, _tail(z, alternative), alternative, "wald", 0)
 
 
 def _tail(z: float, alternative: str) -> float:
-    """Return how often a normal variable is as large, or as far from 0."""
+    """Return the p-value of a standard normal variable."""
     from scipy.special import ndtr
 
     return float(2 * ndtr(-abs(z)) if alternative == "two-sided" else ndtr(-z))
 
 
-def _kinds(terms: Terms, g: Numbers) -> _Kinds:
-    """Group items by the g_ij, in whatever unit, of the labels that occur."""
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # if E is 1 by rounding only
+def above_random(terms: Terms) -> tuple[float, Numbers]:
+    """Return kappa_P, which is 0 for random labels and 1 for perfect ones, and its influence values, (K,).
+
+    ``kappa_P = (D - D0)/(1 - D0)``, with D0 the mean of D over permutations; with two categories it is kappa. Its
+    influence is ``phi_i = ((d_i - D) - (1 - kappa_P) eps_i)/(1 - D0)`` with
+    ``eps_i = sum_j (g_ij - G_j)(2 L_j - 1) + 2 sum_j G_j (q_ij - L_j)``, the influence on D0. The mean over items is 0.
+    """
+    # Everything as a distance from 1, which keeps its digits if D0 is close to 1.
+    apart, unlabeled = terms.mean(1 - terms.t), complement(terms.L)
+    G = _mean_g(terms)
+    room = apart + 2 * (G * unlabeled).sum()  # 1 - D0
+    if not room:
+        return math.nan, np.full(len(terms.items), math.nan)
+    lost = terms.mean(1 - terms.d) / room
+    on_votes = room - (1 - terms.t) - 2 * terms.row_sums(terms.g * unlabeled[terms.patterns.code])
+    others = complement(np.append(G, apart))[:-1]  # 1 - G_j: pairs that agree on another category, or do not agree
+    eps = on_votes + 2 * ((terms.L * others).sum() - others[terms.suggested])
+    phi: Numbers = lost * (1 - eps / room) - (1 - terms.d) / room
+    return 1 - lost, phi
+
+
+def _mean_g(terms: Terms) -> Numbers:
+    """Return (m,) G, the weighted means of g_ij."""
+    G = np.zeros(len(terms.C))
+    np.add.at(G, terms.patterns.code, np.repeat(terms.weight, np.diff(terms.patterns.start)) * terms.g)
+    return G / terms.n
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """V groups of items with the same g_ij, and the U labels that occur and that pairs agree on.
+
+    Attributes
+    ----------
+    items : (V,) items of each group
+    code, labels : (U,) category of each label, and number of items with it
+    row, column, g : (entries,) group, label and g_ij where it is above 0
+    """
+
+    items: npt.NDArray[np.int64]
+    code: npt.NDArray[Any]
+    labels: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int64]
+    column: npt.NDArray[np.int64]
+    g: Numbers
+
+    def by_label(self, entries: Numbers) -> Numbers:
+        """Return (U,) sums over items of a value per entry."""
+        total = np.zeros(self.code.size, entries.dtype)
+        np.add.at(total, self.column, entries * self.items[self.row])
+        return total
+
+
+def group_items(terms: Terms, g: Numbers) -> Groups:
+    """Group items by their g_ij, in any unit, for the labels that occur."""
     patterns, labels = terms.patterns, np.zeros(len(terms.L), np.int64)
     np.add.at(labels, patterns.suggested, patterns.items)
     keep = (g > 0) & (labels[patterns.code] > 0)
     start = np.concatenate([[0], np.cumsum(keep)])[patterns.start]
     values, rank = np.unique(g[keep], return_inverse=True)
-    nobody = np.zeros(len(patterns), np.int32)
-    # In the place of votes, the rank of g: rows that merge are of one kind.
-    found = Patterns(nobody, start, patterns.code[keep], rank + 1, patterns.items).merged()
+    no_label = np.zeros(len(patterns), np.int32)
+    # With the rank of g in the place of votes, patterns that merge are one group.
+    found = Patterns(no_label, start, patterns.code[keep], rank + 1, patterns.items).merged()
     code, column = np.unique(found.code, return_inverse=True)
     row = np.repeat(np.arange(len(found)), np.diff(found.start))
-    return _Kinds(found.items, code, labels[code], row, column, values[found.votes - 1])
+    return Groups(found.items, code, labels[code], row, column, values[found.votes - 1])
 
 
-def _counted(terms: Terms, alternative: str, most: int) -> float | None:
-    """Return the share of all dealings that score as much, or as far from their mean; None if that takes too long.
+def permutation_moments(terms: Terms, groups: Groups) -> tuple[float, float]:
+    """Return the mean D0 and the variance of D over all permutations of the labels.
 
-    All items have the most frequent label, and one after the other may get one of the others instead. How far that has
-    come is how many of these are spent, and how much was won by it: whole numbers, as points are. Probabilities are
-    only multiplied and added up, so that the smallest are as exact as the largest.
+    ``D0 = sum_j G_j (2 L_j - 1)`` and ``Var = 4/(n - 1) (sum_j L_j Sigma_jj - sum_jk L_j L_k Sigma_jk)``, where G
+    is the mean and Sigma the covariance matrix (over n) of the g_ij. The cost does not grow with the square of the
+    number of categories. The variance is 0 if D cannot change.
+    """
+    n, g, column = terms.n, groups.g, groups.column
+    L, G = terms.L[groups.code], groups.by_label(g) / n
+    R0 = (L * G).sum()
+    D0 = 2 * R0 - terms.mean(terms.t)
+    if n == 1 or not groups.code.size:
+        return D0, 0.0
+    # sum_j L_j Sigma_jj, where a g_ij of 0 has no entry, minus the variance over items of sum_j L_j g_ij
+    absent = n - groups.by_label(np.ones(column.size, np.int64))
+    diagonal = (L * (groups.by_label((g - G[column]) ** 2) + G**2 * absent)).sum() / n
+    expected = np.zeros(groups.items.size)
+    np.add.at(expected, groups.row, L[column] * g)
+    spread = diagonal - ((expected - R0) ** 2 * groups.items).sum() / n
+    rounding = _NOTHING * diagonal + (_NOTHING * R0) ** 2
+    return D0, 4 * spread / (n - 1) if spread > rounding else 0.0
+
+
+def _exact_pvalue(terms: Terms, alternative: str, most: int) -> float | None:
+    """Return the share of permutations that score as much, or as far from their mean; None if that takes too long.
+
+    Dynamic programming over items: all items have the most frequent label, and one after the other may get another
+    one instead. The state is the number of each label used up, and the score gained, an integer. Probabilities are
+    only multiplied and added, so that small ones are as accurate as large ones.
     """
     n = terms.n
-    points = _points(terms) if 2 * _STEP * n <= most else None
-    if points is None:
+    scores = _integer_scores(terms) if 2 * _STEP * n <= most else None
+    if scores is None:
         return None
-    kinds = _kinds(terms, points)
-    numbers = np.append(kinds.labels, n - kinds.labels.sum())  # the last are labels that no pair agrees on
+    groups = group_items(terms, scores)
+    numbers = np.append(groups.labels, n - groups.labels.sum())  # the last are labels that no pair agrees on
     common = int(numbers.argmax())
-    dealt = [label for label in np.flatnonzero(numbers).tolist() if label != common]
-    if len(dealt) > _MOST_DEALT:
+    other = [label for label in np.flatnonzero(numbers).tolist() if label != common]
+    if len(other) > _MOST_LABELS:
         return None
-    table = np.zeros((kinds.items.size, numbers.size), np.int64)
-    table[kinds.row, kinds.column] = kinds.g
-    won = table[:, dealt] - table[:, [common]]
-    least, spent = min(0, int(won.min())), int(numbers[dealt].sum())
-    shape = (*(numbers[dealt] + 1).tolist(), (max(0, int(won.max())) - least) * spent + 1)
+    table = np.zeros((groups.items.size, numbers.size), np.int64)
+    table[groups.row, groups.column] = groups.g
+    gain = table[:, other] - table[:, [common]]
+    least, used = min(0, int(gain.min())), int(numbers[other].sum())
+    shape = (*(numbers[other] + 1).tolist(), (max(0, int(gain.max())) - least) * used + 1)
     held = math.prod(shape)
     if held > _MOST_HELD or (held + _STEP) * n * len(shape) > most:
         return None
 
     shares = np.zeros(shape)
-    shares[(*(0 for _ in dealt), -least * spent)] = 1
+    shares[(*(0 for _ in other), -least * used)] = 1
     left = [
         np.arange(number, -1, -1).reshape([-1 if axis == place else 1 for axis in range(len(shape))])
-        for place, number in enumerate(numbers[dealt].tolist())
+        for place, number in enumerate(numbers[other].tolist())
     ]
-    for row, without in zip(np.repeat(won, kinds.items, axis=0).tolist(), range(n, 0, -1), strict=True):
-        after = shares * ((without - sum(left)) / without)
+    for row, remaining in zip(np.repeat(gain, groups.items, axis=0).tolist(), range(n, 0, -1), strict=True):
+        after = shares * ((remaining - sum(left)) / remaining)
         for place, step in enumerate(row):
-            given = np.moveaxis(shares * (left[place] / without), place, 0)
-            np.moveaxis(after, place, 0)[1:] += np.roll(given[:-1], step, axis=-1)  # what is rolled over an end is 0
+            given = np.moveaxis(shares * (left[place] / remaining), place, 0)
+            np.moveaxis(after, place, 0)[1:] += np.roll(given[:-1], step, axis=-1)  # what rolls over an end is 0
         shares = after
-    totals = (table * kinds.items[:, None]).sum(axis=0).tolist()
-    scores = np.arange(shape[-1]) + (least * spent + totals[common])
+    totals = (table * groups.items[:, None]).sum(axis=0).tolist()
+    possible = np.arange(shape[-1]) + (least * used + totals[common])
     length = np.diff(terms.patterns.start)
     chosen = terms.patterns.code == np.repeat(terms.suggested, length)
-    on_label = int((points * np.repeat(terms.items, length))[chosen].sum())
-    as_far = scores >= on_label
+    observed = int((scores * np.repeat(terms.items, length))[chosen].sum())
+    as_far = possible >= observed
     if alternative == "two-sided":
         mean = sum(number * total for number, total in zip(numbers.tolist(), totals, strict=True))  # times n
-        off = abs(n * on_label - mean)
-        as_far = (scores >= -((-mean - off) // n)) | (scores <= (mean - off) // n)
-    return min(1.0, math.fsum(shares[(-1,) * len(dealt)][as_far].tolist()))
+        off = abs(n * observed - mean)
+        as_far = (possible >= -((-mean - off) // n)) | (possible <= (mean - off) // n)
+    return min(1.0, math.fsum(shares[(-1,) * len(other)][as_far].tolist()))
 
 
-def _points(terms: Terms) -> npt.NDArray[np.int64] | None:
-    """Return the g_ij as whole numbers of a unit that all share; None where that is too small a unit."""
+def _integer_scores(terms: Terms) -> npt.NDArray[np.int64] | None:
+    """Return the g_ij as integer multiples of a common unit; None if the unit is too small."""
     n_votes, votes = terms.patterns.vote_totals(), terms.patterns.votes.astype(np.int64)
     all_pairs = n_votes * (n_votes - 1) // 2
     unit = math.lcm(*np.unique(all_pairs).tolist())
     if unit > _MOST_HELD:
         return None
-    points: npt.NDArray[np.int64] = (
-        votes * (votes - 1) // 2 * np.repeat(unit // all_pairs, np.diff(terms.patterns.start))
-    )
-    return points // max(1, int(np.gcd.reduce(points)))
+    per_pair = np.repeat(unit // all_pairs, np.diff(terms.patterns.start))
+    scores: npt.NDArray[np.int64] = votes * (votes - 1) // 2 * per_pair
+    return scores // max(1, int(np.gcd.reduce(scores)))
 
 
-def _moments(terms: Terms, kinds: _Kinds) -> tuple[Any, Any]:
-    """Return D0 and Var[D]."""
-    n, g, column = terms.n, kinds.g, kinds.column
-    L, G = terms.L[kinds.code], kinds.by_label(g) / n
-    R0 = (L * G).sum()
-    D0 = 2 * R0 - terms.mean(terms.t)
-    if n == 1 or not kinds.code.size:
-        return D0, 0 * terms.D
-    # sum_j L_j Sigma_jj, where a g_ij of 0 has no entry, less the variance over items of sum_j L_j g_ij
-    absent = n - kinds.by_label(np.ones(column.size, np.int64))
-    diagonal = (L * (kinds.by_label((g - G[column]) ** 2) + G**2 * absent)).sum() / n
-    expected = np.zeros(kinds.items.size, g.dtype)
-    np.add.at(expected, kinds.row, L[column] * g)
-    spread = diagonal - ((expected - R0) ** 2 * kinds.items).sum() / n
-    rounding = 0 if g.dtype == object else _NOTHING * diagonal + (_NOTHING * R0) ** 2
-    return D0, 4 * spread / (n - 1) if spread > rounding else 0 * terms.D
-
-
-def _dealings(kinds: _Kinds, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
-    """Deal the labels out ``draws`` times; yield sum_i g_{i, l_i} of some dealings at a time."""
-    cells = kinds.items.size * kinds.code.size * _CELL
+def _draws(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
+    """Draw permutations; yield sum_i g_{i, l_i} for some of them at a time."""
+    cells = groups.items.size * groups.code.size * _CELL
     shuffle = n < cells and n <= _MOST_SHUFFLED
     if (n > _MOST_ITEMS and not shuffle) or (n if shuffle else cells) * draws > _MOST_WORK:
         raise DataError(
-            f"method='monte-carlo' cannot deal {n:,} labels {draws:,} times in reasonable time: "
-            "use method='z', or fewer draws, n_resamples=."
+            f"method='monte-carlo' would take too long for {n:,} items and {draws:,} permutations.",
+            code="permutation-too-large",
+            parameter="n_resamples",
+            hint="Use method='z', or lower $n_resamples.",
         )
-    yield from (_shuffled if shuffle else _tables)(kinds, n, draws, source)
+    yield from (_shuffled if shuffle else _tables)(groups, n, draws, source)
 
 
-def _tables(kinds: _Kinds, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
-    """Draw tables of kinds by labels with both margins fixed, a label at a time over the items still without one."""
-    cells = zip(kinds.row.tolist(), kinds.column.tolist(), strict=True)
-    score = dict(zip(cells, kinds.g.astype(np.float64).tolist(), strict=True))
-    at_once = max(1, _AT_ONCE // kinds.items.size)
+def _tables(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
+    """Draw tables of groups by labels with both margins fixed, one label after the other."""
+    cells = zip(groups.row.tolist(), groups.column.tolist(), strict=True)
+    score = dict(zip(cells, groups.g.tolist(), strict=True))
+    at_once = max(1, _AT_ONCE // groups.items.size)
     for first in range(0, draws, at_once):
         size = min(at_once, draws - first)
-        free = np.repeat(kinds.items[:, None], size, axis=1)
+        free = np.repeat(groups.items[:, None], size, axis=1)
         total = np.zeros(size)
-        for column, number in enumerate(kinds.labels.tolist()):
+        for column, number in enumerate(groups.labels.tolist()):
             left = np.full(size, number)
             after = free.sum(axis=0)
-            for row in range(kinds.items.size):
+            for row in range(groups.items.size):
                 after -= free[row]
                 got = source.hypergeometric(free[row], after, left)
                 left -= got
@@ -416,14 +375,14 @@ def _tables(kinds: _Kinds, n: int, draws: int, source: np.random.Generator) -> I
         yield total
 
 
-def _shuffled(kinds: _Kinds, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
-    """Shuffle the labels over the items, where kinds are about as many as items."""
-    others = n - int(kinds.labels.sum())
-    labels = np.repeat(np.arange(kinds.code.size + 1, dtype=np.int32), [*kinds.labels.tolist(), others])
-    before, each = np.cumsum(kinds.items) - kinds.items, kinds.items[kinds.row]
-    item = np.repeat(before[kinds.row] - np.cumsum(each) + each, each) + np.arange(each.sum())
-    wanted, g = np.repeat(kinds.column, each), np.repeat(kinds.g.astype(np.float64), each)
+def _shuffled(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
+    """Shuffle the labels over the items, which is faster if there are about as many groups as items."""
+    others = n - int(groups.labels.sum())
+    labels = np.repeat(np.arange(groups.code.size + 1, dtype=np.int32), [*groups.labels.tolist(), others])
+    before, each = np.cumsum(groups.items) - groups.items, groups.items[groups.row]
+    item = np.repeat(before[groups.row] - np.cumsum(each) + each, each) + np.arange(each.sum())
+    wanted, g = np.repeat(groups.column, each), np.repeat(groups.g, each)
     at_once = max(1, _AT_ONCE // (n + item.size))
     for first in range(0, draws, at_once):
-        dealt = source.permuted(np.tile(labels, (min(at_once, draws - first), 1)), axis=1)
-        yield np.where(dealt[:, item] == wanted, g, 0.0).sum(axis=1)
+        permuted = source.permuted(np.tile(labels, (min(at_once, draws - first), 1)), axis=1)
+        yield np.where(permuted[:, item] == wanted, g, 0.0).sum(axis=1)

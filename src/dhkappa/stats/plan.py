@@ -1,55 +1,51 @@
-"""How many items and votes to ask for, so that the interval of kappa is as narrow as wanted."""
+"""Plan the number of items and votes for a confidence interval of a given half-width."""
 
 from __future__ import annotations
 
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import is_real
-from dhkappa.errors import DataError, counted, shown
-from dhkappa.stats.influence import Numbers, Terms, Unseen, extremes, influence, terms, unseen_items
-from dhkappa.stats.influence import variance as drawn_variance
+from dhkappa.errors import counted, invalid
+from dhkappa.stats.influence import Numbers, Terms, Unseen, basis, extremes, influence, terms, unseen_items
+from dhkappa.stats.influence import variance as sample_variance
 from dhkappa.stats.intervals import Basis, beta_interval, check_level, written
+from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import Note
-from dhkappa.stats.result import Kappa
-from dhkappa.table import Table
+from dhkappa.stats.simulate import category_shares, check_integer, check_real
+from dhkappa.table import Table, html_summary
 
-_TRADE = range(2, 8)  # votes on an item that the trade compares
-_MOST = 10**12
-_MOST_OF_POOL = 2**62
-_MOST_CATEGORIES = _MOST_VOTES = 1_000
+_VOTES_COMPARED = range(2, 8)
+_MAX_ITEMS = 10**12
+_MAX_POOL = 2**62
+_MAX_CATEGORIES = _MAX_VOTES = 1_000
 _SMALL_PILOT = 100
-_ANY_NUMBER = "a pilot with four votes on at least half of its items can tell for any number"
-_NOTHING = 1e-24  # a variance below this is rounding
-_NEEDS = (
-    "plan needs to know what to expect: pass pilot=, the kappa of some items, or annotator_accuracy=, "
-    "labeler_accuracy= and n_categories="
-)
+_FOUR_VOTES = "A pilot with four votes on at least half of its items has no such limit."
+_ROUNDING = 1e-24  # a smaller variance is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """How many items and votes give an interval of the half-width asked for.
+    """Items and votes for a confidence interval of a given half-width.
 
     Attributes
     ----------
-    votes : votes on an item; the mean of the pilot where its items have different numbers
+    votes : votes per item, the mean of the pilot if its items have different numbers
     sigma : sqrt(n) times the standard error of n items
-    items : items whose interval has the half-width if they vary as expected: about every second sample will do
-    items_assured : items with which the share ``assurance`` of samples will do
+    items : items at which the interval has the half-width on average; about half of all samples have a longer one
+    items_assured : items at which a share ``assurance`` of all samples has at most the half-width
     total_votes : votes on ``items`` items
     kappa : kappa of the pilot or of the assumptions
-    half_width, level, assurance, pool : as asked for
-    options : the first five for other numbers of votes on an item, a row each
-    assumes : what the plan was computed from, in words
-    notes : what to know about it
+    half_width, confidence_level, assurance, pool : as requested
+    options : the first five attributes for other numbers of votes per item, one row each
+    assumes : what the plan is based on
+    notes : conditions that change what the plan means
     """
 
     votes: float
@@ -68,7 +64,7 @@ class Plan:
 
     @property
     def cheapest(self) -> int:
-        """The votes on an item, of those in ``trade``, that need fewest votes in all."""
+        """The number of votes per item in ``options`` with the fewest votes in total."""
         votes: int = min(self.options, key=operator.itemgetter("total_votes", "votes"))["votes"]
         return votes
 
@@ -77,31 +73,24 @@ class Plan:
         return (
             f"{counted(self.items, 'item')} x {self.votes:.4g} votes for kappa {self.kappa:.3f} "
             f"+- {self.half_width:g} at {written(self.confidence_level)}, "
-            f"{self.items_assured:,} to be {self.assurance:.4g} sure "
+            f"{self.items_assured:,} with assurance {self.assurance:.4g} "
             f"({self.assumes}{notes})"
         )
 
     def _repr_html_(self) -> str:
-        import html
-
-        notes = "".join(f"<li>{html.escape(note.text)}</li>" for note in self.notes)
-        return f"<p>{html.escape(repr(self))}</p>{self.options._repr_html_()}" + (f"<ul>{notes}</ul>" if notes else "")
+        return html_summary(repr(self), self.options, (note.text for note in self.notes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; ``trade`` is a list with a dict for each row."""
-        numbers = ("votes", "sigma", "items", "items_assured", "total_votes", "cheapest", "kappa")
-        asked = ("half_width", "confidence_level", "assurance", "pool", "assumes")
-        return {
-            **{name: getattr(self, name) for name in (*numbers, *asked)},
-            "options": self.options.to_dicts(),
-            "notes": [note.to_dict() for note in self.notes],
-        }
+        """Return plain values for JSON; ``options`` is a list with one dict per row."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        notes = [note.to_dict() for note in self.notes]
+        return {**values, "cheapest": self.cheapest, "options": self.options.to_dicts(), "notes": notes}
 
 
-def plan_of(
+def plan_items(
     half_width: float,
     *,
-    pilot: Kappa | None = None,
+    pilot: Estimate | None = None,
     n_categories: int | None = None,
     prevalence: Sequence[float] | None = None,
     annotator_accuracy: float | None = None,
@@ -111,63 +100,29 @@ def plan_of(
     confidence_level: float = 0.95,
     assurance: float = 0.9,
 ) -> Plan:
-    r"""Find how many items to have voted on, so that the interval of kappa has a half-width.
+    r"""Plan from the estimate of a pilot or from assumed accuracies; see ``dhkappa.plan``.
 
-    Either from a ``pilot``, or from assumed accuracies: each vote is right with rate ``annotator_accuracy`` and each
-    suggested label with rate ``labeler_accuracy``, and otherwise names any other category, independently of all else.
+    ``items`` is the smallest n at which the beta interval with this kappa and the standard error
+    :math:`\sigma / \sqrt n` has the half-width. ``items_assured`` uses the variance
+    :math:`\sigma^2 + z \sigma \sqrt{(\phi^2 - \sigma^2)(1/n + 1/n_p)}`, with z the normal quantile of ``assurance``,
+    :math:`\phi` the largest influence of an item times its weight, and :math:`n_p` the items of the pilot
+    (:math:`1/n_p = 0` without one). Simulated samples reach the half-width with probability 0.81 to 1 if 0.9 is
+    requested (0.77 in the worst case, with a rare category), and with 0.37 to 0.6 at ``items``.
 
-    ``items`` is the least n at which the default (beta) interval of a sample with this kappa and the standard
-    error :math:`\sigma / \sqrt n` has the half-width. As samples differ, about half of them will have a wider
-    one. ``items_assured`` therefore takes the variance as
-    :math:`\sigma^2 + z \sigma \sqrt{(\phi^2 - \sigma^2)(1/n + 1/n_p)}`, with z the normal quantile of
-    ``assurance``, :math:`\phi` the largest influence that an item can have (times the largest weight, where a
-    pilot has weights, of mean 1), which bounds how far the mean of squared influence varies, and :math:`n_p` the
-    items of the pilot, which knows :math:`\sigma` no better
-    (without a pilot, :math:`1/n_p` is 0). Asked for 0.9, simulated samples gave 0.81 to 1, and 0.77 at worst
-    where a category is rare; ``items`` gave 0.37 to 0.6.
-
-    The influence of an item is a mean over pairs of its votes, so with N votes on an item
+    With N votes per item
 
     .. math:: \sigma^2(N) = \left(z_2 + 2 (N - 2) z_1 + \tbinom{N - 2}{2} z_0\right) / \tbinom N 2
 
-    exactly, where :math:`z_k` is the mean product of the influence of two pairs that share k votes. Assumptions
-    give all three, and so does a pilot with four votes on at least half of its items, from these; ``trade`` of one
-    with three shows N = 2 and 3 only. Without ``votes``, the plan itself is for votes as in the pilot, from all items.
-
-    Parameters
-    ----------
-    half_width
-        Half the length of the interval, such as 0.05.
-    pilot
-        The kappa of some items, drawn and voted on as the others will be.
-    n_categories, prevalence
-        How many categories there are, or how often each is the truth; equally often by default. Of prevalence
-        only ratios matter.
-    annotator_accuracy, labeler_accuracy
-        How often a vote, and a suggested label, is right.
-    votes
-        Votes on an item, 2 or more: by default those of the pilot or, from assumptions, the number that needs
-        fewest votes in all.
-    pool
-        Items in the whole data set, if it is their kappa that is wanted: n becomes n / (1 + n / pool).
-    confidence_level, assurance
-        Level of the interval, and how surely ``items_assured`` gives the half-width.
-
-    Examples
-    --------
-    >>> planned = plan_of(0.05, n_categories=5, annotator_accuracy=0.9, labeler_accuracy=0.85, votes=3)
-    >>> planned.items, planned.items_assured, planned.cheapest
-    (562, 621, 2)
-    >>> planned
-    562 items x 3 votes for kappa 0.611 +- 0.05 at 0.95, 621 to be 0.9 sure (5 categories, accuracy 0.9, labeler 0.85)
+    where :math:`z_k` is the mean product of the influence of two pairs of votes that share k votes. A pilot gives
+    z_0 if at least half of its items have four votes, and z_1 if they have three.
     """
     goal = Goal(
-        half_width=_number("half_width", half_width, "above 0 and at most 1, such as 0.05", lambda h: 0 < h <= 1),
+        half_width=check_real("half_width", half_width, "above 0 and at most 1", lambda h: 0 < h <= 1),
         confidence_level=check_level(confidence_level),
-        assurance=_number("assurance", assurance, "between 0 and 1, such as 0.9", lambda p: 0 < p < 1),
-        pool=None if pool is None else _whole("pool", pool, _MOST_OF_POOL),
+        assurance=check_real("assurance", assurance, "between 0 and 1", lambda p: 0 < p < 1),
+        pool=None if pool is None else check_integer("pool", pool, 2, _MAX_POOL),
     )
-    votes = None if votes is None else _whole("votes", votes, _MOST_VOTES)
+    votes = None if votes is None else check_integer("votes", votes, 2, _MAX_VOTES)
     assumed = {
         "annotator_accuracy": annotator_accuracy,
         "labeler_accuracy": labeler_accuracy,
@@ -177,20 +132,25 @@ def plan_of(
     given = [name for name, value in assumed.items() if value is not None]
     if pilot is not None:
         if given:
-            raise DataError(f"pilot is given, which shows what to expect: leave out {' and '.join(given)}.")
+            text = f"A pilot is given together with assumptions ({', '.join(given)})."
+            hint = f"Leave out {' and '.join(f'${name}' for name in given)}, or $pilot."
+            raise invalid("pilot", text, hint=hint, code="pilot-and-assumptions")
         return _from_pilot(pilot, votes, goal)
     if annotator_accuracy is None or labeler_accuracy is None or (n_categories is None and prevalence is None):
-        raise DataError(f"{_NEEDS}: got {' and '.join(given) or 'none of them'}.")
-    a, q = (
-        _number(name, assumed[name], "from 0 to 1", lambda p: 0 <= p <= 1)
-        for name in ("annotator_accuracy", "labeler_accuracy")
-    )
-    return _from_model(_shares(n_categories, prevalence), a, q, votes, goal)
+        text = f"A plan needs a pilot or assumptions: got {' and '.join(given) or 'neither'}."
+        hint = "Pass $pilot, or $annotator_accuracy, $labeler_accuracy and $n_categories."
+        raise invalid("pilot", text, hint=hint, code="pilot-missing")
+    a, q = (check_real(name, assumed[name]) for name in ("annotator_accuracy", "labeler_accuracy"))
+    m = None if n_categories is None else check_integer("n_categories", n_categories, 2, _MAX_CATEGORIES)
+    shares = category_shares(prevalence, m)
+    if not 2 <= len(shares) <= _MAX_CATEGORIES:
+        raise invalid("prevalence", f"Prevalence must have 2 to {_MAX_CATEGORIES:,} numbers: got {len(shares):,}.")
+    return _from_model(shares, a, q, votes, goal)
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is asked for."""
+    """The requested half-width, and with what confidence and assurance."""
 
     half_width: float
     confidence_level: float
@@ -200,15 +160,15 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What to expect.
+    """What is expected of future items.
 
     Attributes
     ----------
-    kappa, E : the estimate, and the differential expected by chance
-    least, greatest : items that would move kappa down and up the most; of n items, each has 1/n of its share
-    unseen : likewise, the largest share that one more item might have
-    most : the largest squared influence that an item can have, with its weight
-    seen : on how many items this was seen
+    kappa, E : kappa, and the differential expected by chance
+    least, greatest : items that would move kappa down and up the most; with n items, each has 1/n of its share
+    unseen : largest share that one more item might have, likewise
+    most : largest squared influence of an item, with its weight
+    n_pilot : items of the pilot
     """
 
     kappa: float
@@ -217,27 +177,25 @@ class Outlook:
     greatest: Unseen
     unseen: float
     most: float
-    seen: float = math.inf
+    n_pilot: float = math.inf
 
     def half_width(self, n: int, variance: float, confidence_level: float) -> float:
-        """Return half the length of the beta interval of n items; their mean influence is 0, so n - 1 are free."""
-        from scipy.special import betaincinv  # quicker, and asked often here
+        """Return half the length of the beta interval of n items."""
+        from scipy.special import betaincinv  # faster than our quantile, and called often
 
-        low, high = beta_interval(self._basis(n, variance), 1 - confidence_level, betaincinv)
+        ends = self.least.phi, self.greatest.phi, self.least.share / n, self.greatest.share / n
+        known = Basis(self.kappa, self.E, n, (n - 1) * variance, *ends, self.unseen / n, n - 1)
+        low, high = beta_interval(known, 1 - confidence_level, betaincinv)
         return (high - low) / 2
 
-    def _basis(self, n: int, variance: float) -> Basis:
-        ends = self.least.phi, self.greatest.phi, self.least.share / n, self.greatest.share / n
-        return Basis(self.kappa, self.E, n, (n - 1) * variance, *ends, self.unseen / n, n - 1)
-
     def row(self, votes: float, variance: float, goal: Goal) -> dict[str, Any]:
-        """Return the items and votes that a variance asks for."""
+        """Return the items and votes for one variance."""
         from scipy.special import ndtri
 
         z = float(ndtri(goal.assurance))
 
         def assured(n: int) -> float:
-            doubt = math.sqrt(variance * max(self.most - variance, 0.0) * (1 / n + 1 / self.seen))
+            doubt = math.sqrt(variance * max(self.most - variance, 0.0) * (1 / n + 1 / self.n_pilot))
             return self.half_width(n, max(variance + z * doubt, 0.0), goal.confidence_level)
 
         items = _least(lambda n: self.half_width(n, variance, goal.confidence_level), goal)
@@ -252,21 +210,21 @@ class Outlook:
     def plan(
         self, own: dict[str, Any], rows: list[dict[str, Any]], goal: Goal, assumes: str, *notes: Note, part: str = ""
     ) -> Plan:
-        """Put a plan together; ``part`` says which items of a pilot the trade is from, where it is not all."""
-        title = f"Items for a half-width of {goal.half_width:g} at {written(goal.confidence_level)}, by votes"
-        title += f" on an item{part}"
-        trade = Table({name: [row[name] for row in rows] for name in own}, title=title)
-        asked = {name: getattr(goal, name) for name in ("half_width", "confidence_level", "assurance", "pool")}
-        return Plan(**own, **asked, kappa=self.kappa, options=trade, assumes=assumes, notes=notes)
+        """Return a plan; ``part`` says which items of a pilot the options are from, if not from all."""
+        title = f"Items for a half-width of {goal.half_width:g} at {written(goal.confidence_level)}, by votes per item"
+        options = Table({name: [row[name] for row in rows] for name in own}, title=title + part)
+        requested = {name: getattr(goal, name) for name in ("half_width", "confidence_level", "assurance", "pool")}
+        return Plan(**own, **requested, kappa=self.kappa, options=options, assumes=assumes, notes=notes)
 
 
 def _least(half_width: Callable[[int], float], goal: Goal) -> int:
-    """Return the least number of items whose interval is narrow enough; more items make it narrower."""
+    """Return the smallest number of items with the half-width, by bisection."""
     few, enough = 1, 2
     while half_width(enough) > goal.half_width:
         few, enough = enough, 2 * enough
-        if enough > _MOST:
-            raise DataError(f"half_width must be wide enough for {_MOST:,} items or fewer: got {goal.half_width!r}.")
+        if enough > _MAX_ITEMS:
+            text = f"A half-width of {goal.half_width!r} needs more than {_MAX_ITEMS:,} items."
+            raise invalid("half_width", text, hint="Increase $half_width.", code="half-width-too-small")
     while enough - few > 1:
         middle = (few + enough) // 2
         few, enough = (few, middle) if half_width(middle) <= goal.half_width else (middle, enough)
@@ -275,7 +233,7 @@ def _least(half_width: Callable[[int], float], goal: Goal) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Shares and sums of all items there could be, as in the paper."""
+    """Shares and sums of a population of items, in the paper's notation."""
 
     C: Numbers
     L: Numbers
@@ -286,10 +244,7 @@ class Population:
 
 
 def pair_influence(of: Population | Terms, code: npt.NDArray[Any], label: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Return v and s of votes for ``code`` on items with ``label``.
-
-    Two votes x and y, as an item of their own, have influence ``v_x + v_y``, plus ``s_x`` if they agree.
-    """
+    """Return v and s: two votes x and y, as an item of their own, have influence v_x + v_y, plus s_x if x = y."""
     eps = (of.C * (2 * of.L - 1))[code] + (of.C**2)[label] - of.E - of.C_E
     return -(of.D / 2 + (1 - of.kappa) * eps) / (1 - of.E), np.where(code == label, 1, -1) / (1 - of.E)
 
@@ -297,8 +252,8 @@ def pair_influence(of: Population | Terms, code: npt.NDArray[Any], label: npt.ND
 def pair_products(start: npt.NDArray[Any], weight: Numbers, v: Numbers, s: Numbers, drawn: int) -> tuple[Numbers, ...]:
     """Return (K,) z_0, z_1, z_2 of rows ``start[k]:start[k + 1]`` of the other arguments.
 
-    ``weight`` counts the votes of an item for each category, and ``drawn`` is 1: no vote is drawn twice. Or it
-    has their probabilities, and ``drawn`` is 0. A mean that needs more votes than there are is 0.
+    ``weight`` are the votes of an item by category, with ``drawn`` 1 as no vote is used twice, or their
+    probabilities, with ``drawn`` 0. A mean that needs more votes than there are is 0.
     """
 
     def rows(entries: Numbers) -> Numbers:
@@ -309,7 +264,7 @@ def pair_products(start: npt.NDArray[Any], weight: Numbers, v: Numbers, s: Numbe
     size = rows(weight)
     N, V, V2 = (np.repeat(total, length) for total in (size, rows(weight * v), rows(weight * v * v)))
     same = 2 * v + s
-    # Of one vote with all others: the sum of influence, and of its squares.
+    # Of one vote with all others: the sum of the influence, and of its squares.
     sums = (N - 2 * drawn) * v + V + (weight - drawn) * s
     squares = N * v**2 + 2 * v * V + V2 + weight * (same**2 - 4 * v**2) - drawn * same**2
     two = rows(weight * squares)
@@ -319,167 +274,127 @@ def pair_products(start: npt.NDArray[Any], weight: Numbers, v: Numbers, s: Numbe
     for total, taken in ((one, 2), (none, 3)):
         left = size - taken * drawn
         ways = ways * np.where(left > 0, left, 1)
-        found.insert(0, np.where(left > 0, total, 0) / ways)
+        found.insert(0, np.where(left > 0, total, 0 * total) / ways)
     return tuple(found)
 
 
 def variance(products: Sequence[Any], N: int) -> Any:
-    """Return sigma^2 with N votes on an item: the mean over all its pairs of pairs."""
+    """Return sigma^2 with N votes per item: the mean over all pairs of pairs of votes."""
     none, one, two = products
     return (2 * two + 4 * (N - 2) * one + (N - 2) * (N - 3) * none) / (N * (N - 1))
 
 
 def model(prevalence: Numbers, a: Any, q: Any) -> tuple[Population, list[Any], tuple[Any, Any]]:
-    """Return a population with votes right at rate a and labels at rate q, its z_0, z_1, z_2, and extreme influence."""
+    """Return the population for accuracies a of votes and q of labels, its z_0, z_1, z_2, and the extreme influence."""
     m = len(prevalence)
-    wrong, strange = (1 - a) / (m - 1), (1 - q) / (m - 1)
-    C = prevalence * (a - wrong) + wrong
-    L = prevalence * (q - strange) + strange
+    wrong_vote, wrong_label = (1 - a) / (m - 1), (1 - q) / (m - 1)
+    C = prevalence * (a - wrong_vote) + wrong_vote
+    L = prevalence * (q - wrong_label) + wrong_label
     C_E = (C**2 * L).sum()
     E = 2 * C_E - (C**2).sum()
-    D = 2 * (q * a**2 + (1 - q) * wrong**2) - a**2 - (m - 1) * wrong**2
+    D = 2 * (q * a**2 + (1 - q) * wrong_vote**2) - a**2 - (m - 1) * wrong_vote**2
     if E == 1:
-        raise DataError("prevalence must not make every vote and label one category: kappa is undefined then.")
+        text = "With this prevalence every vote and label is one category, so kappa is undefined."
+        raise invalid("prevalence", text)
     whole = Population(C, L, D, E, C_E, (D - E) / (1 - E))
     label, code = np.repeat(np.arange(m), m), np.tile(np.arange(m), m)
     v, s = pair_influence(whole, code, label)
     found = [0 * D] * 3
     for share in set(prevalence.tolist()) - {0}:
-        alike = np.flatnonzero(prevalence == share)  # what is equally often true is alike: one speaks for all
+        alike = np.flatnonzero(prevalence == share)  # categories of equal prevalence have equal products
         right = np.arange(m) == alike[0]
-        p, suggested = np.where(right, a, wrong), np.where(right, q, strange)
+        p, suggested = np.where(right, a, wrong_vote), np.where(right, q, wrong_label)
         products = pair_products(np.arange(0, m * m + 1, m), np.tile(p, m), v, s, drawn=0)
         found = [old + share * len(alike) * (suggested * new).sum() for old, new in zip(found, products, strict=True)]
-    occurs = (C + L > 0).astype(np.bool_)
-    alike_votes = (2 * v + s)[occurs[label] & occurs[code]]
-    return whole, found, (alike_votes.min(), alike_votes.max())
+    occurs = C + L > 0
+    unanimous = (2 * v + s)[occurs[label] & occurs[code]]
+    return whole, found, (unanimous.min(), unanimous.max())
 
 
-def observed(seen: Terms, known: int) -> list[Any]:
-    """Return z_0, z_1, z_2 over the items of a pilot that have ``known`` votes or more."""
-    patterns = seen.patterns
-    v, s = pair_influence(seen, patterns.code, np.repeat(seen.suggested, np.diff(patterns.start)))
-    one = seen.c * 0 + 1  # a Fraction where the terms are
-    products = pair_products(patterns.start, patterns.votes.astype(np.int64) * one, v, s, drawn=1)
-    enough = (patterns.vote_totals() >= known) * (seen.t * 0 + 1)
-    return [seen.mean(enough * product) / seen.mean(enough) for product in products]
+def observed(known: Terms, n_votes: int) -> list[Any]:
+    """Return z_0, z_1, z_2 over the items of a pilot with at least ``n_votes`` votes."""
+    patterns = known.patterns
+    v, s = pair_influence(known, patterns.code, np.repeat(known.suggested, np.diff(patterns.start)))
+    products = pair_products(patterns.start, patterns.votes.astype(v.dtype), v, s, drawn=1)
+    enough = (patterns.vote_totals() >= n_votes).astype(v.dtype)
+    return [known.mean(enough * product) / known.mean(enough) for product in products]
 
 
 def _from_model(shares: npt.NDArray[np.float64], a: float, q: float, votes: int | None, goal: Goal) -> Plan:
-    """Plan from assumptions."""
+    """Plan from assumed accuracies."""
     whole, products, (least, greatest) = model(shares, a, q)
     ends = Unseen(float(least), 1.0), Unseen(float(greatest), 1.0)
     outlook = Outlook(float(whole.kappa), float(whole.E), *ends, 1.0, max(float(least) ** 2, float(greatest) ** 2))
-    variances = {N: float(variance(products, N)) for N in sorted({*_TRADE, votes or 2})}
-    if outlook.kappa < 1 and min(variances.values()) <= _NOTHING:
-        raise DataError(
-            "annotator_accuracy and labeler_accuracy leave nothing to chance, so no sample could "
-            "show how far kappa varies."
-        )
-    rows = [outlook.row(N, spread, goal) for N, spread in variances.items()]
-    planned = outlook.plan(rows[0], rows, goal, f"{counted(len(shares), 'category')}, accuracy {a:g}, labeler {q:g}")
+    variances = {N: float(variance(products, N)) for N in sorted({*_VOTES_COMPARED, votes or 2})}
+    if outlook.kappa < 1 and min(variances.values()) <= _ROUNDING:
+        text = "With these accuracies every item has the same influence on kappa, so its variance is unknown."
+        hint = "Use values of $annotator_accuracy and $labeler_accuracy between 0 and 1."
+        raise invalid("annotator_accuracy", text, hint=hint, code="no-variance")
+    rows = [outlook.row(N, sigma2, goal) for N, sigma2 in variances.items()]
+    assumes = f"{counted(len(shares), 'category')}, annotator accuracy {a:g}, labeler accuracy {q:g}"
+    planned = outlook.plan(rows[0], rows, goal, assumes)
     return replace(planned, **next(row for row in rows if row["votes"] == (votes or planned.cheapest)))
 
 
-def _from_pilot(pilot: Kappa, votes: int | None, goal: Goal) -> Plan:
-    """Plan from the kappa of some items."""
-    if not isinstance(pilot, Kappa) or pilot.metric != "dh":
-        raise DataError(f"pilot must be a kappa from dh_kappa, without ordinal weights: got {shown([pilot])}.")
-    if pilot.parts is None or pilot.exact is None:
-        raise DataError(f"pilot must have a kappa that is defined, but {pilot.reason}")
+def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
+    """Plan from the estimate of a pilot."""
     n = pilot.n_items
-    if math.isnan(pilot.se):
-        why = "has one item" if n == 1 else "has items of the same influence only"
-        raise DataError(f"pilot {why}, so it cannot show how far kappa varies: add items to it.")
-    seen = terms(pilot.sample, pilot.parts)
-    totals = seen.patterns.vote_totals()
-    known = next(k for k in (4, 3, 2) if 2 * int(seen.items[totals >= k].sum()) >= n)
-    if votes and known < 4 and votes > known:
-        raise DataError(
-            f"votes must be at most {known} with this pilot, as more than half of its items have no more: got {votes}; "
-            f"{_ANY_NUMBER}."
-        )
-    outlook = _outlook(pilot, seen)
-    own = n * float(drawn_variance(seen, influence(seen)).endless)  # of items drawn from a pool without end
-    scale = own / float(seen.mean(influence(seen) ** 2)) if own > _NOTHING else 0.0
-    products = observed(seen, known)
+    if pilot.metric != "dh":
+        raise invalid("pilot", "The pilot must be a kappa from dh_kappa without weights.")
+    if pilot.parts is None or pilot.exact is None or basis(pilot) is None:
+        one = "It has one item." if n == 1 else "Every item has the same influence on kappa."
+        text = f"The variance of kappa cannot be computed from the pilot. {pilot.reason or one}"
+        raise invalid("pilot", text, hint="Pass more items in $pilot.", code="pilot-too-small")
+    known = terms(pilot.sample.merged(), pilot.parts)
+    totals = known.patterns.vote_totals()
+    per_item = next(k for k in (4, 3, 2) if 2 * int(known.items[totals >= k].sum()) >= n)
+    if votes and per_item < 4 and votes > per_item:
+        text = f"Votes can be at most {per_item}, as more than half of the pilot items have no more: got {votes}."
+        raise invalid("votes", text, hint=_FOUR_VOTES, code="too-many-votes-for-pilot")
+    phi = influence(known)
+    outlook = _outlook(pilot, known, phi)
+    own = n * float(sample_variance(known, phi).endless)  # for an infinite pool
+    scale = own / float(known.mean(phi**2)) if own > _ROUNDING else 0.0
+    products = observed(known, per_item)
     rows = [
-        # Beyond the votes of the pilot, few items may give a variance below 0.
+        # With more votes than the pilot has, few items may give a negative variance.
         outlook.row(N, max(scale * float(variance(products, N)), 0.0), goal)
-        for N in sorted({*(_TRADE if known == 4 else range(2, known + 1)), votes or 2})
+        for N in sorted({*(_VOTES_COMPARED if per_item == 4 else range(2, per_item + 1)), votes or 2})
     ]
     mean = Fraction(pilot.n_votes, n)
-    panel = float(mean) if mean.denominator > 1 else int(mean)
-    chosen = next(row for row in rows if row["votes"] == votes) if votes else outlook.row(panel, own, goal)
-    enough = int(seen.items[totals >= known].sum())
+    mean_votes = float(mean) if mean.denominator > 1 else int(mean)
+    chosen = next(row for row in rows if row["votes"] == votes) if votes else outlook.row(mean_votes, own, goal)
+    enough = int(known.items[totals >= per_item].sum())
     assumes, part = f"pilot of {counted(n, 'item')}", ""
     if enough < n:
-        part = f"the {enough:,} of {counted(n, 'item')} of the pilot with {known} votes or more"
-        assumes = part if votes else f"all {n:,} items of the pilot, with the votes that they have"
-    notes = _notes(pilot, known, part, mixed=not votes)
+        part = f"the {enough:,} of {counted(n, 'item')} of the pilot with at least {per_item} votes"
+        assumes = part if votes else f"all {n:,} items of the pilot with their votes"
+    notes = _notes(pilot, per_item, part, mixed=not votes)
     return outlook.plan(chosen, rows, goal, assumes, *notes, part=part and f", from {part}")
 
 
-def _outlook(pilot: Kappa, seen: Terms) -> Outlook:
-    """Return what a pilot shows; it was drawn from some pool, and the plan is for one without end."""
-    n, far = pilot.n_items, extremes(seen)
-    endless = replace(seen.sample, strata=tuple(replace(part, size=None) for part in seen.sample.strata))
-    unseen = unseen_items(replace(seen, sample=endless), influence(seen))
+def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
+    """Return what a pilot shows, for an infinite pool."""
+    n, far = pilot.n_items, extremes(known)
+    endless = replace(known.sample, strata=tuple(replace(part, size=None) for part in known.sample.strata))
+    unseen = unseen_items(replace(known, sample=endless), phi)
     least, greatest = (replace(end, share=n * end.share) for end in unseen.ends(far))
-    heaviest = float((seen.weight / seen.items).max()) if seen.sample.weighted else 1.0
+    heaviest = float((known.weight / known.items).max()) if known.sample.weighted else 1.0
     most = (heaviest * max(abs(float(far.low.min())), abs(float(far.high.max())))) ** 2
-    return Outlook(pilot.value, float(seen.E), least, greatest, n * unseen.most, most, n)
+    return Outlook(pilot.value, float(known.E), least, greatest, n * unseen.most, most, n)
 
 
-def _notes(pilot: Kappa, known: int, part: str, mixed: bool) -> Iterator[Note]:
-    """Find what to know about a plan from a pilot; ``mixed`` is one for the votes of the pilot as they are."""
+def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> Iterator[Note]:
+    """Yield notes on a plan from a pilot; ``mixed`` if it is for the votes of the pilot as they are."""
     if pilot.n_items < _SMALL_PILOT:
-        text = (
-            f"{counted(pilot.n_items, 'item')} show only roughly how far kappa varies: the number to be sure of it "
-            "allows for that."
-        )
+        text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance, which items_assured allows for."
         yield Note("small-pilot", text)
     if pilot.exact == 1:
-        yield Note("flawless-pilot", "Every vote of the pilot is the suggested label: the plan holds if that goes on.")
-    if known < 4:
-        yield Note("trade-cut", f"The comparison stops at {known} votes on an item: only {_ANY_NUMBER}.")
+        yield Note(
+            "flawless-pilot", "Every vote of the pilot is the suggested label. The plan assumes that this holds."
+        )
+    if per_item < 4:
+        yield Note("trade-cut", f"The options end at {per_item} votes per item. {_FOUR_VOTES}")
     if part:
-        text = ", and the plan for votes as in the pilot from all of them: the two need not line up" if mixed else ""
-        yield Note("trade-part", f"The comparison is from {part}{text}.")
-
-
-def _shares(categories: Any, prevalence: Any) -> npt.NDArray[np.float64]:
-    """Return how often each category is the truth."""
-    m = None if categories is None else _whole("n_categories", categories, _MOST_CATEGORIES)
-    try:
-        weights = np.array([float(share) for share in ([1] * (m or 0) if prevalence is None else prevalence)])
-    except (TypeError, ValueError, OverflowError):
-        weights = np.zeros(0)
-    if len(weights) and 0 < weights.max() < math.inf:
-        weights = weights / weights.max()
-    if not 2 <= len(weights) <= _MOST_CATEGORIES or not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
-        raise DataError(f"prevalence must be 2 to {_MOST_CATEGORIES:,} numbers, 0 or more: got {shown([prevalence])}.")
-    if m not in (None, len(weights)):
-        raise DataError(f"prevalence must have a number for each of {m} categories: got {len(weights)}.")
-    shares: npt.NDArray[np.float64] = weights / weights.sum()
-    return shares
-
-
-def _number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
-    try:
-        number = float(value) if is_real(value) and not isinstance(value, bool) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not holds(number):
-        raise DataError(f"{name} must be {rule}: got {shown([value])}.")
-    return number
-
-
-def _whole(name: str, value: Any, most: int) -> int:
-    try:
-        number = 0 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = 0
-    if not 2 <= number <= most:
-        raise DataError(f"{name} must be a whole number from 2 to {most:,}: got {shown([value])}.")
-    return number
+        text = ". The plan itself is from all items, so the two may differ" if mixed else ""
+        yield Note("trade-part", f"The options are from {part}{text}.")

@@ -1,9 +1,8 @@
-"""Kappa item by item: what each contributes, kappa without it, and the items to review first."""
+"""Kappa by item: contribution, leave-one-out kappa, and the review queue."""
 
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -11,36 +10,36 @@ from typing import Any
 import numpy as np
 
 from dhkappa.core import Label
+from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.patterns import Patterns
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import counted
 from dhkappa.stats.influence import Numbers, Terms, influence, terms
 from dhkappa.stats.kappa import Parts, dh_parts, sums
 from dhkappa.stats.sample import Pool, Sample, sample_of
+from dhkappa.stats.simulate import check_integer
 from dhkappa.table import Table
 
-_CANCELLED = 64  # a difference this many times smaller than its first term is computed anew, exactly
-_ASKED = 100  # items that an engine is asked for where no number is given
-_DIGITS = 12  # influence values that agree so far differ by rounding only
+_CANCELLED = 64  # a difference this many times smaller than its first term is recomputed exactly
+_DEFAULT_LIMIT = 100  # if the items are fetched from an engine
+_DIGITS = 12  # influence values that agree to so many digits are equal up to rounding
 
 
 def contributions(terms: Terms) -> Numbers:
-    """Return (K,) what an item of each pattern contributes; the weighted mean over items is kappa.
+    """Return (K,) the contribution of an item of each pattern; the weighted mean over items is kappa.
 
-    ``(d_i - E_j) / (1 - E)`` with j the item's suggested label and ``E_j = 2 C_j^2 - sum_k C_k^2`` the
-    differential that chance gives this label.
+    ``(d_i - E_j) / (1 - E)`` with j the suggested label and ``E_j = 2 C_j^2 - sum_k C_k^2``.
     """
-    short = _short_of_certain(terms.C)
+    short = _one_minus_E(terms.C)
     found: Numbers = (short[terms.suggested] - (1 - terms.d)) / (terms.L * short).sum()
     return found
 
 
 def leave_one_out(terms: Terms) -> Numbers:
-    """Return (K,) kappa without one item of each pattern; NaN where the other items leave it undefined.
+    """Return (K,) kappa without one item of each pattern, NaN if it is undefined.
 
-    Without an item of weight w among W, each mean x over items becomes ``(W x - w x_i) / (W - w)``. The gap
-    1 - E is linear in C, in C once more, and in L: two votes and a label, drawn on their own. So the gap
-    without the item is a sum over the ways to draw each of the three from all items or from this one.
+    Without an item of weight w of W, each mean x becomes ``(W x - w x_i) / (W - w)``. 1 - E is the expectation over
+    two votes and a label drawn independently, so its value without the item is a sum over the ways to draw each of
+    the three from all items or from this one.
     """
     n, C, L, c, d, code = terms.n, terms.C, terms.L, terms.c, terms.d, terms.patterns.code
     found = np.full(len(d), math.nan, d.dtype)
@@ -53,14 +52,14 @@ def leave_one_out(terms: Terms) -> Numbers:
     not_label = code != np.repeat(terms.suggested, length)
 
     def gap(share: Numbers, other: Numbers, not_suggested: Numbers) -> Numbers:
-        """Draw one vote from the item: the other vote differs, or both agree on what is not suggested."""
+        """Draw one vote from the item: the votes differ, or agree on a category that is not suggested."""
         return terms.row_sums(c * (other + 2 * share * not_suggested))
 
-    weight = (terms.weight + 0 * d) / terms.items  # of one item; 0 * d makes it a fraction where d is
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # one item may outweigh all others
+    weight = terms.weight / terms.items  # of one item
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # one item may have almost all the weight
         v = weight / (n - weight)
         a = 1 + v
-        short = _short_of_certain(C)
+        short = _one_minus_E(C)
         whole = (L * short).sum()  # 1 - E
         rest = (
             a**3 * whole
@@ -69,48 +68,20 @@ def leave_one_out(terms: Terms) -> Numbers:
             - v**3 * gap(c, not_c, not_label)
         )
         disagreement = a * (1 - terms.kappa) * whole - v * (1 - d)  # 1 - D without the item
-        sound = (rest > a**3 * whole / _CANCELLED).astype(np.bool_)
+        sound = rest > a**3 * whole / _CANCELLED
     found[sound] = 1 - np.maximum(disagreement[sound], 0) / rest[sound]
-    # Hardly ever more than two rows, as such an item is nearly all of 1 - E; and the only one of its pattern, as
-    # an equal one would keep the rest above an eighth of the first term.
+    # At most a few rows: such an item is nearly all of 1 - E, and the only one of its pattern.
     for row in np.flatnonzero(~sound).tolist():
         kappa = _parts(_without(terms.sample, row)).kappa
         found[row] = math.nan if kappa is None else kappa
     return found
 
 
-def review(item_votes: ItemVotes, labeler: str, *, limit: int | None = None, pool: Pool = None) -> Table:
-    """Return the items of a labeler in the order to review them, those that the panel most clearly rejects first.
+def review_queue(item_votes: ItemVotes, labeler: str, *, limit: int | None = None, pool: Pool = None) -> Table:
+    """Return the items to review, those that the votes most clearly reject first; see ``Audit.review``.
 
-    The lowest agreement differential comes first: -1 where all votes are for one other label. Of equal ones
-    the item with more votes, then the one that pulls kappa down most, then the one that came first.
-
-    Parameters
-    ----------
-    item_votes
-        The votes on each item. Items with fewer than two votes or without a suggested label are left out.
-    labeler
-        Whose suggested labels to review.
-    most
-        How many items to return at most; None for all, or for 100 where an engine holds the items and is asked.
-
-    Returns
-    -------
-    Table
-        A row for each item: ``item``, ``suggested``, ``majority`` (the label with most votes; None where several
-        have as many, and ``tie`` is then True), ``votes`` as text, ``n_votes``, ``suggested_share`` and
-        ``majority_share`` of the votes, ``differential`` (pairs of votes that agree on the suggested label less
-        those that agree on another, as shares), ``contribution`` (the mean is kappa), ``influence`` (how
-        kappa moves as the item gains weight) and ``kappa_without`` the item, where the others keep their
-        weights, also those by the size of their stratum. The last three are NaN where kappa is undefined.
-
-    Examples
-    --------
-    >>> from dhkappa.core.items import read_item_votes
-    >>> votes = [["cat", "cat", "cat"], ["dog", "dog", "cat"], ["dog", "dog", "dog"]]
-    >>> table = review(read_item_votes(votes, {"rule": ["cat", "cat", "cat"]}), "rule", limit=2)
-    >>> [(row["item"], row["suggested"], row["majority"], row["votes"]) for row in table]
-    [(2, 'cat', 'dog', 'dog: 3'), (1, 'cat', 'dog', 'dog: 2, cat: 1')]
+    Items are sorted by differential, then by number of votes (most first), then by influence times weight, then by
+    position.
     """
     limit = check_limit(limit)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
@@ -123,7 +94,7 @@ def review(item_votes: ItemVotes, labeler: str, *, limit: int | None = None, poo
         known = terms(sample, parts)
         d, added, phi, without = known.d, contributions(known), influence(known), leave_one_out(known)
         pull = np.round(phi * known.weight / known.items, _DIGITS)
-    else:  # no item, or all votes and labels alike
+    else:  # no item, or all votes and labels are one category
         d, pull = np.ones(n), np.zeros(n)
         added = phi = without = np.full(n, math.nan)
     order = np.lexsort((pull, -n_votes, d))
@@ -131,7 +102,7 @@ def review(item_votes: ItemVotes, labeler: str, *, limit: int | None = None, poo
         order = order[:limit]
         names = [item_votes.item_names()[place] for place in places[order].tolist()]
     else:
-        limit = _ASKED if limit is None else limit
+        limit = _DEFAULT_LIMIT if limit is None else limit
         order = order[
             np.lexsort((np.array(item_votes.item_names())[places[order]], pull[order], -n_votes[order], d[order]))
         ]
@@ -142,26 +113,26 @@ def review(item_votes: ItemVotes, labeler: str, *, limit: int | None = None, poo
     return Table(
         {
             "item": names,
-            **_verdicts(sample.patterns.take(order), item_votes.categories),
+            **_vote_columns(sample.patterns.take(order), item_votes.categories),
             "differential": d[order].tolist(),
             "contribution": added[order].tolist(),
             "influence": phi[order].tolist(),
             "kappa_without": without[order].tolist(),
         },
-        title=f"{labeler}: {_extent(len(order), int(sample.patterns.items.sum()))}, most clearly rejected first",
+        title=f"{labeler}: {_extent(len(order), sample.n)}, most clearly rejected first",
     )
 
 
 def _others(shares: Numbers) -> Numbers:
-    """Return (m,) the sum of all other entries, without cancelling where one entry is nearly all."""
+    """Return (m,) the sum of all other entries, without cancellation if one entry dominates."""
     others: Numbers = shares.sum() - shares
     top = int(shares.argmax())
     others[top] = np.delete(shares, top).sum()
     return others
 
 
-def _short_of_certain(C: Numbers) -> Numbers:
-    """Return (m,) 1 - E_j: two votes differ, or count twice as they agree on another label than j."""
+def _one_minus_E(C: Numbers) -> Numbers:
+    """Return (m,) 1 - E_j: the votes differ, or agree on a category other than j, which counts twice."""
     short: Numbers = (C * _others(C)).sum() + 2 * _others(C**2)
     return short
 
@@ -179,48 +150,40 @@ def _without(sample: Sample, row: int) -> Sample:
 
 
 def check_limit(limit: Any) -> int | None:
-    """Check the number of items asked for."""
-    if limit is None:
-        return None
-    try:
-        number = 0 if isinstance(limit, (bool, np.bool_)) else operator.index(limit)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise DataError(f"limit must be a whole number of items, 1 or more, or None for all: got {shown([limit])}.")
-    return number
+    """Check the number of items to return; None for all."""
+    return None if limit is None else check_integer("limit", limit, 1)
 
 
 def _extent(rows: int, n: int) -> str:
     return counted(n, "item") if rows == n else f"{rows:,} of {counted(n, 'item')}"
 
 
-def _verdicts(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, list[Any]]:
-    """Return columns that set what was suggested beside what the panel says, a row for each pattern."""
+def _vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, list[Any]]:
+    """Return the columns on the suggested label and the votes, one row per pattern."""
     first, length, n_votes = patterns.start[:-1], np.diff(patterns.start), patterns.vote_totals()
     votes = patterns.votes.astype(np.int64)
-    limit = np.maximum.reduceat(votes, first) if len(patterns) else votes
-    leads = np.flatnonzero(votes == np.repeat(limit, length))
+    most = np.maximum.reduceat(votes, first) if len(patterns) else votes
+    leads = np.flatnonzero(votes == np.repeat(most, length))
     leader = np.searchsorted(leads, patterns.start)  # row k is led by entries leads[leader[k] : leader[k + 1]]
     tie = (np.diff(leader) > 1).tolist()
-    panel = patterns.code[leads[leader[:-1]]].tolist()
+    majority = patterns.code[leads[leader[:-1]]].tolist()
     on_label = np.zeros(len(patterns), np.int64)
     row = np.repeat(np.arange(len(patterns)), length)
     hit = patterns.code == patterns.suggested[row]
     on_label[row[hit]] = votes[hit]
     return {
         "suggested": [categories[code] for code in patterns.suggested.tolist()],
-        "majority": [None if tied else categories[code] for code, tied in zip(panel, tie, strict=True)],
+        "majority": [None if tied else categories[code] for code, tied in zip(majority, tie, strict=True)],
         "tie": tie,
         "votes": _texts(patterns, categories),
         "n_votes": n_votes.tolist(),
         "suggested_share": (on_label / n_votes).tolist(),
-        "majority_share": (limit / n_votes).tolist(),
+        "majority_share": (most / n_votes).tolist(),
     }
 
 
 def _texts(patterns: Patterns, categories: tuple[Label, ...]) -> list[str]:
-    """Write the votes on an item of each pattern, most first: ``dog: 3, cat: 1``."""
+    """Return the votes on an item of each pattern as text, most first: ``dog: 3, cat: 1``."""
     names = [_named(label) for label in categories]
     code, votes = patterns.code.tolist(), patterns.votes.tolist()
     found = []
@@ -231,6 +194,6 @@ def _texts(patterns: Patterns, categories: tuple[Label, ...]) -> list[str]:
 
 
 def _named(label: Label) -> str:
-    """Quote a label that would not stand out among others."""
+    """Quote a label that contains separators or outer spaces."""
     text = str(label)
     return text if text and text == text.strip() and "," not in text and ":" not in text else repr(text)

@@ -1,4 +1,4 @@
-"""Sample: the items that count, what each of them stands for, and how they were drawn."""
+"""Sample: the eligible items, their weights, and the design they were drawn by."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -13,17 +14,26 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
-from dhkappa.core.labels import NotALabelError, to_label
-from dhkappa.core.patterns import LabeledPatterns, Patterns
+from dhkappa.core.grouping import LabeledPatterns, Patterns
 from dhkappa.errors import DataError, counted, shown
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
-"""The size of the pool that items were drawn from: in all, or by stratum."""
+"""Number of items in the pool that the sample was drawn from: in all, or by stratum."""
+
+_MOST_RESAMPLES = 10**8
 
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Items that do not count, by the first reason that applies."""
+    """Number of excluded items, by the first reason that applies.
+
+    Attributes
+    ----------
+    no_votes : items without votes
+    one_vote : items with one vote
+    no_label : items without a suggested label
+    no_weight : items with sample weight 0
+    """
 
     no_votes: int = 0
     one_vote: int = 0
@@ -32,15 +42,15 @@ class Excluded:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of excluded items in all."""
         return self.no_votes + self.one_vote + self.no_label + self.no_weight
 
     def to_dict(self) -> dict[str, int]:
         """Return the numbers by reason."""
-        return {name: getattr(self, name) for name in ("no_votes", "one_vote", "no_label", "no_weight")}
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def why(self) -> str:
-        """Say how many for each reason."""
+        """Return the numbers by reason as text."""
         reasons = (
             (self.no_votes, "no votes"),
             (self.one_vote, "one vote"),
@@ -52,7 +62,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Items drawn together: n of the ``size`` that the pool holds, or None where that is not known."""
+    """A stratum with n sampled items out of ``size``; None if the size is unknown."""
 
     name: Label | None
     n: int
@@ -60,24 +70,25 @@ class Stratum:
 
     @property
     def fraction(self) -> Fraction:
-        """The share of the pool that was drawn; 0 where the pool has no known end."""
+        """The sampling fraction; 0 if the size is unknown."""
         return Fraction(self.n, self.size) if self.size else Fraction(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Eligible items as patterns, with the weight that each carries.
+    """Eligible items as K patterns, with weights and strata.
 
     Attributes
     ----------
     categories : the m categories, in the order of codes
     patterns : the eligible patterns, K rows; ``items`` counts items
-    dropped : items that are not eligible
-    mass : (K,) weight of all items of a pattern, in whole units; only ratios matter
-    stratum : (K,) place in ``strata``
-    strata : one at least; a sample that is not stratified has one, without a name
-    kept : (K,) place of each pattern among the rows that the sample was made from; None where they were made anew
+    excluded : number of items that are not eligible
+    mass : (K,) weight of all items of a pattern, as integers; only ratios matter
+    stratum : (K,) index into ``strata``
+    strata : at least one; a sample without strata has one without a name
+    kept : (K,) row of each pattern in the data that the sample was made from; None if patterns were merged
     source_notes : sentences about where the votes came from
+    is_merged : whether patterns are distinct and in canonical order
     """
 
     categories: tuple[Label, ...]
@@ -92,30 +103,30 @@ class Sample:
 
     @property
     def n(self) -> int:
-        """The number of eligible items."""
+        """Number of eligible items."""
         return int(self.patterns.items.sum())
 
     @property
     def weighted(self) -> bool:
-        """Whether items count differently."""
+        """Whether items have different weights."""
         return self.mass is not self.patterns.items
 
     @property
     def n_effective(self) -> float:
-        """How many items that weigh the same would tell as much: the squared sum of weights over the sum of squares."""
+        """Number of equally weighted items that carry as much information: (sum w)^2 / sum w^2 (Kish)."""
         if not self.weighted:
             return float(self.n)
         largest = int(self.mass.max())
-        mass = np.array([value / largest for value in self.mass.tolist()])  # of integers, whatever their size
+        mass = np.array([value / largest for value in self.mass.tolist()])  # integers of any size
         return float(mass.sum() ** 2 / (mass**2 / self.patterns.items).sum())
 
     @property
     def designed(self) -> bool:
-        """Whether anything is known of how items were drawn but that it was at random."""
+        """Whether there are weights, strata or a pool."""
         return self.weighted or len(self.strata) > 1 or self.strata[0].size is not None
 
     def merged(self) -> Sample:
-        """Return each pattern once where items are all alike, in an order that only the patterns decide."""
+        """Return each pattern once, in an order that depends on the patterns only."""
         if self.is_merged or self.weighted or len(self.strata) > 1:  # a tally merges within strata and weights
             return self
         patterns = self.patterns.merged()
@@ -124,10 +135,7 @@ class Sample:
 
 
 def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None) -> Sample:
-    """Return the eligible items: with two votes or more and, if ``labeled``, a suggested label.
-
-    ``pool`` is that of ``dh_kappa``. ``kept`` of the sample is the place of each pattern among the rows.
-    """
+    """Return the eligible items: those with two votes or more and, if ``labeled``, a suggested label."""
     keep, excluded = eligible(rows.patterns, labeled, rows.weight)
     kept = np.flatnonzero(keep)
     patterns, stratum, weight = rows.patterns, rows.stratum, rows.weight
@@ -148,18 +156,18 @@ def drawn(
     weight: npt.NDArray[np.float64] | None = None,
     pool: Pool = None,
 ) -> Sample:
-    """Return a sample of eligible patterns; (K,) ``stratum`` is a place in ``names``."""
+    """Return a sample of eligible patterns; (K,) ``stratum`` is an index into ``names``."""
     pool = own_pool(pool)
     strata = _strata(patterns.items, stratum, names, pool, weight is not None)
-    place = np.zeros(len(patterns), np.int8) if stratum is None else stratum
-    mass = _mass(patterns.items, place, weight, strata if isinstance(pool, Mapping) else None)
-    return Sample(categories, patterns, excluded, mass, place, strata)
+    index = np.zeros(patterns.items.size, np.int8) if stratum is None else stratum
+    mass = _mass(patterns.items, index, weight, strata if isinstance(pool, Mapping) else None)
+    return Sample(categories, patterns, excluded, mass, index, strata)
 
 
 def eligible(
     patterns: Patterns, labeled: bool = True, weight: npt.NDArray[np.float64] | None = None
 ) -> tuple[npt.NDArray[np.bool_], Excluded]:
-    """Return (K,) which patterns count, and how many items do not."""
+    """Return (K,) which patterns are eligible, and the number of items that are not."""
     n_votes, items = patterns.vote_totals(), patterns.items
     few = n_votes < 2
     bare = ~few & (patterns.suggested < 0) if labeled else np.zeros_like(few)
@@ -169,69 +177,81 @@ def eligible(
 
 
 def _strata(
-    items: npt.NDArray[np.int64],
-    stratum: Integers | None,
-    names: Sequence[Label],
-    pool: Pool,
-    weighted: bool,
+    items: npt.NDArray[np.int64], stratum: Integers | None, names: Sequence[Label], pool: Pool, weighted: bool
 ) -> tuple[Stratum, ...]:
-    """Return the strata that items are in, with the sizes that ``pool`` gives them."""
+    """Return the strata with the sizes that ``pool`` gives them."""
+    _check_design(stratum is not None, names, pool, weighted)
     if stratum is None:
-        if isinstance(pool, Mapping):
-            raise DataError("pool gives a size for each stratum, but strata= is absent: pass the stratum of each item.")
-        if pool is not None and weighted:
-            raise DataError(
-                "pool= as one size is for items drawn with equal chances: with weights leave it out, "
-                "or pass strata= and the size of each stratum."
-            )
         n = int(items.sum())
-        return (Stratum(None, n, None if pool is None else _size(pool, n, "")),)
-    if pool is not None and not isinstance(pool, Mapping):
-        raise DataError(
-            f"pool must map each stratum to its size, such as {{{shown(names[:1])}: 1000}}: "
-            f"got {shown([pool]) if isinstance(pool, (int, float, str)) else f'a {type(pool).__name__}'}."
-        )
-    if pool is not None and weighted:
-        raise DataError("weights= and pool= both say how much the items of a stratum count: pass one of them.")
-    if pool is not None:
-        pool = {_name(name): size for name, size in pool.items()}
+        return (Stratum(None, n, None if pool is None else _size(pool, n)),)
+    sizes = {_name(name): size for name, size in pool.items()} if isinstance(pool, Mapping) else None
     numbers = np.zeros(len(names), np.int64)
-    np.add.at(numbers, stratum, items)  # bincount would add floats, which are not exact beyond 2^53
+    np.add.at(numbers, stratum, items)  # bincount adds floats, which are not exact beyond 2^53
     found = []
     for name, n in zip(names, numbers.tolist(), strict=True):
-        size = None if pool is None else _size(_of_stratum(pool, name), n, f" of stratum {name!r}")
+        if sizes is not None and name not in sizes:
+            raise _pool_error(
+                "pool-stratum-missing",
+                f"pool has no size for stratum {name!r}. Strata in pool: {shown(sizes) or 'none'}.",
+                "Add its number of items to $pool.",
+            )
+        size = None if sizes is None else _size(sizes[name], n, name)
         if n == 1 and size != 1:
-            raise DataError(
-                f"stratum {name!r} has one eligible item, which cannot show how far items differ: "
-                "join it with another stratum."
-            )
-        if n == 0 and (size or pool is None):
-            raise DataError(
-                f"stratum {name!r} has no eligible item, so the sample cannot speak for it: "
-                "join it with another stratum, or leave its items out."
-            )
+            raise _strata_error("stratum-one-item", f"Stratum {name!r} has one eligible item; its variance is unknown.")
+        if n == 0 and (size or sizes is None):
+            raise _strata_error("stratum-empty", f"Stratum {name!r} has no eligible item.")
         found.append(Stratum(name, n, size))
-    others = {} if pool is None else {name: size for name, size in pool.items() if name not in names}
-    left = [name for name, size in others.items() if _size(size, 0, f" of stratum {shown([name])}")]
+    left = [name for name, size in (sizes or {}).items() if name not in names and _size(size, 0, name)]
     if left:
-        raise DataError(
-            f"pool names {counted(len(left), 'stratum')} without items in the data ({shown(left, 3)}): "
-            "the sample cannot speak for them; join them with others, or leave them out."
+        raise _pool_error(
+            "pool-unknown-stratum",
+            f"pool names {counted(len(left), 'stratum')} without items in the data: {shown(left, 3)}.",
+            "Merge them with other strata, or remove them from $pool.",
         )
     return tuple(found)
 
 
+def _check_design(stratified: bool, names: Sequence[Label], pool: Pool, weighted: bool) -> None:
+    """Raise DataError if pool, strata and weights do not go together."""
+    by_stratum = isinstance(pool, Mapping)
+    if pool is None:
+        return
+    if by_stratum and not stratified:
+        raise _pool_error(
+            "pool-without-strata", "pool has a size for each stratum, but there are no strata.", "Pass $strata too."
+        )
+    if stratified and not by_stratum:
+        raise _pool_error(
+            "pool-not-by-stratum",
+            f"With strata, pool must map each stratum to its size, but is {shown([pool])}.",
+            f"Pass a mapping such as {{{shown(names[:1])}: 1000}}.",
+        )
+    if weighted:
+        raise _pool_error(
+            "pool-with-weights",
+            "sample_weight and pool cannot be combined.",
+            "Leave out $sample_weight or $pool. With $strata, $pool sets the weights.",
+        )
+
+
+def _pool_error(code: str, message: str, hint: str) -> DataError:
+    return DataError(message, code=code, parameter="pool", hint=hint)
+
+
+def _strata_error(code: str, message: str) -> DataError:
+    return DataError(message, code=code, parameter="strata", hint="Merge it with another stratum, or remove its items.")
+
+
 def _name(stratum: Any) -> Any:
-    """Return what a stratum is called, for an enum member as for its name."""
-    try:
-        return to_label(stratum)
-    except NotALabelError:
-        return stratum
+    """Return the name of a stratum as labels have it: of a plain enum member its name, of NumPy values Python's."""
+    if isinstance(stratum, Enum) and not isinstance(stratum, (str, int)):
+        return stratum.name
+    return stratum.item() if isinstance(stratum, np.generic) else stratum
 
 
 def own_pool(pool: Any) -> Pool:
-    """Return sizes as Python's own numbers, where they are whole, that nobody else can change."""
-    to_dict = getattr(pool, "to_dict", None)  # of a pandas Series, such as value_counts() of the whole data
+    """Return a copy of pool sizes, as Python integers if they are whole numbers."""
+    to_dict = getattr(pool, "to_dict", None)  # a pandas Series, such as value_counts() of the pool
     pool = to_dict() if to_dict else pool
     if isinstance(pool, Mapping):
         return {name: _own_size(size) for name, size in pool.items()}
@@ -248,23 +268,22 @@ def _own_size(value: Any) -> Any:
         return value
 
 
-def _of_stratum(pool: Mapping[Any, int], name: Label) -> Any:
-    if name not in pool:
-        raise DataError(f"pool has no size for stratum {name!r}: it names {shown(pool) or 'none'}.")
-    return pool[name]
-
-
-def _size(value: Any, n: int, whose: str) -> int:
-    """Check the size of a pool that n items were drawn from."""
-    size = value if type(value) is int else -1
-    if size < 0:
-        raise DataError(f"pool{whose} must be a whole number of items: got {shown([value])}.")
-    if size < n:
-        raise DataError(
-            f"pool{whose} holds {counted(size, 'item')} but the sample has {n:,}: "
-            "pass the number of items in the whole data set that the sample was drawn from."
+def _size(value: Any, n: int, stratum: Label | None = None) -> int:
+    """Return a checked pool size, of which n items were sampled."""
+    whose = "" if stratum is None else f" of stratum {shown([stratum])}"
+    if type(value) is not int or value < 0:
+        raise _pool_error(
+            "invalid-pool-size",
+            f"pool{whose} must be a non-negative integer, but is {shown([value])}.",
+            "Pass the number of items in the pool.",
         )
-    return size
+    if value < n:
+        raise _pool_error(
+            "pool-too-small",
+            f"pool{whose} has {counted(value, 'item')}, fewer than the {n:,} in the sample.",
+            "Pass the number of items in the whole data set that the sample was drawn from.",
+        )
+    return value
 
 
 def _mass(
@@ -273,7 +292,7 @@ def _mass(
     weight: npt.NDArray[np.float64] | None,
     strata: tuple[Stratum, ...] | None,
 ) -> npt.NDArray[Any]:
-    """Return (K,) items times their weight, in whole units: exact, as every float is a fraction."""
+    """Return (K,) items times their weight as integers, which is exact: every float is a fraction."""
     if strata is not None:
         ratios = [Fraction(part.size or 0, part.n or 1).as_integer_ratio() for part in strata]
         place: Integers = stratum
@@ -294,8 +313,27 @@ def _mass(
 
 
 def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """Return a generator: the one given, one from a seed, or one that nobody can repeat."""
+    """Return a random generator from a seed, a generator or None."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise DataError(f"rng must be a seed, 0 or more, or a numpy Generator: got {shown([rng])}.") from None
+        raise DataError(
+            f"rng must be a non-negative integer, a numpy Generator or None, but is {shown([rng])}.",
+            code="invalid-rng",
+            parameter="rng",
+        ) from None
+
+
+def check_n_resamples(n: Any) -> int:
+    """Return a checked number of resamples."""
+    try:
+        number = -1 if isinstance(n, (bool, np.bool_)) else operator.index(n)
+    except TypeError:
+        number = -1
+    if not 1 <= number <= _MOST_RESAMPLES:
+        raise DataError(
+            f"n_resamples must be an integer from 1 to {_MOST_RESAMPLES:,}, but is {shown([n])}.",
+            code="invalid-n-resamples",
+            parameter="n_resamples",
+        )
+    return number

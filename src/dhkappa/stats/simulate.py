@@ -1,23 +1,24 @@
-"""Votes and suggested labels with a known truth: for demos, documentation, tests and planning."""
+"""Simulate votes and suggested labels with a known true category."""
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Label
-from dhkappa.core.labels import check_categories, is_real
-from dhkappa.errors import DataError, counted, shown
-from dhkappa.memory import need
+from dhkappa.core import Label, is_real
+from dhkappa.core.labels import check_categories
+from dhkappa.errors import counted, invalid, shown
+from dhkappa.resources import need
 from dhkappa.stats.sample import generator
 
-_MOST = 10**10
-_VOTE = 40  # bytes of a vote, as it is drawn
+_MAX_ITEMS = 10**10
+_BYTES_PER_VOTE = 40  # while votes are drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,9 +28,9 @@ class Simulation:
     Attributes
     ----------
     votes : (n, N) labels, None where an annotator did not vote
-    suggested : labels of each labeler, (n,) by its name
-    truth : (n,) what the items really are
-    categories : the labels there can be, in order
+    suggested : (n,) labels by labeler
+    truth : (n,) true categories
+    categories : the categories, in order
     """
 
     votes: npt.NDArray[np.object_]
@@ -54,30 +55,34 @@ def simulate(
     missing: float = 0.0,
     rng: int | np.random.Generator | None = None,
 ) -> Simulation:
-    """Draw votes and suggested labels for items whose true category is known.
+    """Simulate votes and suggested labels for items whose true category is known.
 
-    Each annotator and each labeler is right with its accuracy, and otherwise names one of the other
-    categories, all of them equally often, independently of everybody else.
+    Annotators and labelers are independent given the true category. Each is right with its accuracy and otherwise
+    chooses one of the other categories uniformly.
 
     Parameters
     ----------
     n_items
-        How many items.
+        Number of items.
     categories
-        The labels there can be.
+        The categories.
     prevalence
-        How often each category is the truth, in the order of ``categories``; equally often by default. Only
-        ratios matter.
+        Relative frequency of each true category, in the order of ``categories``. Uniform by default.
     annotators
-        How many annotators, or a list of accuracies, one for each.
+        Number of annotators, or a list with the accuracy of each.
     accuracy
-        How often an annotator is right, where ``annotators`` is a number.
+        Accuracy of every annotator, if ``annotators`` is a number.
     labelers
-        How often each labeler is right, by its name. By default one, ``"labeler"``, right 4 times in 5.
+        Accuracy of each labeler by name. By default one labeler, ``"labeler"``, with accuracy 0.8.
     missing
-        How often a vote is missing.
+        Probability that a vote is missing.
     rng
-        A seed or a ``numpy.random.Generator``, for the same draws again.
+        Seed or ``numpy.random.Generator``.
+
+    Returns
+    -------
+    Simulation
+        ``votes``, ``suggested`` by labeler, ``truth`` and ``categories``.
 
     Examples
     --------
@@ -89,73 +94,79 @@ def simulate(
     """
     names = check_categories(categories)
     if not names:
-        raise DataError("categories must name a category at least.")
-    n_items = _whole_number("n_items", n_items)
-    if (
-        isinstance(annotators, Iterable)
-        and not isinstance(annotators, str)
-        and getattr(annotators, "shape", None) != ()
-    ):
-        accuracies = list(annotators)
-    else:
-        number = _whole_number("annotators", annotators)
-        need(max(n_items, 1) * number * _VOTE, f"{counted(n_items, 'item')} with {counted(number, 'vote')} each")
-        accuracies = [accuracy] * number
+        raise invalid("categories", "There are no categories.", hint="Pass at least one.")
+    n_items = check_integer("n_items", n_items, 0, _MAX_ITEMS)
+    accuracies = _accuracies(annotators, accuracy, n_items)
     labelers = {"labeler": 0.8} if labelers is None else labelers
     if not isinstance(labelers, Mapping):
-        raise DataError(f"labelers must map names to accuracies, such as {{'llm': 0.9}}: got {shown([labelers])}.")
-    weights = _shares(prevalence, len(names))
-    _check_rates("accuracy", accuracies)
-    _check_rates("labelers", labelers.values())
-    _check_rates("missing", [missing])
+        text = f"Labelers must be a mapping from names to accuracies: got {shown([labelers])}."
+        raise invalid("labelers", text, hint="Pass for example {'llm': 0.9}.")
+    weights = category_shares(prevalence, len(names))
+    for parameter, rates in (("accuracy", accuracies), ("labelers", labelers.values()), ("missing", [missing])):
+        for rate in rates:
+            check_real(parameter, rate)
 
     source = generator(rng)
     truth = source.choice(len(names), n_items, p=weights)
-    choices = np.empty(len(names) + 1, object)
+    choices = np.empty(len(names) + 1, object)  # the last one, None, is a missing vote
     choices[:-1] = names
     codes = [_answers(truth, rate, len(names), source) for rate in accuracies]
     votes = np.column_stack(codes) if codes else np.empty((n_items, 0), np.int64)
-    votes[source.random(votes.shape) < missing] = -1  # the last choice, None
+    votes[source.random(votes.shape) < missing] = -1
     suggested = {name: choices[_answers(truth, rate, len(names), source)] for name, rate in labelers.items()}
     return Simulation(choices[votes], suggested, choices[truth], names)
 
 
+def _accuracies(annotators: Any, accuracy: float, n_items: int) -> list[float]:
+    """Return the accuracy of each annotator."""
+    listed = isinstance(annotators, Iterable) and getattr(annotators, "shape", None) != ()
+    if listed and not isinstance(annotators, str):
+        return list(annotators)
+    number = check_integer("annotators", annotators, 0, _MAX_ITEMS)
+    need(max(n_items, 1) * number * _BYTES_PER_VOTE, f"{counted(n_items, 'item')} with {counted(number, 'vote')} each")
+    return [accuracy] * number
+
+
 def _answers(truth: npt.NDArray[np.int64], rate: float, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Return the truth where right, else one of the other categories; with one category there is no other."""
+    """Return the true category with probability ``rate``, else one of the others."""
     if m == 1:
         return truth
     other = (truth + rng.integers(1, m, truth.size)) % m
     return np.where(rng.random(truth.size) < rate, truth, other)
 
 
-def _shares(prevalence: Sequence[float] | None, m: int) -> npt.NDArray[np.float64]:
-    """Return the prevalence of each category, summing to 1."""
+def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:
+    """Return the share of each of ``m`` categories; None for as many as ``prevalence`` has."""
     try:
-        weights = np.ones(m) if prevalence is None else np.array([float(share) for share in prevalence])
+        values = np.ones(m or 0) if prevalence is None else np.array([float(share) for share in prevalence])
     except (TypeError, ValueError, OverflowError):
-        weights = np.full(m, np.nan)
-    if weights.shape != (m,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
-        raise DataError(
-            f"prevalence must be {counted(m, 'number')}, one for each category, 0 or more: got {shown([prevalence])}."
-        )
-    shares: npt.NDArray[np.float64] = weights / weights.max()
+        values = np.zeros(0)
+    valid = bool(((values >= 0) & (values < np.inf)).all()) and bool(values.any())
+    if not valid or m not in (None, len(values)):
+        size = "numbers" if m is None else counted(m, "number")
+        text = f"Prevalence must be {size}, one for each category, 0 or more and not all 0: got {shown([prevalence])}."
+        raise invalid("prevalence", text)
+    shares: npt.NDArray[np.float64] = values / values.max()
     shares /= shares.sum()
     return shares
 
 
-def _whole_number(name: str, value: Any) -> int:
-    """Return an integer, 0 or more."""
+def check_integer(parameter: str, value: Any, low: int, high: float = math.inf) -> int:
+    """Return an integer from ``low`` to ``high``."""
     try:
-        number = operator.index(value)
+        number = low - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
-        number = -1
-    if not 0 <= number <= _MOST:
-        raise DataError(f"{name} must be a whole number from 0 to {_MOST:,}: got {shown([value])}.")
+        number = low - 1
+    if not low <= number <= high:
+        rule = f"of at least {low:,}" if high == math.inf else f"from {low:,} to {high:,}"
+        raise invalid(parameter, f"{parameter} must be an integer {rule}: got {shown([value])}.")
     return number
 
 
-def _check_rates(name: str, rates: Iterable[float]) -> None:
-    """Refuse what is not a probability."""
-    for rate in rates:
-        if not is_real(rate) or not 0 <= rate <= 1:
-            raise DataError(f"{name} must be between 0 and 1: got {shown([rate])}.")
+def check_real(
+    parameter: str, value: Any, rule: str = "from 0 to 1", holds: Callable[[Any], bool] = lambda p: 0 <= p <= 1
+) -> float:
+    """Return a real number for which a rule holds."""
+    if not is_real(value) or isinstance(value, bool) or not holds(value):
+        raise invalid(parameter, f"{parameter} must be {rule}: got {shown([value])}.")
+    return float(value)

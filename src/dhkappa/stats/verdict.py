@@ -1,7 +1,7 @@
-"""The verdict: can a labeler's labels be trusted, in a word and a sentence.
+"""Verdict: whether the labels of a labeler can be trusted, as a code and a sentence.
 
-There is no scale of adjectives for kappa: how high it can be depends on the annotators and the categories. So a labeler
-is set beside what the same data can show: labels dealt out at random below, and people as labelers above.
+There is no fixed scale for kappa: how high it can be depends on the annotators and the categories. A labeler is
+therefore compared with random labels and with annotators on the same data.
 """
 
 from __future__ import annotations
@@ -13,40 +13,43 @@ from dataclasses import dataclass
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.errors import shown
-from dhkappa.stats.annotator_comparison import AnnotatorComparison
+from dhkappa.errors import counted, shown
+from dhkappa.stats.annotators import AnnotatorComparison
+from dhkappa.stats.intervals import ConfidenceInterval, written
+from dhkappa.stats.kappa import Estimate, rounded
 from dhkappa.stats.notes import LOW_AGREEMENT, spelled
-from dhkappa.stats.result import Comparison, Kappa
+from dhkappa.stats.sample import Sample
+from dhkappa.table import Table
 
 MANY_SPLIT = 100
-"""Items where votes differ: labels not made from the votes hardly name a most frequent one on all of so many."""
+"""Items with different votes: labels not made from the votes are hardly a most frequent vote on all of so many."""
 
-WORDS = {
-    "better": "more than a person",
-    "on-par": "about as far as a person",
-    "below": "less than a person",
-    "between": "from random to panel",
-    "random": "not shown above random",
-    "category-variants": "not as it is spelled",
-    "labels-from-votes": "not by these votes",
-    "undefined": "not known",
+SHORT = {
+    "better": "better than a typical annotator",
+    "on-par": "on par with a typical annotator",
+    "below": "below a typical annotator",
+    "between": "from random to majority labels",
+    "random": "not shown to be better than random",
+    "category-variants": "labels and votes are spelled differently",
+    "labels-from-votes": "labels may be made from these votes",
+    "undefined": "cannot be judged",
 }
-"""What each verdict says in short."""
+"""Each verdict in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One labeler's verdict.
+    """The verdict on one labeler.
 
     Attributes
     ----------
-    code : ``"above"``, ``"level"`` or ``"short"`` of a person, where people are known; else ``"between"`` the floor and
-        the ceiling; ``"random"`` where the interval reaches down to the floor; ``"spelling"`` where no label was ever
-        voted for, and most of them are voted for in another spelling; ``"labels-from-votes"`` where labels are
-        a most frequent vote on every item, also on a hundred or more where votes differ, and so may be made from the votes that judge
-        them; ``"unknown"`` without an interval
-    text : the same in a sentence, with its numbers
-    share : of a labeler between floor and ceiling, how far from the one to the other
+    code : ``"better"`` than, ``"on-par"`` with or ``"below"`` a typical annotator; ``"between"`` random and majority
+        labels if annotators are unknown; ``"random"`` if the interval includes the kappa of random labels;
+        ``"category-variants"`` if no label occurs among the votes but most do in another spelling;
+        ``"labels-from-votes"`` if every label is a most frequent vote of its item, on at least 100 items with
+        different votes; ``"undefined"`` without an interval
+    text : the verdict as a sentence with its numbers
+    share : for ``"between"``, the position of kappa between random (0) and majority labels (1)
     """
 
     code: str
@@ -56,7 +59,7 @@ class Verdict:
     @property
     def short(self) -> str:
         """The verdict in a few words."""
-        return WORDS[self.code] if math.isnan(self.share) else f"{self.share:.0%} {WORDS[self.code]}"
+        return SHORT[self.code] if math.isnan(self.share) else f"{self.share:.0%} {SHORT[self.code]}"
 
     @property
     def judged(self) -> bool:
@@ -64,84 +67,98 @@ class Verdict:
         return self.code not in ("category-variants", "labels-from-votes", "undefined")
 
     def to_dict(self) -> dict[str, str]:
-        """Return plain values, ready for JSON."""
+        """Return plain values for JSON."""
         return {"code": self.code, "text": self.text}
 
 
-def verdict_of(name: str, kappa: Kappa, beside: AnnotatorComparison | None, confidence_level: float) -> Verdict:
-    """Judge one labeler."""
-    interval = kappa.confidence_interval(confidence_level)
+def judge(
+    name: str, estimate: Estimate, interval: ConfidenceInterval, comparison: AnnotatorComparison | None
+) -> Verdict:
+    """Return the verdict on one labeler; ``comparison`` with annotators is None if they are unknown."""
     if math.isnan(interval.low):
-        reason = (kappa.reason or interval.reason or "").rstrip(".")
-        return Verdict("undefined", f"{name} cannot be judged: {reason}.")
+        reason = estimate.reason or interval.reason or ""
+        return Verdict("undefined", f"{name} cannot be judged. {reason}".strip())
     write = _digits(interval.high - interval.low)
-    scored = f"kappa {write(kappa.value)}, interval {write(interval.low)} to {write(interval.high)}"
-    pair = _misspelled(kappa)
-    if pair is not None:
+    ci = f"{written(interval.confidence_level, 100)}% CI"
+    scored = f"kappa {write(estimate.value)} ({ci} {write(interval.low)} to {write(interval.high)})"
+    random, majority, fleiss = map(rounded, (estimate.baselines.random, estimate.baselines.majority, estimate.fleiss))
+    variant = _spelling_variant(estimate.sample)
+    if variant is not None:
         return Verdict(
             "category-variants",
-            f"{name} cannot be judged: none of its labels was ever voted for, as if they were spelled otherwise than "
-            f"the votes ({shown(pair[:1])} beside {shown(pair[1:])}): spell both alike.",
+            f"{name} cannot be judged: none of its labels occurs among the votes, but most do in another spelling "
+            f"({shown(variant[:1])} and {shown(variant[1:])}). Use the same spelling for labels and votes.",
         )
-    if interval.low <= kappa.baselines.random:
+    if interval.low <= random:
         return Verdict(
             "random",
-            f"{name} cannot be trusted on this evidence: {scored}, which reaches down to the "
-            f"{write(kappa.baselines.random)} that random labels would score.",
+            f"{name} is {SHORT['random']} labels: {scored}. Random labels would score {write(random)}.",
         )
-    split = _split_items(kappa)
+    split = _split_items(estimate.sample)
     if split is not None and split >= MANY_SPLIT:
         return Verdict(
             "labels-from-votes",
-            f"{name} cannot be judged by these votes, if its labels were made from them: on every item they are a most "
-            f"frequent vote, also on the {split:,} where votes differ ({scored}).",
+            f"{name} cannot be judged by these votes if its labels were made from them: every label is a most frequent "
+            f"vote of its item, also on the {split:,} items with different votes ({scored}).",
         )
-    also = ""
-    if kappa.fleiss < float(LOW_AGREEMENT):
-        also = f" Annotators hardly agree among themselves (Fleiss' kappa {_digits(1)(kappa.fleiss)})."
+    caution = ""
+    if fleiss < float(LOW_AGREEMENT):
+        caution = f" Annotators agree little with each other (Fleiss' kappa {_digits(1)(fleiss)})."
     if split:
-        also += (
-            " On every item its labels are a most frequent vote: if they were made from these votes, this says nothing."
+        caution += (
+            " Every label is a most frequent vote of its item: if the labels were made from these votes, this verdict "
+            "says nothing."
         )
-    if beside is not None and not math.isnan(beside.low):
-        code, gap = _beside_people(beside)
-        return Verdict(code, f"{name} can be trusted {WORDS[code]}: {scored}; {gap}.{also}")
-    room = kappa.baselines.majority - kappa.baselines.random
-    way = "of the way from labels dealt out at random to the panel's own most frequent labels"
-    share = (kappa.value - kappa.baselines.random) / room if room > 0 else math.nan
-    said = f", {share:.0%} {way}" if room > 0 else ""
-    return Verdict("between", f"{name} does better than random: {scored}{said}.{also}", share)
+    if comparison is not None and not math.isnan(comparison.low):
+        code, text = _compared(comparison, ci)
+        return Verdict(code, f"{name} is {SHORT[code]}: {scored}, {text}{caution}")
+    room = majority - random
+    share = (estimate.value - random) / room if room > 0 else math.nan
+    position = f", {share:.0%} of the way from random labels to majority labels" if room > 0 else ""
+    return Verdict("between", f"{name} is better than random labels: {scored}{position}.{caution}", share)
 
 
-def _beside_people(beside: AnnotatorComparison) -> tuple[str, str]:
-    """Compare with people: what holds on average must hold without any one of them, too."""
-    write = _digits(beside.high - beside.low)
-    rows = [row for row in beside.table if not math.isnan(row["difference"])]
-    whole = sum(row["items"] for row in rows)
+def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
+    """Return the code and the text on annotators; a difference must also hold without any one annotator."""
+    write = _digits(comparison.high - comparison.low)
+    rows = [row for row in comparison.table if not math.isnan(row["difference"])]
+    items = sum(row["items"] for row in rows)
     without = [
-        (
-            (beside.difference * whole - row["difference"] * row["items"]) / (whole - row["items"]),
-            row["annotator"],
-        )
+        ((comparison.difference * items - row["difference"] * row["items"]) / (items - row["items"]), row["annotator"])
         for row in rows
-        if row["items"] < whole
+        if row["items"] < items
     ]
-    code = "better" if beside.low > 0 else "below" if beside.high < 0 else "on-par"
-    hangs = ""
+    code = "better" if comparison.low > 0 else "below" if comparison.high < 0 else "on-par"
+    depends = ""
     if code != "on-par" and without:
         least, who = min(without) if code == "better" else max(without)
         if (least <= 0) == (code == "better"):
-            code, hangs = "on-par", f"; but without {who} it would be {write(least, '+')}"
-    matched = f"it matches or beats {round(beside.matched * len(rows))} of {len(rows)}"
-    within = f"interval {write(beside.low, '+')} to {write(beside.high, '+')}"
-    gap = f"{write(beside.difference, '+')}, {within}, from the average annotator as judged by the others ({matched})"
-    return code, gap + hangs
+            code, depends = "on-par", f" Without annotator {who} it would be {_apart(least, write)}."
+    interval = _interval(comparison.low, comparison.high, write)
+    matched = f"{round(comparison.matched * len(rows))} of {counted(len(rows), 'annotator')}"
+    return code, (
+        f"{_apart(comparison.difference, write)} than the annotators' average ({ci} {interval}). "
+        f"It matches or beats {matched}.{depends}"
+    )
 
 
-def _misspelled(kappa: Kappa) -> tuple[Label, Label] | None:
-    """Return a label, and how votes spell it, where no label was voted for and most are in another spelling."""
-    patterns, names = kappa.sample.patterns, kappa.categories
-    used, voted = np.unique(patterns.suggested), np.unique(patterns.code)
+def _apart(difference: float, write: Callable[[float], str]) -> str:
+    """Write a difference: ``0.07 higher``."""
+    return f"{write(abs(difference))} {'lower' if difference < 0 else 'higher'}"
+
+
+def _interval(low: float, high: float, write: Callable[[float], str]) -> str:
+    """Write an interval of a difference: ``0.01 to 0.13 higher``, ``0.05 lower to 0.07 higher``."""
+    if low < 0 < high:
+        return f"{_apart(low, write)} to {_apart(high, write)}"
+    near, far = sorted((low, high), key=abs)
+    return f"{write(abs(near))} to {_apart(far, write)}"
+
+
+def _spelling_variant(sample: Sample) -> tuple[Label, Label] | None:
+    """Return a label and its spelling among votes, if no label is voted for and most are in another spelling."""
+    names = sample.categories
+    used, voted = np.unique(sample.patterns.suggested), np.unique(sample.patterns.code)
     if len(np.intersect1d(used, voted)):
         return None
     votes = {spelled(str(names[code])): names[code] for code in voted.tolist()}
@@ -150,9 +167,9 @@ def _misspelled(kappa: Kappa) -> tuple[Label, Label] | None:
     return pairs[0] if 2 * len(pairs) > len(keys) else None
 
 
-def _split_items(kappa: Kappa) -> int | None:
-    """Return on how many items votes differ, where every label is a most frequent vote on its item; else None."""
-    patterns = kappa.sample.patterns
+def _split_items(sample: Sample) -> int | None:
+    """Return the number of items with different votes, if every label is a most frequent vote of its item."""
+    patterns = sample.patterns
     length = np.diff(patterns.start)
     row = np.repeat(np.arange(len(length)), length)
     most = np.maximum.reduceat(patterns.votes, patterns.start[:-1])
@@ -162,47 +179,46 @@ def _split_items(kappa: Kappa) -> int | None:
     return None
 
 
-def overall(verdicts: Mapping[str, Verdict], kappas: Mapping[str, Kappa], comparison: Comparison | None) -> str:
-    """Say in a sentence which labeler is best, how good it is, and how sure that is."""
-    if comparison is None:
+def summarize(
+    verdicts: Mapping[str, Verdict], kappas: Mapping[str, float], differences: Table | None, confidence_level: float
+) -> str:
+    """Return which labeler is best and its verdict; ``differences`` of ``compare_labelers``, None for one labeler."""
+    if differences is None:
         return next(iter(verdicts.values())).text
-    judged = sorted((name for name in verdicts if verdicts[name].judged), key=lambda name: -kappas[name].value)
+    judged = sorted((name for name in verdicts if verdicts[name].judged), key=lambda name: -kappas[name])
     if not judged:
         return " ".join(verdict.text for verdict in verdicts.values())
     best, rest = judged[0], judged[1:]
-    surely: dict[bool, set[str]] = {True: set(), False: set()}  # whether it is the best one that is better
-    for row in comparison.differences:
-        if best in (row["labeler"], row["other"]) and row["pvalue_holm"] < 1 - comparison.confidence_level:
+    significant: dict[bool, set[str]] = {True: set(), False: set()}  # whether the best one is better
+    for row in differences:
+        if best in (row["labeler"], row["other"]) and row["pvalue_holm"] < 1 - confidence_level:
             first = row["labeler"] == best
-            surely[(row["difference"] > 0) == first].add(row["other"] if first else row["labeler"])
-    better = [name for name in rest if name in surely[False]]
-    similar = [name for name in rest if name not in surely[True] and name not in better]
-    said = ["is better than every other" if rest else "is the only one that can be judged"]
-    if better or similar:
-        said = [f"cannot be told apart from {_some(similar)}"] if similar else []
-        said += [f"is worse than {_some(better)} on the items that all labeled"] if better else []
+            significant[(row["difference"] > 0) == first].add(row["other"] if first else row["labeler"])
+    better = [name for name in rest if name in significant[False]]
+    similar = [name for name in rest if name not in significant[True] and name not in better]
+    of = f"of {len(verdicts)} labelers"
+    if not rest:
+        said = [f"{best} is the only one {of} that can be judged."]
+    elif not better and not similar:
+        said = [f"{best} scores highest {of} and is better than every other."]
+    else:
+        own = " on its own items" if better else ""
+        said = [f"{best} scores highest {of}{own}."]
+        said += [f"It is worse than {_some(better)} on the items that all labeled."] if better else []
+        said += [f"Its difference from {_some(similar)} is not significant."] if similar else []
     aside = [name for name in verdicts if verdicts[name].code == "labels-from-votes"]
     unknown = [name for name in verdicts if verdicts[name].code == "undefined"]
-    left = f", leaving aside {_some(aside)}, whose labels are most frequent votes on every item" if aside else ""
-    also = f" {_some(unknown)} cannot be judged." if unknown and rest else ""
-    told = (
-        " and ".join(["scores best", *said])
-        if not better
-        else "scores best on its own items, but " + " and ".join(said)
-    )
-    also += "".join(f" {verdict.text}" for verdict in verdicts.values() if verdict.code == "category-variants")
-    return f"Of {len(verdicts)} labelers{left}, {best} {told}.{also} {verdicts[best].text}"
+    said += [f"Not ranked: {_some(aside)}, with a most frequent vote as label on every item."] if aside else []
+    said += [f"{_some(unknown)} cannot be judged."] if unknown and rest else []
+    said += [verdict.text for verdict in verdicts.values() if verdict.code == "category-variants"]
+    return " ".join([*said, verdicts[best].text])
 
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
-def _digits(width: float) -> Callable[..., str]:
-    """Return how to write numbers whose interval is so wide: two digits, more where it is narrow; never -0.00."""
+def _digits(width: float) -> Callable[[float], str]:
+    """Return a function that writes numbers with two digits, or more if their interval is narrow; never -0.00."""
     digits = min(max(2, math.ceil(-math.log10(width))), 6) if width > 0 else 2
-
-    def write(value: float, sign: str = "") -> str:
-        return f"{round(value, digits) + 0.0:{sign}.{digits}f}"
-
-    return write
+    return lambda value: f"{round(value, digits) + 0.0:.{digits}f}"

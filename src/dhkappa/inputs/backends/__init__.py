@@ -1,1 +1,299 @@
-"""What differs between dataframe libraries, engines and databases."""
+"""Tables of any engine: pick columns by role, run queries, group rows.
+
+Queries are written once, with narwhals, and return plain Python values. Columns are renamed to their roles, so that no
+column name of the data becomes part of a query. What differs between engines is in the subclasses of ``Frame``:
+``duckdb``, ``dataframes`` (pandas, PyArrow, Dask, Spark) and ``ibis`` (databases).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from importlib import import_module
+from typing import Any, ClassVar
+
+import narwhals.stable.v2 as nw
+
+from dhkappa.core import Label
+from dhkappa.core.labels import RULE, NotALabelError, to_label
+from dhkappa.errors import DataError
+
+ROW_NUMBER = "dhkappa: row number"
+"""Name of the column that numbers the rows of a file."""
+
+_CLASSES = {  # narwhals' name of an engine: module and class
+    "PANDAS": ("dataframes", "PandasFrame"),
+    "POLARS": ("dataframes", "PolarsFrame"),
+    "PYARROW": ("dataframes", "ArrowFrame"),
+    "DASK": ("dataframes", "DaskFrame"),
+    "PYSPARK": ("dataframes", "SparkFrame"),
+    "PYSPARK_CONNECT": ("dataframes", "SparkFrame"),
+    "DUCKDB": ("duckdb", "DuckDBFrame"),
+    "IBIS": ("ibis", "IbisFrame"),
+}
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How the labels of a column are stored in the engine.
+
+    Attributes
+    ----------
+    name : column name in the data
+    kind : ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``
+    values : if labels are stored as codes 0, 1, ...: the label of each code; -1 is missing
+    """
+
+    name: str
+    kind: str
+    values: tuple[Label, ...] | None = None
+
+    @cached_property
+    def codes(self) -> dict[Label, int]:
+        """The code of each label, if labels are stored as codes."""
+        return {label: code for code, label in enumerate(self.values or ())}
+
+    def labels(self, found: Sequence[Any]) -> list[Label | None]:
+        """Return the labels for values of the engine."""
+        if self.values is not None:
+            table = (*self.values, None)
+            return [None if value is None else table[int(value)] for value in found]  # -1 is the last
+        known = {value: self.label(value) for value in set(found)}
+        return [known[value] for value in found]
+
+    def label(self, value: Any) -> Label | None:
+        """Return the label for any value; None if missing."""
+        if isinstance(value, Decimal) and value == value.to_integral_value():
+            value = int(value)
+        try:
+            return to_label(value)
+        except NotALabelError as error:
+            raise not_a_label(self.name, str(error)) from None
+
+    def value(self, label: Label) -> Any:
+        """Return the engine's value for a label, or None if the column cannot hold it."""
+        if self.values is not None:
+            return self.codes.get(label)
+        if isinstance(label, str) or self.kind == "text":
+            return label if isinstance(label, str) and self.kind == "text" else None
+        if self.kind == "boolean":
+            return bool(label) if label in (0, 1) else None
+        return float(label) if self.kind == "float" else int(label)
+
+
+def not_a_label(column: str, value: str) -> DataError:
+    """Return the error for a column with values that are not labels."""
+    return DataError(f"Column {column!r} holds {value}, which is not a label: {RULE}.", code="not-a-label")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table of some engine. The methods fit any engine that narwhals knows; subclasses override what differs.
+
+    Attributes
+    ----------
+    native : table of the engine
+    engine : name of the engine
+    columns : column names, in order
+    in_memory : whether the rows are in this process
+    """
+
+    native: Any
+    engine: str
+    columns: tuple[str, ...]
+    in_memory: bool = False
+
+    name: ClassVar[str] = ""
+    ordered = False  # rows have a reliable order
+    has_nan = True
+    joins_integer_widths = True
+    stacks_columns = True  # columns with one narwhals type can be concatenated
+    joins_unlisted = True  # a column of nulls can be appended
+    checks_memory = False  # rows are counted before they are fetched
+
+    @classmethod
+    def of(cls, data: Any, columns: tuple[str, ...], in_memory: bool) -> Frame:
+        """Make a frame of this engine."""
+        return cls(data, cls.name, columns, in_memory)
+
+    @property
+    def names(self) -> list[str]:
+        """Column names that a role can have: not empty, not numbers, not ours."""
+        return [name for name in self.columns if isinstance(name, str) and name and name != ROW_NUMBER]
+
+    @property
+    def has_row_order(self) -> bool:
+        """Whether rows have an order, as in a dataframe, or in a file whose rows were numbered."""
+        return self.ordered or ROW_NUMBER in self.columns
+
+    def numbered(self) -> Frame:
+        """Return the table with row numbers, if it is a file and the engine does not keep the order of rows."""
+        return self
+
+    @property
+    def row_names(self) -> list[Any] | None:
+        """Names of the rows (the index of pandas), if the engine has them."""
+        return None
+
+    @property
+    def count_type(self) -> Any:
+        """Type in which packed counts are added up."""
+        return nw.Int64
+
+    def pick(
+        self, roles: Mapping[str, str], labels: Sequence[str] = (), row_number: bool = False
+    ) -> tuple[nw.LazyFrame[Any], dict[str, Coding]]:
+        """Return some columns, renamed to their roles, and the coding of those that hold labels.
+
+        With ``row_number``, one more column, ``order``, ascends with the rows.
+        """
+        with self.asking():
+            numbered = row_number and ROW_NUMBER in self.columns
+            wanted = {**roles, "order": ROW_NUMBER} if numbered else dict(roles)
+            native, values = self.select(wanted, labels)
+            if row_number and not numbered:
+                native = self.with_row_number(native)
+            frame = self.normalize(lazy(native), wanted)
+            schema = frame.collect_schema()
+        codings = {role: Coding(roles[role], kind_of(schema[role]), values.get(role)) for role in labels}
+        for role, coding in codings.items():
+            if not coding.kind:
+                raise not_a_label(coding.name, f"values of type {schema[role]}")
+        return frame, codings
+
+    def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
+        """Return columns by position, renamed to their roles; and the labels of those stored as codes."""
+        return self.select_from(self.native, roles).to_native(), {}
+
+    def select_from(self, native: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
+        """Select columns of a native table with the same columns as this one."""
+        chosen = [nw.nth(self.columns.index(name)).alias(role) for role, name in roles.items()]
+        return lazy(native).select(*chosen)
+
+    def with_row_number(self, native: Any) -> Any:
+        """Add the column ``order``, the number of each row."""
+        return nw.from_native(native).with_row_index("order").to_native()
+
+    def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
+        """Cast dictionaries to text and NaN to null."""
+        new = []
+        for role, dtype in frame.collect_schema().items():
+            column = nw.col(role)
+            if dtype in (nw.Categorical, nw.Enum) or (dtype == nw.Unknown and self.is_null(frame.to_native(), role)):
+                new.append(column.cast(nw.String))
+            elif dtype in (nw.Int128, nw.UInt128):  # some engines return them as floats
+                new.append(column.cast(nw.Int64))
+            elif dtype.is_float() and self.has_nan:
+                new.append(column.fill_nan(None))
+        return frame.with_columns(*new) if new else frame
+
+    def is_null(self, native: Any, role: str) -> bool:
+        """Tell whether a column has no type because all values are null."""
+        return str(self.native_type(native, role)).strip('"').lower().startswith(("null", "void", "unknown"))
+
+    def native_type(self, native: Any, role: str) -> Any:
+        """Return the engine's type of a column."""
+        return ""
+
+    def fetch(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+        """Run a query and return its columns, null and NaN as None."""
+        with self.asking():
+            columns = self.collect(query)
+        return {name: _with_none(column) for name, column in columns.items()}
+
+    def collect(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+        """Run a query and return its columns."""
+        rows = query.collect()
+        return {name: rows.get_column(name).to_list() for name in rows.columns}
+
+    def group(self, frame: nw.LazyFrame[Any], keys: Sequence[str], *aggregates: nw.Expr) -> nw.LazyFrame[Any]:
+        """Group rows by some columns; null is a group too."""
+        return frame.group_by(*keys).agg(*aggregates)
+
+    def repeated(self, frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
+        """Return rows that may equal another row in some columns; all rows, unless the engine knows better."""
+        return frame
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Raise errors of the engine as ``DataError``, with the engine's message below."""
+        try:
+            yield
+        except (DataError, KeyboardInterrupt, MemoryError):
+            raise
+        except Exception as error:
+            self.explain(error)
+            message = f"{self.engine} could not run the query:\n{_message(error)}"
+            raise DataError(message, code="engine-error") from error
+
+    def explain(self, error: Exception) -> None:
+        """Raise a clearer error for an error of the engine, if there is one."""
+
+
+def frame_of(data: Any) -> Frame | None:
+    """Return the table, or None if the data are not a table of a known engine."""
+    if not any(hasattr(type(data), name) for name in ("columns", "column_names")):
+        return None
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas":  # column names may be of any type, and repeated
+        return _frame("PANDAS", data, tuple(data.columns), True) if data.ndim == 2 else None
+    if library == "pyarrow" and type(data).__name__ == "Table":  # column names may be repeated
+        return _frame("PYARROW", data, tuple(data.column_names), True)
+    try:
+        frame = nw.from_native(data)
+    except TypeError:
+        return None
+    kind = frame.implementation.name
+    with Frame(data, kind.title(), ()).asking():
+        return _frame(kind, data, tuple(frame.collect_schema().names()), isinstance(frame, nw.DataFrame))
+
+
+def _frame(kind: str, data: Any, columns: tuple[str, ...], in_memory: bool) -> Frame:
+    """Make a frame of the class for an engine."""
+    if kind not in _CLASSES:
+        return Frame(data, kind.title(), columns, in_memory)
+    module, name = _CLASSES[kind]
+    made: Frame = getattr(import_module(f"dhkappa.inputs.backends.{module}"), name).of(data, columns, in_memory)
+    return made
+
+
+def lazy(native: Any) -> nw.LazyFrame[Any]:
+    """Return a table of an engine as a lazy frame of narwhals."""
+    frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
+    return frame
+
+
+def kind_of(dtype: Any) -> str:
+    """Return ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``; empty if values cannot be labels."""
+    if dtype.is_integer():
+        return "integer"
+    kinds = {nw.String: "text", nw.Boolean: "boolean"}
+    return "float" if dtype.is_float() else kinds.get(type(dtype), "")
+
+
+def kind_in(frame: nw.LazyFrame[Any], role: str) -> str:
+    """Return the kind of a column; see ``kind_of``."""
+    return kind_of(frame.collect_schema()[role])
+
+
+def _message(error: Exception) -> str:
+    """Return the engine's message without stack traces, of which Java and Python workers add many lines."""
+    lines = [
+        line for line in str(error).splitlines() if line.strip() and not line.startswith(("\tat ", "  File ", "    "))
+    ]
+    lines = lines or [""]
+    rest = lines[1:] if len(lines) <= 10 else [*lines[1:4], "...", *lines[-5:]]
+    return "\n".join([f"{type(error).__name__}: {lines[0]}", *rest])
+
+
+def _with_none(column: list[Any]) -> list[Any]:
+    """Replace NaN and pandas' NA by None."""
+    try:
+        return [None if value is None or value != value else value for value in column]
+    except TypeError:  # NA has no truth value
+        return [
+            None if value is None or type(value).__name__ == "NAType" or value != value else value for value in column
+        ]

@@ -1,4 +1,4 @@
-"""A DuckDB of our own: how it starts, tables of columns held in memory, and its errors in words."""
+"""DuckDB: our own connections, tables from Python columns, tables of the user's connections, error messages."""
 
 from __future__ import annotations
 
@@ -14,26 +14,112 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
+from itertools import repeat
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from dhkappa.core import Label
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
-from dhkappa.memory import MIB, folder_on_disk, is_out_of_memory, need, own_words, share, too_large
+from dhkappa.inputs.backends import ROW_NUMBER, Frame, kind_in, lazy
 from dhkappa.paths import is_unicode
+from dhkappa.resources import MIB, folder_on_disk, is_out_of_memory, need, out_of_memory, own_words, share
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-MOST_OF_LINE = 2_000_000
-"""Bytes of a row of CSV that DuckDB reads."""
+MAX_LINE = 2_000_000
+"""Length in bytes of the longest CSV line that DuckDB reads."""
 
-_BLOCK = 1 << 16  # rows that go into a table at a time
-_LEAST = 192 * MIB  # memory to start with: less, and threads may not start
-_EACH = 64 * MIB  # memory for each thread
+_BLOCK = 1 << 16  # rows inserted at a time
+_LEAST = 192 * MIB  # memory to start with: with less, threads may not start
+_PER_THREAD = 64 * MIB
+_FILE_ERROR = re.compile("CSV Error|CSV Parser|JSON|[Pp]arquet|[Uu][Tt][Ff]-?8|[Gg][Zz][Ii][Pp]|IO Error")
+
+
+class DuckDBFrame(Frame):
+    """A DuckDB relation."""
+
+    name = "DuckDB"
+    checks_memory = True  # it would take DuckDB long to find out
+
+    def numbered(self) -> Frame:
+        """Return the table with row numbers from 1, in the order of the files."""
+        native = self.native.project(f"*, row_number() OVER () AS {quoted(ROW_NUMBER)}")
+        return replace(self, native=native, columns=(*self.columns, ROW_NUMBER))
+
+    def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
+        """Return columns by role; refuse JSON, in which even text is written with quotes."""
+        types = dict(zip(self.native.columns, map(str, self.native.types), strict=True))
+        for name in roles.values():
+            if types.get(name) == "JSON":
+                message = f"Column {name!r} holds lists, objects or values of several types."
+                raise DataError(message, code="mixed-types", hint="Write all values as text, or all as integers.")
+        return self.native.project(", ".join(f"{quoted(name)} AS {role}" for role, name in roles.items())), {}
+
+    def native_type(self, native: Any, role: str) -> Any:
+        """Return the type of a column."""
+        return native.types[native.columns.index(role)]
+
+    def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
+        """Compare text by bytes, whatever its collation."""
+        frame = super().normalize(frame, roles)
+        native: Any = frame.to_native()
+        texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
+        if not texts:
+            return frame
+        binary = {role: f"{quoted(role)} COLLATE C AS {quoted(role)}" for role in texts}
+        native = native.project(", ".join(binary.get(role, quoted(role)) for role in native.columns))
+        return lazy(native)
+
+    def collect(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+        """Run a query without PyArrow, which narwhals would need."""
+        native: Any = query.to_native()
+        found = native.fetchnumpy()
+        columns = {name: found[name].tolist() for name in query.collect_schema().names()}
+        for name, values in columns.items():
+            nulls = np.count_nonzero(np.ma.getmaskarray(found[name]))
+            if found[name].dtype.kind == "O" and sum(map(is_, values, repeat(None))) != nulls:
+                raise MemoryError  # DuckDB ignores that Python could not allocate a text
+        return columns
+
+    def repeated(self, frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
+        """Drop rows whose hash is unique: DuckDB does not spill text that it groups by."""
+        if "text" not in {kind_in(frame, key) for key in keys}:
+            return frame
+        native: Any = frame.to_native()
+        code = f"hash({', '.join(map(quoted, keys))})"
+        shared = native.aggregate(f"{code} AS code, count(*) AS n", code).filter("n > 1").set_alias("shared")
+        own = f"hash({', '.join(f'own.{quoted(key)}' for key in keys)})"
+        return lazy(native.set_alias("own").join(shared, f"{own} = shared.code", "semi"))
+
+    def explain(self, error: Exception) -> None:
+        """Raise clearer errors for what DuckDB says."""
+        raise_if_stopped(error)
+        raise_if_full(error, "The data that DuckDB counts")
+        words = own_words(error)
+        if "different connections" in words:
+            message = "The votes and the items are tables of two DuckDB connections and cannot be joined."
+            hint = "Open both in one connection, or pass both as paths."
+            raise DataError(message, code="different-connections", parameter="items", hint=hint) from error
+        if "busy with another call" in words:
+            message = "The DuckDB connection of the table is in use by another thread."
+            hint = "Give each thread a table of its own, by connection.cursor() or from a path."
+            raise DataError(message, code="connection-busy", hint=hint) from error
+        if "out of range for the destination type INT64" in words:
+            raise DataError(
+                "A column holds integers of more than 64 bits.", code="integer-too-large", hint="Write them as text."
+            ) from error
+        if _FILE_ERROR.search(str(error)):
+            raise file_error(str(error), "A file of the data") from error
 
 
 def load() -> Any:
-    """Import DuckDB. A Ctrl-C meanwhile waits: where it meets DuckDB half loaded, it aborts the process."""
+    """Import DuckDB. Ctrl-C is handled afterwards, because it aborts the process while DuckDB is half loaded."""
     kept: Any = signal.getsignal(signal.SIGINT)
     stopped: list[int] = []
     ours = "duckdb" not in sys.modules and callable(kept) and threading.current_thread() is threading.main_thread()
@@ -50,13 +136,13 @@ def load() -> Any:
 
 
 def connect(path: str | None = None) -> DuckDBPyConnection:
-    """Start a DuckDB of our own, in memory or on a file that is only read, and reads no other.
+    """Open a connection of our own, in memory or read-only on a database file.
 
-    It spills to a private folder, and fetches nothing from the network.
+    It spills to a private folder and never uses the network. One on a file reads no other file.
     """
     need(_LEAST, "DuckDB")
     duckdb = load()
-    # Two DuckDBs that spill into one folder would take each other's files for theirs; those of one file are one.
+    # Two DuckDBs that spill into one folder would overwrite each other's files; those of one file are one.
     folder = secrets.token_hex(8) if path is None else hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
     own: dict[str, Any] = {
         "temp_directory": os.path.join(_spill_folder(), folder),
@@ -66,106 +152,94 @@ def connect(path: str | None = None) -> DuckDBPyConnection:
     if path is not None:
         connection: DuckDBPyConnection = duckdb.connect(path, read_only=True, config=own)
         fit(connection)
-        # Or a view in a stranger's file might read other files of this machine.
+        # A view in somebody else's file could otherwise read other files of this machine.
         connection.execute("SET enable_external_access = false")
     else:
-        with reading("the start of DuckDB"):
-            connection = duckdb.connect(":memory:", config=own | _modest())
+        with reading("The start of DuckDB"):
+            connection = duckdb.connect(":memory:", config=own | _limits())
     connection.execute("SET enable_progress_bar = false")  # it would go to standard output
     return connection
 
 
 def fit(connection: DuckDBPyConnection) -> None:
-    """Let a DuckDB of our own take what is left now, beside what it has taken."""
+    """Set the memory limit of one of our connections to what is left now plus what it uses."""
     most = share()
     if most is not None:
-        [(taken,)] = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-        connection.execute(f"SET memory_limit = '{most + int(taken)}B'")
+        [(used,)] = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+        connection.execute(f"SET memory_limit = '{most + int(used)}B'")
 
 
-def _modest() -> dict[str, Any]:
-    """Return what keeps DuckDB within the memory that is left: alone, it would look at no limit of addresses."""
+def _limits() -> dict[str, Any]:
+    """Return settings that keep DuckDB within the memory that is left; by itself it ignores ulimit -v."""
     most = share()
     if most is None:
         return {}
     own: dict[str, Any] = {"memory_limit": f"{most}B"}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if most // _EACH < cores:
-        own["threads"] = max(1, most // _EACH)
+    if most // _PER_THREAD < cores:
+        own["threads"] = max(1, most // _PER_THREAD)
     if most < 1024 * MIB:
-        own["async_threads"] = 1  # of 8, which take 70 MiB of addresses each
+        own["async_threads"] = 1  # of 8, each with 70 MiB of addresses
     return own
 
 
 @cache
 def _spill_folder() -> str:
-    """Make a folder that only this user can look into, removed at the end of the process."""
+    """Make a folder that only this user can read, removed at exit."""
     folder = tempfile.mkdtemp(prefix="dhkappa-", dir=folder_on_disk())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
-def numbered(relation: DuckDBPyRelation, name: str) -> DuckDBPyRelation:
-    """Add a column that counts rows from 1 in the order of the files; it is computed in one thread."""
-    return relation.project(f"*, row_number() OVER () AS {quoted(name)}")
-
-
 def relation_of(
     columns: Mapping[str, Sequence[str | int | None]], *, connection: DuckDBPyConnection | None = None
 ) -> DuckDBPyRelation:
-    """Make a table of columns held in memory: text, integers (up to 128 bits) or booleans, and None where missing."""
-    lengths = {name: len(values) for name, values in columns.items()}
-    if len(set(lengths.values())) != 1:
-        raise DataError(
-            f"columns must be as long as each other, one at the least: got lengths {shown(lengths.items())}."
-        )
-    check_names(list(columns), "columns")
+    """Make a table of columns of one length: text, integers (up to 128 bits) or booleans; None is missing."""
+    check_names(list(columns), "The export")
     types = [_type_of(name, values) for name, values in columns.items()]
     connection = connect() if connection is None else connection
     table = f"columns_{secrets.token_hex(8)}"
     fields = ", ".join(f"{quoted(name)} {kind}" for name, kind in zip(columns, types, strict=True))
     connection.execute(f"CREATE TEMP TABLE {table} ({fields})")
     values = ", ".join(f"unnest(${place}::{kind}[])" for place, kind in enumerate(types, 1))
-    for first in range(0, next(iter(lengths.values())), _BLOCK):
+    for first in range(0, len(next(iter(columns.values()))), _BLOCK):
         block = [list(column[first : first + _BLOCK]) for column in columns.values()]
         connection.execute(f"INSERT INTO {table} SELECT {values}", block)
     return connection.table(table)
 
 
 def _type_of(name: str, values: Sequence[Any]) -> str:
-    """Choose DuckDB's type for a column; True beside integers is 1."""
+    """Choose DuckDB's type for a column; among integers, True is 1."""
     kinds = set(map(type, values)) - {type(None)}
     if kinds <= {str}:
-        if not is_unicode("\n".join(filter(None, values))):  # joined by something, or two halves would make a whole
+        if not is_unicode("\n".join(filter(None, values))):  # joined with a separator, or two halves would make a whole
             wrong = next(text for text in values if text and not is_unicode(text))
-            raise DataError(
-                f"column {name!r} holds {shown([wrong])}, which is no valid Unicode text: mend its encoding."
-            )
+            raise DataError(f"Column {name!r} holds {shown([wrong])}, which is not valid Unicode.", code="not-utf8")
         return "VARCHAR"
     if kinds == {bool}:
         return "BOOLEAN"
     if not kinds <= {int, bool}:
-        names = sorted(kind.__name__ for kind in kinds)
-        raise DataError(
-            f"column {name!r} holds values of types {', '.join(names)}: all text, all integers or all booleans."
-        )
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        hint = "Write all values as text, or all as integers."
+        raise DataError(f"Column {name!r} holds values of several types: {names}.", code="mixed-types", hint=hint)
     present = [value for value in values if value is not None]
     widest = max(max(present), -min(present) - 1)
     if widest >= 2**127:
-        raise DataError(f"column {name!r} holds an integer of {widest.bit_length()} bits: write such numbers as text.")
+        message = f"Column {name!r} holds an integer of {widest.bit_length()} bits."
+        raise DataError(message, code="integer-too-large", hint="Write such numbers as text.")
     return "BIGINT" if widest < 2**63 else "HUGEINT"
 
 
 @contextmanager
-def reading(what: str = "the data") -> Iterator[None]:
-    """Turn what DuckDB says of a file, as it reads it, into a sentence with DuckDB's own message below."""
+def reading(what: str = "The data") -> Iterator[None]:
+    """Raise what DuckDB says of a file as ``DataError``, with DuckDB's message below."""
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
         raise_if_full(error, what)
-        raise DataError(in_words(str(error), what)) from error
+        raise file_error(str(error), what) from error
     except RuntimeError as error:
         raise_if_stopped(error)
         raise_if_full(error, what)
@@ -173,74 +247,70 @@ def reading(what: str = "the data") -> Iterator[None]:
 
 
 def raise_if_stopped(error: Exception) -> None:
-    """Raise what Ctrl-C means to Python, where DuckDB has made an error of it."""
+    """Raise KeyboardInterrupt if DuckDB turned it into an error of its own."""
     interrupted = type(error) is RuntimeError and str(error) == "Query interrupted"
     if interrupted or (isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)):
         raise KeyboardInterrupt from None
 
 
 def raise_if_full(error: Exception, what: str) -> None:
-    """Say in one sentence that there was no memory, or no disk for what does not fit into it."""
+    """Raise ``OutOfMemoryError`` if memory or the disk for spilled data is full."""
     words = own_words(error)
     if "No space left" in words or "failed to offload" in words:
-        raise OutOfMemoryError(
-            f"{what} did not fit into memory, and the rest of it not on the disk where DuckDB puts it: make room "
-            "there, or set TMPDIR to a folder that has it (for a connection of yours, its temp_directory)."
-        ) from error
+        message = f"{what} did not fit into memory, and the disk to which DuckDB spills is full."
+        hint = "Free disk space there, or set TMPDIR to another folder (for your own connection: temp_directory)."
+        raise OutOfMemoryError(message, code="disk-full", hint=hint) from error
     if is_out_of_memory(error):
-        raise OutOfMemoryError(too_large(what)) from error
+        raise out_of_memory(what) from error
 
 
-def in_words(message: str, what: str) -> str:
-    """Say which file is wrong where, if DuckDB tells; its advice on options that we do not have is left out."""
+def file_error(message: str, what: str) -> DataError:
+    """Say which file is wrong and where, if DuckDB tells; its advice on its own options is left out."""
     named = re.search(r'^ *file = (.*)$|in file "(.*)", ', message, re.MULTILINE)
     where = re.search(r"CSV Error on Line: (\d+)", message)
     file = repr(named[1] or named[2]) if named else what
-    line = f"line {where[1]} (line breaks inside quotes not counted)" if where else "some line"
+    line = f"line {where[1]} (line breaks inside quotes not counted)" if where else "an unknown line"
     fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
-    if "not utf-8" in message or "invalid UTF-8" in message:
-        sentence = not_utf8(file, line)
-    elif fields:
-        sentence = (
-            f"{file}: {line} has {counted(int(fields[2]), 'field')} where the header has {fields[1]}; "
-            "quote fields that hold a separator."
-        )
-    elif "maximum_object_size" in message:
-        # Which DuckDB says of objects of over twice that, and of smaller ones that have no end.
-        return f"{file} has a JSON object of over 16 MiB, more than a row can be: it may be damaged."
-    elif "Maximum line size" in message:
-        return f"{file}: {line} has over {MOST_OF_LINE:,} bytes: it may be damaged."
-    elif named and named[1]:
-        sentence = f"{file} is not a well-formed file at {line}: look for quotes left open and for mixed line ends."
-    else:
-        sentence = f"{file} cannot be read: a file may be damaged, cut short, or not what its name says."
     own = re.split(r"(?m)^Possible ", message)[0].strip().splitlines()
     own = own if len(own) <= 10 else [*own[:5], "...", *own[-4:]]
-    return "\n".join([sentence, *(text if len(text) <= 300 else f"{text[:297]}..." for text in own)])
+    quote = "\n".join(["", *(text if len(text) <= 300 else f"{text[:297]}..." for text in own)])
+    if "not utf-8" in message or "invalid UTF-8" in message:
+        return not_utf8(file, line, quote)
+    if "maximum_object_size" in message:  # said of objects over twice that, and of smaller ones without an end
+        return DataError(f"{file} has a JSON object of over 16 MiB. It may be damaged.", code="line-too-long")
+    if "Maximum line size" in message:
+        return DataError(f"{file}, {line}, has over {MAX_LINE:,} bytes. It may be damaged.", code="line-too-long")
+    if fields:
+        found = counted(int(fields[2]), "field")
+        text = f"{file}, {line}, has {found}, but the header has {fields[1]}. Quote fields that contain a separator."
+        return DataError(text + quote, code="wrong-number-of-fields")
+    if named and named[1]:
+        text = f"{file} is not well-formed at {line}. Look for unclosed quotes and mixed line ends."
+        return DataError(text + quote, code="malformed-file")
+    text = f"{file} cannot be read. A file may be damaged, truncated, or of another type than its name says."
+    return DataError(text + quote, code="unreadable-file")
 
 
-def not_utf8(file: str, line: str) -> str:
-    """Say where a file is not UTF-8, and what to do."""
-    return f"{file} is not UTF-8 text at {line}: save it as UTF-8, or convert it, as iconv -f latin1 -t utf-8 does."
+def not_utf8(file: str, line: str, quote: str = "") -> DataError:
+    """Return the error for a file that is not UTF-8."""
+    text = f"{file} is not UTF-8 text at {line}. Save it as UTF-8, or convert it: iconv -f latin1 -t utf-8.{quote}"
+    return DataError(text, code="not-utf8")
 
 
 def quoted(name: str) -> str:
-    """Write a name so that SQL takes it for nothing else."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def check_names(names: Sequence[str], what: str) -> None:
-    """Refuse columns without a name, and names that an engine cannot tell apart."""
-    if "" in names:
-        place = names.index("") + 1
-        index = ", or write the data without their index (index=False in pandas)" if place == 1 else ""
-        raise DataError(f"{what}: column {place} has no name: give it one{index}. Columns: {shown(names)}.")
+    """Refuse column names that an engine cannot tell apart."""
     seen: dict[str, str] = {}
-    for name in names:
+    for name in filter(None, names):
         if not is_unicode(name):
-            raise DataError(f"{what}: the name {shown([name])} is no valid Unicode text. Rename the column.")
+            raise DataError(f"{what} has a column name that is not valid Unicode: {shown([name])}.", code="not-utf8")
         if name.casefold() in seen:
             before = seen[name.casefold()]
-            how = "of one name" if before == name else "whose names differ only by case"
-            raise DataError(f"{what}: there are columns {how}, {shown([before, name])}. Rename one of them.")
+            how = "the same name" if before == name else "names that differ only in case"
+            message = f"{what} has columns with {how}: {shown([before, name])}."
+            raise DataError(message, code="ambiguous-columns", hint="Rename one of them.")
         seen[name.casefold()] = name
