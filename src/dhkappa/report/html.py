@@ -166,7 +166,7 @@ def svg(spec: Spec) -> str:
         if "oneshot canceled" not in str(error):
             raise
         raise DataError(
-            f"vl-convert could not draw the charts of the report: {error}",
+            f"vl-convert could not draw the charts of the report ({error}).",
             code="charts-failed",
             hint="Allow more open files (ulimit -n).",
         ) from error
