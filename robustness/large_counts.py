@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import reduce
+from functools import cache, reduce
 from operator import add
 from pathlib import Path
 
@@ -47,16 +47,25 @@ def mixed(n: int, seed: int = 0) -> Counter[Pattern]:
     return found
 
 
-def doubled(patterns: Mapping[Pattern, int], strata: Callable[[], dict[str, list[str]]] = dict) -> dhkappa.Tally:
+@cache
+def _power(pattern: Pattern, stratum: str | None, exponent: int) -> dhkappa.Tally:
+    """Return a tally of 2^exponent items of a pattern."""
+    if exponent:
+        half = _power(pattern, stratum, exponent - 1)
+        return half + half
+    votes = [category for category, times in pattern[1] for _ in range(times)]
+    return dhkappa.tally([votes], [pattern[0]], strata=None if stratum is None else [stratum])
+
+
+def doubled(patterns: Mapping[Pattern, int], stratum: str | None = None) -> dhkappa.Tally:
     """Add up so many items of each pattern by doubling tallies of one item."""
-    total = dhkappa.Tally()
-    for (label, counts), number in patterns.items():
-        votes = [category for category, times in counts for _ in range(times)]
-        one = dhkappa.tally([votes], [label], **strata())  # type: ignore[arg-type]
-        for bit in bin(number)[:1:-1]:  # the last digit first
-            total = total + one if bit == "1" else total
-            one = one + one if one.n_items <= LIMIT // 2 else one
-    return total
+    powers = [
+        _power(pattern, stratum, exponent)
+        for pattern, number in patterns.items()
+        for exponent in range(number.bit_length())
+        if number >> exponent & 1
+    ]
+    return sum(powers, dhkappa.Tally())
 
 
 def partitioned(patterns: Mapping[Pattern, int], parts: int, seed: int) -> list[Counter[Pattern]]:
@@ -204,7 +213,7 @@ def run_size(n: int, folder: Path) -> Size:
     if max(size.se_error, size.limit_error) > TOLERANCE:
         size.wrong.append(f"{n:,} items: errors {size.se_error} and {size.limit_error}")
     files = []
-    for place, part in enumerate(partitioned(patterns, 20, n % 1000)):
+    for place, part in enumerate(partitioned(patterns, 10, n % 1000)):
         files.append(folder / f"{n}-{place}.json")
         doubled(part).save(files[-1])
     loaded = [dhkappa.Tally.load(file) for file in files]
@@ -263,10 +272,7 @@ def too_many(folder: Path) -> list[str]:
 def strata(n: int) -> list[str]:
     """Weight two strata by their pools; return differences from the exact kappa."""
     parts = {"north": mixed(n // 3), "south": mixed(n - n // 3, 1)}
-    total = sum(
-        (doubled(part, lambda name=name: {"strata": [name]}) for name, part in parts.items()),  # type: ignore[misc]
-        dhkappa.Tally(),
-    )
+    total = sum((doubled(part, name) for name, part in parts.items()), dhkappa.Tally())
     sizes = {name: truth_of(part).n for name, part in parts.items()}
     pool = {"north": 5 * sizes["north"] + 1, "south": 2 * sizes["south"] + 3}
     weighted = Counter[Pattern]()
