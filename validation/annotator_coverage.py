@@ -11,9 +11,9 @@ from itertools import product
 
 import numpy as np
 import numpy.typing as npt
+from dhkappa.stats.annotator_comparison import FEWEST_ITEMS
 from scipy.special import stdtrit
 
-from dhkappa.stats.annotator_comparison import FEWEST_ITEMS
 from dhkappa.stats.intervals import Gap
 from simulation import (
     LEVEL,

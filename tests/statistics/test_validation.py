@@ -15,7 +15,7 @@ import pytest
 import interval_coverage as coverage
 import simulation
 from dhkappa import dh_kappa, simulate
-from test_published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
+from published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
 
 SCRIPT = Path(__file__).parents[2] / "validation" / "interval_coverage.py"
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
