@@ -1,4 +1,4 @@
-"""The validation's own sampling code against the package, that it runs, and the figures of docs/validation.md."""
+"""The simulations of validation/ against the package, and the tables of docs/validation.md."""
 
 import os
 import re
@@ -13,23 +13,24 @@ import numpy as np
 import pytest
 
 import interval_coverage as coverage
+import simulation
 from dhkappa import dh_kappa, simulate
 from published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
 
-SCRIPT = Path(__file__).parents[1] / "validation" / "interval_coverage.py"
-PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
+SCRIPT = Path(__file__).parents[2] / "validation" / "interval_coverage.py"
+PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
 
 
 def test_true_kappa_of_a_model_against_a_large_sample() -> None:
     cell = coverage.Cell(n=100, N=3, m=4, prevalence="skewed", kappa=0.6, source="votes and labels")
     chances = coverage.model(cell)
     assert chances is not None
-    assert coverage.true_kappa(*chances) == pytest.approx(0.6, abs=1e-9)  # bisection to 2^-60 of accuracy
+    assert simulation.true_kappa(*chances) == pytest.approx(0.6, abs=1e-9)  # 60 steps of bisection
     accuracy = float(chances[1][0, 0])
     drawn = simulate(
         200_000, categories=range(4), prevalence=[4, 3, 2, 1], accuracy=accuracy, labelers={"x": accuracy}, rng=1
     )
-    # The standard error of kappa is about .0015 here; four of them.
+    # four standard errors of .0015
     assert dh_kappa(drawn.votes, drawn.suggested["x"]).value == pytest.approx(0.6, abs=0.006)
 
 
@@ -38,10 +39,10 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     chances = coverage.model(cell)
     assert chances is not None
     answers = []
-    honest = coverage.draw
+    real = coverage.draw
 
     def recorded(*given: object) -> object:
-        answers.append(honest(*given))  # type: ignore[arg-type]
+        answers.append(real(*given))  # type: ignore[arg-type]
         return answers[-1]
 
     monkeypatch.setattr(coverage, "draw", recorded)
@@ -59,8 +60,8 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("interval_coverage.py", "| 0.95 | 200 |"),
         ("design_coverage.py", "## Ordered categories"),
-        ("paired_coverage.py", "## Labels that know nothing"),
-        ("people_coverage.py", "| alike | 30 |"),
+        ("difference_coverage.py", "## Permutation test with random labels"),
+        ("annotator_coverage.py", "| equal | 30 |"),
     ],
 )
 def test_quick_validation_runs(script: str, line: str, tmp_path: Path) -> None:
