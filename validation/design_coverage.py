@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.stats.intervals import Basis, beta_interval, logit_interval
+from dhkappa.stats.intervals import Basis, beta_interval
 from interval_coverage import SOURCES, Floats, draw
+from logit import logit_interval
 
 Integers = npt.NDArray[np.int64]
 Generator = np.random.Generator

@@ -17,7 +17,8 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.stats.intervals import Basis, beta_interval, logit_interval, plain_basis
+from dhkappa.stats.intervals import Basis, beta_interval
+from logit import logit_interval, plain_basis
 
 Floats = npt.NDArray[np.float64]
 SOURCES = ("votes and labels", "labels only", "votes only")

@@ -15,9 +15,9 @@ from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
+from dhkappa.stats.annotator_comparison import FEWEST_ITEMS
 from scipy.special import stdtrit
 
-from dhkappa.stats.annotator_comparison import FEWEST_ITEMS
 from dhkappa.stats.intervals import Gap
 
 Floats = npt.NDArray[np.float64]

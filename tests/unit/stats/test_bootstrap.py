@@ -279,7 +279,7 @@ def test_values_do_not_depend_on_rows_partitions_or_blocks(monkeypatch: pytest.M
     of = terms_of(sum(parts[1:], parts[0]))
     assert np.array_equal(whole, bootstrap(of, n_resamples=301, rng=1).values)
     for least in (1, 20_000, 10**6):  # blocks of one replicate, of a few with one left over, of many
-        monkeypatch.setattr(module, "_ROOM", least)
+        monkeypatch.setattr(module, "_BLOCK_BYTES", least)
         assert np.array_equal(whole, bootstrap(of, n_resamples=301, rng=1).values)
 
 
