@@ -30,7 +30,7 @@ INTRODUCTION = """\
 
 How often the 95% interval holds the true kappa, in percent, in samples simulated from a model with known truth;
 {sets:,} samples a cell, so one cell is known to about {error:.1f} points, and the least of many cells is lower by
-three or four of these by chance alone. ItemTable: 2, 3 or 5 votes an item; 2, 3, 5 or 10 categories, equally frequent or
+three or four of these by chance alone. Cells: 2, 3 or 5 votes per item; 2, 3, 5 or 10 categories, equally frequent or
 skewed (*rare*: two categories, one on 5% of the items); errors in votes, in labels, or in both. Samples that have no
 interval are left out. *length*: mean length, as a multiple of the logit interval's. Written by `make validate`.
 Other pages: [weights, strata, pools, ordered categories](coverage-designs.md), [differences between
