@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dhkappa import DataError, Excluded, Kappa, Note, dh_kappa, tally
-from dhkappa.core.patterns import LabeledPatterns, Patterns
+from dhkappa.core.grouping import LabeledPatterns, Patterns
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.sample import Stratum, check_n_resamples, generator, own_pool, sample_of
 from exact import EXAMPLE, STRATA, example
