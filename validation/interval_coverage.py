@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from dhkappa.stats.intervals import Basis, beta_interval, plain_basis
+from dhkappa.stats.intervals import Basis, beta_interval
 from simulation import (
     SOURCES,
     TOO_LOW,
@@ -24,6 +24,7 @@ from simulation import (
     logit_interval,
     main,
     mean_and,
+    plain_basis,
     prevalence,
     run_all,
     standard_error,
