@@ -150,7 +150,8 @@ def _difference(
     if first.parts is None or second.parts is None or first.exact is None or second.exact is None:
         return _Difference(one, other, discordant=discordant, reason=first.reason or second.reason)
     difference = float(first.exact - second.exact)
-    move = _influence(table, one, found) - _influence(table, other, found)
+    phi, other_phi = (found[name].phi[np.searchsorted(found[name].key, _keys(table, name))] for name in (one, other))
+    move = phi - other_phi
     n, strata = first.n_items, first.sample.strata
     room = [1 - float(parts.E) for parts in (first.parts, second.parts)]
     if n < 2 or not all(room):  # E is 1 only after rounding
@@ -177,13 +178,6 @@ def _difference(
         pvalue = _swap_test(terms_of(one, first.parts), terms_of(other, second.parts), source)
         return replace(row, pvalue=pvalue, method="swap")
     return replace(row, method="t")
-
-
-def _influence(table: ItemTable, name: str, found: Mapping[str, _Labeler]) -> Numbers:
-    """Return (K,) the influence of each row on a labeler's kappa."""
-    known = found[name]
-    move: Numbers = known.phi[np.searchsorted(known.key, _keys(table, name))]
-    return move
 
 
 def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
