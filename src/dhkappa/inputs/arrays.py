@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
 from dhkappa.core.items import ItemColumns, ItemVotes
-from dhkappa.core.labels import Encoded, check_categories, check_lookalikes, encode, is_real
+from dhkappa.core.labels import Encoded, check_categories, check_lookalikes, encode, is_real, parameter_of
 from dhkappa.core.patterns import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
 
@@ -128,7 +128,7 @@ def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
     raise DataError(
         f"{name} must be an array or a list: got {shown([values])} (type {type(values).__name__}).",
         code="invalid-type",
-        parameter=name,
+        parameter=parameter_of(name),
     )
 
 

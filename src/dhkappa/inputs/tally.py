@@ -10,7 +10,7 @@ from typing import Any, Self, Unpack
 from dhkappa.core import Label
 from dhkappa.core.counts import Counts, add, empty
 from dhkappa.core.grouping import BLOCK
-from dhkappa.core.labels import union
+from dhkappa.core.labels import check_declared, union
 from dhkappa.core.patterns import MAX_ITEMS, Patterns
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.arrays import LABELER
@@ -159,6 +159,12 @@ class Tally:
         data, suggested, counts, sample_weight, strata, **roles
             As for ``Dataset``. Without suggested labels, the items count for Fleiss' kappa only.
         """
+        if isinstance(getattr(data, "input_data", None), InputData):  # a Dataset, with categories of its own
+            other = Tally.of(input_data(data, suggested, counts, None, (), sample_weight, strata, roles))
+            if self.declared:
+                check_declared(other.categories, self._categories, "data")
+            self._merge(other)
+            return
         categories = self._categories if self.declared else None
         given = input_data(data, suggested, counts, categories, self._missing, sample_weight, strata, roles)
         if counts is not None and given.table is None:
@@ -193,6 +199,12 @@ class Tally:
         """
         if not isinstance(other, Tally):
             return NotImplemented
+        total = self.copy()
+        total._merge(other)
+        return total
+
+    def _merge(self, other: Tally) -> None:
+        """Count the items of another tally, too."""
         for one, two in ((self, other), (other, self)):
             both = sorted(map(str, one._missing.intersection(two._categories)))
             if both:
@@ -202,12 +214,10 @@ class Tally:
                     parameter="missing",
                     hint="Make both tallies with the same $missing.",
                 )
-        total = self.copy()
-        total._missing = self._missing | other._missing
-        total._orders = self._orders | other._orders
-        total._source_notes = tuple(dict.fromkeys([*self._source_notes, *other._source_notes]))
-        total._add(other._tables, _settle(total._orders, union(self._categories, other._categories)))
-        return total
+        orders = self._orders | other._orders
+        self._add(other._tables, _settle(orders, union(self._categories, other._categories)))
+        self._missing, self._orders = self._missing | other._missing, orders
+        self._source_notes = tuple(dict.fromkeys([*self._source_notes, *other._source_notes]))
 
     def _add(self, tables: Sequence[Counts], categories: tuple[Label, ...]) -> None:
         """Append tables, and merge them when the number of rows has doubled."""
