@@ -16,7 +16,7 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import NotALabelError, check_categories, check_missing, to_label
 from dhkappa.errors import DataError, OutOfMemoryError, shown
 from dhkappa.inputs.arrays import read_matrix, read_votes
-from dhkappa.inputs.columns import RoleKeywords, list_columns
+from dhkappa.inputs.columns import RoleKeywords, check_keywords, list_columns
 from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:  # imported when a table is passed
@@ -203,6 +203,7 @@ def input_data(
     roles: RoleKeywords | None = None,
 ) -> InputData:
     """Return data and options; those of a ``Dataset`` are its own."""
+    check_keywords(roles or {})
     inner = getattr(data, "input_data", None)
     if not isinstance(inner, InputData):
         return InputData(data, suggested, counts, categories, missing, sample_weight, strata, roles)
