@@ -1,6 +1,6 @@
 """The paper's definitions in exact fractions: plain loops over items and over the annotator pairs of an item.
 
-Equation numbers are those of DiPietro and Hazari's paper. Votes are one list an item, None where a vote is
+Equation numbers are those of DiPietro and Hazari's paper. Votes are one list per item, None where a vote is
 missing; suggested labels are None where missing. With ragged votes every mean is a mean over items, which is
 the paper's own formula when all items have N votes (docs/methods.md).
 """
@@ -101,7 +101,7 @@ def fleiss(votes: Votes) -> Fleiss:
 
 
 def dh(votes: Votes, suggested: Sequence[Hashable], categories: Sequence[Hashable]) -> DH:
-    """Eq. 4-13, with the floor and the ceiling of docs/methods.md; ties follow `categories`."""
+    """Eq. 4-13, with the baselines of docs/methods.md; ties follow `categories`."""
     items, labels, excluded = eligible(votes, suggested)
     n, zero = len(items), Fraction(0)
     C = {j: mean([vote_share(item, j) for item in items]) for j in categories}  # eq. 4
@@ -118,7 +118,7 @@ def dh(votes: Votes, suggested: Sequence[Hashable], categories: Sequence[Hashabl
     D, E = mean(R_i) - mean(S_i), C_E - C_F
     G = {j: mean([pair_share(item, j) for item in items]) for j in categories}
     D_0 = sum((G[j] * (2 * L[j] - 1) for j in categories), zero)
-    plurality = [max(categories, key=item.count) for item in items]
+    majority_labels = [max(categories, key=item.count) for item in items]
     return DH(
         n=n,
         votes=sum(map(len, items)),
@@ -133,13 +133,13 @@ def dh(votes: Votes, suggested: Sequence[Hashable], categories: Sequence[Hashabl
         kappa=beyond_chance(n, D, E),  # eq. 13
         fleiss=fleiss(items).kappa,
         random=beyond_chance(n, D_0, E),
-        majority=beyond_chance(n, *differential(items, plurality)),
+        majority=beyond_chance(n, *differential(items, majority_labels)),
         excluded=excluded,
     )
 
 
 def differential(items: Votes, labels: Sequence[Hashable]) -> tuple[Fraction, Fraction]:
-    """D and E of eligible items, observed and expected, in the words of the paper rather than its formulas.
+    """D and E of eligible items, observed and expected, from the text of the paper rather than its formulas.
 
     D: draw an item and two of its annotators. E: draw a label, and two votes of items drawn on their own.
     An agreeing pair counts +1 where it is the label and -1 where it is not.
@@ -157,9 +157,9 @@ def differential(items: Votes, labels: Sequence[Hashable]) -> tuple[Fraction, Fr
     return D, E
 
 
-def floor_by_permutation(votes: Votes, suggested: Sequence[Hashable]) -> Fraction | None:
-    """Mean kappa over every way to deal the same labels to the same eligible items; for tiny data."""
+def random_by_permutation(votes: Votes, suggested: Sequence[Hashable]) -> Fraction | None:
+    """Mean kappa over every permutation of the labels of eligible items; for tiny data."""
     items, labels, _ = eligible(votes, suggested)
-    kappas = [beyond_chance(len(items), *differential(items, dealt)) for dealt in permutations(labels)]
+    kappas = [beyond_chance(len(items), *differential(items, permuted)) for permuted in permutations(labels)]
     defined = [kappa for kappa in kappas if kappa is not None]
     return mean(defined) if defined else None

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from dhkappa.stats.annotator_comparison import annotator_comparison
 
 import dhkappa
 from dhkappa import Audit, DataError
 from dhkappa.core.items import read_item_votes
-from dhkappa.stats.annotator_comparison import annotator_comparison
 from dhkappa.stats.annotators import annotators
 from dhkappa.stats.review import review
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
-from dhkappa.core.counts import ItemTable
+from dhkappa.core.item_table import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, check_level, skewness, written
@@ -67,9 +67,8 @@ def compare_labelers(
     """
     confidence_level = check_level(confidence_level)
     if len(table.labels) < 2:
-        got = shown(table.labels) if any(table.labels) else "one without a name" if table.labels else "none"
         hint = "Pass for example {'rule': labels, 'llm': labels}, or the names of two columns, in $suggested."
-        text = f"A comparison needs at least two labelers: got {got}."
+        text = f"A comparison needs at least two labelers: got {shown(table.labels)}."
         raise invalid("suggested", text, hint=hint, code="too-few-labelers")
     source = generator(rng)
     table, excluded = _eligible(table)

@@ -274,7 +274,7 @@ def pair_products(start: npt.NDArray[Any], weight: Numbers, v: Numbers, s: Numbe
     for total, taken in ((one, 2), (none, 3)):
         left = size - taken * drawn
         ways = ways * np.where(left > 0, left, 1)
-        found.insert(0, np.where(left > 0, total, 0) / ways)
+        found.insert(0, np.where(left > 0, total, 0 * total) / ways)
     return tuple(found)
 
 
@@ -387,7 +387,7 @@ def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
 def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> Iterator[Note]:
     """Yield notes on a plan from a pilot; ``mixed`` if it is for the votes of the pilot as they are."""
     if pilot.n_items < _SMALL_PILOT:
-        text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance. `items_assured` allows for that."
+        text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance, which items_assured allows for."
         yield Note("small-pilot", text)
     if pilot.exact == 1:
         yield Note(

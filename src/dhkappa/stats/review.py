@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dhkappa.core import Label
+from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.patterns import Patterns
 from dhkappa.errors import counted
 from dhkappa.stats.influence import Numbers, Terms, influence, terms
 from dhkappa.stats.kappa import Parts, dh_parts, sums
@@ -151,7 +151,7 @@ def _without(sample: Sample, row: int) -> Sample:
 
 def check_limit(limit: Any) -> int | None:
     """Check the number of items to return; None for all."""
-    return None if limit is None else check_integer("limit", limit, 1, 2**63 - 1)
+    return None if limit is None else check_integer("limit", limit, 1)
 
 
 def _extent(rows: int, n: int) -> str:

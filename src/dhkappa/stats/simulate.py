@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Label
-from dhkappa.core.labels import check_categories, is_real
+from dhkappa.core import Label, is_real
+from dhkappa.core.labels import check_categories
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.resources import need
 from dhkappa.stats.sample import generator
@@ -150,14 +151,15 @@ def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:
     return shares
 
 
-def check_integer(parameter: str, value: Any, low: int, high: int) -> int:
+def check_integer(parameter: str, value: Any, low: int, high: float = math.inf) -> int:
     """Return an integer from ``low`` to ``high``."""
     try:
         number = low - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         number = low - 1
     if not low <= number <= high:
-        raise invalid(parameter, f"{parameter} must be an integer from {low:,} to {high:,}: got {shown([value])}.")
+        rule = f"of at least {low:,}" if high == math.inf else f"from {low:,} to {high:,}"
+        raise invalid(parameter, f"{parameter} must be an integer {rule}: got {shown([value])}.")
     return number
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dhkappa.core.grouping import Encoded
 from dhkappa.core.items import ItemColumns, ItemVotes, lookup
-from dhkappa.core.labels import Encoded
 from dhkappa.inputs.arrays import read_matrix, read_votes
 from expect import expect_error
 

@@ -1,0 +1,112 @@
+"""Errors and notes of comparisons, annotators, weights, categories, review, plans, simulation and verdicts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dhkappa as dk
+from dhkappa.core.items import ItemVotes
+from dhkappa.inputs.arrays import read_votes
+from dhkappa.stats.annotators import annotator_table, compare_with_annotators
+from dhkappa.stats.review import review_queue
+
+VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "b"], ["c", "c", "c"]]
+LABELS = ["a", "b", "a", "c"]
+TWO = dk.simulate(40, labelers={"rule": 0.6, "llm": 0.9}, annotators=4, rng=1)
+MODEL: dict[str, Any] = {"n_categories": 3, "annotator_accuracy": 0.9, "labeler_accuracy": 0.8}
+
+
+def grid(votes: list[list[str]], labels: list[str], **options: Any) -> ItemVotes:
+    return read_votes(np.array(votes, object), {"llm": labels}, **options)
+
+
+def weighted(weights: Any) -> Any:
+    return dk.dh_kappa(VOTES, LABELS, categories=["a", "b", "c"], weights=weights)
+
+
+def planned(**options: Any) -> Any:
+    return dk.plan(**{"half_width": 0.1, **MODEL, **options})
+
+
+def verdict(votes: Any, labels: Any) -> Any:
+    return dk.audit(votes, {"llm": labels}, progress=False).verdict()
+
+
+def audited(accuracy: float, labeler: float, n: int = 300) -> Any:
+    drawn = dk.simulate(n, labelers={"llm": labeler}, annotators=4, accuracy=accuracy, rng=4)
+    return dk.audit(drawn.votes, drawn.suggested, progress=False).verdict()
+
+
+def summarized(**labelers: float) -> Any:
+    drawn = dk.simulate(300, labelers=labelers, annotators=4, rng=4)
+    return dk.audit(drawn.votes, drawn.suggested, progress=False).summary
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    # compare
+    "too-few-labelers": lambda: dk.compare(VOTES, {"llm": LABELS}),
+    "few-discordant": lambda: dk.compare(VOTES, {"rule": LABELS, "llm": ["a", "b", "b", "c"]}),
+    "items-excluded (compare)": lambda: dk.compare(VOTES, {"rule": LABELS, "llm": ["a", None, "b", "c"]}),
+    "equals-majority (compare)": lambda: dk.compare(VOTES, {"rule": LABELS, "llm": ["a", "b", "b", "c"]}),
+    "no-standard-error (compare)": lambda: dk.compare(
+        [["a"] * 2, ["b"] * 2] * 6, {"x": list("ab") * 6, "y": list("ba") * 6}
+    ),
+    # annotators
+    "annotators-unknown": lambda: annotator_table(read_votes(VOTES, {"llm": LABELS}), "llm"),
+    "annotators-few-items": lambda: compare_with_annotators(grid(VOTES, LABELS), "llm"),
+    "annotators-undefined": lambda: compare_with_annotators(grid([["a"] * 3] * 12, ["a"] * 12), "llm"),
+    # weights
+    "invalid-weights": lambda: weighted("cubic"),
+    "invalid-weights (shape)": lambda: weighted([[1, 0], [0, 1]]),
+    "invalid-weights (value)": lambda: weighted([[1, 0.5, 0], [0.25, 1, 0.5], [0, 0.5, 1]]),
+    # review
+    "invalid-limit": lambda: review_queue(grid(VOTES, LABELS), "llm", limit=0),
+    # plan
+    "invalid-half-width": lambda: planned(half_width=0),
+    "half-width-too-small": lambda: planned(half_width=1e-9),
+    "invalid-assurance": lambda: planned(assurance=1),
+    "invalid-pool (plan)": lambda: planned(pool=1),
+    "invalid-votes": lambda: planned(votes=1),
+    "invalid-n-categories": lambda: planned(n_categories=1),
+    "invalid-annotator-accuracy": lambda: planned(annotator_accuracy=1.5),
+    "invalid-labeler-accuracy": lambda: planned(labeler_accuracy=-1),
+    "invalid-prevalence": lambda: planned(prevalence=[1, 2]),
+    "invalid-prevalence (length)": lambda: planned(n_categories=None, prevalence=[1]),
+    "invalid-prevalence (one category)": lambda: planned(
+        prevalence=[1, 0, 0], annotator_accuracy=1, labeler_accuracy=1
+    ),
+    "no-variance": lambda: planned(n_categories=2, annotator_accuracy=1, labeler_accuracy=0),
+    "pilot-missing": lambda: dk.plan(0.1, n_categories=3),
+    "pilot-and-assumptions": lambda: dk.plan(0.1, dk.dh_kappa(VOTES, LABELS), n_categories=3),
+    "pilot-too-small": lambda: dk.plan(0.1, dk.dh_kappa([["a", "b"]], ["a"])),
+    "pilot-too-small (undefined)": lambda: dk.plan(0.1, dk.dh_kappa([], [])),
+    "invalid-pilot": lambda: dk.plan(0.1, dk.fleiss_kappa(VOTES)),
+    "too-many-votes-for-pilot": lambda: dk.plan(0.1, dk.dh_kappa(VOTES, LABELS), votes=4),
+    "small-pilot": lambda: dk.plan(0.2, dk.dh_kappa(VOTES, LABELS)),
+    "flawless-pilot": lambda: dk.plan(0.2, dk.dh_kappa([["a"] * 2, ["b"] * 2] * 5, list("ab") * 5)),
+    "trade-cut": lambda: dk.plan(0.2, dk.dh_kappa(VOTES, LABELS)),
+    "trade-part": lambda: dk.plan(0.2, dk.dh_kappa([*VOTES, ["a", "a"]], [*LABELS, "a"])),
+    # simulate
+    "invalid-n-items": lambda: dk.simulate(-1),
+    "invalid-annotators": lambda: dk.simulate(3, annotators=-1),
+    "invalid-accuracy": lambda: dk.simulate(3, accuracy=2),
+    "invalid-missing": lambda: dk.simulate(3, missing=2),
+    "invalid-labelers": lambda: dk.simulate(3, labelers=["llm"]),  # type: ignore[arg-type]
+    "invalid-categories (simulate)": lambda: dk.simulate(3, categories=[]),
+    # verdicts
+    "better": lambda: audited(0.7, 0.99),
+    "on-par": lambda: audited(0.85, 0.85),
+    "below": lambda: audited(0.85, 0.6),
+    "between": lambda: verdict([["a", "a"], ["b", "b"], ["a", "b"]] * 20, list("aba") * 20),
+    "random": lambda: verdict(VOTES, LABELS),
+    "category-variants (verdict)": lambda: verdict(
+        [["1", "1"], ["2", "2"], ["1", "2"]] * 20, ["1.0", "2.0", "1.0"] * 20
+    ),
+    "labels-from-votes": lambda: verdict(
+        [["a", "a", "b"], ["b", "b", "b"], ["b", "b", "a"]] * 60, ["a", "b", "b"] * 60
+    ),
+    "undefined": lambda: verdict([["a", "a"]], ["a"]),
+    "summary": lambda: summarized(rule=0.5, llm=0.9),
+    "summary (not significant)": lambda: summarized(rule=0.8, llm=0.81),
+}

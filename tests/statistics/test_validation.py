@@ -1,0 +1,173 @@
+"""The validation's own sampling code against the package, that it runs, and the figures of docs/validation.md."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import interval_coverage as coverage
+from dhkappa import dh_kappa, simulate
+from published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
+
+SCRIPT = Path(__file__).parents[1] / "validation" / "interval_coverage.py"
+PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
+
+
+def test_true_kappa_of_a_model_against_a_large_sample() -> None:
+    cell = coverage.Cell(n=100, N=3, m=4, prevalence="skewed", kappa=0.6, source="votes and labels")
+    chances = coverage.model(cell)
+    assert chances is not None
+    assert coverage.true_kappa(*chances) == pytest.approx(0.6, abs=1e-9)  # bisection to 2^-60 of accuracy
+    accuracy = float(chances[1][0, 0])
+    drawn = simulate(
+        200_000, categories=range(4), prevalence=[4, 3, 2, 1], accuracy=accuracy, labelers={"x": accuracy}, rng=1
+    )
+    # The standard error of kappa is about .0015 here; four of them.
+    assert dh_kappa(drawn.votes, drawn.suggested["x"]).value == pytest.approx(0.6, abs=0.006)
+
+
+def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = coverage.Cell(n=40, N=3, m=3, prevalence="skewed", kappa=0.2, source="votes and labels")
+    chances = coverage.model(cell)
+    assert chances is not None
+    answers = []
+    honest = coverage.draw
+
+    def recorded(*given: object) -> object:
+        answers.append(honest(*given))  # type: ignore[arg-type]
+        return answers[-1]
+
+    monkeypatch.setattr(coverage, "draw", recorded)
+    (basis,) = coverage.bases(np.random.default_rng(3), cell, 1, chances)
+    labels, *votes = (answer[0] for answer in answers)
+    kappa = dh_kappa(np.column_stack(votes), labels)
+    kappa.confidence_interval()
+    ours = kappa._known["basis"]
+    for name in ("kappa", "E", "n", "squares", "least", "greatest"):
+        assert getattr(basis, name) == pytest.approx(getattr(ours, name), rel=1e-9)  # some hundred roundings
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ("interval_coverage.py", "| 0.95 | 200 |"),
+        ("design_coverage.py", "## Ordered categories"),
+        ("paired_coverage.py", "## Labels that know nothing"),
+        ("people_coverage.py", "| alike | 30 |"),
+    ],
+)
+def test_quick_validation_runs(script: str, line: str, tmp_path: Path) -> None:
+    page = tmp_path / "coverage.md"
+    command = [sys.executable, str(SCRIPT.parent / script), "--quick", "--sets", "4", "--page", str(page)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert line in page.read_text()
+
+
+# docs/validation.md: its tables, computed anew from the data, which are not copied
+
+
+def by_published_function(votes: list[list[str]], suggested: list[str]) -> Fraction:
+    """Kappa as the function published beside the paper counts.
+
+    C(1, 2) is 1, and every item is taken to have as many votes as the first. Its 1e-11 in the denominator is left out.
+    """
+    n, N = len(votes), len(votes[0])
+    cast, labels, D = Counter(vote for item in votes for vote in item), Counter(suggested), Fraction(0)
+    for item, label in zip(votes, suggested, strict=True):
+        pairs = {vote: max(comb(number, 2), 1) for vote, number in Counter(item).items()}
+        D += Fraction(2 * pairs.get(label, 0) - sum(pairs.values()), n * comb(N, 2))
+    E = sum(Fraction(cast[j], N * n) ** 2 * (2 * Fraction(labels[j], n) - 1) for j in cast)
+    return (D - E) / (1 - E)
+
+
+def test_published_function_against_example_1() -> None:
+    counts = ["aaa", "aab", "bbb", "abc", "ccc", "bbb"]
+    assert by_published_function([list(item) for item in counts], list("aabbcc")) == Fraction(193, 544)
+
+
+def row_of_real_data(folder: Path, labeler: str) -> str:
+    table = table_of(folder)
+    labeled = [(item, label) for item, label in zip(table.votes, table.suggested(labeler), strict=True) if label]
+    votes, suggested = [item for item, _ in labeled], [label for _, label in labeled]
+    kappa = dh_kappa(votes, suggested)
+    assert kappa.n_items == len(votes)
+    cells = [
+        f"{folder.name}: {labeler}",
+        f"**{kappa.value:.4f}**",
+        "{:.3f} to {:.3f}".format(*kappa.confidence_interval()),
+        f"{kappa.baselines.random:.3f}",
+        f"{kappa.baselines.majority:.3f}",
+        f"{kappa.fleiss:.4f}",
+        f"{float(by_published_function(votes, suggested)):.4f}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def between(mark: str, rows: list[str]) -> None:
+    """Compare the rows of a table with those below a mark in the page.
+
+    To write them anew: DHKAPPA_WRITE_DOCS=1 python -m pytest tests/test_validation.py -n0 -k page.
+    """
+    text = PAGE.read_text("utf-8")
+    before, found, rest = text.partition(f"<!-- {mark} -->\n")
+    assert found, f"docs/validation.md has no mark {mark!r}"
+    head, line, body = rest.lstrip("\n").split("\n", 2)
+    old, _, after = body.partition("\n\n")
+    if os.environ.get("DHKAPPA_WRITE_DOCS") == "1":
+        old = "\n".join(rows)
+        PAGE.write_text(f"{before}{found}\n{head}\n{line}\n{old}\n\n{after}", encoding="utf-8")
+    assert old.splitlines() == rows
+
+
+def test_the_page_has_the_figures_of_real_data(shared_data: Path) -> None:
+    rows = [
+        row_of_real_data(shared_data / name, labeler) for name, scored in SCORED.items() for labeler in scored.kappas
+    ]
+    between("real data", rows)
+
+
+def test_the_page_has_the_values_of_published_tables(shared_data: Path) -> None:
+    sources = {
+        "fleiss1971_diagnoses": "irr (R)",
+        "wikipedia_fleiss": "Wikipedia",
+        "irrcac_distrib6raters": "irrCAC",
+        "irrcac_raw4raters": "irrCAC",
+    }
+    rows = []
+    for name, known in PUBLISHED.items():
+        found = fleiss_of_counts(shared_data / "published" / name / "counts.csv")
+        published = known if name != "irrcac_raw4raters" else "0.76117"
+        size = f"{found.n_items} | {found.n_votes} | {len(found.categories)}"
+        rows.append(f"| {name} | {size} | {sources[name]} | {published} | {digits(found.value, known)} |")
+    between("published tables", rows)
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_the_page_has_sizes_sources_and_licences_of_the_data(name: str, shared_data: Path) -> None:
+    lines = (shared_data / "README.md").read_text("utf-8").splitlines()
+    cells = next(line for line in lines if line.startswith(f"| {name} |")).strip("| ").split(" | ")
+    licence, _, source = cells[-1].partition(", ")
+    table = table_of(shared_data / name)
+    labels = {label for labeler in SCORED[name].kappas for label in table.suggested(labeler) if label}
+    categories = labels.union(*table.votes)
+    row = f"| {name} | {len(table.votes):,} | {sum(map(len, table.votes)):,} | {len(categories):,} | "
+    (found,) = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith(row)]
+    assert licence in found
+    assert source in found
+
+
+def test_the_page_repeats_what_the_coverage_pages_say() -> None:
+    """Every sentence of the page that stands in a table with a link to a coverage page is taken from that page."""
+    text = PAGE.read_text("utf-8")
+    told = re.findall(r"^\| .*\]\((coverage[-a-z]*\.md)[-#a-z]*\) \| (.*) \|$", text, flags=re.MULTILINE)
+    assert len(told) >= 8
+    for name, sentence in told:
+        assert sentence in (PAGE.parent / name).read_text("utf-8"), (name, sentence)

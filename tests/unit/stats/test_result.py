@@ -1,0 +1,155 @@
+"""Kappa and Comparison: values, display, JSON, caching."""
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dhkappa import Excluded, Kappa, compare, dh_kappa, fleiss_kappa, simulate
+from exact import EXAMPLE, example
+from expect import expect_error
+
+F = Fraction
+A, B, C = ["a", "a"], ["b", "b"], ["c", "c"]
+
+
+def test_reads_as_a_number() -> None:
+    kappa = dh_kappa([A, B, ["a", "b"]], ["a", "b", "a"])
+    assert float(kappa) == kappa.value
+    assert f"{kappa:.3f}" == f"{kappa.value:.3f}"
+    assert f"{kappa}" == repr(kappa)
+    assert repr(kappa).startswith("kappa_DH 0.6667 [-0.5107, 0.9921] (3 items, 6 votes; random 0.0000; majority")
+    assert "\n" not in repr(kappa)
+    assert repr(kappa.parts) == "Parts(R=0.6667, S=0.0000, C_E=0.2500, C_F=0.2500, D=0.6667, E=0.0000)"
+
+
+def test_to_dict_is_json() -> None:
+    for kappa in (dh_kappa([A, B, C], ["a", "b", "a"]), dh_kappa([], []), fleiss_kappa([A, ["a", "b"]])):
+        plain = json.loads(json.dumps(kappa.to_dict(), allow_nan=False))
+        assert plain["n_items"] == kappa.n_items
+        assert plain["value"] == (None if math.isnan(kappa.value) else kappa.value)
+    assert plain["metric"] == "fleiss"
+    assert plain["parts"]["L"] == []
+
+
+def test_html_shows_labels_as_text() -> None:
+    evil = "<script>alert(1)</script>"
+    kappa = dh_kappa([[evil, evil]] * 40, [evil] * 39 + ["b"])
+    page = kappa._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "undefined" in dh_kappa([], [])._repr_html_()
+
+
+def test_is_read_only() -> None:
+    with pytest.raises(AttributeError):
+        dh_kappa([A, B], ["a", "b"]).value = 1.0  # type: ignore[misc]
+
+
+def test_no_warning_and_no_numpy_error_state() -> None:
+    with np.errstate(all="raise"):
+        dh_kappa([A, ["a"], []], ["a", "b", None])
+
+
+def test_threads_see_a_whole_standard_error_or_compute_it() -> None:
+    from threading import Barrier, Thread
+
+    drawn = simulate(60, rng=1)
+    expected = dh_kappa(drawn.votes, drawn.suggested["labeler"]).se
+    seen: set[float] = set()
+    for _ in range(30):
+        kappa, barrier = dh_kappa(drawn.votes, drawn.suggested["labeler"]), Barrier(4)
+
+        def ask(kappa: Kappa = kappa, barrier: Barrier = barrier) -> None:
+            barrier.wait()
+            seen.add(kappa.se)
+
+        threads = [Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert seen == {expected}
+
+
+def test_an_interrupted_standard_error_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    import dhkappa.stats.result as module
+
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    drawn = simulate(60, rng=1)
+    kappa = dh_kappa(drawn.votes, drawn.suggested["labeler"])
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "basis", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _ = kappa.se
+    assert kappa.se > 0
+
+
+def test_limits_by_category_stay_in_range() -> None:
+    kappa = dh_kappa([["a", "a"], ["a", "b"], ["b", "b"], ["b", "a"], ["c", "c"], ["b", "c"]], list("aabbcc"))
+    assert kappa.parts is not None
+    C = [float(share) for share in kappa.parts.C.values()]
+    for place, row in enumerate(kappa.by_category()):
+        E = 2 * C[place] ** 2 - sum(share**2 for share in C)
+        assert row["low"] >= 1 - 2 / (1 - E) - 1e-12  # rounding
+
+
+def test_level_is_not_an_argument() -> None:
+    """An unknown keyword is a TypeError, as anywhere."""
+    kappa = dh_kappa([A, B], ["a", "b"])
+    for call in (kappa.confidence_interval, kappa.to_dict, kappa.by_category):
+        with pytest.raises(TypeError):
+            call(level=0.9)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "permutation_test", "by_category", "confusion"])
+def test_methods_that_need_a_defined_dh_kappa(method: str) -> None:
+    with expect_error("kappa-undefined"):
+        getattr(dh_kappa([A], ["a"]), method)()
+    with expect_error("metric-not-supported"):
+        getattr(fleiss_kappa([A, B]), method)()
+    with expect_error("metric-not-supported"):
+        getattr(dh_kappa([A, B], ["a", "b"], weights="linear", categories=["a", "b"]), method)()
+
+
+def test_above_random_is_nan_if_undefined() -> None:
+    assert math.isnan(dh_kappa([A], ["a"]).above_random)
+    assert math.isnan(fleiss_kappa([A, B]).above_random)
+    assert example().above_random == pytest.approx(34 / 67, rel=1e-15)
+
+
+def test_values_of_each_metric() -> None:
+    plain, panel = example(), fleiss_kappa(EXAMPLE.votes)
+    assert (plain.metric, plain.exact, plain.reason) == ("dh", F(247, 544), None)
+    assert (plain.baselines.random, plain.fleiss) == (-59 / 544, 59 / 104)
+    assert (plain.n_items, plain.n_votes, plain.excluded, plain.n_effective) == (6, 18, Excluded(), 6)
+    assert (panel.metric, panel.exact, panel.value, panel.reason) == ("fleiss", F(59, 104), 59 / 104, None)
+    assert math.isnan(panel.baselines.random)
+    assert math.isnan(panel.baselines.majority)
+    weighted = example(weights="linear", categories=[1, 2, 3])
+    assert (weighted.metric, weighted.exact) == ("weighted", F(35, 62))
+    assert math.isnan(weighted.baselines.random)
+
+
+def test_long_fractions_are_left_out_of_json() -> None:
+    assert example().to_dict()["exact"] == "247/544"
+    long = Kappa(replace(example().estimate, exact=F(1, 3**7_000)))
+    assert long.to_dict()["exact"] is None
+
+
+def test_comparison() -> None:
+    data = simulate(120, labelers={"rule": 0.6, "llm": 0.9}, rng=2)
+    found = compare(data.votes, data.suggested)
+    assert found.best == "llm"
+    assert found.table().column("labeler") == ["llm", "rule"]
+    assert found.table().column("kappa") == [found.kappas[name].value for name in ("llm", "rule")]
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert list(plain["kappas"]) == ["rule", "llm"]
+    assert repr(found).count("llm") >= 2
+    assert found._repr_html_().count("<table>") == 2
+    assert compare([A, A], {"x": ["a", "a"], "y": ["a", "a"]}).best is None

@@ -1,0 +1,114 @@
+"""Agreement weights by hand: values, bounds, extreme influence, and weights given by name or matrix."""
+
+import math
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dhkappa import dh_kappa
+from dhkappa.stats.intervals import LEAST
+from dhkappa.stats.weights import agreement_weights, pair_sums, weighted_influence, weighted_terms
+
+F = Fraction
+EVERY = tuple(product(range(3), repeat=2))  # every label with every three equal votes
+VOTES = ((0, 1, 2), (0, 0, 1), *((v, v, v) for _, v in EVERY))
+LABELS = (0, 0, *(label for label, _ in EVERY))
+FEW_VOTES = [[1, 1, 2], [2, 2, 2], [1, 1, 1], [1, 2, 3], [1, 1, 1], [3, 3, 1], [1, 1, 1], [1, 1, 2]]
+FEW_LABELS = [1, 2, 1, 2, 1, 3, 1, 2]
+
+
+def by_pairs(votes: Any, labels: Any, w: list[list[F]]) -> F:
+    """Kappa with weights from pairs of votes; by chance from two votes and a label drawn independently."""
+    n, m = len(votes), range(3)
+    d = [
+        sum((w[x][y] * (w[x][label] + w[y][label] - 1) for x, y in combinations(item, 2)), F(0))
+        / math.comb(len(item), 2)
+        for item, label in zip(votes, labels, strict=True)
+    ]
+    C = [sum(F(item.count(j), len(item)) for item in votes) / n for j in m]
+    L = [F(list(labels).count(j), n) for j in m]
+    E = sum(C[x] * C[y] * L[k] * w[x][y] * (w[x][k] + w[y][k] - 1) for x, y, k in product(m, repeat=3))
+    D = sum(d, F(0)) / n
+    return (D - E) / (1 - E)
+
+
+def test_kappa_by_hand() -> None:
+    """Votes 1 2 3, 3 3 2 and 1 1 1 with labels 1, 3 and 2; w is 1, 1/2 and 0 for distances 0, 1 and 2."""
+    kappa = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], weights="linear", categories=[1, 2, 3])
+    assert kappa.parts is not None
+    # A pair counts w_xy (w_xl + w_yl - 1): (1/2 (1 + 1/2 - 1) + 0 + 1/2 (1/2 + 0 - 1)) / 3 = 0 on the first item,
+    # (1 (1 + 1 - 1) + 2 1/2 (1 + 1/2 - 1)) / 3 = 1/2 on the second, 1 (1/2 + 1/2 - 1) = 0 on the third.
+    # C = (4, 2, 3)/9, wC = (5, 11/2, 4)/9 and 2 wL - 1 = (0, 1/3, 0): E = 2 11/2 1/3 / 81.
+    assert (F(1, 6), F(11, 243)) == (kappa.parts.D, kappa.parts.E)
+    assert kappa.exact == (F(1, 6) - F(11, 243)) / (1 - F(11, 243)) == F(59, 464)
+    assert kappa.metric == "weighted"
+    assert math.isnan(kappa.baselines.random)
+    assert math.isnan(kappa.baselines.majority)
+    # Pairs agree by 1/3, 2/3 and 1; by chance by (4 5 + 2 11/2 + 3 4)/81 = 43/81.
+    assert kappa.fleiss == float((F(2, 3) - F(43, 81)) / (1 - F(43, 81)))
+    assert [note.code for note in kappa.notes] == ["few-items"]
+    assert 0 < kappa.se < 1
+
+
+@pytest.mark.parametrize("w", ["linear", [[1, 1 - 2**-29, 0], [1 - 2**-29, 1, 0.25], [0, 0.25, 1]]])
+def test_against_pairs(w: Any) -> None:
+    known = agreement_weights(w, 3)
+    exact = [[F(int(value), known.unit) for value in row] for row in known.scaled.tolist()]
+    kappa = dh_kappa(VOTES, LABELS, weights=w, categories=range(3))
+    assert kappa.exact == by_pairs(VOTES, LABELS, exact)
+    many = [(0,) * 30 + (1,) * 25 + (2,) * 5, *VOTES]
+    assert dh_kappa(many, [1, *LABELS], weights=w, categories=range(3)).exact == by_pairs(many, [1, *LABELS], exact)
+
+
+@pytest.mark.parametrize("w", ["linear", "quadratic", [[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]]])
+def test_items_with_equal_votes_have_the_extreme_influence(w: Any) -> None:
+    kappa = dh_kappa(VOTES, LABELS, weights=w, categories=range(3))
+    assert kappa.parts is not None
+    checked, sample = agreement_weights(w, 3), kappa.sample
+    known = weighted_terms(sample, pair_sums(sample.patterns, checked), kappa.parts, checked)
+    phi, far = weighted_influence(known, checked.matrix())
+    assert far.label.tolist() == [0, 1, 2]
+    unanimous = np.diff(sample.patterns.start) == 1
+    for place in range(3):
+        own = phi[unanimous & (known.suggested == place)]
+        assert len(own) == 3
+        # The same formula in another order.
+        assert (far.low[place], far.high[place]) == pytest.approx((own.min(), own.max()), rel=1e-12)
+
+
+def test_lower_bound_of_weights_that_are_no_metric() -> None:
+    """If neighbours are nearly the same and the ends are not, the square roots of 1 - w are no distances."""
+    w = [[1, 0.99, 0], [0.99, 1, 0.99], [0, 0.99, 1]]
+    kappa = dh_kappa([[1, 2, 2], [3, 3, 2], [1, 1, 2]], [1, 3, 2], weights=w, categories=[1, 2, 3])
+    basis = kappa.estimate.weighted_basis
+    assert kappa.parts is not None
+    assert basis is not None
+    assert basis.bottom == pytest.approx(1 - 2 / (1 - float(kappa.parts.E)), rel=1e-12)
+    assert basis.bottom < LEAST
+
+
+@pytest.mark.parametrize("name", ["linear", "quadratic"])
+def test_named_weights_are_those_of_their_matrix(name: str) -> None:
+    """The square roots of 1 - w are distances also if the weights are given as a matrix."""
+    near = {"linear": 0.5, "quadratic": 0.75}[name]
+    matrix = [[1, near, 0], [near, 1, near], [0, near, 1]]
+    named, own = (dh_kappa(FEW_VOTES, FEW_LABELS, weights=w, categories=[1, 2, 3]) for w in (name, matrix))
+    assert named.parts is not None
+    assert float(named.parts.E) > 1 / 27  # then 1 - 2 / (1 - E) is below the bound of the unweighted kappa
+    assert named.exact == own.exact
+    for method in ("beta", "wald"):
+        assert tuple(named.confidence_interval(method=method)) == tuple(own.confidence_interval(method=method))
+
+
+@pytest.mark.parametrize("far", [0, 0.5])
+def test_a_category_that_does_not_occur_changes_nothing(far: float) -> None:
+    matrix = [[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]]
+    wider = [[*row, far] for row in matrix] + [[far, far, far, 1]]
+    plain = dh_kappa(FEW_VOTES, FEW_LABELS, weights=matrix, categories=[1, 2, 3])
+    more = dh_kappa(FEW_VOTES, FEW_LABELS, weights=wider, categories=[1, 2, 3, 4])
+    assert more.exact == plain.exact
+    assert more.se == pytest.approx(plain.se, rel=1e-12)
+    assert tuple(more.confidence_interval()) == pytest.approx(tuple(plain.confidence_interval()), rel=1e-12)
