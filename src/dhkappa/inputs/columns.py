@@ -80,7 +80,8 @@ def check_keywords(keywords: Mapping[str, Any]) -> None:
     known = list(RoleKeywords.__annotations__)
     for name, value in keywords.items():
         if name not in known:
-            near = difflib.get_close_matches(name, [*known, *_OPTIONS], 1, 0.75)
+            others = [option for option in (*known, *_OPTIONS) if option != name]
+            near = difflib.get_close_matches(name, others, 1, 0.75)
             hint = f". Did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"got an unexpected keyword argument {name!r}{hint}")
         if name in _CHOICES and not (isinstance(value, str) and value in _CHOICES[name]):

@@ -10,7 +10,7 @@ from typing import Any, Self, Unpack
 from dhkappa.core import Label
 from dhkappa.core.grouping import BLOCK, MAX_ITEMS, Patterns
 from dhkappa.core.items import Counts, add, empty
-from dhkappa.core.labels import union
+from dhkappa.core.labels import check_declared, union
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
@@ -57,7 +57,7 @@ class Tally:
     @classmethod
     def of(cls, data: InputData) -> Self:
         """Return the tally of some data."""
-        made = cls(data.categories, missing=data.missing)
+        made = cls(data.declared, missing=data.missing_labels)
         made._include(data.patterns, data.source_notes)
         return made
 
@@ -158,6 +158,12 @@ class Tally:
         data, suggested, counts, sample_weight, strata, **roles
             As for ``Dataset``. Without suggested labels, the items count for Fleiss' kappa only.
         """
+        if isinstance(getattr(data, "input_data", None), InputData):  # a Dataset, with categories of its own
+            other = Tally.of(input_data(data, suggested, counts, None, (), sample_weight, strata, roles))
+            if self.declared:
+                check_declared(other.categories, self._categories, "data")
+            self._merge(other)
+            return
         categories = self._categories if self.declared else None
         given = input_data(data, suggested, counts, categories, self._missing, sample_weight, strata, roles)
         if counts is not None and given.table is None:
@@ -192,6 +198,12 @@ class Tally:
         """
         if not isinstance(other, Tally):
             return NotImplemented
+        total = self.copy()
+        total._merge(other)
+        return total
+
+    def _merge(self, other: Tally) -> None:
+        """Count the items of another tally, too."""
         for one, two in ((self, other), (other, self)):
             both = sorted(map(str, one._missing.intersection(two._categories)))
             if both:
@@ -201,12 +213,10 @@ class Tally:
                     parameter="missing",
                     hint="Make both tallies with the same $missing.",
                 )
-        total = self.copy()
-        total._missing = self._missing | other._missing
-        total._orders = self._orders | other._orders
-        total._source_notes = tuple(dict.fromkeys([*self._source_notes, *other._source_notes]))
-        total._add(other._tables, _settle(total._orders, union(self._categories, other._categories)))
-        return total
+        orders = self._orders | other._orders
+        self._add(other._tables, _settle(orders, union(self._categories, other._categories)))
+        self._missing, self._orders = self._missing | other._missing, orders
+        self._source_notes = tuple(dict.fromkeys([*self._source_notes, *other._source_notes]))
 
     def _add(self, tables: Sequence[Counts], categories: tuple[Label, ...]) -> None:
         """Append tables, and merge them when the number of rows has doubled."""
