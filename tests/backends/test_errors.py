@@ -13,6 +13,7 @@ import pytest
 import dhkappa
 from dhkappa import DataError
 from engines import ENGINES, ON_NO_MACHINE, Columns, Engine, each, only
+from shapes import of_lists
 
 BY_VOTE = {"item": "id", "label": "choice"}
 LONG = {"item": "id", "label": "choice", "annotator": "who"}
@@ -45,7 +46,7 @@ def test_an_annotator_twice_of_which_one_is_missing(engine: Engine) -> None:
     """A missing vote is none, so there are no two."""
     columns = dict(votes_with_one_twice()) | {"choice": ["a", "b", "b", "b", None]}
     found = dhkappa.tally(engine.table(columns), "llm", **LONG)
-    assert found == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    assert found == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
 
 
 def test_duplicates_is_one_of_three(engine: Engine) -> None:
@@ -106,7 +107,7 @@ def test_items_named_by_numbers_and_by_text(engine: Engine) -> None:
     """7 and "7" are one item, "007" is another."""
     votes = engine.table({"id": [7, 7, 8, 8], "choice": ["a", "b", "b", "b"]})
     found = dhkappa.tally(votes, "llm", **BY_VOTE, items=engine.table({"id": ["7", "8"], "llm": ["a", "b"]}))
-    assert found == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    assert found == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
     said = refused(votes, **BY_VOTE, items=engine.table({"id": ["007", "8"], "llm": ["a", "b"]}))
     assert said.code == "unlisted-items"
     assert "'7'" in said.message
@@ -125,7 +126,7 @@ def test_items_named_by_whole_numbers_and_by_floats(engine: Engine, votes: type)
     other = float if votes is int else int
     by_vote = engine.table({"id": [votes(name) for name in (7, 7, 8, 8)], "choice": ["a", "b", "b", "b"]})
     items = engine.table({"id": [other(name) for name in (7, 8)], "llm": ["a", "b"]})
-    assert dhkappa.tally(by_vote, "llm", **BY_VOTE, items=items) == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    assert dhkappa.tally(by_vote, "llm", **BY_VOTE, items=items) == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -133,7 +134,7 @@ def test_items_named_by_dates_and_by_something_else(table: Any) -> None:
     days = [datetime(2026, 1, 1), datetime(2026, 1, 2)]
     votes = table({"id": [days[0], days[0], days[1], days[1]], "choice": ["a", "b", "b", "b"]})
     found = dhkappa.tally(votes, "llm", **BY_VOTE, items=table({"id": days, "llm": ["a", "b"]}))
-    assert found == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    assert found == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
     for others, kind in {(1, 2): "integers", (1.5, 2.5): "floats", ("1", "2"): "text"}.items():
         said = refused(votes, **BY_VOTE, items=table({"id": list(others), "llm": ["a", "b"]}))
         assert said.code == "item-types-differ"
@@ -143,7 +144,7 @@ def test_items_named_by_dates_and_by_something_else(table: Any) -> None:
 def test_large_text_and_whole_numbers_of_other_widths_in_arrow() -> None:
     votes = {"id": ["7", "7", "8", "8", "9", "9"], "choice": ["a", "b", "b", "b", "a", "a"]}
     items = {"id": ["7", "8"], "llm": ["a", "b"]}
-    expected = dhkappa.tally([["a", "b"], ["b", "b"], ["a", "a"]], ["a", "b", None])
+    expected = of_lists([["a", "b"], ["b", "b"], ["a", "a"]], ["a", "b", None])
     large = pa.large_string()
     by_vote, by_item = (
         [pa.table({name: pa.array(column, kind) for name, column in table.items()}) for kind in (pa.string(), large)]

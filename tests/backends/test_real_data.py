@@ -12,6 +12,7 @@ import pytest
 
 import dhkappa
 from engines import Engine, each
+from shapes import of_lists
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +64,7 @@ def test_text_labels(engine: Engine, name: str, shared_data: Path) -> None:
     items = rows_of(shared_data / name / "items.csv")
     labelers = [column for column in items[0] if column.startswith("suggested_")]
     suggested = {labeler: [row[labeler] or None for row in items] for labeler in labelers}
-    assert dhkappa.tally(data, labelers, **keywords) == dhkappa.tally(votes, suggested)
+    assert dhkappa.tally(data, labelers, **keywords) == of_lists(votes, suggested)
 
 
 def test_integer_labels(engine: Engine, shared_data: Path) -> None:
@@ -80,4 +81,4 @@ def test_integer_labels(engine: Engine, shared_data: Path) -> None:
     for item, label in zip(votes["item"], votes["label"], strict=True):
         by_item[item].append(label)
     found = dhkappa.tally(engine.table(votes), "suggested_llm", items=engine.table(items))
-    assert found == dhkappa.tally(list(by_item.values()), items["suggested_llm"])
+    assert found == of_lists(list(by_item.values()), items["suggested_llm"])

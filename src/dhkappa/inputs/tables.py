@@ -163,7 +163,7 @@ def open_votes(
         if frame is None or not _names_columns(frame, keywords, suggested, counts, sample_weight, strata):
             if keywords:
                 kind = "there are no data" if data is None else f"the data are of type {type(data).__name__}"
-                message = f"{' and '.join(keywords)} name columns of a table, but {kind}."
+                message = f"Column roles ({', '.join(keywords)}) need a table, but {kind}."
                 raise DataError(message, code="not-a-table", parameter=next(iter(keywords)))
             return None
         source = Source(data)

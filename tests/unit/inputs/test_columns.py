@@ -27,7 +27,7 @@ def roles(columns: list[str], suggested: Any = None, counts: Any = None, **keywo
 
 def test_wide_format_by_names() -> None:
     found = roles(WIDE, "llm")
-    assert (found.annotators, found.label, found.suggested) == (("ann_1", "ann_2"), None, {"": "llm"})
+    assert (found.annotators, found.label, found.suggested) == (("ann_1", "ann_2"), None, {"llm": "llm"})
 
 
 def test_long_format_by_names() -> None:
@@ -166,7 +166,7 @@ def test_unnamed_columns_of_pandas_are_ignored(name: Any) -> None:
     table = pd.DataFrame({"ann_1": [*"xyx"], "ann_2": [*"xyy"], "llm": [*"xxx"], "rest": [1, 2, 3]})
     table.columns = pd.Index([*table.columns[:3], name], dtype=object)
     twice = pd.concat([table, table[[name]]], axis=1) if name != 7 else table
-    expected = dhkappa.tally([[*"xx"], [*"yy"], [*"xy"]], [*"xxx"])
+    expected = dhkappa.tally([[*"xx"], [*"yy"], [*"xy"]], {"llm": [*"xxx"]})
     for one in (table, twice):
         assert dhkappa.tally(one, "llm") == dhkappa.tally(one, "llm", annotators=["ann_1", "ann_2"]) == expected
 
@@ -174,4 +174,4 @@ def test_unnamed_columns_of_pandas_are_ignored(name: Any) -> None:
 def test_unnamed_columns_of_files_are_ignored(tmp_path: Any) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("item,llm,ann_1,ann_2,\n1,x,x,x,\n2,x,y,y,\n")
-    assert dhkappa.tally(path, "llm") == dhkappa.tally([[*"xx"], [*"yy"]], [*"xx"])
+    assert dhkappa.tally(path, "llm") == dhkappa.tally([[*"xx"], [*"yy"]], {"llm": [*"xx"]})

@@ -10,6 +10,7 @@ import pytest
 import dhkappa
 from dhkappa.inputs.backends import Frame
 from dhkappa.inputs.long_format import long_table
+from dhkappa.inputs.reading import open_source
 from dhkappa.inputs.tables import VoteTable, open_votes
 
 
@@ -55,7 +56,7 @@ def test_wide_format_is_checked_once(tmp_path: Path, queries: list[list[str]]) -
 
 def opened(path: Path, **keywords: Any) -> VoteTable:
     found = open_votes(
-        path,
+        open_source(path),
         keywords,
         suggested=None,
         counts=None,

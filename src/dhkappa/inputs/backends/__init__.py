@@ -86,7 +86,7 @@ class Coding:
 
 def not_a_label(column: str, value: str) -> DataError:
     """Return the error for a column with values that are not labels."""
-    return DataError(f"Column {column!r} holds {value}, which is not a label: {RULE}.", code="not-a-label")
+    return DataError(f"Column {column!r} holds {value}.", code="not-a-label", hint=RULE)
 
 
 @dataclass(frozen=True)

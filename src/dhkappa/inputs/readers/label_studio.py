@@ -85,7 +85,7 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
             _add_task(content, item, record)
     control, choice = _chosen(content, question)
     for item, who, answers in content.votes:
-        label = _label(content, control, choice, answers, f"{who!r} on task {item}")
+        label = _label(content, control, choice, answers, f"annotator {who!r} on task {item}")
         if label is None:
             builder.skipped["annotations without an answer"] += 1
         else:
