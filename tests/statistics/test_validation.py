@@ -15,14 +15,14 @@ import pytest
 import interval_coverage as coverage
 import simulation
 from dhkappa import dh_kappa, simulate
-from dhkappa.stats.influence import basis as basis_of
+from dhkappa.stats import influence
 from published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
 
 SCRIPT = Path(__file__).parents[2] / "validation" / "interval_coverage.py"
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
 
 
-def test_true_kappa_of_a_model_against_a_large_sample() -> None:
+def test_true_kappa_of_a_model() -> None:
     cell = coverage.Cell(n=100, N=3, m=4, prevalence="skewed", kappa=0.6, source="votes and labels")
     chances = coverage.model(cell)
     assert chances is not None
@@ -50,11 +50,12 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     (basis,) = coverage.bases(np.random.default_rng(3), cell, 1, chances)
     labels, *votes = (answer[0] for answer in answers)
     kappa = dh_kappa(np.column_stack(votes), labels)
-    ours = basis_of(kappa.estimate)
+    ours = influence.basis(kappa.estimate)
     for name in ("kappa", "E", "n", "squares", "least", "greatest"):
         assert getattr(basis, name) == pytest.approx(getattr(ours, name), rel=1e-9)  # some hundred roundings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "line"),
     [
@@ -66,19 +67,19 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_quick_validation_runs(script: str, line: str, tmp_path: Path) -> None:
     page = tmp_path / "coverage.md"
-    command = [sys.executable, str(SCRIPT.parent / script), "--quick", "--sets", "4", "--page", str(page)]
+    command = [sys.executable, str(SCRIPT.parent / script), "--quick", "--sets", "2", "--page", str(page)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert line in page.read_text()
 
 
-# docs/validation.md: its tables, computed anew from the data, which are not copied
+# Tables of docs/validation.md
 
 
 def by_published_function(votes: list[list[str]], suggested: list[str]) -> Fraction:
-    """Kappa as the function published beside the paper counts.
+    """Return kappa as the function published with the paper computes it.
 
-    C(1, 2) is 1, and every item is taken to have as many votes as the first. Its 1e-11 in the denominator is left out.
+    C(1, 2) is 1, and all items have as many votes as the first. Its 1e-11 in the denominator is left out.
     """
     n, N = len(votes), len(votes[0])
     cast, labels, D = Counter(vote for item in votes for vote in item), Counter(suggested), Fraction(0)
@@ -113,9 +114,9 @@ def row_of_real_data(folder: Path, labeler: str) -> str:
 
 
 def between(mark: str, rows: list[str]) -> None:
-    """Compare the rows of a table with those below a mark in the page.
+    """Compare the rows of a table with those below a mark of the page.
 
-    To write them anew: DHKAPPA_WRITE_DOCS=1 python -m pytest tests/test_validation.py -n0 -k page.
+    To update them: DHKAPPA_WRITE_DOCS=1 python -m pytest tests/statistics/test_validation.py -n0 -k page.
     """
     text = PAGE.read_text("utf-8")
     before, found, rest = text.partition(f"<!-- {mark} -->\n")
@@ -128,14 +129,14 @@ def between(mark: str, rows: list[str]) -> None:
     assert old.splitlines() == rows
 
 
-def test_the_page_has_the_figures_of_real_data(shared_data: Path) -> None:
+def test_page_values_of_real_data(shared_data: Path) -> None:
     rows = [
         row_of_real_data(shared_data / name, labeler) for name, scored in SCORED.items() for labeler in scored.kappas
     ]
     between("real data", rows)
 
 
-def test_the_page_has_the_values_of_published_tables(shared_data: Path) -> None:
+def test_page_values_of_published_tables(shared_data: Path) -> None:
     sources = {
         "fleiss1971_diagnoses": "irr (R)",
         "wikipedia_fleiss": "Wikipedia",
@@ -152,7 +153,7 @@ def test_the_page_has_the_values_of_published_tables(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SCORED)
-def test_the_page_has_sizes_sources_and_licences_of_the_data(name: str, shared_data: Path) -> None:
+def test_page_sizes_sources_and_licences(name: str, shared_data: Path) -> None:
     lines = (shared_data / "README.md").read_text("utf-8").splitlines()
     cells = next(line for line in lines if line.startswith(f"| {name} |")).strip("| ").split(" | ")
     licence, _, source = cells[-1].partition(", ")
@@ -165,8 +166,8 @@ def test_the_page_has_sizes_sources_and_licences_of_the_data(name: str, shared_d
     assert source in found
 
 
-def test_the_page_repeats_what_the_coverage_pages_say() -> None:
-    """Every sentence of the page that stands in a table with a link to a coverage page is taken from that page."""
+def test_page_quotes_the_coverage_pages() -> None:
+    """Sentences in rows with a link to a coverage page are on that page."""
     text = PAGE.read_text("utf-8")
     told = re.findall(r"^\| .*\]\((coverage[-a-z]*\.md)[-#a-z]*\) \| (.*) \|$", text, flags=re.MULTILINE)
     assert len(told) >= 8
