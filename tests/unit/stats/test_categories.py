@@ -364,8 +364,8 @@ def test_confusion_against_oracle(data: Data) -> None:
         if apart:
             expected[None] = (float(apart), 0.0)
         assert cells.keys() == expected.keys()
-        for k, shares in expected.items():
-            assert cells[k] == pytest.approx(shares, rel=1e-12)  # sums of products, each rounded once
+        for k, both in expected.items():
+            assert cells[k] == pytest.approx(both, rel=1e-12)  # sums of products, each rounded once
         shares = [row["pair_share"] for row in here if row["agreed"] is not None]
         assert shares == sorted(shares, reverse=True)
         assert [row["agreed"] for row in here].count(None) == (here[-1]["agreed"] is None)
