@@ -249,7 +249,7 @@ def main() -> int:
         choices=PARTS,
         help="arrays beside np.sum and the peers, files and engines, the command line, or memory",
     )
-    parser.add_argument("--format", "json", type=Path, metavar="PATH", help="write the rows and goals there as well")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="also write rows and goals to this file")
     options = parser.parse_args()
     start = perf_counter()
     try:

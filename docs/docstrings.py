@@ -1,4 +1,4 @@
-"""What the site makes of docstrings: attributes told in one line, and parameters that are told together."""
+"""Griffe extension: one-line attributes and grouped parameters in NumPy-style docstrings."""
 
 import re
 from typing import Any
@@ -9,22 +9,22 @@ _ATTRIBUTE = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
 _SEVERAL = re.compile(r"^\**\w+(?:, \**\w+)+$")
 
 
-class House(griffe.Extension):
-    """Read ``name : text`` under Attributes, and ``one, other`` under Parameters, as the house writes them."""
+class CompactDocstrings(griffe.Extension):
+    """Expand ``name : text`` under Attributes and ``one, other`` under Parameters to the standard NumPy form."""
 
     def on_class(self, *, cls: griffe.Class, **kwargs: Any) -> None:
-        """Change the docstring of a class before it is read."""
+        """Expand the attributes of a class before the docstring is parsed."""
         if cls.docstring is not None:
             cls.docstring.value = _attributes(cls.docstring.value)
 
     def on_function(self, *, func: griffe.Function, **kwargs: Any) -> None:
-        """Change the docstring of a function before it is read."""
+        """Expand the parameters of a function before the docstring is parsed."""
         if func.docstring is not None:
             func.docstring.value = _parameters(func.docstring.value)
 
 
 def _attributes(text: str) -> str:
-    """Write the text of an attribute on a line of its own."""
+    """Put the description of each attribute on a separate line."""
     before, mark, rest = text.partition("Attributes\n----------\n")
     lines: list[str] = []
     for line in rest.splitlines():
@@ -34,7 +34,7 @@ def _attributes(text: str) -> str:
 
 
 def _parameters(text: str) -> str:
-    """Give each of several parameters an entry of its own, so that it has its own type and default."""
+    """Split grouped parameters into separate entries, so that each has its own type and default."""
     before, mark, rest = text.partition("Parameters\n----------\n")
     lines: list[str] = []
     others: list[str] = []

@@ -1,53 +1,46 @@
-"""Ask for known holes in the packages that are installed here; say so where nobody can be asked.
+"""Look up known vulnerabilities of the installed packages with pip-audit.
 
-pip-audit asks the registry. On a machine without a way to it, or with a registry that does not know, there is no
-answer: that is said, and is no failure. A hole that is known is one.
+Without an answer from the registry this is reported and is no failure. A known vulnerability is a failure.
 """
 
 import json
 import subprocess
 import sys
 
-PATIENCE = 600  # seconds
+TIMEOUT = 600  # seconds
+COMMAND = ["pip_audit", "--format", "json", "--progress-spinner", "off", "--skip-editable"]
 
 
 def main() -> int:
-    """Run pip-audit and tell what it found."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip_audit",
-        "--input-format",
-        "json",
-        "--progress-spinner",
-        "off",
-        "--skip-editable",
-    ]
+    """Run pip-audit, and print what it found."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        done = subprocess.run(
+            [sys.executable, "-m", *COMMAND], capture_output=True, text=True, check=False, timeout=TIMEOUT
+        )
     except subprocess.TimeoutExpired:
-        return _nobody(f"it had no answer after {PATIENCE} seconds", "")
+        return _no_answer(f"no answer after {TIMEOUT} seconds", "")
     try:
         packages = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError, TypeError):
-        return _nobody(f"it ended with {done.returncode} and without a list of packages", done.stderr)
-    asked = [package for package in packages if "vulns" in package]
-    if not asked:
+        return _no_answer(f"exit code {done.returncode}, no list of packages", done.stderr)
+    answered = [package for package in packages if "vulns" in package]
+    if not answered:
         reasons = sorted({package.get("skip_reason", "").partition(":")[0] for package in packages})
-        return _nobody(f"it has no answer on any of {len(packages)} packages ({', '.join(reasons)})", done.stderr)
-    holes = [(package, hole) for package in asked for hole in package["vulns"]]
-    for package, hole in holes:
-        print(
-            f"{package['name']} {package['version']}: {hole['id']}, mended in {', '.join(hole['fix_versions']) or '-'}"
-        )
-    print(f"pip-audit: {len(holes)} known holes in {len(asked)} packages; no answer on {len(packages) - len(asked)}.")
-    return bool(holes)
+        return _no_answer(f"no answer for any of {len(packages)} packages ({', '.join(reasons)})", done.stderr)
+    known = [(package, found) for package in answered for found in package["vulns"]]
+    for package, found in known:
+        fixed = ", ".join(found["fix_versions"]) or "no version"
+        print(f"{package['name']} {package['version']}: {found['id']}, fixed in {fixed}")
+    unknown = len(packages) - len(answered)
+    print(f"pip-audit: {len(known)} known vulnerabilities in {len(answered)} packages; no answer for {unknown}.")
+    return bool(known)
 
 
-def _nobody(why: str, complained: str) -> int:
-    """Say that known holes could not be asked for, and why, with the end of what pip-audit said."""
-    print(f"NOBODY COULD BE ASKED for known holes in the packages that are installed. Of pip-audit: {why}.")
-    print(*(f"  pip-audit: {line}" for line in complained.splitlines()[-10:]), sep="\n", end="\n" if complained else "")
+def _no_answer(reason: str, output: str) -> int:
+    """Print why there is no answer, and the end of the output of pip-audit."""
+    print(f"VULNERABILITIES NOT CHECKED: pip-audit: {reason}.")
+    for line in output.splitlines()[-10:]:
+        print(f"  pip-audit: {line}")
     return 0
 
 

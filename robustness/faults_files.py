@@ -1,14 +1,12 @@
-"""Files that change while they are read: cut, replaced, written over, growing. One state's answer, or a sentence."""
+"""Files that change while they are read: truncated, replaced, overwritten, appended to."""
 
 import gzip
 import os
 import random
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,226 +15,170 @@ import numpy as np
 import pyarrow as pa
 
 import dhkappa
-from dhkappa import paths as steady
-from faults_trial import Trial
+from dhkappa import paths
+from faults_common import Fault
+from section import temporary_folder
 
-_LABELS = np.array(["cats", "dogs", "rats"])  # of one length: a file written over keeps its size
-_STEPS = 5  # in which a file grows
-_TRIES = 100  # in which a number of no state must come where nobody looks; on a busy machine few of them show one
-_MUST = ".csv"  # of which such a number does come; other kinds may be read at once, or be refused for what they hold
-_CSV = "(FORMAT csv, HEADER {head}, COMPRESSION {packed})"
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Some items: their votes and suggested labels, as codes, and the number of the first."""
-
-    votes: Any
-    suggested: Any
-    first: int
-
-    @classmethod
-    def drawn(cls, items: int, seed: int, first: int = 0) -> "_Part":
-        rng = np.random.default_rng(seed)
-        return cls(rng.integers(0, 3, (items, 3)), rng.integers(0, 3, items), first)
-
-    def tally(self) -> dhkappa.Tally:
-        """Count them as arrays, with no file in between."""
-        return dhkappa.tally(_LABELS[self.votes], {"suggested": _LABELS[self.suggested]})
-
-    def rows(self) -> pa.Table:
-        """Return a row an item, called by a name of its own."""
-        held = np.random.default_rng([self.first]).bytes(16 * len(self.votes)).hex()
-        columns = {f"ann_{place}": _LABELS[self.votes[:, place]] for place in range(3)}
-        names = [held[place : place + 32] for place in range(0, len(held), 32)]
-        return pa.table({"item": names, "suggested": _LABELS[self.suggested], **columns})
+LABELS = np.array(["cats", "dogs", "rats"])  # of equal length: overwriting keeps the file size
+STEPS = 5  # of appending
+MOST_TRIES = 100  # without the check
+SUFFIXES = (".csv", ".csv.gz", ".jsonl", ".parquet", ".tally.json")
 
 
-class _Kind:
-    """A kind of file, in one state and in another, with what it may grow by."""
-
-    def __init__(self, folder: Path, ending: str, items: int) -> None:
-        self.name, self.path = ending, folder / f"votes{ending}"
-        one, other = _Part.drawn(items, 1), _Part.drawn(items, 2)
-        more = [_Part.drawn(items // 20, 3 + step, items * (2 + step)) for step in range(_STEPS)]
-        self.one, self.other = folder / f"one{ending}", folder / f"other{ending}"
-        self.tallies = [one.tally(), other.tally()]
-        self.growth: list[bytes] = []
-        if ending == ".tally.json":
-            # Weights make patterns many, and the file large.
-            for place, (part, path) in enumerate(((one, self.one), (other, self.other))):
-                sample_weight = 1 + np.arange(items // 20) / items
-                self.tallies[place] = dhkappa.tally(
-                    _LABELS[part.votes[: items // 20]],
-                    {"suggested": _LABELS[part.suggested[: items // 20]]},
-                    sample_weight=sample_weight,
-                )
-                self.tallies[place].save(path)
-            return
-        _write(one, self.one, True)
-        _write(other, self.other, True)
-        if ending != ".parquet":  # whose end says what it holds
-            grown = one.tally()
-            for part in more:
-                _write(part, folder / f"more{ending}", False)
-                self.growth.append((folder / f"more{ending}").read_bytes())
-                grown = grown + part.tally()
-                self.tallies.append(grown)
-
-    def read(self) -> dhkappa.Tally:
-        """Count the file."""
-        if self.name == ".tally.json":
-            return dhkappa.Tally.load(self.path)
-        return dhkappa.tally(self.path, ["suggested"])
-
-    def fresh(self) -> None:
-        """Put the file in its first state."""
-        shutil.copyfile(self.one, self.path)
+def _votes(items: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    return LABELS[rng.integers(0, 3, (items, 3))], LABELS[rng.integers(0, 3, items)]
 
 
-def _write(part: _Part, path: Path, head: bool) -> None:
-    rows = part.rows()  # noqa: F841  # which DuckDB finds by its name
+def _write(path: Path, items: int, seed: int, header: bool = True) -> dhkappa.Tally:
+    """Write votes as a file, and return their tally."""
+    votes, labels = _votes(items, seed)
+    if path.name.endswith(".tally.json"):  # weights make the patterns many, and the file large
+        few = items // 20
+        tally = dhkappa.tally(votes[:few], {"suggested": labels[:few]}, sample_weight=1 + np.arange(few) / items)
+        tally.save(path)
+        return tally
+    names = [f"{seed}-{place:0>30}" for place in range(items)]
+    columns = {f"ann_{place}": votes[:, place] for place in range(3)}
+    rows = pa.table({"item": names, "suggested": labels, **columns})  # noqa: F841  # DuckDB finds it by its name
     form = {".parquet": "(FORMAT parquet)", ".jsonl": "(FORMAT json)"}.get(
-        "".join(path.suffixes), _CSV.format(head=head, packed="none")
+        path.suffix, f"(FORMAT csv, HEADER {header})"
     )
     plain = path.with_suffix("") if path.suffix == ".gz" else path
     duckdb.sql(f"COPY (SELECT * FROM rows) TO '{plain}' {form}")
     if path.suffix == ".gz":
         path.write_bytes(gzip.compress(plain.read_bytes(), 1))
         plain.unlink()
+    return dhkappa.tally(votes, {"suggested": labels})
 
 
-def _cut(kind: _Kind) -> None:
-    os.truncate(kind.path, kind.path.stat().st_size // 2)
+class ChangingFile:
+    """A file in two versions, with blocks to append, and the tallies of all versions."""
+
+    def __init__(self, folder: Path, suffix: str, items: int) -> None:
+        self.path, self.one, self.other = (folder / f"{name}{suffix}" for name in ("votes", "one", "other"))
+        self.tallies = [_write(self.one, items, 1), _write(self.other, items, 2)]
+        self.blocks: list[bytes] = []
+        if suffix in (".csv", ".csv.gz", ".jsonl"):
+            grown, block = self.tallies[0], folder / f"more{suffix}"
+            for step in range(STEPS):
+                grown = grown + _write(block, items // 20, 3 + step, header=False)
+                self.blocks.append(block.read_bytes())
+                self.tallies.append(grown)
+
+    def read(self) -> dhkappa.Tally:
+        """Count the file."""
+        if self.path.name.endswith(".tally.json"):
+            return dhkappa.Tally.load(self.path)
+        return dhkappa.tally(self.path, ["suggested"])
+
+    def race(self, change: Callable[["ChangingFile"], None], after: float) -> tuple[str, Any]:
+        """Count the file, and change it after so many bytes were read; return the code of an error, or the tally."""
+        shutil.copyfile(self.one, self.path)
+        ended, start = threading.Event(), _bytes_read()
+
+        def wait_and_change() -> None:
+            while not ended.is_set() and _bytes_read() < start + after:
+                time.sleep(0.0005)
+            change(self)
+
+        changing = threading.Thread(target=wait_and_change)
+        changing.start()
+        try:
+            return "", self.read()
+        except dhkappa.DataError as error:
+            return error.code, None
+        finally:
+            ended.set()
+            changing.join()
 
 
-def _replaced(kind: _Kind) -> None:
-    os.replace(shutil.copyfile(kind.other, kind.path.with_suffix(".new")), kind.path)
+def _truncate(file: ChangingFile) -> None:
+    os.truncate(file.path, file.path.stat().st_size // 2)
 
 
-def _rewritten(kind: _Kind) -> None:
-    with kind.other.open("rb") as source, kind.path.open("r+b", buffering=0) as file:
+def _replace(file: ChangingFile) -> None:
+    os.replace(shutil.copyfile(file.other, file.path.with_suffix(".new")), file.path)
+
+
+def _overwrite(file: ChangingFile) -> None:
+    with file.other.open("rb") as source, file.path.open("r+b", buffering=0) as target:
         while block := source.read(1 << 18):
-            file.write(block)
-            time.sleep(0.002)  # as what comes over a network
-        file.truncate()
+            target.write(block)
+            time.sleep(0.002)  # as over a network
+        target.truncate()
 
 
-def _growing(kind: _Kind) -> None:
-    with kind.path.open("ab", buffering=0) as file:
-        for block in kind.growth:
-            file.write(block)
+def _append(file: ChangingFile) -> None:
+    with file.path.open("ab", buffering=0) as target:
+        for block in file.blocks:
+            target.write(block)
             time.sleep(0.05)
 
 
-_WAYS: dict[str, Callable[[_Kind], None]] = {
-    "cut to half": _cut,
-    "replaced": _replaced,
-    "written over in place": _rewritten,
-    "growing": _growing,
+CHANGES: dict[str, Callable[[ChangingFile], None]] = {
+    "truncated": _truncate,
+    "replaced": _replace,
+    "overwritten in place": _overwrite,
+    "appended to": _append,
 }
 
 
-def files(times: int, rng: random.Random, items: int = 1_000_000) -> Iterator[Trial]:
-    """Change files of all kinds at a random moment while they are counted, so often in each way."""
-    for ending in (".csv", ".csv.gz", ".jsonl", ".parquet", ".tally.json"):
-        with tempfile.TemporaryDirectory(prefix="dhkappa-faults-") as folder:
-            kind = _Kind(Path(folder), ending, items)
-            usual = _usual(kind)
-            ways = {name: way for name, way in _WAYS.items() if way is not _growing or kind.growth}
-            size = kind.one.stat().st_size / 1e6
-            trial = Trial(f"`votes{ending}` ({size:.0f} MB) {' / '.join(ways)}, while it is counted")
-            for name, way in ways.items():
-                _change(trial, kind, name, way, times, usual, rng)
-            _control(trial, ending, *_without_guard(kind, times, usual, rng))
-            yield trial
+def files(times: int, rng: random.Random, items: int = 1_000_000) -> Iterator[Fault]:
+    """Change files of all types at random times while they are counted."""
+    for suffix in SUFFIXES:
+        with temporary_folder() as folder:
+            file = ChangingFile(Path(folder), suffix, items)
+            shutil.copyfile(file.one, file.path)
+            start = _bytes_read()
+            assert file.read() == file.tallies[0]
+            size = _bytes_read() - start
+            changes = {name: change for name, change in CHANGES.items() if change is not _append or file.blocks}
+            megabytes = file.one.stat().st_size / 1e6
+            fault = Fault(f"`votes{suffix}` ({megabytes:.0f} MB) {' / '.join(changes)}, during the count")
+            for change in changes.values():
+                for _ in range(times):
+                    _check(fault, file, change, *file.race(change, rng.uniform(0, size)))
+            check_control(fault, suffix, *without_check(file, times, size, rng))
+            yield fault
 
 
 def _bytes_read() -> int:
-    """Return how many bytes this process has read so far, from whatever file."""
+    """Return the number of bytes that this process has read."""
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
-def _usual(kind: _Kind) -> int:
-    """Return how many bytes are read to count the file, after a look that it is counted as it should be."""
-    kind.fresh()
-    begun = _bytes_read()
-    assert kind.read() == kind.tallies[0]
-    return _bytes_read() - begun
+def _check(fault: Fault, file: ChangingFile, change: object, code: str, tally: Any) -> None:
+    if code:
+        fault.add(True, f"rejected: {code}")
+    elif tally == file.tallies[0]:
+        fault.add(True, "result for the original file")
+    else:  # of a truncated file, a second count must give the same
+        known = tally in file.tallies or (change is _truncate and file.read() == tally)
+        fault.add(known, "result for the changed file" if known else "result matches no version", tally)
 
 
-def _change(
-    trial: Trial, kind: _Kind, name: str, way: Callable[[_Kind], None], times: int, usual: int, rng: random.Random
-) -> None:
-    for _ in range(times):
-        outcome, answer = _raced(kind, way, rng.uniform(0, usual))
-        if outcome:
-            trial.saw(outcome)
-        elif answer == kind.tallies[0]:
-            trial.saw("the answer of the file as it was")
-        elif answer in kind.tallies or (way is _cut and _same_again(kind, answer)):
-            trial.saw("the answer of the file as it became")
-        else:
-            trial.failed(f"{name}: a number of no state: {answer!r}")
-
-
-def _raced(kind: _Kind, way: Callable[[_Kind], None], after: float) -> tuple[str, Any]:
-    """Count the file, and change it after so many bytes were read, however long that takes."""
-    kind.fresh()
-    ended, begun = threading.Event(), _bytes_read()
-
-    def change() -> None:
-        while not ended.is_set() and _bytes_read() < begun + after:
-            time.sleep(0.0005)
-        way(kind)
-
-    changing = threading.Thread(target=change)
-    changing.start()
+def without_check(file: ChangingFile, times: int, size: int, rng: random.Random) -> tuple[int, int]:
+    """Return how many results match no version without the check for changes, and the number of tries."""
+    found = tries = 0
+    check = paths.FileStates._check
+    paths.FileStates._check = lambda self, error: None  # type: ignore[method-assign]
     try:
-        return "", kind.read()
-    except dhkappa.DataError as error:
-        changed = "has changed since it was opened" in str(error)
-        return "refused: 'has changed since it was opened'" if changed else "refused for what it holds", None
+        while tries < times or (not found and tries < MOST_TRIES):
+            code, tally = file.race(_overwrite, rng.uniform(0, size))
+            found += not code and tally not in file.tallies
+            tries += 1
     finally:
-        ended.set()
-        changing.join()
+        paths.FileStates._check = check  # type: ignore[method-assign]
+    return found, tries
 
 
-def _same_again(kind: _Kind, answer: Any) -> bool:
-    """Tell whether a file that does not change any more gives the same answer."""
-    try:
-        return bool(kind.read() == answer)
-    except dhkappa.DataError:
-        return False
-
-
-def _without_guard(kind: _Kind, times: int, usual: int, rng: random.Random) -> tuple[int, int]:
-    """Return how often a number of no state comes where nobody looks whether a file has changed, and of how many tries.
-
-    Where none comes in so many, they go on until one does, to a hundred at the most.
-    """
-    seen = tried = 0
-    guard = steady.FileStates._check
-    steady.FileStates._check = lambda self, error: None  # type: ignore[method-assign]
-    try:
-        while tried < times or (not seen and tried < _TRIES):
-            outcome, answer = _raced(kind, _rewritten, rng.uniform(0, usual))
-            seen += not outcome and answer not in kind.tallies
-            tried += 1
-    finally:
-        steady.FileStates._check = guard  # type: ignore[method-assign]
-    return seen, tried
-
-
-def _control(trial: Trial, kind: str, seen: int, tried: int) -> None:
-    """Say what came with the guard turned off; a trial that cannot fail is wrong where it should be able to."""
-    off = (
-        "written over in place with the guard turned off, the number was that of no state of the file in "
-        f"{seen} of {tried} tries"
+def check_control(fault: Fault, suffix: str, found: int, tries: int) -> None:
+    """Report the runs without the check; for CSV they must show that the check is needed."""
+    text = (
+        f"overwritten in place with the check disabled, the result matched neither version in {found} of {tries} runs: "
     )
-    if seen:
-        trial.beside.append(f"{off}: the guard is needed")
-    elif kind == _MUST:
-        trial.failed(f"{off}: the trial shows nothing")
+    if suffix == ".csv" and not found:
+        fault.add(False, f"{text}the test shows nothing")
     else:
-        trial.beside.append(f"{off}: here the trial does not show that the guard is needed")
+        fault.remarks.append(text + ("the check is needed" if found else "this test does not show that it is needed"))

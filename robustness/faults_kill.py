@@ -1,4 +1,4 @@
-"""Faults of the process: kill -9 at any moment and while a file is written, Ctrl-C, SIGTERM."""
+"""Kill and interrupt commands: SIGKILL at a random time and during a write, Ctrl-C, SIGTERM."""
 
 import os
 import random
@@ -6,215 +6,177 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dhkappa
-from faults_trial import Trial, Written, end, finish, sentence, start, writing_commands
+from faults_common import NEW_FILE, NO_FILE, OLD_FILE, Fault, Writer, finish, is_error, run, start, writers
+from section import temporary_folder
 
-_LANES = 2  # commands at a time, one a core
-_ENOUGH = threading.Event()
-_PYTHON = "Python's own traceback, before dhkappa runs"
-_LONG_AGO = 7200  # seconds, after which a draft is nobody's
-_AGAIN = 20  # kills, after which it is learned anew how long a command takes beside the other lane
-_FEW = 50  # kills, below which chance alone may miss the end of a run
-_ENDED = (0.03, 0.6)  # the least and the largest share of kills that find a run at its end: a quarter is usual
-_LOADED = ("__init__.py", "version.py", "__main__.py")  # of dhkappa, before a stop can be answered
-_WORDS = re.compile(r"[0-9,]+ items written to .*\.\n")  # of `items`, when its file is whole
+FEW = 50  # kills, with fewer of which none may hit the end of a run
+COVERED = (0.03, 0.6)  # allowed share of kills after the write; about a quarter is expected
+STARTUP = "traceback of the Python startup, before dhkappa runs"
+LOADED_FIRST = ("__init__.py", "version.py", "__main__.py")  # before the signal handler is set
 
 
-def kill(times: int, rng: random.Random) -> Iterator[Trial]:
-    """Kill every command that writes: so often at any moment, and a quarter of that while it writes."""
-    with tempfile.TemporaryDirectory(prefix="dhkappa-faults-") as folder:
-        commands = writing_commands(Path(folder))
-        with ThreadPoolExecutor(_LANES) as lanes:
-            # Both moments are tried at once, so each has a file of its own.
-            ways = [(_aside(command, aimed), aimed) for command in commands for aimed in (False, True)]
-            try:
-                yield from lanes.map(lambda way: _killed(way[0], times // 4 if way[1] else times, way[1], rng), ways)
-            except BaseException:
-                _ENOUGH.set()  # or Ctrl-C would wait for all of them
-                raise
-        yield _after([command for command, aimed in ways if aimed])
-        yield _planted(Path(folder))
-        yield _together(Path(folder))
+def kill(times: int, rng: random.Random) -> Iterator[Fault]:
+    """Kill every command at random times, and a quarter as often during the write."""
+    with temporary_folder() as folder:
+        commands = writers(Path(folder))
+        for command in commands:
+            yield killed(command, times, False, rng)
+            yield killed(command, times // 4, True, rng)
+        yield _again(commands)
+        yield _link(Path(folder))
+        yield _concurrent(Path(folder))
 
 
-def _aside(command: Written, aimed: bool) -> Written:
-    """Return the same command with another file to write; a report holds its own name."""
-    moved = command.moved(command.target.with_name(f"{'aimed' if aimed else 'any'}-{command.target.name}"))
-    return moved.learned() if moved.target.suffix == ".html" else moved
-
-
-def _killed(command: Written, times: int, aimed: bool, rng: random.Random) -> Trial:
-    moment = "while it writes" if aimed else "at any moment"
-    trial = Trial(f"kill -9 of `{command.name}` {moment}, half of them over an older file")
+def killed(command: Writer, times: int, writing: bool, rng: random.Random) -> Fault:
+    """Kill a command so often, at a random time or during the write."""
+    moment = "during the write" if writing else "at a random time"
+    fault = Fault(f"kill -9 of `{command.name}` {moment}, half of them with an existing output file")
     for turn in range(times):
-        if _ENOUGH.is_set():
-            break
-        if not aimed and turn % _AGAIN == 0:
-            command = command.learned()
+        if not writing and turn % 20 == 0:
+            command = command.measured()  # the load of the machine varies
         old = turn % 2 == 0
-        command.before(old)
-        known = set(command.drafts())
+        command.prepare(old)
+        known = set(command.temporary_files())
         child = start(command.words)
-        if aimed:
-            while child.poll() is None and set(command.drafts()) <= known:
+        if writing:
+            while child.poll() is None and set(command.temporary_files()) <= known:
                 time.sleep(0.0003)
             time.sleep(rng.uniform(0, 0.001))
         else:
-            time.sleep(rng.uniform(0, 1.2 * command.usual))
-        end(child)
+            time.sleep(rng.uniform(0, 1.2 * command.seconds))
+        child.kill()
+        finish(child)
         state = command.state()
-        if state in ("the old file, whole" if old else "no file, as before", "the new file, whole"):
-            trial.saw(state)
-        else:
-            trial.failed(f"{command.target.name} is {state or 'neither the old file nor the new one'}")
-    trial.beside.append(f"drafts left behind: {len(command.drafts())}")
-    if not aimed:
-        _reach(trial)
-    return trial
+        fault.add(state in (OLD_FILE if old else NO_FILE, NEW_FILE), state or "partial file")
+    fault.remarks.append(f"temporary files left: {len(command.temporary_files())}")
+    if not writing:
+        check_times(fault)
+    return fault
 
 
-def _reach(trial: Trial) -> None:
-    """Count it as wrong where kills came too early, or too late, to cover the run."""
-    kills, ended = trial.happened.total(), trial.happened["the new file, whole"]
-    if kills >= _FEW and not _ENDED[0] <= ended / kills <= _ENDED[1]:
-        trial.failed(f"{ended} of {kills} kills found the new file: their moments did not cover the run")
+def check_times(fault: Fault) -> None:
+    """Require that the times of the kills cover the run."""
+    kills, late = fault.outcomes.total(), fault.outcomes[NEW_FILE]
+    if kills >= FEW and not COVERED[0] <= late / kills <= COVERED[1]:
+        fault.add(False, "the times do not cover the run", f"{late} of {kills} kills after the write")
 
 
-def _after(commands: list[Written]) -> Trial:
-    """See that drafts left by killed runs are in nobody's way, and that a run removes them when they are old."""
-    trial = Trial("each of them again, beside the drafts of those killed; and once more when these are two hours old")
+def _again(commands: list[Writer]) -> Fault:
+    """Run the commands with temporary files of killed runs present, first new, then old."""
+    fault = Fault(
+        "each command again with the temporary files of the killed runs present; and once more when these are two "
+        "hours old"
+    )
     for command in commands:
-        fresh = command.drafts()
+        left = command.temporary_files()
         for old in (False, True):
-            for draft in fresh:
-                os.utime(draft, (time.time() - (_LONG_AGO if old else 0),) * 2)
-            code, _, err = finish(command.words)
-            left = command.drafts()
-            if code != 0 or command.state() != "the new file, whole" or left != ([] if old else fresh):
-                trial.failed(f"exit {code}, {command.state() or 'half a file'}, {len(left)} drafts: {err}")
-            else:
-                trial.saw(f"the new file, whole, and {'every draft' if old else 'no draft'} removed")
-    return trial
+            for path in left:
+                os.utime(path, (time.time() - (7200 if old else 0),) * 2)
+            code, _, err = run(command.words)
+            right = code == 0 and command.state() == NEW_FILE and command.temporary_files() == ([] if old else left)
+            removed = "all temporary files removed" if old else "no temporary file removed"
+            fault.add(right, f"complete new file, {removed}", (code, command.temporary_files(), err))
+    return fault
 
 
-def _planted(folder: Path) -> Trial:
-    """Plant a link where a draft will be; its name cannot be told beforehand, so here it is made known."""
-    trial = Trial("a link planted at a draft's name, to a file of somebody else")
-    prey, target = folder / "prey.txt", folder / "made" / "tally.json"
-    prey.write_text("precious")
+def _link(folder: Path) -> Fault:
+    """Put a symbolic link at the name of the temporary file, which is made predictable here."""
+    fault = Fault("a symbolic link at the name of the temporary file, to another user's file")
+    other, target, token = folder / "other.txt", folder / "made" / "tally.json", "ab" * 8
+    other.write_text("precious")
+    (target.parent / f".{target.name}.{token}.draft").symlink_to(other)
+    code = f"import secrets; secrets.token_hex = lambda n=None: {token!r}\nfrom dhkappa.__main__ import main; main()"
     words = ["tally", "add", str(folder / "data" / "monday.json"), "-o", str(target)]
-    told = "ab" * 8
-    (target.parent / f".{target.name}.{told}.draft").symlink_to(prey)
-    known = (
-        f"import secrets; secrets.token_hex = lambda n=None: {told!r}\nfrom dhkappa.cli.commands import main; main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", known, *words], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    if prey.read_text() != "precious" or not sentence(done.returncode, done.stderr, str(target)):
-        trial.failed(f"{prey.read_text()!r}, {done.returncode}: {done.stderr}")
-    else:
-        trial.saw("a sentence, and the other file untouched")
-    return trial
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    right = other.read_text() == "precious" and is_error(done.returncode, done.stderr, str(target))
+    fault.add(right, "error, and the other file unchanged", (other.read_text(), done.returncode, done.stderr))
+    return fault
 
 
-def _together(folder: Path) -> Trial:
-    """Have several processes write one file at once."""
-    trial = Trial("four processes that write different tallies to one file at once, a look at it all the while")
-    target = folder / "made" / "shared.json"
-    inputs, wholes = [], set()
+def _concurrent(folder: Path) -> Fault:
+    """Write one file from several processes."""
+    fault = Fault(
+        "four processes write different tallies to one file at the same time, while the file is read repeatedly"
+    )
+    target, inputs, contents = folder / "made" / "shared.json", [], set()
     for place in range(4):
-        votes = folder / "data" / f"votes_{place}.csv"
+        votes, alone = folder / "data" / f"votes_{place}.csv", folder / "made" / f"alone_{place}.json"
         votes.write_text("item,suggested,ann_1,ann_2\n" + "".join(f"{n},x,x,y\n" for n in range(place + 1)))
-        alone = folder / "made" / f"alone_{place}.json"
-        assert finish(["tally", "make", str(votes), "-o", str(alone)])[0] == 0
-        wholes.add(alone.read_bytes())
+        assert run(["tally", "make", str(votes), "-o", str(alone)])[0] == 0
+        contents.add(alone.read_bytes())
         inputs.append(str(votes))
     for _ in range(5):
         target.unlink(missing_ok=True)
         children = [start(["tally", "make", votes, "-o", str(target)]) for votes in inputs]
-        seen: Counter[bool] = Counter()
+        complete: Counter[bool] = Counter()
         while any(child.poll() is None for child in children):
             if target.exists():
-                seen[target.read_bytes() in wholes] += 1
+                complete[target.read_bytes() in contents] += 1
             time.sleep(0.001)
-        codes = [(child.communicate(), child.returncode)[1] for child in children]
-        if codes != [0] * 4 or seen[False] or target.read_bytes() not in wholes:
-            trial.failed(f"exits {codes}, {seen[False]} looks at half a file")
-        else:
-            trial.saw("one of the four, whole, at every look")
-    return trial
+        codes = [finish(child)[0] for child in children]
+        right = codes == [0] * 4 and not complete[False] and target.read_bytes() in contents
+        fault.add(right, "one complete version at every read", (codes, complete))
+    return fault
 
 
-def stop(times: int, rng: random.Random) -> Iterator[Trial]:
-    """Stop commands by Ctrl-C and SIGTERM, at any moment and in the first moments."""
-    with tempfile.TemporaryDirectory(prefix="dhkappa-faults-") as folder:
-        commands = writing_commands(Path(folder))
+def interrupt(times: int, rng: random.Random) -> Iterator[Fault]:
+    """Send SIGINT and SIGTERM to commands, at random times and during the start."""
+    with temporary_folder() as folder:
+        commands = writers(Path(folder))
         for sign, name in ((signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")):
             for early in (False, True):
-                yield _stopped([command.learned() for command in commands], times, sign, name, early, rng)
+                yield interrupted([command.measured() for command in commands], times, sign, name, early, rng)
 
 
-def _stopped(commands: list[Written], times: int, sign: int, name: str, early: bool, rng: random.Random) -> Trial:
-    moment = "in its first moments, as Python starts and imports" if early else "at any moment"
-    trial = Trial(f"{name} to one of the commands above, {moment}")
-    first = 0.5 * min(command.usual for command in commands)  # starting and importing are half of the shortest
-    drafts = 0
+def interrupted(commands: list[Writer], times: int, sign: int, name: str, early: bool, rng: random.Random) -> Fault:
+    """Send a signal to commands so often, at a random time or during the start."""
+    moment = "during startup and imports" if early else "at a random time"
+    fault = Fault(f"{name} to one of the commands above, {moment}")
+    first = 0.5 * min(command.seconds for command in commands)  # half of the shortest run is startup and imports
+    left = 0
     for turn in range(times):
         command = commands[turn % len(commands)]
-        old = bool(turn // len(commands) % 2)
-        command.before(old)
-        known = set(command.drafts())
+        command.prepare(bool(turn // len(commands) % 2))
+        known = set(command.temporary_files())
         child = start(command.words)
-        time.sleep(rng.uniform(0, first if early else 1.2 * command.usual))
-        code, err = end(child, sign)
-        drafts += len(set(command.drafts()) - known)
-        outcome = _ending(code, err, sign)
-        state = command.state()
-        if not outcome or not state or (code == 0 and state != "the new file, whole"):
-            trial.failed(f"{command.name}: exit {code}, {state or 'half a file'}: {err[-2000:]}")
-        else:
-            trial.saw(outcome)
-    trial.beside.append(f"never half a file; drafts left behind: {drafts}")
-    if early and trial.happened[_PYTHON]:
-        share = trial.happened[_PYTHON] / times
-        trial.beside.append(f"so {1000 * share * first:.0f} ms of the first {1000 * first:.0f} ms are Python's own")
-    return trial
+        time.sleep(rng.uniform(0, first if early else 1.2 * command.seconds))
+        child.send_signal(sign)
+        code, _, err = finish(child)
+        left += len(set(command.temporary_files()) - known)
+        outcome, state = ending(code, err, sign), command.state()
+        right = bool(outcome and state) and (code != 0 or state == NEW_FILE)
+        fault.add(right, outcome or "unexpected end", (command.name, code, state, err[-2000:]))
+    fault.remarks.append(f"no partial files; temporary files left: {left}")
+    return fault
 
 
-def _ending(code: int, err: str, sign: int) -> str:
-    """Say how a command ended; nothing where it should not have ended so."""
+def ending(code: int, err: str, sign: int) -> str:
+    """Describe how a command ended; an empty string if it must not end so."""
+    if "Traceback" in err:
+        early = sign == signal.SIGINT and code in (1, 130, -sign) and _before_dhkappa(err)
+        return STARTUP if early else ""
+    lines = err.strip().splitlines()  # at most the final message and that of the interrupt
     if code == 0:
-        return "had ended before, exit 0" if "Traceback" not in err else ""
-    rest = _WORDS.sub("", err, count=1)
-    if code == -sign and not rest:
-        return f"ended by the signal, {'with its last words said' if err else 'without a word'}"
-    if sign != signal.SIGINT:
-        return ""
-    if code == 130 and rest.lstrip() == "dhkappa: stopped.\n":  # after a line break by click
-        return "exit 130, 'stopped.'"
-    if code == 130 and not rest.strip():
-        return f"exit 130, {'with its last words said' if err.strip() else 'while it loads'}"
-    return _PYTHON if code in (1, 130, -sign) and _before_dhkappa(err) else ""
+        return "already finished, exit code 0"
+    if code == -sign and len(lines) <= 1:
+        return f"ended by the signal, {'after the final message' if lines else 'no output'}"
+    if code == 130 and sign == signal.SIGINT and len(lines) <= 2:
+        return f"exit code 130 {'with a message' if lines else 'during imports'}"
+    return ""
 
 
 def _before_dhkappa(err: str) -> bool:
-    """Tell whether a traceback is of Ctrl-C, and of no more of dhkappa than what is loaded before it can be answered.
-
-    Where the function that answers it is called, Ctrl-C may still come first: that is at its ``def``.
-    """
+    """Return whether a traceback is that of Ctrl-C before the signal handler of dhkappa is set."""
     package = re.escape(str(Path(dhkappa.__file__).parent))
     frames = re.findall(rf'File "{package}/(.*)", line \d+, in (.*)\n *(def )?', err)
     before = all(
-        (file in _LOADED and where == "<module>") or (file, where, at) == ("__main__.py", "main", "def ")
+        (file in LOADED_FIRST and where == "<module>") or (file, where, at) == ("__main__.py", "main", "def ")
         for file, where, at in frames
     )
     return before and re.search("^KeyboardInterrupt$", err, re.MULTILINE) is not None

@@ -1,4 +1,4 @@
-"""Tables of five libraries with columns of every type that each has."""
+"""Tables of five libraries with columns of every type."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
+# fmt: off
 KINDS: Mapping[str, Sequence[Any]] = {
     "text": ("ham", "spam", "ß", "a'b\"c", "nan", "", " ", "1", "👩‍🔬"),
     "json": ('{"a": 1}', '"x"', "1"),
@@ -33,7 +34,6 @@ KINDS: Mapping[str, Sequence[Any]] = {
     "struct": ({"a": 1}, {"a": 2}),
     "null": (None,),
 }
-
 _PANDAS: Mapping[str, Sequence[Any]] = {
     "text": ("object", "str", "string", "category", "string[pyarrow]", pd.ArrowDtype(pa.large_string())),
     "int": ("Int64", "object", "category", "float64", "UInt8", "Int16", "int64[pyarrow]", "float16", "Float32"),
@@ -56,10 +56,7 @@ _PANDAS: Mapping[str, Sequence[Any]] = {
 }
 _POLARS: Mapping[str, Sequence[Any]] = {
     "text": (
-        pl.String,
-        pl.Categorical,
-        pl.Enum(["ham", "spam", "ß", "a'b\"c", "nan", "", " ", "1", "👩‍🔬"]),
-        pl.Object,
+        pl.String, pl.Categorical, pl.Enum(["ham", "spam", "ß", "a'b\"c", "nan", "", " ", "1", "👩‍🔬"]), pl.Object,
     ),
     "int": (pl.Int64, pl.UInt8, pl.Int8, pl.Float32, pl.UInt64, pl.Int128, pl.Float64, pl.Object, pl.Decimal(10, 0)),
     "signed": (pl.Int8, pl.Int16, pl.Int32),
@@ -81,21 +78,12 @@ _POLARS: Mapping[str, Sequence[Any]] = {
 }
 _PYARROW: Mapping[str, Sequence[Any]] = {
     "text": (
-        pa.string(),
-        pa.large_string(),
-        pa.string_view(),
-        pa.dictionary(pa.int8(), pa.string()),
+        pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string()),
         pa.dictionary(pa.int64(), pa.large_string()),
     ),
     "int": (
-        pa.int64(),
-        pa.uint8(),
-        pa.int8(),
-        pa.float16(),
-        pa.float32(),
-        pa.uint64(),
-        pa.dictionary(pa.int8(), pa.int64()),
-        pa.decimal128(5, 0),
+        pa.int64(), pa.uint8(), pa.int8(), pa.float16(), pa.float32(), pa.uint64(), pa.dictionary(pa.int8(),
+        pa.int64()), pa.decimal128(5, 0),
     ),
     "signed": (pa.int8(), pa.int16()),
     "long": (pa.int64(),),
@@ -118,15 +106,7 @@ _DUCKDB: Mapping[str, Sequence[Any]] = {
     "text": ("VARCHAR",),
     "json": ("JSON",),
     "int": (
-        "INTEGER",
-        "TINYINT",
-        "UBIGINT",
-        "HUGEINT",
-        "UHUGEINT",
-        "DOUBLE",
-        "FLOAT",
-        "DECIMAL(9, 0)",
-        "VARCHAR",
+        "INTEGER", "TINYINT", "UBIGINT", "HUGEINT", "UHUGEINT", "DOUBLE", "FLOAT", "DECIMAL(9, 0)", "VARCHAR",
         "BIT",
     ),
     "signed": ("TINYINT", "SMALLINT"),
@@ -146,41 +126,37 @@ _DUCKDB: Mapping[str, Sequence[Any]] = {
     "struct": ("STRUCT(a INTEGER)",),
     "null": ("VARCHAR", "INTEGER", '"NULL"', "UUID"),
 }
+# fmt: on
 _TYPES = {"pandas": _PANDAS, "polars": _POLARS, "polars-lazy": _POLARS, "pyarrow": _PYARROW, "duckdb": _DUCKDB}
 LIBRARIES = tuple(_TYPES)
 
 Columns = Mapping[str, tuple[str, Any, Sequence[Any]]]
+"""Kind, type and values of each column."""
 
 
 def possible(library: str, kind: str) -> Sequence[Any]:
-    """Return the types that a library has for a kind of values."""
+    """Return the types of a library for a kind of values."""
     return _TYPES[library].get(kind, ())
 
 
 def frame(library: str, columns: Columns) -> Any:
-    """Make a table of columns, each with its kind, its type and its values."""
+    """Return a table of a library."""
     if library == "pandas":
         return pd.concat(
-            [pd.Series(list(held), dtype=kind, name=name) for name, (_, kind, held) in columns.items()], axis=1
+            [pd.Series(list(values), dtype=dtype, name=name) for name, (_, dtype, values) in columns.items()], axis=1
         )
     if library == "pyarrow":
-        return pa.table([pa.array(held, kind) for _, kind, held in columns.values()], names=list(columns))
+        return pa.table([pa.array(values, dtype) for _, dtype, values in columns.values()], names=list(columns))
     if library == "duckdb":
         return _relation({name or "nameless": column for name, column in columns.items()})
-    whole = pl.DataFrame([pl.Series(name, list(held), kind) for name, (_, kind, held) in columns.items()])
+    whole = pl.DataFrame([pl.Series(name, list(values), dtype) for name, (_, dtype, values) in columns.items()])
     return whole.lazy() if library == "polars-lazy" else whole
 
 
 def _relation(columns: Columns) -> Any:
-    """Make a relation of DuckDB, which changes values to types in its own way."""
-    fields = ", ".join(
-        f"CAST(${place} AS {_list_of(kind)}) AS c{place}" for place, (_, kind, _) in enumerate(columns.values(), 1)
+    """Return a DuckDB relation."""
+    casts = ", ".join(f"CAST(${at} AS {dtype}[]) AS c{at}" for at, (_, dtype, _) in enumerate(columns.values(), 1))
+    names = ", ".join(f'unnest(c{at}) AS "{name.replace(chr(34), chr(34) * 2)}"' for at, name in enumerate(columns, 1))
+    return duckdb.sql(
+        f"SELECT {names} FROM (SELECT {casts})", params=[list(values) for _, _, values in columns.values()]
     )
-    names = ", ".join(
-        f'unnest(c{place}) AS "{name.replace(chr(34), chr(34) * 2)}"' for place, name in enumerate(columns, 1)
-    )
-    return duckdb.sql(f"SELECT {names} FROM (SELECT {fields})", params=[list(held) for _, _, held in columns.values()])
-
-
-def _list_of(kind: str) -> str:
-    return f"{kind}[]"

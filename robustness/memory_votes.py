@@ -1,8 +1,7 @@
-"""Votes of which every count is known, in files as large as is asked for.
+"""Write files of any size with a known kappa: python memory_votes.py PATH ITEMS ANNOTATORS.
 
-Item i has code j = i * STEP mod M, and all the M codes are met equally often. The last digit of j, to the base of the
-categories, is the truth; the others say of the labeler and of each annotator whether it is met. So kappa is known
-exactly, without a look at the file. As a script, it writes a file: its path, the number of items, that of annotators.
+Item i has the code j = i * STEP mod M, and all M codes are equally frequent. The last digit of j, in the base of the
+number of categories, is the true category; the other digits determine the suggested label and the votes.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from math import comb
 from pathlib import Path
 
 CATEGORIES = ("billing", "shipping", "account", "returns", "other")
-STEP = 3_090_169  # neither even nor a multiple of 5: codes are met in an order that no packing can use
+STEP = 3_090_169  # coprime to 10: an order that does not compress
 
 
 def codes(annotators: int) -> int:
-    """Return M, the number of codes."""
+    """Return the number of codes, M."""
     return len(CATEGORIES) * int(10 ** (annotators + 1))
 
 
 def exact_kappa(annotators: int) -> tuple[Fraction, Fraction]:
-    """Return kappa by eq. 13, and the share of items that count, from how often each pattern is met.
+    """Return kappa (eq. 13) and the share of eligible items.
 
-    A vote is the truth in 8 of 10 codes, the next category in 1, and missing in 1; a suggested label is the truth in 8,
-    and one of the next two in 1 each.
+    A vote is the true category in 8 of 10 codes, the next one in 1, and missing in 1; a suggested label is the true
+    category in 8, and one of the next two in 1 each.
     """
     m, N = len(CATEGORIES), annotators
     found = []
@@ -52,7 +51,7 @@ def exact_kappa(annotators: int) -> tuple[Fraction, Fraction]:
 
 
 def rows(items: int, annotators: int) -> str:
-    """Return SQL for a row an item: ``item``, ``suggested_llm``, ``ann_1`` and so on."""
+    """Return a query for the wide format: ``item``, ``suggested_llm``, ``ann_1`` and so on."""
     m = len(CATEGORIES)
 
     def column(place: int, last: str) -> str:
@@ -66,7 +65,7 @@ def rows(items: int, annotators: int) -> str:
 
 
 def queries(items: int, annotators: int) -> dict[str, str]:
-    """Return SQL for the same votes in every layout, by the name of its file."""
+    """Return queries for the same votes in all formats, by file name."""
     wide = rows(items, annotators)
     names = ", ".join(f"ann_{place}" for place in range(1, annotators + 1))
     long = f"SELECT * FROM (UNPIVOT ({wide}) ON {names} INTO NAME annotator VALUE label)"
@@ -94,7 +93,7 @@ def queries(items: int, annotators: int) -> dict[str, str]:
 
 
 def write_votes(path: Path, items: int, annotators: int) -> None:
-    """Write the file that its name says."""
+    """Write the file of a name."""
     import duckdb
 
     form = {".csv": "(FORMAT csv, HEADER)", ".parquet": "(FORMAT parquet)", ".jsonl": "(FORMAT json)"}

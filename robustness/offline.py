@@ -1,7 +1,6 @@
-"""Run a command where there is no network but this machine's loopback: `python robustness/offline.py make test`.
+"""Run a command without a network: python robustness/offline.py make test-all.
 
-Linux, and root: the command gets a network namespace of its own. What tries to reach anything else fails, be it Python,
-a library in C++ or a program that was started.
+The command runs in a network namespace with a loopback interface only. Needs Linux and root.
 """
 
 import fcntl
@@ -16,15 +15,15 @@ INSIDE = "--inside"
 
 
 def main(command: list[str]) -> None:
-    """Enter the namespace, then bring loopback up and become the command."""
+    """Enter a namespace, then set loopback up and execute the command."""
     if command[:1] != [INSIDE]:
         unshare = shutil.which("unshare")
         if unshare is None or os.geteuid() != 0:
-            sys.exit("a network namespace needs Linux, unshare of util-linux, and root.")
+            sys.exit("A network namespace needs Linux, unshare (util-linux) and root.")
         os.execv(unshare, [unshare, "--net", sys.executable, __file__, INSIDE, *command])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        held = fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh14x", b"lo", 0))
-        flags = struct.unpack("16sh14x", held)[1]
+        request = fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh14x", b"lo", 0))
+        flags = struct.unpack("16sh14x", request)[1]
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
     os.environ["DHKAPPA_OFFLINE"] = "1"
     os.execvp(command[1], command[1:])

@@ -1,7 +1,6 @@
-"""The same bits from 1, 2, 8 and 32 threads, from processes, and from a Python without a global lock where one is.
+"""Compare results of threads and processes with those of a single thread, to the last bit.
 
-Writes a section of docs/robustness.md. --python names an interpreter without a global lock; by default it is searched
-on PATH, by the names python3.13t, python3.14t and so on.
+``python robustness/threads.py [--python PATH]``; PATH is a free-threaded Python, searched on PATH by default.
 """
 
 import argparse
@@ -15,277 +14,324 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
-from typing import Any
-
-from floors import needed
-from page import ROOT, table, write
-
-sys.path.insert(0, str(ROOT / "tests"))
+from typing import Any, TypeVar
 
 import dhkappa
-import test_threads as short
+from oldest import requirements
+from section import ROOT, paragraphs, table, write
 
-THREADS = short.THREADS
+Answer = TypeVar("Answer")
+THREADS = (1, 2, 8, 32)
 ROUNDS = 5
-NAMES = ("python3.13t", "python3.14t", "python3.15t")
-BESIDE = ("pytest>=8,<9.2", "hypothesis>=6.100")
+LABELERS = {"rule": 0.6, "llm": 0.85}
+FREE_THREADED = ("python3.13t", "python3.14t", "python3.15t")
+FIRST_IMPORT = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+import dhkappa
+names = [name for name in dhkappa.__all__ if name not in {excluded}]
+barrier = threading.Barrier(16)
+def use(place):
+    barrier.wait()
+    found = [getattr(dhkappa, name) for name in names[place % len(names):] + names[:place % len(names)]]
+    kappa = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"])
+    return kappa.confidence_interval().low.hex(), len(found)
+with ThreadPoolExecutor(16) as pool:
+    print(*sorted(set(pool.map(use, range(16)))))
+"""
 
 
-@dataclass
-class Trial:
-    """One thing that was done by threads or processes: how many answers came, and how many were not the same bits."""
+def together(threads: int, call: Callable[[int], Answer]) -> list[Answer]:
+    """Call a function in so many threads, which start at a barrier, and return the results."""
+    barrier = threading.Barrier(threads)
 
-    what: str
-    by: str
-    answers: int = 0
-    different: int = 0
-    refused: int = 0
+    def one(place: int) -> Answer:
+        barrier.wait()
+        return call(place)
 
-    def note(self, found: list[Any], wanted: list[Any]) -> None:
-        """Compare answers with what one thread alone gives."""
-        for one, right in zip(found, wanted, strict=True):
-            self.answers += 1
-            if isinstance(one, dhkappa.DataError) and "busy in another thread" in str(one):
-                self.refused += 1
-            elif one != right:
-                self.different += 1
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(one, range(threads)))
 
 
-def in_threads(what: str, call: Callable[[int], Any], wanted: Callable[[int], Any] | None = None) -> Trial:
-    """Call a function in 1, 2, 8 and 32 threads, some rounds each; what is wanted is what it gives alone."""
-    trial = Trial(what, "threads")
-    right = [(wanted or call)(place) for place in range(max(THREADS))]
-    for threads in THREADS:
-        for _ in range(ROUNDS):
-            trial.note(short.together(threads, call), right[:threads])
-    return trial
+def drawn(seed: int = 1, n: int = 300) -> dhkappa.Simulation:
+    """Simulate data."""
+    return dhkappa.simulate(n, labelers=LABELERS, annotators=4, missing=0.1, rng=seed)
 
 
-def in_threads_on_fresh(what: str, make: Callable[[], Any], ask: Callable[[Any], Any]) -> Trial:
-    """Share a new object among threads in each round, so that what it keeps is computed by several at once."""
-    trial, right = Trial(what, "threads"), ask(make())
-    for threads in THREADS:
-        for _ in range(ROUNDS):
-            shared = make()
-            found = short.together(threads, lambda _, shared=shared: ask(shared))  # type: ignore[misc]
-            trial.note(found, [right] * threads)
-    return trial
+def score(seed: int) -> dhkappa.Kappa:
+    """Return the kappa of simulated data."""
+    made = drawn(seed)
+    return dhkappa.dh_kappa(made.votes, made.suggested["llm"])
 
 
-def trials(folder: Path) -> Iterator[Trial]:
-    """Do everything that the short tests do, more often."""
-    made = short.drawn()
-    yield in_threads(
-        "kappa of shared arrays", lambda _: short.bits(dhkappa.dh_kappa(made.votes, made.suggested["llm"]))
-    )
-    yield in_threads("kappa of arrays of their own", lambda place: short.bits(short.score(place)))
-    yield in_threads(
-        "audit of shared arrays",
-        lambda _: short.whole(dhkappa.audit(made.votes, made.suggested, rng=2, progress=False)),
-    )
-    yield in_threads_on_fresh("one tally, not joined yet", short.scattered, _of_tally)
-    yield in_threads_on_fresh("one result, nothing computed yet", lambda: short.score(3), short.bits)
-    yield in_threads_on_fresh("one audit, and its review queues", lambda: short.audit(2), short.whole)
-    yield in_threads(
-        "bootstrap with a seed", lambda _: short.score(3).bootstrap(300, rng=5, progress=False).values.tobytes()
-    )
-    yield in_threads("simulation with a seed", lambda place: dhkappa.simulate(200, rng=place).votes.tobytes())
-    path = _table(folder)
-    right = short.of_table(path)
-    yield in_threads("one CSV file", lambda _: short.of_table(path))
-    yield from _frames(path)
-    yield from _duckdb(path, right)
-    yield from _processes()
-    yield _first_imports()
-
-    async def ask() -> list[Any]:
-        return await asyncio.gather(*(asyncio.to_thread(short.score, seed) for seed in range(32)))
-
-    trial = Trial("kappa of arrays of their own", "asyncio.to_thread")
-    trial.note(
-        [short.bits(kappa) for kappa in asyncio.run(ask())], [short.bits(short.score(seed)) for seed in range(32)]
-    )
-    yield trial
+def audit(made: dhkappa.Simulation) -> dhkappa.Audit:
+    """Return the audit of simulated data."""
+    return dhkappa.audit(made.votes, made.suggested, rng=2, progress=False)
 
 
-def _of_tally(tally: dhkappa.Tally) -> tuple[object, ...]:
-    return short.bits(dhkappa.dh_kappa(tally, "llm")), repr(tally), (tally + tally).n_votes
+def scattered(parts: int = 40) -> dhkappa.Tally:
+    """Return a tally of many parts that are not merged yet and have different categories."""
+    made = drawn(n=400)
+    total = dhkappa.Tally()
+    for part in range(parts):
+        rows = slice(part * 10, part * 10 + 10)
+        suggested = {name: [f"{label}{part % 3}" for label in labels[rows]] for name, labels in made.suggested.items()}
+        total.update([[vote and f"{vote}{part % 3}" for vote in row] for row in made.votes[rows].tolist()], suggested)
+    return total
 
 
-def _table(folder: Path) -> Path:
-    """Write a table with an item a row."""
-    made, path = short.drawn(), folder / "votes.csv"
-    names = [*(f"ann_{place}" for place in range(4)), *(f"suggested_{name}" for name in short.LABELERS)]
-    labels = zip(*made.suggested.values(), strict=True)
+def write_table(path: Path) -> Path:
+    """Write simulated data in wide format."""
+    made = drawn()
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["item", *names])
-        rows = zip(made.votes.tolist(), labels, strict=True)
-        writer.writerows([place, *votes, *given] for place, (votes, given) in enumerate(rows))
+        writer.writerow(["item", *(f"ann_{place}" for place in range(4)), *(f"suggested_{name}" for name in LABELERS)])
+        rows = zip(made.votes.tolist(), zip(*made.suggested.values(), strict=True), strict=True)
+        writer.writerows([place, *votes, *labels] for place, (votes, labels) in enumerate(rows))
     return path
 
 
-def _frames(path: Path) -> Iterator[Trial]:
-    import pandas
-    import polars
-    import pyarrow
+def bits(kappa: dhkappa.Kappa) -> tuple[object, ...]:
+    """Return everything about a kappa, with floats as their bits."""
+    baselines = kappa.baselines
+    floats = [kappa.value, baselines.random, baselines.majority, kappa.fleiss, kappa.se, kappa.above_random]
+    floats += [*kappa.confidence_interval(), kappa.permutation_test().pvalue]
+    rows = [tuple(map(repr, row.values())) for rows in (kappa.by_category(), kappa.confusion()) for row in rows]
+    return (kappa.exact, *(float(number).hex() for number in floats), *rows, *map(str, kappa.notes))
 
+
+def audit_bits(found: dhkappa.Audit) -> str:
+    """Return everything about an audit; JSON keeps all bits of a float."""
+    return json.dumps(found.to_dict(limit=None), default=str)
+
+
+def table_bits(data: Any) -> tuple[object, ...]:
+    """Return everything about the kappa of a table."""
+    return bits(dhkappa.dh_kappa(data, suggested="suggested_llm", annotators="ann_*"))
+
+
+def _tally_bits(tally: dhkappa.Tally) -> tuple[object, ...]:
+    return bits(dhkappa.dh_kappa(tally, "llm")), repr(tally), (tally + tally).n_votes
+
+
+def _compare_bits(place: int) -> str:
+    made = dhkappa.simulate(40, labelers=LABELERS, annotators=3, rng=place)
+    compared = dhkappa.compare(made.votes, made.suggested, rng=place)
+    kappa = dhkappa.dh_kappa(made.votes, made.suggested["rule"])
+    return repr((compared.differences, kappa.permutation_test("monte-carlo", n_resamples=99, rng=place).pvalue))
+
+
+@dataclass(frozen=True)
+class Task:
+    """Make an object that threads share, and compute something from it and the number of the thread."""
+
+    make: Callable[[], Any]
+    call: Callable[[Any, int], Any]
+    varies: bool = False
+    """Whether the result depends on the number."""
+
+
+def tasks(folder: Path) -> dict[str, Task]:
+    """Return the tasks of threads."""
+    found = {
+        "kappa, shared arrays": Task(drawn, lambda made, _: bits(dhkappa.dh_kappa(made.votes, made.suggested["llm"]))),
+        "kappa, separate arrays": Task(lambda: None, lambda _, place: bits(score(place)), varies=True),
+        "audit, shared arrays": Task(drawn, lambda made, _: audit_bits(audit(made))),
+        "one tally, not merged yet": Task(scattered, lambda tally, _: _tally_bits(tally)),
+        "one result, nothing computed yet": Task(lambda: score(3), lambda kappa, _: bits(kappa)),
+        "one audit, with its review tables": Task(lambda: audit(drawn()), lambda found, _: audit_bits(found)),
+        "bootstrap with a seed": Task(
+            lambda: score(3), lambda kappa, _: kappa.bootstrap(300, rng=5, progress=False).values.tobytes()
+        ),
+        "simulation, comparison and test with a seed": Task(
+            lambda: None, lambda _, place: _compare_bits(place), varies=True
+        ),
+    }
+    try:
+        import duckdb
+    except ImportError:
+        return found
+    path = write_table(folder / "votes.csv")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE votes AS FROM read_csv($1, all_varchar = true)", [str(path)])
+    found |= {
+        "one CSV file": Task(lambda: path, lambda path, _: table_bits(path)),
+        "user's DuckDB connection, one cursor per thread": Task(
+            lambda: connection, lambda shared, _: table_bits(shared.cursor().table("votes"))
+        ),
+        "user's DuckDB connection, one shared relation": Task(
+            lambda: connection.table("votes"), lambda relation, _: table_bits(relation)
+        ),
+        "one result of `read`, shared": Task(
+            lambda: dhkappa.read(path, suggested="suggested_llm", annotators="ann_*"),
+            lambda data, _: bits(dhkappa.dh_kappa(data)),
+        ),
+    }
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     columns = {name: [row[place] or None for row in rows] for place, name in enumerate(header)}
-    for name, frame in (
-        ("pandas", pandas.DataFrame(columns)),
-        ("Polars", polars.DataFrame(columns)),
-        ("lazy Polars", polars.DataFrame(columns).lazy()),
-        ("PyArrow", pyarrow.table(columns)),
+    for name, module, make in (
+        ("pandas dataframe", "pandas", "DataFrame"),
+        ("Polars dataframe", "polars", "DataFrame"),
+        ("lazy Polars dataframe", "polars", "LazyFrame"),
+        ("PyArrow table", "pyarrow", "table"),
     ):
-        yield in_threads(f"one frame of {name}", lambda _, frame=frame: short.of_table(frame))  # type: ignore[misc]
-
-
-def _duckdb(path: Path, right: object) -> Iterator[Trial]:
-    """Share a connection: by a cursor for each thread, and, which DuckDB refuses, as it is."""
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE votes AS FROM read_csv($1, all_varchar = true)", [str(path)])
-    relation, source = connection.table("votes"), dhkappa.read(path)
-
-    def try_(data: Any) -> object:
         try:
-            return short.of_table(data)
-        except dhkappa.DataError as error:
-            return error
-
-    yield in_threads(
-        "a connection of the user's, a cursor each", lambda _: short.of_table(connection.cursor().table("votes"))
-    )
-    yield in_threads("a connection of the user's, one relation", lambda _: try_(relation), lambda _: right)
-    yield in_threads("what `read` returned, shared", lambda _: try_(source), lambda _: right)
-
-
-def _processes() -> Iterator[Trial]:
-    """Have processes score, and send results back; fork only from a process that has one thread."""
-    right = [short.bits(short.score(seed)) for seed in range(8)]
-    for method in ("spawn", "forkserver"):
-        trial = Trial("results sent back whole", f"processes ({method})")
-        with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
-            trial.note([short.bits(kappa) for kappa in pool.map(short.score, range(8))], right)
-            trial.note([short.whole(pool.submit(short.audit, 2).result())], [short.whole(short.audit(2))])
-        yield trial
-    code = (
-        "import json, multiprocessing, sys; from concurrent.futures import ProcessPoolExecutor\n"
-        f"sys.path.insert(0, {str(ROOT / 'tests')!r}); import test_threads as short\n"
-        "with ProcessPoolExecutor(2, multiprocessing.get_context('fork')) as pool:\n"
-        "    print(json.dumps([list(map(str, short.bits(kappa))) for kappa in pool.map(short.score, range(8))]))"
-    )
-    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
-    trial = Trial("results sent back whole", "processes (fork, before any other thread)")
-    trial.note(json.loads(run.stdout), [list(map(str, one)) for one in right])
-    yield trial
-
-
-def _first_imports() -> Trial:
-    trial = Trial("first imports, 16 threads in a new process", "threads")
-    code, answers = short.FIRST.replace("{left}", "[]"), []
-    for _ in range(3 * ROUNDS):
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        answers.append((run.stdout, run.stderr, run.returncode))
-    alone = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"]).confidence_interval().low.hex()
-    trial.note(answers, [(f"{(alone, len(dhkappa.__all__))}\n", "", 0)] * len(answers))
-    return trial
-
-
-# A Python without a global lock.
+            frame = getattr(__import__(module), make)(columns)
+        except ImportError:
+            continue
+        found[f"one {name}"] = Task(lambda frame=frame: frame, lambda frame, _: table_bits(frame))  # type: ignore[misc]
+    return found
 
 
 @dataclass
-class Free:
-    """What came of a Python without a global lock, or why there is none."""
+class Counts:
+    """Numbers of results, of calls rejected because a connection was in use, and of different results."""
 
-    text: str
-    failed: bool = False
+    results: int = 0
+    rejected: int = 0
+    different: int = 0
+
+    def add(self, found: Sequence[Any], expected: Sequence[Any]) -> "Counts":
+        """Compare results with those of a single thread."""
+        for one, right in zip(found, expected, strict=True):
+            rejected = isinstance(one, dhkappa.DataError) and one.code == "connection-busy"
+            self.results += 1
+            self.rejected += rejected
+            self.different += not rejected and one != right
+        return self
 
 
-def free_threaded(named: str | None) -> Free:
-    """Make an environment with the core package, and run the short tests in it."""
-    python = named or next(filter(None, map(shutil.which, NAMES)), None)
+def run_task(task: Task, threads: Sequence[int], rounds: int) -> Counts:
+    """Run a task in several threads, so many rounds each, with a new object in each round."""
+    counts = Counts()
+    expected = [task.call(task.make(), place) for place in range(max(threads) if task.varies else 1)]
+
+    def attempt(shared: Any, place: int) -> Any:
+        try:
+            return task.call(shared, place)
+        except dhkappa.DataError as error:
+            return error
+
+    for number in threads:
+        for _ in range(rounds):
+            shared = task.make()
+            found = together(number, lambda place, shared=shared: attempt(shared, place))  # type: ignore[misc]
+            counts.add(found, [expected[place % len(expected)] for place in range(number)])
+    return counts
+
+
+def run_processes(method: str) -> Counts:
+    """Compute results in processes that send them back."""
+    with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
+        counts = Counts().add([bits(kappa) for kappa in pool.map(score, range(4))], [bits(score(n)) for n in range(4)])
+        return counts.add([audit_bits(pool.submit(audit, drawn()).result())], [audit_bits(audit(drawn()))])
+
+
+def first_imports(rounds: int) -> Counts:
+    """Import names in 16 threads of a new process."""
+    from importlib.util import find_spec
+
+    excluded = [] if find_spec("duckdb") else ["read", "Dataset"]
+    kappa = dhkappa.dh_kappa([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"])
+    expected = (f"{(kappa.confidence_interval().low.hex(), len(dhkappa.__all__) - len(excluded))}\n", "", 0)
+    code, found = FIRST_IMPORT.replace("{excluded}", repr(excluded)), []
+    for _ in range(rounds):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        found.append((run.stdout, run.stderr, run.returncode))
+    return Counts().add(found, [expected] * rounds)
+
+
+def in_asyncio(number: int) -> Counts:
+    """Compute results with asyncio.to_thread."""
+
+    async def gather() -> list[dhkappa.Kappa]:
+        return await asyncio.gather(*(asyncio.to_thread(score, seed) for seed in range(number)))
+
+    return Counts().add([bits(kappa) for kappa in asyncio.run(gather())], [bits(score(n)) for n in range(number)])
+
+
+def run_all(folder: Path) -> Iterator[tuple[str, str, Counts]]:
+    """Yield the task, what ran it, and the counts."""
+    for name, task in tasks(folder).items():
+        yield name, "threads", run_task(task, THREADS, ROUNDS)
+    for method in ("spawn", "forkserver"):
+        yield "results sent back by pickle", f"processes ({method})", run_processes(method)
+    yield "first import, 16 threads in a new process", "threads", first_imports(3 * ROUNDS)
+    yield "kappa, separate arrays", "asyncio.to_thread", in_asyncio(32)
+
+
+def free_threaded(named: str | None) -> tuple[str, bool]:
+    """Run the short tests in a free-threaded Python; return a text, and whether they passed."""
+    python = named or next(filter(None, map(shutil.which, FREE_THREADED)), None)
     if python is None:
-        return Free(f"No Python without a global lock was found here ({', '.join(NAMES)}): its tests did not run.")
+        return f"No free-threaded Python was found ({', '.join(FREE_THREADED)}); its tests were skipped.", True
     with tempfile.TemporaryDirectory(prefix="dhkappa-free-") as folder:
-        return _run_free(python, Path(folder) / "venv")
-
-
-def _run_free(python: str, folder: Path) -> Free:
-    subprocess.run([python, "-m", "venv", str(folder)], check=True)
-    own = str(folder / "bin" / "python")
-    install = [own, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--only-binary", ":all:"]
-    duckdb = [need for need in needed([]) if need.startswith("duckdb")]
-    subprocess.run([*install, *(need for need in needed([]) if need not in duckdb), *BESIDE], check=True)
-    has_duckdb = not subprocess.run([*install, *duckdb], check=False, capture_output=True).returncode
-    environment = os.environ | {"PYTHON_GIL": "0", "PYTHONPATH": str(ROOT / "src")}
-    environment.pop("DHKAPPA_REQUIRE_ALL", None)
-    code = "import dhkappa, platform, sys; dhkappa.dh_kappa; print(platform.python_version(), sys._is_gil_enabled())"
-    told = subprocess.run([own, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout.split()
-    tests = [
-        own,
-        "-m",
-        "pytest",
-        "-o",
-        "addopts=",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-        str(ROOT / "tests" / "test_threads.py"),
-    ]
-    begun = time.monotonic()
-    runs = [subprocess.run(tests, env=environment, capture_output=True, text=True, check=False) for _ in range(3)]
-    seconds = time.monotonic() - begun
-    ended = [(run.stdout.strip().splitlines() or [run.stderr])[-1] for run in runs]
-    failed = told[1] != "False" or any(run.returncode for run in runs)
+        subprocess.run([python, "-m", "venv", folder], check=True)
+        own = str(Path(folder) / "bin" / "python")
+        install = [own, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--only-binary", ":all:"]
+        needed = [need for need in requirements([]) if not need.startswith("duckdb")]
+        subprocess.run([*install, *needed, "pytest>=8,<9.2", "hypothesis>=6.100"], check=True)
+        has_duckdb = not subprocess.run([*install, "duckdb"], check=False, capture_output=True).returncode
+        environment = os.environ | {"PYTHON_GIL": "0", "PYTHONPATH": str(ROOT / "src")}
+        environment.pop("DHKAPPA_REQUIRE_ALL", None)
+        code = (
+            "import dhkappa, platform, sys; dhkappa.dh_kappa; print(platform.python_version(), sys._is_gil_enabled())"
+        )
+        version, gil = subprocess.check_output([own, "-c", code], env=environment, text=True).split()
+        short = str(ROOT / "tests" / "robustness" / "test_threads.py")
+        words = [own, "-m", "pytest", "-o", "addopts=--import-mode=importlib", "-p", "no:cacheprovider", "-q", short]
+        start = time.monotonic()
+        runs = [subprocess.run(words, env=environment, capture_output=True, text=True, check=False) for _ in range(3)]
+        seconds = time.monotonic() - start
+    failed = gil != "False" or any(run.returncode for run in runs)
     if failed:
         print(runs[-1].stdout, runs[-1].stderr)
-    left = "" if has_duckdb else " There is no DuckDB for it yet, so files and DuckDB's tables were left out."
-    counts = "; ".join(re.sub(r" in [\d.]+s.*", "", line) for line in ended)
-    return Free(
-        f"Python {told[0]} without a global lock (`PYTHON_GIL=0`), with the core package: the short tests, three times "
-        f"in {seconds:.0f} s: {counts}.{left}",
-        failed,
+    ends = "; ".join(re.sub(r" in [\d.]+s.*", "", (run.stdout.strip().splitlines() or [""])[-1]) for run in runs)
+    left = "" if has_duckdb else " DuckDB is not available for it yet, so files and DuckDB tables were left out."
+    return (
+        f"Python {version} without the global interpreter lock (`PYTHON_GIL=0`), core package: the short tests, three "
+        f"times in {seconds:.0f} s: {ends}.{left}",
+        not failed,
     )
 
 
 def main() -> None:
-    """Run everything, and write the section; end with 1 where anything was not the same."""
-    given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--python", help="an interpreter without a global lock")
-    python, begun = given.parse_args().python, time.monotonic()
-    found = []
+    """Run everything, and write the section."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", help="a free-threaded Python")
+    python, start = parser.parse_args().python, time.monotonic()
+    rows, different = [], 0
     with tempfile.TemporaryDirectory(prefix="dhkappa-threads-") as folder:
-        for trial in trials(Path(folder)):
-            found.append(trial)
-            print(trial, f"{time.monotonic() - begun:.0f} s", flush=True)
-    free = free_threaded(python)
-    rows = [[one.what, one.by, f"{one.answers:,}", one.refused or "", one.different] for one in found]
-    text = [
-        f"Threads are {', '.join(map(str, THREADS[:-1]))} and {THREADS[-1]} at once, {ROUNDS} rounds of each, starting "
-        "at one barrier. Every answer (value, fraction, error, interval, p-value, categories, notes) was compared to "
-        "the bit with what one thread alone gives.",
-        table(["what", "by", "answers", "refused", "different"], rows),
-        "Refused are calls that found one DuckDB connection busy in another thread: DuckDB answers one at a time, and "
-        "the sentence says to give each thread a cursor or the path. No such call returned a number that was not "
-        "right. A `Tally` is updated by one thread at a time; threads keep one each, and add them. Results can be sent "
-        "between processes as Python does it; what `read` returns holds a connection and cannot, so send the path.",
-        free.text,
-    ]
-    minutes = (time.monotonic() - begun) / 60
-    text.append(f"All of it took {minutes:.1f} minutes. A short version runs at every change.")
-    write("threads", "\n\n".join(one if one.startswith("|") else fill(one, 118) for one in text))
-    raise SystemExit(free.failed or any(one.different for one in found))
+        for name, by, counts in run_all(Path(folder)):
+            rows.append([name, by, f"{counts.results:,}", counts.rejected or "", counts.different])
+            different += counts.different
+            print(*rows[-1], f"{time.monotonic() - start:.0f} s", sep=" | ", flush=True)
+    text, passed = free_threaded(python)
+    minutes = (time.monotonic() - start) / 60
+    write(
+        "threads",
+        paragraphs(
+            f"{', '.join(map(str, THREADS[:-1]))} and {THREADS[-1]} threads, {ROUNDS} rounds each, starting at a "
+            "barrier. Every result (value, fraction, standard error, interval, p-value, categories, notes) was "
+            "compared to the last bit with that of a single thread.",
+            table(["task", "run by", "results", "rejected", "different"], rows),
+            "Rejected calls found their DuckDB connection in use by another thread. DuckDB handles one query at a "
+            "time per connection; the error recommends one cursor per thread, or the path. No such call returned a "
+            "wrong number. A `Tally` must be updated by one thread at a time; use one tally per thread, and add "
+            "them. Results can be pickled. The return value of `read` holds a connection and cannot be pickled; "
+            "send the path instead.",
+            text,
+            f"The complete run took {minutes:.1f} minutes. A short version is in the test suite.",
+        ),
+    )
+    raise SystemExit(bool(different) or not passed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables of every engine from plain lists, and votes in every layout: what one test needs to run on all of them."""
+"""Tables of every engine from plain lists, and fixtures that run one test on all engines."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Columns = Mapping[str, Sequence[Any]]
 Kinds = Mapping[str, str]
 
 KINDS = ("text", "int", "float", "bool", "category", "enum", "dictionary", "coded int", "null")
-"""Kinds of columns. A category is unordered, an enum ordered, a dictionary as Arrow has it, a coded int a category of
-integers; an engine that has no such thing takes text or integers. A null column has no type where an engine can."""
+"""Kinds of columns. A category is unordered, an enum ordered, a dictionary as in Arrow, a coded int a category of
+integers; an engine without such a type takes text or integers. A null column has no type if the engine allows it."""
 
 ON_NO_MACHINE = "on no machine"
-"""Begins the reason of a test that is skipped as an engine cannot hold what it is about."""
+"""Start of the reason for skipping a test of something that an engine cannot hold."""
 
 _numbers = count()
 
 
 def kind_of(values: Sequence[Any]) -> str:
-    """Tell the kind of a column from its values."""
+    """Return the kind of a column by its values."""
     known = [value for value in values if value is not None]
     if not known:
         return "null"
@@ -105,7 +105,7 @@ def _plain_arrow(columns: Columns, kinds: Kinds) -> Any:
 
 
 def _folder(what: str) -> str:
-    """Make a folder that goes when this process does."""
+    """Make a folder that is removed at exit."""
     folder = tempfile.mkdtemp(prefix=f"dhkappa-{what}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -229,7 +229,7 @@ def _dask(columns: Columns, kinds: Kinds, partitions: int = 3) -> Any:
 
 
 def _java() -> str | None:
-    """Return where Java 17 is: the one that Spark is tried with, if there are several."""
+    """Return the home of Java, of version 17 if there are several."""
     known = os.environ.get("JAVA_HOME")
     if known:
         return known
@@ -290,11 +290,12 @@ class Engine:
     ----------
     name : of the engine, and of its tests
     made_by : makes a table from columns and the kinds of some of them
-    packages : what it needs
-    group : of tests that run in one process, where starting it is slow
-    in_memory : whether rows and their order are known in this process
-    slow : whether it takes a second or so for any answer
-    warnings : beginnings of what its libraries warn each other of
+    packages : packages that it needs
+    group : tests that run in one process, because it starts slowly
+    in_memory : whether the rows are in this process
+    slow : whether any answer takes about a second
+    server : whether it needs a server or Java; its tests are marked slow
+    warnings : warnings of its libraries to ignore
     """
 
     name: str
@@ -303,18 +304,19 @@ class Engine:
     group: str | None = None
     in_memory: bool = False
     slow: bool = False
+    server: bool = False
     warnings: tuple[str, ...] = ()
     _made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def table(self, columns: Columns, kinds: Kinds | None = None) -> Any:
-        """Make a table, or find the one that was made of the same columns."""
+        """Make a table, or return the one that was made of the same columns."""
         key = repr((dict(columns), dict(kinds or {})))
         if key not in self._made:
             self._made[key] = self.made_by(columns, kinds or {})
         return self._made[key]
 
     def lacks(self) -> str | None:
-        """Say what is absent that it needs."""
+        """Return what it needs and is not installed."""
         for package in self.packages:
             try:
                 importlib.import_module(package)
@@ -336,23 +338,25 @@ ENGINES = (
     Engine("duckdb", _duckdb, ("duckdb", "pyarrow")),
     Engine("ibis-duckdb", _ibis_duckdb, ("ibis", "duckdb", "pyarrow"), warnings=_OF_IBIS),
     Engine("ibis-sqlite", _ibis_sqlite, ("ibis",), warnings=_OF_IBIS),
-    Engine("ibis-postgres", _ibis_postgres, ("ibis", "psycopg"), group="postgres", warnings=_OF_IBIS),
+    Engine("ibis-postgres", _ibis_postgres, ("ibis", "psycopg"), group="postgres", server=True, warnings=_OF_IBIS),
     Engine("dask", _dask, ("dask", "pandas"), slow=True),
-    Engine("pyspark", _pyspark, ("pyspark",), group="spark", slow=True),
+    Engine("pyspark", _pyspark, ("pyspark",), group="spark", slow=True, server=True),
 )
 
 
-def _parameters(engines: Sequence[Engine]) -> list[Any]:
+def _parameters(engines: Sequence[Engine], every: bool = True) -> list[Any]:
+    """Return the engines as parameters; unless ``every``, those that answer slowly are marked slow."""
     parameters = []
     for engine in engines:
         marks = [pytest.mark.filterwarnings(f"ignore:{warning}") for warning in engine.warnings]
         marks += [pytest.mark.xdist_group(engine.group)] if engine.group else []
+        marks += [pytest.mark.slow] if engine.server or (engine.slow and not every) else []
         parameters.append(pytest.param(engine, marks=marks, id=engine.name))
     return parameters
 
 
 def _ready(request: pytest.FixtureRequest) -> Engine:
-    """Return an engine that can be used here, or skip the test and say why."""
+    """Return an engine, or skip the test if it is not installed."""
     engine: Engine = request.param
     reason = engine.lacks()
     if reason is not None:
@@ -362,9 +366,9 @@ def _ready(request: pytest.FixtureRequest) -> Engine:
     return engine
 
 
-@pytest.fixture(scope="session", params=_parameters(ENGINES))
+@pytest.fixture(scope="session", params=_parameters(ENGINES, every=False))
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """Every engine in turn, unless a test says which."""
+    """Every engine in turn."""
     return _ready(request)
 
 
@@ -378,15 +382,36 @@ def only(engines: Sequence[Engine]) -> pytest.MarkDecorator:
 
 
 def each(names: str, cases: Sequence[Any], slow: Sequence[Any] = ()) -> pytest.MarkDecorator:
-    """Run a test on every engine with every case; slow engines take some of the cases."""
+    """Run a test on every engine with every case; slow engines take some of the cases.
+
+    If a case has several values, a selection that covers every pair of engine and values runs by default, and the rest
+    is marked slow.
+    """
+    rows = [
+        (known, case if isinstance(case, tuple) else (case,))
+        for known in _parameters(ENGINES)
+        for case in cases
+        if not known.values[0].slow or case in slow
+    ]
+    quick = pairwise([(known.id, *values) for known, values in rows if not known.values[0].server])
     parameters = []
-    for known in _parameters(ENGINES):
-        for case in cases:
-            values = case if isinstance(case, tuple) else (case,)
-            if not known.values[0].slow or case in slow:
-                name = "-".join([known.id, *map(str, values)])
-                parameters.append(pytest.param(known.values[0], *values, marks=known.marks, id=name))
+    for known, values in rows:
+        marks = [*known.marks] if (known.id, *values) in quick else [*known.marks, pytest.mark.slow]
+        name = "-".join([known.id, *map(str, values)])
+        parameters.append(pytest.param(known.values[0], *values, marks=marks, id=name))
     return pytest.mark.parametrize(f"engine,{names}", parameters, indirect=["engine"])
+
+
+def pairwise(rows: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    """Choose rows, greedily, so that every pair of values in two places that occurs in a row occurs in a chosen one."""
+    pairs = {row: {(i, row[i], j, row[j]) for j in range(len(row)) for i in range(j)} for row in rows}
+    left = set().union(*pairs.values())
+    chosen = set()
+    while left:
+        best = max(pairs, key=lambda row: len(pairs[row] & left))
+        chosen.add(best)
+        left -= pairs.pop(best)
+    return chosen
 
 
 @pytest.fixture(scope="session", params=_parameters(QUICK))

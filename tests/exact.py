@@ -32,7 +32,10 @@ def exact_terms(kappa: Kappa) -> Terms:
     """Return the terms of a defined kappa as fractions; arithmetic on them, as in ``influence``, stays exact."""
     assert kappa.parts is not None
     parts, sample, table = kappa.parts, kappa.sample, kappa.sample.patterns
-    c, g, t, d = [], [], [], []
+    c: list[Fraction] = []
+    g: list[Fraction] = []
+    t: list[Fraction] = []
+    d: list[Fraction] = []
     for k, label in enumerate(table.suggested.tolist()):
         row = slice(table.start[k], table.start[k + 1])
         votes = dict(zip(table.code[row].tolist(), table.votes[row].tolist(), strict=True))
@@ -40,7 +43,7 @@ def exact_terms(kappa: Kappa) -> Terms:
         shares = {j: F(P * (P - 1), N * (N - 1)) for j, P in votes.items()}
         c += [F(P, N) for P in votes.values()]
         g += shares.values()
-        t.append(sum(shares.values()))
+        t.append(sum(shares.values(), F(0)))
         d.append(2 * shares.get(label, F(0)) - t[-1] if parts.L else t[-1])
     mass = [int(value) for value in sample.mass.tolist()]
     return Terms(

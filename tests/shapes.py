@@ -1,4 +1,4 @@
-"""Votes with items, annotators, labelers, weights and strata, written in every layout that a table can have."""
+"""Votes with items, annotators, labelers, weights and strata, written in every format that a table can have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from engines import Columns, Engine, kind_of
 
-LAYOUTS = ("wide", "wide-many", "long", "long-items", "counted-long", "counted-wide")
+FORMATS = ("wide", "wide-many", "long", "long-items", "counted-long", "counted-wide")
 
 ALPHABETS: dict[str, tuple[Hashable, ...]] = {
     "text": ("ham", "spam", "naïve", "NA", "nan", "c10", "c9"),
@@ -27,30 +27,30 @@ ALPHABETS: dict[str, tuple[Hashable, ...]] = {
 
 @dataclass(frozen=True)
 class Shape:
-    """One layout of some votes.
+    """Votes in one format.
 
     Attributes
     ----------
     columns : the table of votes
     items : the table of items, None where there is none
-    words : the words that name the layout
+    keywords : the column roles
     labels : columns that hold labels
     """
 
     columns: Columns
-    words: Mapping[str, Any]
+    keywords: Mapping[str, Any]
     labels: tuple[str, ...]
     items: Columns | None = None
 
     def given(self, engine: Engine, kind: str | None = None) -> tuple[Any, dict[str, Any]]:
-        """Make the tables, and return that of votes and the words beside it; ``kind`` is that of labels."""
+        """Make the tables, and return that of votes and the keywords; ``kind`` is that of labels."""
         tables = []
         for columns in (self.columns, self.items):
             own = {name: kind for name in columns or () if kind and name in self.labels}
             own |= {"id": kind_of(self.items["id"])} if self.items is not None else {}
             tables.append(None if columns is None else engine.table(columns, own))
-        words = dict(self.words) | ({} if self.items is None else {"items": tables[1]})
-        return tables[0], words
+        keywords = dict(self.keywords) | ({} if self.items is None else {"items": tables[1]})
+        return tables[0], keywords
 
     def shuffled(self, seed: int) -> Shape:
         """The same with rows and columns in another order."""
@@ -71,7 +71,7 @@ def _shuffled(columns: Columns, seed: int) -> Columns:
 
 @dataclass(frozen=True)
 class Votes:
-    """Votes on n items by N annotators, and what stands beside them; None or NaN where missing."""
+    """Votes on n items by N annotators, and item columns; None or NaN if missing."""
 
     items: Sequence[Any]
     annotators: Sequence[str]
@@ -82,18 +82,18 @@ class Votes:
 
     @property
     def beside(self) -> dict[str, Sequence[Any]]:
-        """The columns that stand beside votes."""
+        """The item columns."""
         found = dict(self.suggested)
         found |= {"weight": self.sample_weight} if self.sample_weight else {}
         return found | ({"stratum": self.strata} if self.strata else {})
 
-    def shape(self, layout: str) -> Shape:
-        """Write them in a layout."""
-        if layout in ("wide", "wide-many"):
+    def shape(self, form: str) -> Shape:
+        """Write them in a format."""
+        if form in ("wide", "wide-many"):
             return self._wide()
-        if layout == "counted-wide":
+        if form == "counted-wide":
             return self._counted_wide()
-        return {"long": self._long, "long-items": self._long_items, "counted-long": self._counted_long}[layout]()
+        return {"long": self._long, "long-items": self._long_items, "counted-long": self._counted_long}[form]()
 
     def _wide(self) -> Shape:
         columns = {name: [row[place] for row in self.votes] for place, name in enumerate(self.annotators)}
@@ -118,12 +118,12 @@ class Votes:
         } | {name: [values[place] for place, _, _ in cast] for name, values in self.beside.items() if with_missing}
 
     def _long(self) -> Shape:
-        words = {"item": "id", "label": "choice", "annotator": "who"}
-        return Shape(self._rows(True), words, ("choice", *self.suggested))
+        keywords = {"item": "id", "label": "choice", "annotator": "who"}
+        return Shape(self._rows(True), keywords, ("choice", *self.suggested))
 
     def _long_items(self) -> Shape:
-        words = {"item": "id", "label": "choice", "annotator": "who"}
-        return Shape(self._rows(False), words, ("choice", *self.suggested), {"id": self.items, **self.beside})
+        keywords = {"item": "id", "label": "choice", "annotator": "who"}
+        return Shape(self._rows(False), keywords, ("choice", *self.suggested), {"id": self.items, **self.beside})
 
     def _counted_long(self) -> Shape:
         rows = []
@@ -135,8 +135,8 @@ class Votes:
             unused = [label for label in self.categories if label not in counts]
             rows += [(self.items[place], label, 0) for label in unused[:1]]
         columns = {name: [row[at] for row in rows] for at, name in enumerate(("id", "choice", "times"))}
-        words = {"item": "id", "label": "choice", "count": "times"}
-        return Shape(columns, words, ("choice", *self.suggested), {"id": self.items, **self.beside})
+        keywords = {"item": "id", "label": "choice", "count": "times"}
+        return Shape(columns, keywords, ("choice", *self.suggested), {"id": self.items, **self.beside})
 
     def _counted_wide(self) -> Shape:
         counts = {str(label): [list(row).count(label) for row in self.votes] for label in self.categories}
@@ -185,6 +185,6 @@ def drawn(
     )
 
 
-def drawn_for(layout: str, kind: str = "text") -> Votes:
-    """Draw votes that a layout can hold; many annotators for the one that is about them."""
-    return drawn(kind, N=9 if layout == "wide-many" else 4)
+def drawn_for(form: str, kind: str = "text") -> Votes:
+    """Draw votes that a format can hold; many annotators for ``wide-many``."""
+    return drawn(kind, N=9 if form == "wide-many" else 4)

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from dhkappa.stats.annotator_comparison import annotator_comparison
 
 import dhkappa
 from dhkappa import Audit, DataError
 from dhkappa.core.items import read_item_votes
-from dhkappa.stats.annotators import annotator_table, compare_with_annotators
-from dhkappa.stats.review import review_queue
+from dhkappa.stats.annotators import annotators
+from dhkappa.stats.review import review
 
 DRAWN = dhkappa.simulate(120, labelers={"rule": 0.6, "llm": 0.9}, annotators=4, missing=0.2, rng=3)
 
@@ -37,9 +38,9 @@ def test_every_answer_is_that_of_the_single_call(audit: Audit) -> None:
         assert audit.permutation_tests[name] == kappa.permutation_test()
         assert same(audit.categories(name).to_dicts(), kappa.by_category().to_dicts())
         assert same(audit.confusion(name).to_dicts(), kappa.confusion().to_dicts())
-        assert same(audit.review(name).to_dicts(), review_queue(item_votes, name).to_dicts())
-        assert same(audit.annotators(name).to_dicts(), annotator_table(item_votes, name).to_dicts())
-        assert audit.annotator_comparison(name).to_dict() == compare_with_annotators(item_votes, name).to_dict()
+        assert same(audit.review(name).to_dicts(), review(item_votes, name).to_dicts())
+        assert same(audit.annotators(name).to_dicts(), annotators(item_votes, name).to_dicts())
+        assert audit.annotator_comparison(name).to_dict() == annotator_comparison(item_votes, name).to_dict()
     assert audit.comparison is not None
     assert same(audit.comparison.to_dict(), dhkappa.compare(DRAWN.votes, DRAWN.suggested).to_dict())
     assert audit.fleiss.exact == dhkappa.fleiss_kappa(DRAWN.votes).exact

@@ -1,49 +1,59 @@
-"""How often intervals hold the true kappa where items are not simply drawn: sections for a page of the docs.
+"""Simulate the coverage of the confidence intervals of other sampling designs, and write docs/coverage-designs.md.
 
-Votes missing, weights, strata, pools, ordered categories. Samples are drawn and summarised here with plain array code
-of its own; only the limits come from the package.
+Missing votes, weights, strata, pools, ordered categories. Samples are drawn and summarized with array code of this
+folder; only the limits come from the package.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from math import sqrt
-from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.stats.intervals import Basis, beta_interval, logit_interval
-from interval_coverage import SOURCES, Floats, draw
+from dhkappa.stats.intervals import Basis, beta_interval
+from simulation import (
+    SOURCES,
+    TOO_LOW,
+    Floats,
+    Generator,
+    Integers,
+    batches,
+    draw,
+    logit_interval,
+    main,
+    mean_and,
+    run_all,
+    standard_error,
+    table,
+)
 
-Integers = npt.NDArray[np.int64]
-Generator = np.random.Generator
 Model = tuple[Floats, Floats, Floats]
-"""Shares of the kinds of items; chances of each vote and of each label, given the kind."""
-PAGE = Path(__file__).parents[1] / "docs" / "coverage-designs.md"
+"""Shares of the kinds of items; probabilities of each vote and of each label, given the kind."""
 INTRODUCTION = """\
-# Coverage of the intervals of other samples
+# Coverage for other sampling designs
 
-How often the 95% interval holds the true kappa, in percent, where items are not simply drawn at random and voted on
-by all: {sets:,} samples a cell, so one cell is known to about {error:.1f} points, and the least of many cells is lower
-by three or four of these by chance alone. ItemTable: a random choice of 2, 3 or 5 votes an item, 2, 3 or 5 categories,
-even or uneven, kappa from 0 to .9, errors in votes, in labels, or in both. *length*: mean length, as a multiple of the
-logit interval's.
-Written by `make validate`.
+Coverage is the share of simulated samples whose 95% confidence interval contains the true kappa, in percent, for
+samples that are not simple random samples with complete votes: {sets:,} samples per cell, so that the standard
+error of one cell is about {error:.1f} percentage points. The minimum over many cells is expected to be three or
+four standard errors lower by chance.
+
+Settings: a random selection of 2, 3 or 5 votes per item, 2, 3 or 5 categories, uniform or skewed, kappa from 0 to
+.9, errors in the votes, in the labels, or in both. *beta* is the default interval of the package. *logit* is a t
+interval on the logit scale, shown for comparison; it is not part of the package. *length* is the mean length of the
+beta interval divided by that of the logit interval. This page is written by `make validate`.
 """
 PREVALENCE = {"uniform": (1.0,), "skewed": (0.7, 0.2, 0.1), "rare": (0.9, 0.07, 0.03)}
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A way to draw items, and the numbers that say which."""
+    """A sampling design and its parameters."""
 
     section: str
     name: str
@@ -53,7 +63,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One setting: a design, n items, N votes each, m categories, their prevalence, the true kappa, and who errs."""
+    """One setting: a design, n items, N votes each, m categories, prevalence, the true kappa, and where errors are."""
 
     design: Design
     n: int
@@ -65,19 +75,19 @@ class Cell:
 
     @property
     def w(self) -> Floats:
-        """(m, m) ordinal weights; the unit matrix for the plain kappa."""
+        """(m, m) agreement weights; the identity matrix for the unweighted kappa."""
         if self.design.draw is not ordered:
             return np.eye(self.m)
         distance = np.abs(np.subtract.outer(np.arange(self.m), np.arange(self.m))) / (self.m - 1)
-        sample_weight: Floats = 1 - distance ** self.design.at[0]
-        return sample_weight
+        weights: Floats = 1 - distance ** self.design.at[0]
+        return weights
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Many samples: (sets, n, m) votes; (sets, n) the rest of an item, of weight 0 if it is not in the sample.
+    """Many samples: (sets, n, m) votes; the rest is (sets, n), with weight 0 for items that are not in the sample.
 
-    ``taken`` is (sets, H), the share of each stratum that is in the sample; ``truth`` what intervals should hold.
+    ``taken`` is (sets, H), the sampling fraction of each stratum; ``truth`` is the true kappa.
     """
 
     votes: Floats
@@ -89,15 +99,15 @@ class Sample:
 
 
 def shares(prevalence: str, m: int) -> Floats:
-    """Return how often each category is the truth; those after the third are as rare as the third."""
+    """Return the prevalence of the categories; those after the third are as rare as the third."""
     first = PREVALENCE[prevalence]
-    sample_weight = np.array([first[min(j, len(first) - 1)] for j in range(m)])
-    found: Floats = sample_weight / sample_weight.sum()
+    frequencies = np.array([first[min(j, len(first) - 1)] for j in range(m)])
+    found: Floats = frequencies / frequencies.sum()
     return found
 
 
 def true_kappa(model: Model, w: Floats) -> float:
-    """Return kappa of the population with weights w, over pairs of votes and the label."""
+    """Return the kappa of a population with weights w."""
     kinds, votes, labels = model
     lean = w[:, None, :] + w - 1
     D = float(np.einsum("t,tx,ty,tl,xy,xyl->", kinds, votes, votes, labels, w, lean, optimize=True))
@@ -107,7 +117,7 @@ def true_kappa(model: Model, w: Floats) -> float:
 
 
 def model(cell: Cell, kinds: Floats, answers: Callable[[float], Floats]) -> Model | None:
-    """Return the model with the cell's kappa, given the chances of answers by accuracy; None if there is none."""
+    """Return the model with the kappa of the cell, given the answers by accuracy, or None if there is none."""
 
     def at(accuracy: float) -> Model:
         right, mixed = answers(1.0), answers(accuracy)
@@ -116,7 +126,7 @@ def model(cell: Cell, kinds: Floats, answers: Callable[[float], Floats]) -> Mode
 
     steps = np.linspace(0, 1, 50).tolist()
     reached = [true_kappa(at(step), cell.w) for step in steps]
-    # Of several accuracies the highest: far below it, answers are wrong on purpose.
+    # The highest of several accuracies: far below it, answers are worse than random.
     crossed = [i for i in range(49) if reached[i] - 1e-9 < cell.kappa <= reached[i + 1]]
     if not crossed:
         return None
@@ -128,7 +138,7 @@ def model(cell: Cell, kinds: Floats, answers: Callable[[float], Floats]) -> Mode
 
 
 def guessing(cell: Cell, hard: float = 1.0, eased: float = 1.0) -> Model | None:
-    """Return a model of answers that guess by prevalence where they err; easy kinds first, then hard ones."""
+    """Return a model in which errors are guesses by prevalence; easy kinds first, then hard ones."""
     truth, right = shares(cell.prevalence, cell.m), np.eye(cell.m)
 
     def answers(accuracy: float) -> Floats:
@@ -139,7 +149,7 @@ def guessing(cell: Cell, hard: float = 1.0, eased: float = 1.0) -> Model | None:
 
 
 def votes_on(rng: Generator, chances: Floats, kind: Integers, N: int, missing: float = 0.0) -> Floats:
-    """Draw N votes on each item, each missing with a chance."""
+    """Draw N votes on each item, each of which may be missing."""
     found = np.zeros((*kind.shape, chances.shape[1]))
     for _ in range(N):
         kept = rng.random(kind.shape) >= missing
@@ -159,12 +169,12 @@ def plain(rng: Generator, cell: Cell, sets: int, found: Model | None, missing: f
 
 
 def ragged(rng: Generator, cell: Cell, sets: int) -> Sample | None:
-    """Draw items of which votes are missing."""
+    """Draw items with missing votes."""
     return plain(rng, cell, sets, guessing(cell), cell.design.at[0])
 
 
 def weighted(rng: Generator, cell: Cell, sets: int) -> Sample | None:
-    """Draw items with lognormal weights that have nothing to do with them."""
+    """Draw items with independent lognormal weights."""
     if (sample := plain(rng, cell, sets, guessing(cell))) is None:
         return None
     sample.weight[:] = np.exp(rng.normal(0, sqrt(np.log1p(cell.design.at[0] ** 2)), sample.weight.shape))
@@ -172,7 +182,7 @@ def weighted(rng: Generator, cell: Cell, sets: int) -> Sample | None:
 
 
 def by_label(rng: Generator, cell: Cell, sets: int) -> Sample | None:
-    """Draw as many items of each suggested label: exactly, with strata, or on average, with weights alone."""
+    """Draw equally many items of each suggested label: exactly, with strata, or on average, with weights."""
     if (found := guessing(cell)) is None:
         return None
     kinds, votes, labels = found
@@ -184,7 +194,7 @@ def by_label(rng: Generator, cell: Cell, sets: int) -> Sample | None:
 
 
 def by_difficulty(rng: Generator, cell: Cell, sets: int) -> Sample | None:
-    """Draw hard items, a share of all, as another share of the sample, with strata or with weights alone."""
+    """Draw hard items at another rate than in the population, with strata or with weights."""
     hard, drawn, eased = cell.design.at
     if (found := guessing(cell, hard, eased)) is None:
         return None
@@ -198,7 +208,7 @@ def by_difficulty(rng: Generator, cell: Cell, sets: int) -> Sample | None:
 
 
 def pool(rng: Generator, cell: Cell, sets: int) -> Sample | None:
-    """Draw pools, and from each a sample: at random, or as many of each suggested label as there are up to n/m."""
+    """Draw pools, and a sample from each: at random, or up to n/m items of each suggested label."""
     fraction, by_labels = cell.design.at
     large = Cell(cell.design, round(cell.n / fraction), cell.N, cell.m, cell.prevalence, cell.kappa, cell.source)
     if (whole := plain(rng, large, sets, guessing(cell))) is None:
@@ -217,7 +227,7 @@ def pool(rng: Generator, cell: Cell, sets: int) -> Sample | None:
 
 
 def ordered(rng: Generator, cell: Cell, sets: int) -> Sample | None:
-    """Draw items with errors to neighbours, and a share of errors to any other category."""
+    """Draw items with errors to neighboring categories, and a share of errors to any other category."""
     far, right = cell.design.at[1], np.eye(cell.m)
     beside = np.eye(cell.m, k=1) + np.eye(cell.m, k=-1)
     wrong = (1 - far) * beside / beside.sum(axis=1, keepdims=True) + far * (1 - right) / (cell.m - 1)
@@ -227,7 +237,7 @@ def ordered(rng: Generator, cell: Cell, sets: int) -> Sample | None:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """By sample: kappa and its parts, items' shares of the weight, phi, and that of label j with all votes v."""
+    """By sample: kappa, its parts, items' shares of the weight, influence, and that of label j with all votes v."""
 
     kappa: Floats
     D: Floats
@@ -238,7 +248,7 @@ class Estimate:
 
 
 def estimate(sample: Sample, w: Floats) -> Estimate:
-    """Estimate kappa and influence with ordinal weights w."""
+    """Estimate kappa and the influence of items with agreement weights w."""
     P, label = sample.votes, sample.label
     N, lean = np.maximum(P.sum(axis=-1), 2), 2 * w[label] - 1
     d = (P * (P @ w - 1) * lean).sum(axis=-1) / (N * (N - 1))
@@ -266,7 +276,7 @@ def by(group: Integers, groups: int, values: npt.NDArray[Any]) -> Floats:
 
 
 def variance(found: Estimate, sample: Sample, taken: Floats | float) -> Floats:
-    """Return (sets,) the square of the standard error, by the design; 0 where only rounding is left."""
+    """Return (sets,) the squared standard error of the design; 0 if it is rounding error."""
     H, z, inside = sample.taken.shape[1], found.share * found.phi, sample.weight > 0
     size = by(sample.stratum, H, inside)
     mean = by(sample.stratum, H, z) / np.maximum(size, 1)
@@ -277,10 +287,10 @@ def variance(found: Estimate, sample: Sample, taken: Floats | float) -> Floats:
 
 
 def unseen_items(found: Estimate, sample: Sample) -> tuple[Floats, Floats, Floats]:
-    """Return the greatest share of the weight that an unseen item may have; how items would move kappa; their shares.
+    """Return the largest weight of an unseen item, the influence of unseen items, and their weights.
 
-    (sets,); then (sets, H + 1, m, m) and (sets, H + 1, m) by stratum, label and votes. The last stratum holds labels
-    that no item has. An item takes the place of others of its stratum, so that it moves kappa from their mean.
+    The shapes are (sets,), (sets, H + 1, m, m) and (sets, H + 1, m), by stratum, label and votes. The last stratum is
+    for labels that no item has. An unseen item replaces others of its stratum, so that their mean is subtracted.
     """
     sets, H, m, f = len(found.kappa), sample.taken.shape[1], found.ends.shape[1], sample.taken
     with np.errstate(all="ignore"):
@@ -301,7 +311,7 @@ def unseen_items(found: Estimate, sample: Sample) -> tuple[Floats, Floats, Float
 
 
 def bases(sample: Sample, w: Floats) -> Iterator[tuple[float, Basis]]:
-    """Yield the truth and what intervals are made of, for each sample that has an interval."""
+    """Yield the true kappa and the basis of the interval, for each sample that has one."""
     found = estimate(sample, w)
     with np.errstate(invalid="ignore"):  # where E is 1
         squared, endless = variance(found, sample, sample.taken), variance(found, sample, 0.0)
@@ -329,7 +339,7 @@ def bases(sample: Sample, w: Floats) -> Iterator[tuple[float, Basis]]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a cell: shares of samples whose interval holds the truth, and mean length over logit's."""
+    """Coverage of both intervals in a cell, and the ratio of their mean lengths."""
 
     cell: Cell
     beta: float
@@ -338,19 +348,19 @@ class Outcome:
 
 
 def run(job: tuple[int, Cell, int]) -> Outcome | None:
-    """Measure a cell with a stream of random numbers of its own, so that any part of the grid repeats."""
+    """Simulate a cell with its own random stream, so that a part of the grid can be repeated."""
     number, cell, sets = job
     rng, found = np.random.default_rng([30, number]), []
-    batch = max(1, round(2_000_000 / (cell.n * cell.m / (cell.design.at[0] if cell.design.draw is pool else 1))))
-    for first in range(0, sets, batch):
-        if (sample := cell.design.draw(rng, cell, min(batch, sets - first))) is None:
+    fraction = cell.design.at[0] if cell.design.draw is pool else 1
+    for size in batches(sets, 2_000_000 / (cell.n * cell.m / fraction)):
+        if (sample := cell.design.draw(rng, cell, size)) is None:
             return None
         for truth, basis in bases(sample, cell.w):
             found.append((truth, *beta_interval(basis, 0.05), *logit_interval(basis, 0.05)))
     if len(found) < sets / 10:
         return None
     truths, *limits = np.array(found).T
-    # A pool whose unseen items are as those seen has the kappa of its sample, but for rounding.
+    # The kappa of a pool can equal that of its sample up to rounding.
     beta, logit = (((low <= truths + 1e-9) & (truths <= high + 1e-9)).mean() for low, high in (limits[:2], limits[2:]))
     length = (limits[1] - limits[0]).mean() / (limits[3] - limits[2]).mean()
     return Outcome(cell, float(beta), float(logit), float(length))
@@ -359,85 +369,74 @@ def run(job: tuple[int, Cell, int]) -> Outcome | None:
 RATES = ((0.5, 0.1, 1.0), (0.5, 0.1, 0.0), (0.3, 0.1, 0.0), (0.9, 0.5, 0.0), (0.2, 0.6, 0.25))
 DESIGNS = (
     Design("Votes missing", "30% of the votes", ragged, (0.3,)),
-    *(Design("Weights", f"lognormal, variation {cv:g}", weighted, (cv,)) for cv in (0.3, 0.7, 1.2)),
-    Design("Weights", "labels alike often", by_label),
-    *(Design("Weights", f"hard {a:g}, drawn {b:g}, eased {c:g}", by_difficulty, (a, b, c)) for a, b, c in RATES),
-    Design("Strata", "labels alike often", by_label),
-    *(Design("Strata", f"hard {a:g}, drawn {b:g}, eased {c:g}", by_difficulty, (a, b, c)) for a, b, c in RATES),
+    *(Design("Weights", f"lognormal, CV {cv:g}", weighted, (cv,)) for cv in (0.3, 0.7, 1.2)),
+    Design("Weights", "label shares equal", by_label),
+    *(Design("Weights", f"hard {a:g}, sampled {b:g}, easy {c:g}", by_difficulty, (a, b, c)) for a, b, c in RATES),
+    Design("Strata", "label shares equal", by_label),
+    *(Design("Strata", f"hard {a:g}, sampled {b:g}, easy {c:g}", by_difficulty, (a, b, c)) for a, b, c in RATES),
     *(Design("Pools", f"{f:.0%} of the pool", pool, (f, 0)) for f in (0.1, 0.5, 0.9)),
-    *(Design("Pools", f"{f:.0%}, labels alike often", pool, (f, 1)) for f in (0.1, 0.5, 0.9)),
-    *(Design("Ordered categories", f"linear, {far:.0%} far", ordered, (1, far)) for far in (0, 0.3, 1)),
-    *(Design("Ordered categories", f"quadratic, {far:.0%} far", ordered, (2, far)) for far in (0, 0.3, 1)),
+    *(Design("Pools", f"{f:.0%}, label shares equal", pool, (f, 1)) for f in (0.1, 0.5, 0.9)),
+    *(Design("Ordered categories", f"linear, {far:.0%} distant", ordered, (1, far)) for far in (0, 0.3, 1)),
+    *(Design("Ordered categories", f"quadratic, {far:.0%} distant", ordered, (2, far)) for far in (0, 0.3, 1)),
 )
 TEXTS = {
-    "Votes missing": "Each vote is missing with the same chance; items left with fewer than two votes do not count.",
-    "Weights": "The interval knows weights and no strata. *Labels alike often*: each suggested label is drawn as "
-    "often, and weighs as it is frequent. *Hard a, drawn b, eased c*: hard items are a of all and b of the sample; "
-    "the others have errors c times as often.",
-    "Strata": "The same, with the strata known, and so many items from each.",
-    "Pools": "Kappa of the whole pool, its votes as they are, from a part; the standard error knows the part.",
-    "Ordered categories": "Kappa with linear or quadratic weights, 3, 5 or 7 categories; errors go to neighbours but "
-    "for the share that goes anywhere. *logit*: on the range of the plain kappa.",
+    "Votes missing": "Each vote is missing with the same probability. Items with fewer than two votes are excluded.",
+    "Weights": "The interval uses sampling weights without strata. *Label shares equal*: the suggested labels are "
+    "sampled equally often and weighted by their frequency. *Hard a, sampled b, easy c*: hard items are the fraction a "
+    "of the population and b of the sample; errors on the other items are c times as frequent. *Lognormal*: random "
+    "weights with the given coefficient of variation.",
+    "Strata": "The same designs with known strata and a fixed number of items from each stratum.",
+    "Pools": "The target is the kappa of a finite pool with fixed votes. The sample is the given fraction of the pool, "
+    "and the standard error uses the fraction.",
+    "Ordered categories": "Kappa with linear or quadratic weights and 3, 5 or 7 categories. Errors go to neighboring "
+    "categories, except for the given percentage of distant errors, which go to any category. *logit* uses the range "
+    "of the unweighted kappa.",
 }
 
 
-def grid(quick: bool) -> list[Cell]:
-    """Return the settings to measure: for each design and n some of all combinations, drawn once."""
+def grid(full: bool) -> list[Cell]:
+    """Return the settings to simulate: a random selection of all combinations for each design and n."""
     rng, cells = np.random.default_rng(7), []
-    for design, n in product(DESIGNS, (30, 100) if quick else (30, 60, 100, 300)):
+    for design, n in product(DESIGNS, (30, 60, 100, 300) if full else (30, 100)):
         weights = design.draw is ordered
         kappas = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95) if weights else (0, 0.2, 0.6, 0.9)
         every = list(product((2, 3, 5), (3, 5, 7) if weights else (2, 3, 5), PREVALENCE, kappas, SOURCES))
-        some = rng.permutation(len(every))[: 4 if quick else 15]
+        some = rng.permutation(len(every))[: 15 if full else 4]
         cells += [Cell(design, n, *every[i]) for i in some]
     return cells
 
 
-def sections(sets: int, quick: bool) -> list[str]:
-    """Measure the grid; return a section of the page for each kind of design."""
-    jobs, start, outcomes = [(number, cell, sets) for number, cell in enumerate(grid(quick))], perf_counter(), []
-    with ProcessPoolExecutor() as workers:
-        for number, outcome in enumerate(workers.map(run, jobs, chunksize=4), start=1):
-            outcomes += [outcome] if outcome else []
-            if number % 200 == 0:
-                print(f"{number} of {len(jobs)} cells, {perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    return [section(name, [o for o in outcomes if o.cell.design.section == name]) for name in TEXTS]
+def lines(sets: int, full: bool) -> Iterator[str]:
+    """Yield the page: a section for each kind of design."""
+    outcomes = run_all(run, [(number, cell, sets) for number, cell in enumerate(grid(full))])
+    yield INTRODUCTION.format(sets=sets, error=standard_error(sets))
+    for number, name in enumerate(TEXTS):
+        yield from [""] * bool(number)
+        yield from part(name, [outcome for outcome in outcomes if outcome.cell.design.section == name])
 
 
-def section(name: str, outcomes: list[Outcome]) -> str:
-    """Return a section: a line for each design and n."""
-    lines = [f"## {name}", "", TEXTS[name], ""]
-    lines += ["| design | n | cells | beta: mean / least | logit: mean / least | length |", "|---|---|---|---|---|---|"]
+def part(name: str, outcomes: list[Outcome]) -> list[str]:
+    """Return a section: a row for each design and n."""
+    rows = []
     for design, n in sorted({(o.cell.design.name, o.cell.n) for o in outcomes}):
         here = [o for o in outcomes if (o.cell.design.name, o.cell.n) == (design, n)]
-        both = ([100 * o.beta for o in here], [100 * o.logit for o in here])
-        row = [design, str(n), str(len(here)), *(f"{np.mean(held):.1f} / {min(held):.1f}" for held in both)]
-        lines.append("| " + " | ".join([*row, f"{np.mean([o.length for o in here]):.2f}"]) + " |")
+        both = (mean_and(min, [o.beta for o in here]), mean_and(min, [o.logit for o in here]))
+        rows.append([design, str(n), str(len(here)), *both, f"{np.mean([o.length for o in here]):.2f}"])
     worst = min(outcomes, key=lambda o: o.beta)
     cell = worst.cell
-    low = [sum(getattr(o, kind) < 0.945 for o in outcomes) for kind in ("beta", "logit")]
-    lines += [
+    beta, logit = (sum(getattr(o, kind) < TOO_LOW for o in outcomes) for kind in ("beta", "logit"))
+    return [
+        f"## {name}",
         "",
-        f"Of {len(outcomes)} cells, the beta interval is below 94.5% in {low[0]}, the logit interval in {low[1]}. "
-        f"Least: beta {100 * worst.beta:.1f}% ({cell.design.name}; kappa {cell.kappa:g}, n {cell.n}, N {cell.N}, "
-        f"m {cell.m}, {cell.prevalence}, errors in {cell.source}).",
+        TEXTS[name],
         "",
+        *table(["design", "n", "cells", "beta: mean / min", "logit: mean / min", "length"], rows),
+        "",
+        f"Coverage is below 94.5% in {beta} of {len(outcomes)} cells for the beta interval and in {logit} for the "
+        f"logit interval. Lowest: beta {100 * worst.beta:.1f}% ({cell.design.name}; kappa {cell.kappa:g}, n {cell.n}, "
+        f"N {cell.N}, m {cell.m}, {cell.prevalence}, errors in {cell.source}).",
     ]
-    return "\n".join(lines)
-
-
-def main() -> int:
-    """Measure the grid and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=2000, help="samples a cell (default 2000)")
-    parser.add_argument("--quick", action="store_true", help="a small part of the grid")
-    parser.add_argument("--page", type=Path, default=PAGE, help="where to write the page")
-    options = parser.parse_args()
-    error = 100 * (0.95 * 0.05 / options.sets) ** 0.5
-    head = INTRODUCTION.format(sets=options.sets, error=error)
-    options.page.write_text("\n".join([head, *sections(options.sets, options.quick)]))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, "coverage-designs.md", 2000, lines))

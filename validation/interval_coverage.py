@@ -1,46 +1,60 @@
-"""How often intervals hold the true kappa: simulated samples over a grid of settings, as a page of the docs.
+"""Simulate the coverage of the confidence intervals of simple random samples, and write docs/coverage.md.
 
-Samples are drawn and summarised here with plain array code of its own; only the limits come from the package.
+Samples are drawn and summarized with array code of this folder; only the limits come from the package.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
-from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
-from dhkappa.stats.intervals import Basis, beta_interval, logit_interval, plain_basis
-
-Floats = npt.NDArray[np.float64]
-SOURCES = ("votes and labels", "labels only", "votes only")
-PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
-
+from dhkappa.stats.intervals import Basis, beta_interval, plain_basis
+from simulation import (
+    SOURCES,
+    TOO_LOW,
+    Floats,
+    Generator,
+    answers,
+    batches,
+    draw,
+    logit_interval,
+    main,
+    mean_and,
+    prevalence,
+    run_all,
+    standard_error,
+    table,
+    true_kappa,
+)
 
 INTRODUCTION = """\
-# Coverage of the intervals
+# Coverage of confidence intervals
 
-How often the 95% interval holds the true kappa, in percent, in samples simulated from a model with known truth;
-{sets:,} samples a cell, so one cell is known to about {error:.1f} points, and the least of many cells is lower by
-three or four of these by chance alone. ItemTable: 2, 3 or 5 votes an item; 2, 3, 5 or 10 categories, equally frequent or
-skewed (*rare*: two categories, one on 5% of the items); errors in votes, in labels, or in both. Samples that have no
-interval are left out. *length*: mean length, as a multiple of the logit interval's. Written by `make validate`.
+Coverage is the share of simulated samples whose 95% confidence interval contains the true kappa, in percent.
+Samples are drawn from a model with a known kappa: {sets:,} samples per cell, so that the standard error of one cell
+is about {error:.1f} percentage points. The minimum over many cells is expected to be three or four standard errors
+lower by chance.
+
+Settings: 2, 3 or 5 votes per item; 2, 3, 5 or 10 categories, equally frequent or skewed (*rare*: two categories,
+one of them on 5% of the items); errors in the votes, in the labels, or in both. Samples without an interval are
+left out.
+
+*beta* is the default interval of the package. *logit* is a t interval on the logit scale, shown for comparison; it
+is not part of the package. *length* is the mean length of the beta interval divided by that of the logit interval.
+This page is written by `make validate`.
+
 Other pages: [weights, strata, pools, ordered categories](coverage-designs.md), [differences between
-labelers](coverage-differences.md), [people as labelers](coverage-people.md).
-
+labelers](coverage-differences.md), [annotator comparisons](coverage-annotators.md).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One setting: n items, N votes each, m categories, their prevalence, the true kappa, and who errs."""
+    """One setting: n items, N votes each, m categories, their prevalence, the true kappa, and where errors are."""
 
     n: int
     N: int
@@ -52,45 +66,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a cell: shares of samples, and mean length."""
+    """Coverage of both intervals in a cell, and the ratio of their mean lengths."""
 
     cell: Cell
     beta: float
     logit: float
-    below: float
-    above: float
     length: float
-    against_logit: float
-    without: float
-
-
-def shares(prevalence: str, m: int) -> Floats:
-    """Return how often each category is the truth."""
-    if prevalence == "rare":
-        return np.array([0.95, *[0.05 / (m - 1)] * (m - 1)])
-    sample_weight = np.ones(m) if prevalence == "uniform" else np.arange(m, 0.0, -1.0)
-    found: Floats = sample_weight / sample_weight.sum()
-    return found
-
-
-def answers(accuracy: float, m: int) -> Floats:
-    """Return (m, m): the chance of each answer, given each truth."""
-    wrong = (1 - accuracy) / (m - 1)
-    return np.full((m, m), wrong) + np.eye(m) * (accuracy - wrong)
-
-
-def true_kappa(truth: Floats, votes: Floats, labels: Floats) -> float:
-    """Return kappa of the population that the model describes, by eq. 4-13."""
-    agree = votes**2
-    D = float((truth[:, None] * agree * (2 * labels - 1)).sum())
-    C, L = truth @ votes, truth @ labels
-    E = float((C**2 * (2 * L - 1)).sum())
-    return (D - E) / (1 - E)
 
 
 def model(cell: Cell) -> tuple[Floats, Floats, Floats] | None:
-    """Return the model whose true kappa is the cell's, or None where accuracy cannot reach it."""
-    truth = shares(cell.prevalence, cell.m)
+    """Return the model whose true kappa is the cell's, or None if no accuracy has it."""
+    truth = prevalence(cell.prevalence, cell.m, 0.05)
 
     def at(accuracy: float) -> tuple[Floats, Floats, Floats]:
         votes = answers(1.0 if cell.source == "labels only" else accuracy, cell.m)
@@ -106,18 +92,10 @@ def model(cell: Cell) -> tuple[Floats, Floats, Floats] | None:
     return at(high)
 
 
-def draw(rng: np.random.Generator, chances: Floats, truth: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Draw one answer for each truth."""
-    upto = chances.cumsum(axis=1)
-    upto[:, -1] = 1
-    drawn: npt.NDArray[np.int64] = (rng.random(truth.shape)[..., None] > upto[truth]).sum(axis=-1)
-    return drawn
-
-
-def bases(rng: np.random.Generator, cell: Cell, sets: int, chances: tuple[Floats, Floats, Floats]) -> Iterator[Basis]:
-    """Yield what intervals are made of for each of many samples; samples without an interval are left out."""
-    prevalence, vote_chances, label_chances = chances
-    truth = rng.choice(cell.m, (sets, cell.n), p=prevalence)
+def bases(rng: Generator, cell: Cell, sets: int, chances: tuple[Floats, Floats, Floats]) -> Iterator[Basis]:
+    """Yield the basis of the interval of each simulated sample that has one."""
+    shares, vote_chances, label_chances = chances
+    truth = rng.choice(cell.m, (sets, cell.n), p=shares)
     labels = np.eye(cell.m)[draw(rng, label_chances, truth)]
     P = np.zeros(labels.shape)
     for _ in range(cell.N):
@@ -147,108 +125,72 @@ def bases(rng: np.random.Generator, cell: Cell, sets: int, chances: tuple[Floats
             yield plain_basis(value, float(E[i]), cell.n, float(squares[i]), float(least[i]), float(greatest[i]))
 
 
-def measure(cell: Cell, sets: int, rng: np.random.Generator) -> Outcome | None:
-    """Draw samples of a cell and count how often each interval holds the true kappa."""
-    chances = model(cell)
+def run(job: tuple[int, Cell, int]) -> Outcome | None:
+    """Simulate a cell with its own random stream, so that a part of the grid can be repeated."""
+    number, cell, sets = job
+    rng, chances = np.random.default_rng([20, number]), model(cell)
     if chances is None:
         return None
-    beta: list[tuple[float, float]] = []
-    logit: list[tuple[float, float]] = []
-    batch = max(1, 2_000_000 // (cell.n * cell.m))
-    for first in range(0, sets, batch):
-        for basis in bases(rng, cell, min(batch, sets - first), chances):
-            beta.append(beta_interval(basis, 0.05))
-            logit.append(logit_interval(basis, 0.05))
-    if not beta:
+    found = [
+        (*beta_interval(basis, 0.05), *logit_interval(basis, 0.05))
+        for size in batches(sets, 2_000_000 // (cell.n * cell.m))
+        for basis in bases(rng, cell, size, chances)
+    ]
+    if not found:
         return None
-    limits, old = np.array(beta), np.array(logit)
-    held = (limits[:, 0] <= cell.kappa) & (cell.kappa <= limits[:, 1])
-    held_old = (old[:, 0] <= cell.kappa) & (cell.kappa <= old[:, 1])
-    length = float(np.diff(limits).mean())
+    low, high, logit_low, logit_high = np.array(found).T
     return Outcome(
         cell=cell,
-        beta=float(held.mean()),
-        logit=float(held_old.mean()),
-        below=float((limits[:, 1] < cell.kappa).mean()),
-        above=float((limits[:, 0] > cell.kappa).mean()),
-        length=length,
-        against_logit=length / float(np.diff(old).mean()),
-        without=1 - len(beta) / sets,
+        beta=float(((low <= cell.kappa) & (cell.kappa <= high)).mean()),
+        logit=float(((logit_low <= cell.kappa) & (cell.kappa <= logit_high)).mean()),
+        length=float((high - low).mean() / (logit_high - logit_low).mean()),
     )
 
 
 def grid(full: bool) -> list[Cell]:
-    """Return the settings to measure."""
+    """Return the settings to simulate."""
     sizes = (20, 30, 50, 100, 200, 500) if full else (20, 50, 200)
     votes = (2, 3, 5) if full else (2, 5)
-    ordinary = product(sizes, votes, (2, 3, 5, 10), ("uniform", "skewed"), (0, 0.2, 0.6, 0.8, 0.9, 0.95), SOURCES)
-    rare = product(sizes, votes, (2,), ("rare",), (0, 0.2, 0.6, 0.8, 0.9, 0.95), SOURCES)
+    kappas = (0, 0.2, 0.6, 0.8, 0.9, 0.95)
+    ordinary = product(sizes, votes, (2, 3, 5, 10), ("uniform", "skewed"), kappas, SOURCES)
+    rare = product(sizes, votes, (2,), ("rare",), kappas, SOURCES)
     return [Cell(*setting) for setting in (*ordinary, *rare)]
 
 
-def page(outcomes: list[Outcome], sets: int) -> str:
-    """Return the page: a line for each true kappa and n, ordinary and rare side by side."""
-    error = 100 * (0.95 * 0.05 / sets) ** 0.5
-    lines = [
-        *INTRODUCTION.format(sets=sets, error=error).splitlines(),
-        "| kappa | n | beta: mean / least | logit: mean / least | length | rare, beta | rare, logit | length |",
-        "|---|---|---|---|---|---|---|---|",
+def lines(sets: int, full: bool) -> list[str]:
+    """Return the page: a row for each true kappa and n, ordinary and rare categories side by side."""
+    outcomes = run_all(run, [(number, cell, sets) for number, cell in enumerate(grid(full))])
+    columns = [
+        f"{rare}{name}" for rare in ("", "rare, ") for name in ("beta: mean / min", "logit: mean / min", "length")
     ]
+    rows = []
     for kappa, n in sorted({(o.cell.kappa, o.cell.n) for o in outcomes}):
         row = [f"{kappa:g}", str(n)]
         for rare in (False, True):
             here = [
                 o for o in outcomes if (o.cell.kappa, o.cell.n) == (kappa, n) and (o.cell.prevalence == "rare") == rare
             ]
-            if not here:
-                row += ["", "", ""]
-                continue
-            for kind in ("beta", "logit"):
-                values = [100 * getattr(o, kind) for o in here]
-                row.append(f"{np.mean(values):.1f} / {min(values):.1f}")
-            row.append(f"{np.mean([o.against_logit for o in here]):.2f}")
-        lines.append("| " + " | ".join(row) + " |")
-    low = [o for o in outcomes if o.beta < 0.945]
-    worst = min(outcomes, key=lambda o: o.beta)
-    lines += [
+            row += (
+                [
+                    mean_and(min, [o.beta for o in here]),
+                    mean_and(min, [o.logit for o in here]),
+                    f"{np.mean([o.length for o in here]):.2f}",
+                ]
+                if here
+                else ["", "", ""]
+            )
+        rows.append(row)
+    lowest, cell = min(o.beta for o in outcomes), min(outcomes, key=lambda o: o.beta).cell
+    return [
+        INTRODUCTION.format(sets=sets, error=standard_error(sets)),
+        *table(["kappa", "n", *columns], rows),
         "",
-        f"Of {len(outcomes):,} cells, the beta interval is below 94.5% in {len(low)}, the logit interval in "
-        f"{sum(o.logit < 0.945 for o in outcomes)}. Least: beta {100 * worst.beta:.1f}% ({_text(worst.cell)}), "
-        f"logit {100 * min(o.logit for o in outcomes):.1f}%.",
-        "",
+        f"Coverage is below 94.5% in {sum(o.beta < TOO_LOW for o in outcomes)} of {len(outcomes):,} cells for the beta "
+        f"interval and in {sum(o.logit < TOO_LOW for o in outcomes)} for the logit interval. Lowest: beta "
+        f"{100 * lowest:.1f}% (kappa {cell.kappa:g}, n {cell.n}, N {cell.N}, m {cell.m}, {cell.prevalence}, errors in "
+        f"{cell.source}), logit {100 * min(o.logit for o in outcomes):.1f}%.",
     ]
-    return "\n".join(lines)
-
-
-def _text(cell: Cell) -> str:
-    return f"kappa {cell.kappa:g}, n {cell.n}, N {cell.N}, m {cell.m}, {cell.prevalence}, errors in {cell.source}"
-
-
-def run(job: tuple[int, Cell, int]) -> Outcome | None:
-    """Measure a cell with a stream of random numbers of its own, so that any part of the grid repeats."""
-    number, cell, sets = job
-    return measure(cell, sets, np.random.default_rng([20, number]))
-
-
-def main() -> int:
-    """Measure the grid and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=4000, help="samples a cell (default 4000)")
-    parser.add_argument("--quick", action="store_true", help="a small part of the grid")
-    parser.add_argument("--page", type=Path, default=PAGE, help="where to write the page")
-    options = parser.parse_args()
-    start, outcomes = perf_counter(), []
-    jobs = [(number, cell, options.sets) for number, cell in enumerate(grid(full=not options.quick))]
-    with ProcessPoolExecutor() as pool:
-        for number, outcome in enumerate(pool.map(run, jobs, chunksize=4), start=1):
-            if outcome:
-                outcomes.append(outcome)
-            if number % 200 == 0:
-                print(f"{number} of {len(jobs)} cells, {perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    options.page.write_text(page(outcomes, options.sets))
-    print(f"{len(outcomes)} cells in {perf_counter() - start:.0f} s: {options.page}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, "coverage.md", 4000, lines))

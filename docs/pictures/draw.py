@@ -1,4 +1,4 @@
-"""Draw the pictures of the docs from the demo: a terminal as SVG, and the report in Chromium as PNG."""
+"""Create the pictures of the documentation from the demo: terminal output as SVG, the report in Chromium as PNG."""
 
 import io
 import os
@@ -20,7 +20,7 @@ WIDTH, LINES = 80, 34
 
 
 def main() -> None:
-    """Run the demo in a folder of its own, audit it, and draw what is seen."""
+    """Run the demo in a temporary folder, audit it, and write the pictures."""
     with tempfile.TemporaryDirectory() as folder:
         colours = os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
         subprocess.run([COMMAND, "demo"], cwd=folder, check=True, capture_output=True)
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def draw_terminal(text: str) -> None:
-    """Write what a terminal shows as SVG, in a font that the reader has."""
+    """Write terminal output as SVG, without embedded fonts."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     console.print(Text.from_ansi(text))
     svg = console.export_svg(title="dhkappa", unique_id="dhkappa")
@@ -40,7 +40,7 @@ def draw_terminal(text: str) -> None:
 
 
 def draw_report(page: Path) -> None:
-    """Write what a browser shows of the report first."""
+    """Write a screenshot of the top of the report."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])

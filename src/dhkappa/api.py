@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from dhkappa.core.counts import Counts, ItemTable, item_table_of_counts
-from dhkappa.core.items import ItemVotes
+from dhkappa.core.item_table import ItemTable, item_table_of_counts
+from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.errors import DataError
+from dhkappa.inputs.arrays import count_arrays
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.dataset import Dataset
 from dhkappa.inputs.load import InputData, check_options_absent, input_data
 from dhkappa.inputs.tally import Tally
+from dhkappa.resources import out_of_memory
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
@@ -95,15 +97,22 @@ def dh_kappa(
             parameter="suggested",
             hint="Pass the labels of one, or use compare.",
         )
-    given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
-    labeler = given.labeled_one()
-    if weights is not None:
-        given.check_ordered()
-    sample = sample_of(given.counts.labeled_patterns(labeler, given.source_notes), pool=pool)
+    if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
+        try:  # the short path for arrays: nothing to resolve
+            counted = count_arrays(data, suggested, counts, categories, missing, sample_weight, strata)
+        except MemoryError as error:
+            raise out_of_memory("the votes") from error
+        rows, ordered = counted.labeled_patterns(), categories is not None
+    else:
+        given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+        labeler = given.labeled_one()
+        rows, ordered = given.counts.labeled_patterns(labeler, given.source_notes), given.ordered
+    sample = sample_of(rows, pool=pool)
     if weights is None:
         return Kappa(estimate_dh(sample))
     from dhkappa.stats.weights import estimate_weighted
 
+    _check_ordered(ordered)
     return Kappa(estimate_weighted(sample, weights))
 
 
@@ -268,7 +277,7 @@ def audit(
     given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
     names = given.labelers()
     if weights is not None:
-        given.check_ordered()
+        _check_ordered(given.ordered)
     return audit_of(
         given.counts,
         given.item_votes(),
@@ -453,16 +462,21 @@ class _Input:
         """Return every vote with its item and annotator, as far as known."""
         return None if self._tally is not None else self._data.item_votes
 
-    def check_ordered(self) -> None:
-        """Refuse categories whose order is unknown."""
-        ordered = self._data.declared is not None if self._tally is None else self._tally.declared
-        if not ordered:
-            raise DataError(
-                "weights needs the order of the categories.",
-                code="categories-not-declared",
-                parameter="weights",
-                hint="Declare them with $categories, lowest first.",
-            )
+    @property
+    def ordered(self) -> bool:
+        """Whether the categories, and so their order, were declared."""
+        return self._data.declared is not None if self._tally is None else self._tally.declared
+
+
+def _check_ordered(ordered: bool) -> None:
+    """Refuse agreement weights for categories whose order is unknown."""
+    if not ordered:
+        raise DataError(
+            "weights needs the order of the categories.",
+            code="categories-not-declared",
+            parameter="weights",
+            hint="Declare them with $categories, lowest first.",
+        )
 
 
 def _not_supported(**options: Any) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dhkappa.core.counts import Counts, item_table_of_counts
-from dhkappa.core.items import ItemVotes
+from dhkappa.core.item_table import item_table_of_counts
+from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.resources import Progress
 from dhkappa.stats.annotators import (

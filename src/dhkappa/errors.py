@@ -37,8 +37,8 @@ class DataError(ValueError):
     def __init__(
         self, message: str = "", *, code: str = "invalid-data", parameter: str | None = None, hint: str = ""
     ) -> None:
-        super().__init__(message)
         self.message, self.code, self.parameter, self.hint = masked(message), code, parameter, masked(hint)
+        super().__init__(self.message)
 
     def text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
         """Return message and hint, with parameters written by ``write_parameter``."""

@@ -227,12 +227,14 @@ class Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._timer is None:
+            return
+        self._timer.cancel()
         with self._lock, suppress(Exception):
             self._ended = True
             if self._display is not None:
                 self._display.stop()
+        self._timer.join()
 
     def advance(self, steps: int = 1) -> None:
         """Count steps as done."""
@@ -262,8 +264,8 @@ class Progress:
                 if not self._ended:
                     display = progress.Progress(text, *known, time, console=console, transient=True)
                     display.add_task(self._what, total=self._total, completed=self._done)
-                    display.start()
                     self._display = display
+                    display.start()
 
 
 def _stderr_is_terminal() -> bool:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from published import SCORED, digits, table_of
 
 import dhkappa
 from cli_files import answer
 from command import inside
+from published import SCORED, digits, table_of
 
 Capsys = pytest.CaptureFixture[str]
 

@@ -12,10 +12,10 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
-
-from dhkappa.cli.demo import write_demo
 from test_cli import REPORTS, inside
 from test_options import parse, with_outputs
+
+from dhkappa.cli.demo import write_demo
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "examples" / "audit.ipynb"

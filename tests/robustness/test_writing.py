@@ -9,11 +9,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from test_cli import REPORTS, WIDE
 
 import dhkappa
 from dhkappa.errors import DataError
 from dhkappa.paths import file_name, write_file
-from test_cli import REPORTS, WIDE
 
 
 def test_a_new_file_and_over_an_old_one(tmp_path: Path) -> None:

@@ -1,166 +1,30 @@
-"""Weights, strata, pools and a drawn panel against item-level sums in exact fractions, and against simulation."""
+"""Weights, strata and pools against item-level sums in exact fractions, and against simulation."""
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from itertools import combinations
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from dhkappa.stats.terms import Terms, terms
-from dhkappa.stats.variance import unseen_items, variance
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import exact
 from dhkappa import Kappa, dh_kappa, fleiss_kappa
-from dhkappa.stats.categories import category_influence, category_parts, category_variances
-from dhkappa.stats.influence import influence
-from dhkappa.stats.permutation import above_random
+from dhkappa.stats.influence import influence, unseen_items, variance
+from exact import EXAMPLE, alike, exact_terms, float_terms
+from item_oracle import Item, Oracle
 from strategies import Data, from_counts, ragged
 
 F = Fraction
-EXAMPLE = from_counts("300/1 210/1 030/2 111/2 003/3 030/3")
 FLOAT = 1e-12  # a float SE comes from sums of a few dozen terms, each right to 10^-15 of the largest
-
-
-@dataclass(frozen=True)
-class Item:
-    votes: tuple[Hashable, ...]
-    label: Hashable
-    weight: Fraction
-    stratum: Hashable
-
-
-def c(votes: Sequence[Hashable], j: Hashable) -> Fraction:
-    return F(sum(vote == j for vote in votes), len(votes))
-
-
-def g(votes: Sequence[Hashable], j: Hashable) -> Fraction:
-    pairs = list(combinations(votes, 2))
-    return F(sum(a == b == j for a, b in pairs), len(pairs))
-
-
-def t(votes: Sequence[Hashable]) -> Fraction:
-    return sum((g(votes, j) for j in set(votes)), F(0))
-
-
-def d(votes: Sequence[Hashable], label: Hashable) -> Fraction:
-    return 2 * g(votes, label) - t(votes)
-
-
-class Oracle:
-    """Everything by plain loops over items; ``sizes`` are those of pools, by stratum."""
-
-    def __init__(self, items: Sequence[Item], categories: Sequence[Hashable], sizes: dict[Hashable, int] | None = None):
-        self.items, self.categories, self.sizes = items, categories, sizes or {}
-        self.W = sum((item.weight for item in items), F(0))
-        self.C = self.means(lambda item, j: c(item.votes, j))
-        self.L = self.means(lambda item, j: F(item.label == j))
-        self.G = self.means(lambda item, j: g(item.votes, j))
-        self.D = self.mean(lambda item: d(item.votes, item.label))
-        self.C_E = sum((self.C[j] ** 2 * self.L[j] for j in categories), F(0))
-        self.same = sum((self.C[j] ** 2 for j in categories), F(0))
-        self.E = 2 * self.C_E - self.same
-        self.D0 = sum((self.G[j] * (2 * self.L[j] - 1) for j in categories), F(0))
-
-    def mean(self, of: Callable[[Item], Fraction]) -> Fraction:
-        return sum((item.weight * of(item) for item in self.items), F(0)) / self.W
-
-    def means(self, of: Callable[[Item, Hashable], Fraction]) -> dict[Hashable, Fraction]:
-        return {j: sum((i.weight * of(i, j) for i in self.items), F(0)) / self.W for j in self.categories}
-
-    @property
-    def kappa(self) -> Fraction:
-        return (self.D - self.E) / (1 - self.E)
-
-    @property
-    def random(self) -> Fraction:
-        return (self.D0 - self.E) / (1 - self.E)
-
-    @property
-    def above_random(self) -> Fraction:
-        return (self.D - self.D0) / (1 - self.D0)
-
-    @property
-    def fleiss(self) -> Fraction | None:
-        return None if self.same == 1 else (sum(self.G.values()) - self.same) / (1 - self.same)
-
-    @property
-    def majority(self) -> Fraction | None:
-        best = [
-            Item(item.votes, max(self.categories, key=item.votes.count), item.weight, None)  # first of several
-            for item in self.items
-        ]
-        other = Oracle(best, self.categories)
-        return None if other.E == 1 else other.kappa
-
-    # Influence of an item with these votes; a function of votes, so that one can be left out.
-
-    def phi(self, item: Item, votes: Sequence[Hashable]) -> Fraction:
-        pull = sum((self.C[j] * (2 * self.L[j] - 1) * c(votes, j) for j in self.categories), F(0))
-        eps = 2 * (pull + self.C[item.label] ** 2 - self.E - self.C_E)
-        return (d(votes, item.label) - self.D - (1 - self.kappa) * eps) / (1 - self.E)
-
-    def phi_fleiss(self, item: Item, votes: Sequence[Hashable]) -> Fraction:
-        assert self.fleiss is not None
-        eps = 2 * (sum((self.C[j] * c(votes, j) for j in self.categories), F(0)) - self.same)
-        return (t(votes) - sum(self.G.values()) - (1 - self.fleiss) * eps) / (1 - self.same)
-
-    def phi_floor(self, item: Item, votes: Sequence[Hashable]) -> Fraction:
-        eps = F(0)
-        for j in self.categories:
-            eps += (g(votes, j) - self.G[j]) * (2 * self.L[j] - 1)
-            eps += 2 * self.G[j] * ((item.label == j) - self.L[j])
-        return (d(votes, item.label) - self.D - (1 - self.above_random) * eps) / (1 - self.D0)
-
-    def D_j(self, j: Hashable) -> Fraction:
-        return self.mean(lambda item: (item.label == j) * d(item.votes, item.label)) / self.L[j]
-
-    def E_j(self, j: Hashable) -> Fraction:
-        return 2 * self.C[j] ** 2 - self.same
-
-    def kappa_j(self, j: Hashable) -> Fraction:
-        return (self.D_j(j) - self.E_j(j)) / (1 - self.E_j(j))
-
-    def phi_category(self, j: Hashable) -> Callable[[Item, Sequence[Hashable]], Fraction]:
-        def phi(item: Item, votes: Sequence[Hashable]) -> Fraction:
-            spread = sum((self.C[k] * (c(votes, k) - self.C[k]) for k in self.categories), F(0))
-            eps = 4 * self.C[j] * (c(votes, j) - self.C[j]) - 2 * spread
-            gap = F(item.label == j) / self.L[j] * (d(votes, item.label) - self.D_j(j))
-            return (gap - (1 - self.kappa_j(j)) * eps) / (1 - self.E_j(j))
-
-        return phi
-
-    def variance(self, phi: Callable[[Item, Sequence[Hashable]], Fraction], drawn: bool = False) -> Fraction:
-        """(W_h/W)^2 (1 - f_h) s_h^2/n_h, as it is for unequal weights, plus what other votes would change."""
-        total = F(0)
-        for h in {item.stratum for item in self.items}:
-            inside = [item for item in self.items if item.stratum == h]
-            n, f = len(inside), F(len(inside), self.sizes[h]) if h in self.sizes else F(0)
-            z = [item.weight * phi(item, item.votes) / self.W for item in inside]
-            middle = sum(z, F(0)) / n
-            if n > 1:
-                total += (1 - f) * F(n, n - 1) * sum(((value - middle) ** 2 for value in z), F(0))
-            if drawn and f:
-                for item in inside:
-                    N = len(item.votes)
-                    psi = [phi(item, [*item.votes[:a], *item.votes[a + 1 :]]) for a in range(N)]
-                    v = F(N - 1, N) * sum(((value - sum(psi, F(0)) / N) ** 2 for value in psi), F(0))
-                    total += f * (item.weight / self.W) ** 2 * v
-        return total
-
-
-def exact_terms(kappa: Kappa) -> Terms:
-    assert kappa.parts is not None
-    return terms(kappa.sample, kappa.parts, exact=True)
 
 
 def exact_variance(kappa: Kappa) -> Fraction:
     known = exact_terms(kappa)
-    return F(variance(known, influence(known)).value)
+    return exact.variance(known, exact.influence(known))[0]
 
 
 def shown(kappa: Kappa) -> list[Any]:
@@ -169,7 +33,6 @@ def shown(kappa: Kappa) -> list[Any]:
         kappa.value,
         kappa.se,
         *kappa.confidence_interval(),
-        *kappa.confidence_interval(0.9, "logit"),
         *kappa.confidence_interval(0.9, "wald"),
     ]
     numbers += [kappa.baselines.random, kappa.baselines.majority, kappa.fleiss, kappa.above_random, kappa.n_effective]
@@ -210,7 +73,7 @@ def call(data: Data, **given: Any) -> Kappa:
 
 
 def close(found: float, exact: Fraction) -> bool:
-    return math.isclose(found, math.sqrt(exact), rel_tol=FLOAT, abs_tol=1e-11)  # 0 but for rounding, see is_rounding
+    return math.isclose(found, math.sqrt(exact), rel_tol=FLOAT, abs_tol=1e-11)  # 0 up to rounding
 
 
 def check_error(kappa: Kappa, expected: Fraction) -> None:
@@ -219,7 +82,7 @@ def check_error(kappa: Kappa, expected: Fraction) -> None:
     if not math.isnan(kappa.se):
         assert close(kappa.se, expected)
     else:
-        known = exact_terms(kappa)
+        known = float_terms(kappa)
         assert variance(known, influence(known)).endless == 0
 
 
@@ -245,8 +108,7 @@ def test_weighted_estimates_equal_item_sums(drawn: tuple[Data, list[int], list[s
         abs=0,
         nan_ok=True,
     )
-    known = exact_terms(kappa)
-    assert above_random(known)[0] == oracle.above_random
+    assert exact.above_random(exact_terms(kappa))[0] == oracle.above_random
     assert kappa.above_random == pytest.approx(float(oracle.above_random), rel=FLOAT, abs=1e-13)
     assert kappa.excluded.no_weight == len(eligible(data, [1] * len(sample_weight), strata)) - len(oracle.items)
     W2 = sum(item.weight**2 for item in oracle.items)
@@ -297,8 +159,8 @@ def test_variance_without_a_pool(drawn: tuple[Data, list[int], list[str]], what:
     assert kappa.exact == oracle.kappa
     check_error(kappa, oracle.variance(oracle.phi))
     known = exact_terms(kappa)
-    value, phi = above_random(known)
-    assert (value, variance(known, phi).value) == (oracle.above_random, oracle.variance(oracle.phi_floor))
+    value, phi = exact.above_random(known)
+    assert (value, exact.variance(known, phi)[0]) == (oracle.above_random, oracle.variance(oracle.phi_above_random))
 
 
 @given(designed(), st.integers(0, 30), st.booleans())
@@ -318,10 +180,6 @@ def test_variance_with_a_pool(drawn: tuple[Data, list[int], list[str]], more: in
     kappa = call(data, strata=strata, pool=sizes) if stratified else call(data, pool=sizes["w"])
     assert kappa.exact == oracle.kappa
     check_error(kappa, oracle.variance(oracle.phi))
-    full = [item for item in weighed if len(item.votes) > 2]
-    if len(full) == len(weighed):
-        other = call(data, strata=strata, pool=sizes, panel="drawn")
-        check_error(other, oracle.variance(oracle.phi, drawn=True))
 
 
 @given(designed())
@@ -330,18 +188,19 @@ def test_categories_with_weights_and_strata(drawn: tuple[Data, list[int], list[s
     data, sample_weight, strata = drawn
     oracle = Oracle(eligible(data, sample_weight, strata), data.categories)
     kappa = call(data, sample_weight=sample_weight, strata=strata)
-    known = exact_terms(kappa)
-    parts = category_parts(known)
-    table = kappa.by_category()
-    for code, (j, row) in enumerate(zip(data.categories, table, strict=True)):
-        assert parts.defined[code] == (oracle.L[j] > 0 and oracle.C[j] != 1)
-        if parts.defined[code]:
-            assert parts.kappa[code] == oracle.kappa_j(j)
+    whole = F(0)
+    for j, row in zip(data.categories, kappa.by_category(), strict=True):
+        assert (row["reason"] is None) or math.isnan(row["se"])
+        if oracle.L[j] > 0 and oracle.C[j] != 1:
             expected = oracle.variance(oracle.phi_category(j))
-            assert variance(known, category_influence(known, parts, code)).value == expected
             assert row["kappa"] == pytest.approx(float(oracle.kappa_j(j)), rel=FLOAT, abs=FLOAT)
             assert math.isnan(row["se"]) or close(row["se"], expected)
-    assert sum(w * k for w, k in zip(parts.weight, parts.kappa, strict=True) if w) == oracle.kappa
+            weight = oracle.L[j] * (1 - oracle.E_j(j)) / (1 - oracle.E)
+            assert row["weight"] == pytest.approx(float(weight), rel=FLOAT, abs=FLOAT)
+            whole += weight * oracle.kappa_j(j)
+        else:
+            assert math.isnan(row["kappa"])
+    assert whole == oracle.kappa
 
 
 def full_panel(seed: int) -> tuple[Data, list[str]]:
@@ -355,26 +214,22 @@ def full_panel(seed: int) -> tuple[Data, list[str]]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_drawn_panel_in_every_statistic(seed: int) -> None:
+def test_a_stratified_pool_in_every_statistic(seed: int) -> None:
     data, strata = full_panel(seed)
     sizes: dict[Hashable, int] = {"x": 9, "y": 30}
     items = [
         Item(tuple(v), label, F(sizes[h], 7), h) for v, label, h in zip(data.votes, data.suggested, strata, strict=True)
     ]
-    oracle, kappa = Oracle(items, data.categories, sizes), call(data, strata=strata, pool=sizes, panel="drawn")
-    check_error(kappa, oracle.variance(oracle.phi, drawn=True))
-    known = exact_terms(kappa)
-    found = category_variances(known, category_parts(known))
-    assert list(found) == [oracle.variance(oracle.phi_category(j), drawn=True) for j in data.categories]
+    oracle, kappa = Oracle(items, data.categories, sizes), call(data, strata=strata, pool=sizes)
+    check_error(kappa, oracle.variance(oracle.phi))
+    for j, row in zip(data.categories, kappa.by_category(), strict=True):
+        assert close(row["se"], oracle.variance(oracle.phi_category(j)))
     tested = kappa.permutation_test()
-    expected = oracle.variance(oracle.phi_floor, drawn=True)
+    expected = oracle.variance(oracle.phi_above_random)
     assert tested.z == pytest.approx(float(oracle.above_random) / math.sqrt(expected), rel=FLOAT)
     assert tested.difference == pytest.approx(float(oracle.kappa - oracle.random), rel=FLOAT)
-    srs = call(data, pool=20, panel="drawn")
     alone = Oracle([Item(i.votes, i.label, F(1), None) for i in items], data.categories, {None: 20})
-    assert exact_variance(srs) == alone.variance(alone.phi, drawn=True)
-    without_end = call(data, panel="drawn")
-    assert without_end.se == call(data).se
+    check_error(call(data, pool=20), alone.variance(alone.phi))
 
 
 def test_the_test_of_perfect_labels_knows_how_far_they_are_from_random() -> None:
@@ -400,7 +255,7 @@ def test_shares_of_an_unseen_item(drawn: tuple[Data, list[int], list[str]]) -> N
         return sum(x**3 for x in p) / sum(x**2 for x in p)
 
     top = max(share([item for item in items if item.stratum == h]) for h in {item.stratum for item in items})
-    known = exact_terms(kappa)
+    known = float_terms(kappa)
     phi = influence(known)
     unseen = unseen_items(known, phi)
     assert unseen.most == pytest.approx(top, rel=FLOAT)
@@ -411,15 +266,15 @@ def test_shares_of_an_unseen_item(drawn: tuple[Data, list[int], list[str]]) -> N
         if cell:
             expected.append(math.sqrt(top * share(cell)))
     assert sorted(unseen.share) == pytest.approx(sorted(expected), rel=FLOAT)
-    plain = exact_terms(call(data))
+    plain = float_terms(call(data))
     assert unseen_items(plain, influence(plain)).most == 1 / plain.n
 
 
 def test_unseen_part_of_a_pool() -> None:
     data, strata = full_panel(1)
-    known = exact_terms(call(data, pool=28))
+    known = float_terms(call(data, pool=28))
     assert unseen_items(known, influence(known)).most == pytest.approx(0.5 / math.log(2) / 14, rel=FLOAT)
-    part = exact_terms(call(data, strata=strata, pool={"x": 7, "y": 70}))  # x is known, y weighs ten times as much
+    part = float_terms(call(data, strata=strata, pool={"x": 7, "y": 70}))  # x is known, y weighs ten times as much
     y = {data.suggested[i] for i, h in enumerate(strata) if h == "y"}
     top = 0.1 / -math.log(0.9) * (10 / 77)
     unseen = unseen_items(part, influence(part))
@@ -432,8 +287,7 @@ def test_the_interval_by_hand() -> None:
 
     data, strata = full_panel(2)
     kappa = call(data, strata=strata, pool={"x": 70, "y": 700})
-    assert kappa.parts is not None
-    known = terms(kappa.sample, kappa.parts, exact=True)
+    known = float_terms(kappa)
     phi = influence(known)
     unseen = unseen_items(known, phi)
     sample_weight = {"x": F(70, 7), "y": F(700, 7)}
@@ -448,7 +302,7 @@ def test_the_interval_by_hand() -> None:
         for j in {data.suggested[i] for i, at in enumerate(strata) if at == h}:
             code = data.categories.index(j)
             share = math.sqrt(g[h] * float(sample_weight[h] / W) * top)
-            kinds += [(float(phi_jv(known, code, v) - middle), share) for v in range(3)]
+            kinds += [(float(alike(exact_terms(kappa), code, v)) - middle, share) for v in range(3)]
     n, w, R, E = 14, 0.75, 27 / 13, float(known.E)
     limits = []
     for choose, probability in ((min, 0.975), (max, 0.025)):
@@ -475,11 +329,6 @@ def test_intervals_against_another_program(design: dict[str, Any], expected: tup
     data = from_counts("300/1 210/1 030/2 111/2 003/3 030/3")
     found = tuple(dh_kappa(data.votes, data.suggested, **design).confidence_interval())
     assert found == pytest.approx(expected, abs=1e-9)  # the digits of the other program
-
-
-def phi_jv(known: Terms, j: int, v: int) -> Fraction:
-    pull = known.C[v] * (2 * known.L[v] - 1) + known.C[j] ** 2 - known.E - known.C_E
-    return F(((1 if j == v else -1) - known.D - 2 * (1 - known.kappa) * pull) / (1 - known.E))
 
 
 # What must not matter
@@ -559,7 +408,7 @@ def test_strata_by_label_with_a_pool_know_the_labels() -> None:
 def test_a_census_has_no_error(given: dict[str, Any]) -> None:
     kappa = call(EXAMPLE, **given)
     assert (kappa.exact, kappa.se) == (F(247, 544), 0)
-    for method in ("beta", "logit", "wald"):  # through 1 - kappa and back, so right to a few units in the last place
+    for method in ("beta", "wald"):  # through 1 - kappa and back, so right to a few units in the last place
         assert tuple(kappa.confidence_interval(method=method)) == pytest.approx((kappa.value, kappa.value), abs=1e-15)
     for row in kappa.by_category():
         assert (row["se"], row["reason"]) == (0, None)
@@ -602,7 +451,7 @@ def test_one_heavy_item_loses_no_digits(heavy: float) -> None:
     assert kappa.exact == oracle.kappa
     assert kappa.se == pytest.approx(math.sqrt(oracle.variance(oracle.phi)), rel=1e-9)  # 1 - E itself is kept to 10^-16
     assert kappa.above_random == pytest.approx(float(oracle.above_random), rel=1e-9)
-    expected = float(oracle.above_random) / math.sqrt(oracle.variance(oracle.phi_floor))
+    expected = float(oracle.above_random) / math.sqrt(oracle.variance(oracle.phi_above_random))
     assert kappa.permutation_test().z == pytest.approx(expected, rel=1e-9)
 
 
@@ -635,86 +484,6 @@ def test_extreme_weights_give_exact_kappa_and_no_warning(sample_weight: list[flo
 def test_an_item_that_outweighs_all_shows_no_error() -> None:
     kappa = call(EXAMPLE, sample_weight=[1e100, 1, 1, 1, 1, 1])
     assert math.isnan(kappa.se)
-    assert kappa.confidence_interval().reason == "the sample cannot show how far kappa would vary."
+    assert kappa.confidence_interval().reason is not None
     assert kappa.permutation_test().reason is not None
     assert "no-standard-error" in {note.code for note in kappa.notes}
-
-
-# The bootstrap
-
-
-def simulated(seed: int, n: int) -> tuple[Data, list[int]]:
-    rng = np.random.default_rng(seed)
-    truth = rng.choice(3, n, p=[0.6, 0.3, 0.1])
-    labels = np.where(rng.random(n) < 0.8, truth, rng.integers(0, 3, n))
-    votes = np.where(rng.random((n, 3)) < 0.8, truth[:, None], rng.integers(0, 3, (n, 3)))
-    return Data((0, 1, 2), votes.tolist(), labels.tolist()), rng.integers(1, 6, n).tolist()
-
-
-def fast_kappas(data: Data, sample_weight: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Kappa of each row of item indexes, by weighted means over items."""
-    votes, labels = np.array(data.votes), np.array(data.suggested)
-    shares = np.stack([(votes == j).mean(axis=1) for j in range(3)], axis=1)
-    N = votes.shape[1]
-    pairs = (shares * N) * (shares * N - 1) / (N * (N - 1))
-    differential = 2 * pairs[np.arange(len(labels)), labels] - pairs.sum(axis=1)
-    w = np.asarray(sample_weight, float)[rows]
-    w /= w.sum(axis=1, keepdims=True)
-    C = (w[:, :, None] * shares[rows]).sum(axis=1)
-    L = (w[:, :, None] * (labels[:, None] == range(3))[rows]).sum(axis=1)
-    D, E = (w * differential[rows]).sum(axis=1), (C**2 * (2 * L - 1)).sum(axis=1)
-    found: np.ndarray[Any, Any] = (D - E) / (1 - E)
-    return found
-
-
-def test_weighted_replicates_follow_item_resampling() -> None:
-    data, sample_weight = simulated(7, 60)
-    B = 4000
-    rows = np.random.default_rng(1).integers(0, 60, (B, 60))
-    naive = fast_kappas(data, np.array(sample_weight), rows)
-    drawn = call(data, sample_weight=sample_weight).bootstrap(B, rng=2)
-    assert fast_kappas(data, np.array(sample_weight), np.arange(60)[None])[0] == pytest.approx(drawn.kappa)
-    # Two means of B draws differ by sd sqrt(2/B), two sds by about sd/sqrt(B): five times that.
-    assert abs(drawn.mean - naive.mean()) < 5 * naive.std() * math.sqrt(2 / B)
-    assert abs(drawn.sd - naive.std(ddof=1)) < 5 * naive.std() / math.sqrt(B)
-    unweighted = call(data).bootstrap(B, rng=2)
-    assert abs(unweighted.mean - naive.mean()) > 5 * naive.std() * math.sqrt(2 / B)
-
-
-def test_stratified_replicates_have_the_spread_of_the_standard_error() -> None:
-    data, sample_weight = simulated(8, 400)
-    kappa = call(data, strata=data.suggested, sample_weight=sample_weight)
-    drawn = kappa.bootstrap(4000, rng=3)
-    # The sd of 4,000 replicates is known to 1.1%; the bootstrap divides by n_h, not n_h - 1, and is not linear: 5%.
-    assert drawn.sd == pytest.approx(kappa.se, rel=0.05)
-
-
-def test_each_stratum_keeps_its_number_of_items() -> None:
-    data = from_counts("300/1 300/1 300/1 120/2 120/2 021/3 021/3")  # alike within a label
-    sizes = {1: 30, 2: 500, 3: 70}
-    stratified = call(data, strata=data.suggested, pool=sizes).bootstrap(300, rng=1)
-    assert stratified.undefined == 0
-    assert stratified.values == pytest.approx(np.full(300, stratified.kappa), rel=1e-12)  # sums in floats
-    assert call(data).bootstrap(300, rng=1).sd > 0.05
-
-
-def test_standard_error_of_a_stratified_sample_from_a_pool() -> None:
-    pool, _ = simulated(9, 5000)
-    labels = np.array(pool.suggested)
-    truth = call(pool).value
-    members = [np.flatnonzero(labels == j) for j in range(3)]
-    sizes = {j: len(inside) for j, inside in enumerate(members)}
-    rng = np.random.default_rng(4)
-    values, errors, plain = [], [], []
-    for _ in range(300):
-        rows = np.concatenate([rng.choice(inside, 100, replace=False) for inside in members]).tolist()
-        sample = pool.take(rows)
-        kappa = dh_kappa(np.array(sample.votes), sample.suggested, strata=sample.suggested, pool=sizes)
-        values.append(kappa.value)
-        errors.append(kappa.se)
-        plain.append(fast_kappas(sample, np.ones(300), np.arange(300)[None])[0])
-    sd = float(np.std(values, ddof=1))
-    # The sd of 300 values is known to 4.1%, their mean to sd/sqrt(300): four times that.
-    assert abs(np.mean(errors) / sd - 1) < 0.165
-    assert abs(np.mean(values) - truth) < 4 * sd / math.sqrt(300)
-    assert abs(np.mean(plain) - truth) > 4 * sd / math.sqrt(300)

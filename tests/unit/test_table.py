@@ -1,16 +1,20 @@
-"""Table: what it refuses, how it shows itself, and what it turns into."""
+"""Table: access, display, and conversion to CSV and dataframes; Display."""
 
+import csv
+import io
 import math
 import pickle
 import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dhkappa.errors import DataError
-from dhkappa.table import Table
+from dhkappa.table import Display, Table
+from expect import expect_error
 
 EVIL = "<script>alert('x')</script>"
 
@@ -43,15 +47,14 @@ def test_survives_pickling() -> None:
 
 
 def test_columns_of_different_lengths_are_refused() -> None:
-    with pytest.raises(DataError, match=r"same number of values: 'a' has 2, 'b' has 1\."):
+    with expect_error("length-mismatch", "columns"):
         Table({"a": [1, 2], "b": [1]})
 
 
 def test_unknown_column_is_refused_with_a_hint() -> None:
-    with pytest.raises(
-        DataError, match=r"column 'kapa' is not in the table\. Columns: kappa, se\. Did you mean 'kappa'"
-    ):
+    with expect_error("column-not-found", "name") as caught:
         Table({"kappa": [1], "se": [2]}).column("kapa")
+    assert "'kappa'" in str(caught.value)
 
 
 def test_repr_lines_up() -> None:
@@ -92,7 +95,7 @@ def test_wide_table_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     columns["reason"] = ["because " * 20, None]
     lines = repr(Table(columns)).splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[2].startswith("a very long c...   0.123")
+    assert lines[2].startswith("a very long cat…   0.123")
     assert lines[0].split() == ["vote_", "label_"]
     assert lines[1].split()[-2:] == ["share", "share"]
     assert lines[-1] == "[columns not shown: reason]"
@@ -153,10 +156,10 @@ def test_to_pandas() -> None:
     ],
 )
 def test_missing_library_is_named(method: str, library: str, install: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, library, None)  # Python's own way to say: cannot be imported
-    with pytest.raises(DataError) as caught:
+    monkeypatch.setitem(sys.modules, library, None)
+    with expect_error("missing-library") as caught:
         getattr(Table({"a": [1]}), method)()
-    assert str(caught.value) == f"{method}() needs {library}, which cannot be imported: {install}"
+    assert caught.value.hint.endswith(install)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +168,7 @@ def test_missing_library_is_named(method: str, library: str, install: str, monke
 def test_typed_libraries_get_columns_of_one_type(
     method: str, library: str, build: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stand-in for the library hands back what it was given."""
+    """A stand-in for the library returns what it gets."""
     monkeypatch.setitem(sys.modules, library, SimpleNamespace(**{build: lambda columns: columns}))
     table = Table(
         {
@@ -183,3 +186,123 @@ def test_typed_libraries_get_columns_of_one_type(
         "large": [str(2**63), "1", "2"],
         "flag": ["True", "1", "2"],
     }
+
+
+# CSV
+
+FORMULAS = [
+    "=1+1",
+    '=HYPERLINK("file:///x","see")',
+    "=cmd|' /C calc'!A0",
+    "+1+1",
+    "-1+1",
+    "@SUM(A1)",
+    "\t=1+1",
+    "\r=1+1",
+    "\n=1+1",
+    " =1+1",
+    "   +1+1",
+    " \t@x",
+    "\u00a0=1+1",
+    "\u3000=1+1",
+    "\ufeff=1+1",
+    "\x0b=1+1",
+    "\uff1d1+1",
+    "\uff0b1+1",
+    "\uff0d1+1",
+    "\uff20x",
+]
+PLAIN = ["spam", "a=b", "1=1", "c-d", "e@f", "it's", "", "漢字", 'say "hi"', "a,b", "two\nlines", "3 * 4", "50%"]
+NUMBERS = ["-1", "+2", "-0.5", "7", "-1e5"]
+
+
+def read(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def column(text: str) -> list[str]:
+    head, *rows = read(text)
+    assert len(head) == 1
+    return ["".join(row) for row in rows]
+
+
+@pytest.mark.parametrize("formula", FORMULAS, ids=ascii)
+def test_a_formula_gets_an_apostrophe(formula: str) -> None:
+    table = Table({"item": [formula]})
+    assert column(table.to_csv()) == [f"'{formula}"]
+    assert column(table.to_csv(safe=False)) == [formula]
+
+
+@pytest.mark.parametrize("safe", [True, False])
+def test_other_text_and_numbers_as_text_stay(safe: bool) -> None:
+    assert column(Table({"item": [*PLAIN, *NUMBERS]}).to_csv(safe=safe)) == [*PLAIN, *NUMBERS]
+
+
+@pytest.mark.parametrize("text", ["x\r=1+1", "x;=1+1", "x\t=1+1", "x\n=1+1", 'x","=1+1'], ids=ascii)
+@pytest.mark.parametrize("safe", [True, False])
+def test_no_sign_inside_a_text_starts_a_new_cell(text: str, safe: bool) -> None:
+    """Text is in quotes, inside which a spreadsheet looks for no separator."""
+    written = Table({"item": [text]}).to_csv(safe=safe)
+    assert written.endswith('"{}"\n'.format(text.replace('"', '""')))
+    assert column(written) == [text]
+
+
+def test_numbers_truth_values_and_missing_values() -> None:
+    table = Table(
+        {"n": [-3, 0], "x": [-0.25, math.nan], "flag": [True, False], "none": [None, None], "tiny": [1e-300, 1 / 3]}
+    )
+    assert read(table.to_csv()) == [
+        ["n", "x", "flag", "none", "tiny"],
+        ["-3", "-0.25", "true", "", "1e-300"],
+        ["0", "", "false", "", "0.3333333333333333"],
+    ]
+    assert "-3,-0.25" in table.to_csv()  # bare, so that they are numbers
+
+
+def test_names_of_columns_are_safe_too() -> None:
+    assert read(Table({"=x": [1], "y": [2]}).to_csv())[0] == ["'=x", "y"]
+
+
+def test_nul_does_not_cut_the_file() -> None:
+    text = Table({"item": ["a\0b", "\0=1", "last"]}).to_csv()
+    assert "\0" not in text
+    assert len(read(text)) == 4
+    assert read(text)[1] == ["a␀b"]
+
+
+def test_no_rows() -> None:
+    assert read(Table({"item": [], "votes": []}).to_csv()) == [["item", "votes"]]
+
+
+def test_to_csv_writes_a_file(tmp_path: Path) -> None:
+    table = Table({"item": ["漢", "=1"], "n": [1, 2]})
+    text = table.to_csv(tmp_path / "table.csv")
+    assert (tmp_path / "table.csv").read_text("utf-8") == text == table.to_csv()
+
+
+# Display
+
+
+class Result(Display):
+    """A result with every kind of part."""
+
+    def _display(self) -> Iterable[str | Table | Sequence[str]]:
+        yield f"Kappa of {EVIL}"
+        yield Table({"n": [1]})
+        yield ["first\nnote", "second note " * 20]
+        yield []
+
+
+def test_display_as_text() -> None:
+    lines = repr(Result()).splitlines()
+    assert lines[:4] == [f"Kappa of {EVIL}", "n", "1", "- first\\nnote"]
+    assert lines[4].startswith("- second note")
+    assert lines[5].startswith("  ")
+
+
+def test_display_as_html() -> None:
+    shown = Result()._repr_html_()
+    assert "<script" not in shown
+    assert shown.startswith("<p>Kappa of &lt;script&gt;")
+    assert shown.count("<li>") == 2
+    assert shown.count("<ul>") == 1

@@ -1,22 +1,61 @@
-"""Group and count equal rows of integer columns: the only place that builds keys.
+"""Encoded columns, keys of rows, and patterns: the only place that groups and counts equal rows.
 
 A column holds digits from 0 to ``base - 1``. The digits of a row, read as one number with mixed bases, are its key, so
-that equal rows have equal keys and keys ascend in lexicographic order of the columns.
+that equal rows have equal keys and keys ascend in lexicographic order of the columns. Votes come as an (n, N) grid of
+digits, as rows of different lengths, or as an (n, m) matrix of counts. They are counted by the cheapest key that fits
+64 bits; rows whose key does not fit are converted to sparse rows and merged by hash.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Integers, Label
+
+MAX_ITEMS = 2**62
+MAX_VOTES = 2**31 - 1  # on one item: the number of its pairs then fits 64 bits
 BLOCK = 1 << 16  # rows processed at once, so that temporaries stay in the cache
 WORD = 2**63  # keys below this fit 64 bits
 
 _Array = npt.NDArray[Any]
+_MAX_SEEDS = 64
+_WIDE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Labels as integers: ``values - low`` indexes ``labels``, in which None means missing.
+
+    ``labels`` are in the order of categories. Some of them may not occur.
+    """
+
+    values: Integers
+    low: int
+    labels: Sequence[Label | None]
+
+    def digits(self, rows: slice = slice(None)) -> Integers:
+        """Return the indices into ``labels`` of some rows, as small unsigned integers."""
+        block = self.values[rows]
+        if self.low:
+            block = np.subtract(block, self.low, dtype=np.int64)
+        small = np.min_scalar_type(max(len(self.labels) - 1, 0))
+        return block.astype(small, copy=False)
+
+    def occurring(self, digits: Integers) -> list[Label]:
+        """Return the labels that these indices refer to, in order."""
+        seen = np.zeros(len(self.labels), np.bool_)
+        first, step = 0, 1 << 10  # the first rows usually show all labels
+        while first < digits.size and not seen.all():
+            seen[digits[first : first + step]] = True
+            first, step = first + step, min(4 * step, _WIDE)
+        found = (self.labels[digit] for digit in np.flatnonzero(seen).tolist())
+        return [label for label in found if label is not None]
 
 
 def join_digits(bases: Sequence[int], digits: Sequence[_Array], dtype: npt.DTypeLike) -> _Array:
@@ -99,7 +138,7 @@ def group_rows(columns: Sequence[tuple[int, _Array]]) -> tuple[npt.NDArray[np.in
     """
     space, key = 1, np.zeros(len(columns[0][1]), np.int64)
     for base, digit in columns:
-        if not base:
+        if not base or base >= 1 << 32:  # the product of a smaller one and the number of rows fits 64 bits
             values, digit = np.unique(digit, return_inverse=True)
             base = values.size
         if space * base >= WORD // 2:
@@ -116,3 +155,344 @@ def group_rows(columns: Sequence[tuple[int, _Array]]) -> tuple[npt.NDArray[np.in
     table = np.zeros(space, np.min_scalar_type(max(found.size - 1, 0)))
     table[found] = np.arange(found.size)
     return first[found], table[key]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patterns:
+    """K patterns in sparse rows: categories without votes are not stored.
+
+    Attributes
+    ----------
+    suggested : (K,) code of the suggested label, -1 if missing
+    start : (K + 1,) row k is ``start[k]:start[k + 1]`` of the next two
+    code : categories that have votes, ascending in each row
+    votes : how many, at least 1
+    items : (K,) number of items with the pattern
+    """
+
+    suggested: Integers
+    start: npt.NDArray[np.int64]
+    code: Integers
+    votes: Integers
+    items: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.items.size
+
+    def vote_totals(self) -> npt.NDArray[np.int64]:
+        """Return (K,) the number of votes on each item of a pattern, N_i."""
+        upto = np.zeros(self.code.size + 1, np.int64)
+        np.cumsum(self.votes, out=upto[1:])
+        return upto[self.start[1:]] - upto[self.start[:-1]]
+
+    def n_votes(self) -> int:
+        """Return the number of votes on all items."""
+        return sum(map(int.__mul__, self.items.tolist(), self.vote_totals().tolist()))
+
+    def blocks(self, rows: int = BLOCK) -> Iterator[Patterns]:
+        """Yield blocks of rows, without copying."""
+        for first in range(0, len(self), rows):
+            start = self.start[first : first + rows + 1]
+            span = slice(start[0], start[-1])
+            part = slice(first, first + rows)
+            yield Patterns(self.suggested[part], start - start[0], self.code[span], self.votes[span], self.items[part])
+
+    def take(self, rows: npt.NDArray[Any]) -> Patterns:
+        """Return some rows, by index or mask."""
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        length = (self.start[1:] - self.start[:-1])[rows]
+        start = _ends(length)
+        where = np.repeat(self.start[rows] - start[:-1], length)
+        where += np.arange(where.size)
+        return Patterns(self.suggested[rows], start, self.code[where], self.votes[where], self.items[rows])
+
+    def recode(self, table: Integers, labels: Integers) -> Patterns:
+        """Map vote codes through ``table`` and suggested codes through ``labels``; -1 stays missing."""
+        suggested = np.append(labels, -1).astype(np.int32)[self.suggested]
+        if np.array_equal(table, np.arange(table.size)):
+            return Patterns(suggested, self.start, self.code, self.votes, self.items)
+        code = table.astype(np.min_scalar_type(int(table.max(initial=0))))[self.code]
+        used = table[table >= 0]
+        if (used[1:] > used[:-1]).all():
+            return Patterns(suggested, self.start, code, self.votes, self.items)
+        row = np.repeat(np.arange(len(self)), np.diff(self.start))
+        order = np.lexsort((code, row))
+        return Patterns(suggested, self.start, code[order], self.votes[order], self.items)
+
+    def merged(self) -> Patterns:
+        """Return each distinct pattern once, items added up, in an order that depends on the patterns only."""
+        return self.grouped()[0]
+
+    def grouped(self) -> tuple[Patterns, npt.NDArray[Any]]:
+        """Return the merged patterns, and (K,) the index of each row among them."""
+        if len(self) == 0:
+            return self, np.zeros(0, np.int64)
+        for seed in range(1, _MAX_SEEDS):
+            first, group = group_rows([(0, _fingerprint(self, seed))])
+            if self._equal_rows(first[group]):
+                items = np.zeros(first.size, np.int64)
+                np.add.at(items, group, self.items)
+                return replace(self.take(first), items=items), group
+        raise RuntimeError("Different patterns have equal hashes for every seed: codes in a row do not ascend.")
+
+    def _equal_rows(self, other: npt.NDArray[np.int64]) -> bool:
+        """Tell whether each row equals the row at ``other``: no two hashes collided."""
+        rows = np.flatnonzero(other != np.arange(len(self)))
+        other = other[rows]
+        length = np.diff(self.start)
+        if (self.suggested[rows] != self.suggested[other]).any() or (length[rows] != length[other]).any():
+            return False
+        length = length[rows]
+        entry = np.arange(length.sum()) - np.repeat(_ends(length)[:-1], length)
+        here, there = (entry + np.repeat(self.start[place], length) for place in (rows, other))
+        return bool((self.code[here] == self.code[there]).all() and (self.votes[here] == self.votes[there]).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabeledPatterns:
+    """K patterns with the labels of one labeler, and how their items were sampled.
+
+    Attributes
+    ----------
+    categories : the categories, in the order of codes
+    patterns : K rows; not necessarily distinct
+    strata : names of the strata, in order
+    stratum : (K,) index into ``strata``; None without strata
+    weight : (K,) sample weight of one item; None without weights
+    source_notes : sentences about where the votes came from
+    """
+
+    categories: tuple[Label, ...]
+    patterns: Patterns
+    strata: tuple[Label, ...] = ()
+    stratum: Integers | None = None
+    weight: npt.NDArray[np.float64] | None = None
+    source_notes: tuple[str, ...] = ()
+
+
+EMPTY = Patterns(
+    np.zeros(0, np.int32),
+    np.zeros(1, np.int64),
+    np.zeros(0, np.uint8),
+    np.zeros(0, np.uint8),
+    np.zeros(0, np.int64),
+)
+
+
+def stack(tables: Sequence[Patterns]) -> Patterns:
+    """Concatenate tables of the same categories, without merging."""
+    if len(tables) == 1:
+        return tables[0]
+    tables = [EMPTY, *tables]
+    return Patterns(
+        np.concatenate([table.suggested for table in tables]),
+        _ends(np.concatenate([np.diff(table.start) for table in tables])),
+        np.concatenate([table.code for table in tables]),
+        np.concatenate([table.votes for table in tables]),
+        np.concatenate([table.items for table in tables]),
+    )
+
+
+def merge(tables: Iterable[Patterns]) -> Patterns:
+    """Merge tables of the same categories; intermediate results are merged when the number of rows has doubled."""
+    gathered = [EMPTY]
+    for table in tables:
+        gathered.append(table)
+        if sum(map(len, gathered[1:])) > max(len(gathered[0]), 8 * BLOCK):
+            gathered = [stack(gathered).merged()]
+    return stack(gathered).merged()
+
+
+def from_votes(
+    digits: Integers,
+    start: npt.NDArray[np.int64],
+    absent: npt.NDArray[np.bool_],
+    suggested: Integers,
+    items: Integers,
+) -> Patterns:
+    """Count runs of equal digits in each row ``start[i]:start[i + 1]``, where digits ascend.
+
+    ``absent`` marks digits that are missing votes.
+    """
+    fresh = np.ones(digits.size, np.bool_)
+    np.not_equal(digits[1:], digits[:-1], out=fresh[1:])
+    fresh[start[:-1][start[:-1] < digits.size]] = True
+    first = np.flatnonzero(fresh)
+    votes = np.diff(first, append=digits.size)
+    code = digits[first]
+    if absent.any():
+        keep = ~absent[code]
+        fresh[first[~keep]] = False
+        votes, code = votes[keep], code[keep]
+    votes = votes.astype(np.min_scalar_type(int(votes.max(initial=0))))
+    return Patterns(suggested, _ends(fresh)[start], code, votes, items.astype(np.int64, copy=False))
+
+
+def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patterns:
+    """Convert dense (K, m) counts to sparse rows."""
+    row, code = np.nonzero(counts)
+    votes = counts[row, code]
+    votes = votes.astype(np.min_scalar_type(int(votes.max(initial=0))))
+    start = np.searchsorted(row, np.arange(len(counts) + 1))
+    code = code.astype(np.min_scalar_type(counts.shape[1]))
+    return Patterns(suggested, start, code, votes, items.astype(np.int64, copy=False))
+
+
+def _ends(length: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return where rows of these lengths start, and where the last one ends."""
+    start = np.zeros(length.size + 1, np.int64)
+    np.cumsum(length, out=start[1:])
+    return start
+
+
+def _fingerprint(table: Patterns, seed: int) -> npt.NDArray[np.uint64]:
+    """Return (K,) a 64-bit hash of each pattern: a sum of mixed (code, votes)."""
+    upto = np.zeros(table.code.size + 1, np.uint64)
+    np.cumsum(_mix(table.code.astype(np.uint64) << np.uint64(32) ^ table.votes.astype(np.uint64), seed), out=upto[1:])
+    inside: npt.NDArray[np.uint64] = upto[table.start[1:]] - upto[table.start[:-1]]
+    return _mix(inside, seed) + _mix(table.suggested.astype(np.uint64), -seed)
+
+
+def _mix(word: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
+    """Mix 64-bit words (finalizer of splitmix64)."""
+    word = word + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        word ^= word >> np.uint64(shift)
+        word *= np.uint64(factor)
+    word ^= word >> np.uint64(31)
+    return word
+
+
+def count_grid(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Patterns:
+    """Count an (n, N) grid of votes with n labels; ``items`` says how many items each row stands for."""
+    n, N = votes.values.shape
+    base, last, absent = len(votes.labels), len(labels.labels), _absent(votes)
+    if n == 0:
+        return EMPTY
+    if items is not None:
+        return merge(grid_rows(votes, labels, items))
+    votes_space = base**N * last if N <= 64 and N * math.log2(base or 1) < 64 else math.inf
+    counts_space = (N + 1) ** max(base - 1, 0) * last if base * math.log2(N + 1) < 64 else math.inf
+    few = max(1 << 12, min(n, 1 << 20))
+    if votes_space <= few:
+        bases = [last] + [base] * N
+        keys, found = count_rows(n, bases, lambda rows: [labels.digits(rows), *votes.digits(rows).T])
+        return _votes_of_keys(keys, found, bases, absent, ordered=False)
+    if counts_space < WORD and (counts_space <= few or base <= max(N, 8)):
+        # One digit per category: how many of the N votes it has. The first category has the rest.
+        bases = [last] + [N + 1] * (base - 1)
+        keys, found = count_rows(
+            n,
+            bases,
+            lambda rows: [labels.digits(rows), *_category_counts(votes.digits(rows), base)],
+            block=max(BLOCK // max(N, 1), 1 << 12),
+        )
+        return _counts_of_keys(keys, found, bases, N, absent)
+    if votes_space < WORD:
+        bases = [last] + [base] * N
+        keys, found = count_rows(n, bases, lambda rows: [labels.digits(rows), *_sorted_columns(votes.digits(rows))])
+        return _votes_of_keys(keys, found, bases, absent, ordered=True)
+    return merge(grid_rows(votes, labels, np.broadcast_to(np.int64(1), n)))
+
+
+def count_lists(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded) -> Patterns:
+    """Return one pattern per list of votes; lists may differ in length."""
+    start = np.zeros(length.size + 1, np.int64)
+    np.cumsum(length, out=start[1:])
+    digits = votes.digits()
+    digits = digits[np.lexsort((digits, np.repeat(np.arange(length.size), length)))]
+    suggested = labels.digits().astype(np.int32)
+    return from_votes(digits, start, _absent(votes), suggested, np.ones(length.size, np.int64))
+
+
+def count_matrix(matrix: Integers, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Patterns:
+    """Count an (n, m) matrix of vote counts with n labels."""
+    n, m = matrix.shape
+    if n == 0:
+        return EMPTY
+    bases = [len(labels.labels)] + [int(high) + 1 for high in (matrix.max(axis=0) if m else ())]
+    if items is None and sum(map(math.log2, bases)) < 64 and math.prod(bases) < WORD:
+        keys, found = count_rows(n, bases, lambda rows: [labels.digits(rows), *matrix[rows].T])
+        suggested, *digits = split_digits(keys, bases)
+        counts = np.column_stack(digits).astype(np.int64) if digits else np.zeros((keys.size, 0), np.int64)
+        return from_counts(counts, suggested.astype(np.int32), found)
+    each = np.broadcast_to(np.int64(1), n) if items is None else items
+    return merge(from_counts(matrix[rows], labels.digits(rows).astype(np.int32), each[rows]) for rows in _steps(n, m))
+
+
+def _absent(votes: Encoded) -> npt.NDArray[np.bool_]:
+    """Return which digits are missing votes."""
+    return np.array([label is None for label in votes.labels], np.bool_)
+
+
+def grid_rows(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64]) -> Iterator[Patterns]:
+    """Convert a grid to sparse rows, a few at a time."""
+    (n, N), absent = votes.values.shape, _absent(votes)
+    for rows in _steps(n, N):
+        digits = np.sort(votes.digits(rows), axis=1)
+        start = np.arange(len(digits) + 1) * N
+        yield from_votes(digits.ravel(), start, absent, labels.digits(rows).astype(np.int32), items[rows])
+
+
+def _votes_of_keys(
+    keys: Integers, items: npt.NDArray[np.int64], bases: Sequence[int], absent: npt.NDArray[np.bool_], ordered: bool
+) -> Patterns:
+    """Convert keys of votes to patterns; votes that were not sorted give the same pattern several times."""
+    tables = []
+    for first in range(0, keys.size, BLOCK):
+        suggested, *columns = split_digits(keys[first : first + BLOCK], bases)
+        digits = np.empty((suggested.size, len(columns)), np.min_scalar_type(absent.size))
+        for place, column in enumerate(columns):
+            digits[:, place] = column
+        if not ordered:
+            digits.sort(axis=1)
+        start = np.arange(len(digits) + 1) * digits.shape[1]
+        some = items[first : first + BLOCK]
+        tables.append(from_votes(digits.ravel(), start, absent, suggested.astype(np.int32), some))
+    found = stack(tables)
+    return found if ordered and absent.sum() <= 1 else found.merged()
+
+
+def _counts_of_keys(
+    keys: Integers, items: npt.NDArray[np.int64], bases: Sequence[int], N: int, absent: npt.NDArray[np.bool_]
+) -> Patterns:
+    """Convert keys of counts by category, without the first one, to patterns."""
+    tables = []
+    for first in range(0, keys.size, BLOCK):
+        suggested, *columns = split_digits(keys[first : first + BLOCK], bases)
+        counts = np.empty((suggested.size, len(columns) + 1), np.min_scalar_type(N))
+        for place, column in enumerate(columns):
+            counts[:, place + 1] = column
+        counts[:, 0] = N - counts[:, 1:].sum(axis=1, dtype=np.int64)
+        counts[:, absent] = 0
+        tables.append(from_counts(counts, suggested.astype(np.int32), items[first : first + BLOCK]))
+    found = stack(tables)
+    return found if absent.sum() <= 1 else found.merged()
+
+
+def _category_counts(digits: Integers, base: int) -> list[Integers]:
+    """Return, for each digit but 0, the number of votes of each item with that digit."""
+    columns = np.ascontiguousarray(digits.T)
+    small = np.min_scalar_type(len(columns))
+    return [(columns == digit).view(np.uint8).sum(axis=0, dtype=small) for digit in range(1, base)]
+
+
+def _sorted_columns(digits: Integers) -> Sequence[Integers]:
+    """Sort the votes of each item and return them by column; few columns by compare and exchange, which is faster."""
+    N = digits.shape[1]
+    if N > 8:
+        return list(np.sort(digits, axis=1).T)
+    columns = [column.copy() for column in digits.T]  # digits may be the caller's own array
+    for last in range(N - 1, 0, -1):
+        for left in range(last):
+            low = np.minimum(columns[left], columns[left + 1])
+            np.maximum(columns[left], columns[left + 1], out=columns[left + 1])
+            columns[left] = low
+    return columns
+
+
+def _steps(n: int, width: int) -> Iterator[slice]:
+    """Yield slices of the rows of a wide table."""
+    step = max(BLOCK * 8 // max(width, 1), 1)
+    return (slice(first, min(first + step, n)) for first in range(0, n, step))

@@ -1,4 +1,4 @@
-"""Items with their votes: ItemColumns (labels by labeler, stratum, weight) and ItemVotes (every vote)."""
+"""Items with votes: ItemColumns, ItemVotes (every vote) and Counts (patterns with multiplicities, which add up)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
-from dhkappa.core.counting import count_grid, count_lists, count_matrix
-from dhkappa.core.grouping import group_rows
-from dhkappa.core.labels import Encoded, check_declared, union
-from dhkappa.core.patterns import LabeledPatterns, Patterns, from_votes
+from dhkappa.core.grouping import (
+    EMPTY,
+    Encoded,
+    LabeledPatterns,
+    Patterns,
+    count_grid,
+    count_lists,
+    count_matrix,
+    from_votes,
+    group_rows,
+    stack,
+)
+from dhkappa.core.labels import check_declared, union
 from dhkappa.errors import DataError, shown
 
 
@@ -58,7 +67,7 @@ class ItemColumns:
     def codes(self, labeler: str, categories: Sequence[Label]) -> npt.NDArray[np.int32]:
         """Return (n,) the index of each suggested label among the categories, -1 if missing."""
         column = self.labels[labeler]
-        return lookup(column.labels, categories)[column.digits()]
+        return lookup(column.labels, categories)[column.digits() if column.low else column.values]
 
     def take(self, rows: npt.NDArray[Any]) -> ItemColumns:
         """Return some items, by index."""
@@ -231,3 +240,110 @@ class ItemVotes:
         columns = self.columns.recode(self.categories)
         stratum = None if columns.stratum is None else columns.stratum.values
         return LabeledPatterns(self.categories, patterns, columns.strata, stratum, columns.weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Distinct patterns with the number of items that share each.
+
+    Attributes
+    ----------
+    categories : the categories, in the order of codes
+    patterns : K distinct rows; ``suggested`` is an index into ``columns``
+    columns : J distinct combinations of labels, stratum and weight, encoded by ``ItemColumns.recode``
+    """
+
+    categories: tuple[Label, ...]
+    patterns: Patterns
+    columns: ItemColumns
+
+    @property
+    def n_items(self) -> int:
+        """The number of items, eligible or not."""
+        return int(self.patterns.items.sum())
+
+    def labeler(self, name: str | None) -> str:
+        """Return the labeler with this name, or the only one."""
+        known = self.columns.labelers
+        if name is None and len(known) > 1:
+            raise DataError(
+                f"There are {len(known)} labelers: {shown(known, 10)}.",
+                code="several-labelers",
+                parameter="suggested",
+                hint=f"Choose one with $suggested, such as {known[0]!r}.",
+            )
+        if name is not None and name not in known:
+            raise DataError(
+                f"Labeler {shown([name])} not found. Labelers: {shown(known, 10)}.",
+                code="labeler-not-found",
+                parameter="suggested",
+            )
+        return known[0] if name is None else name
+
+    def labeled_patterns(self, labeler: str | None = None, source_notes: tuple[str, ...] = ()) -> LabeledPatterns:
+        """Return the distinct patterns with the labels of one labeler, and the stratum and weight of each."""
+        own = self.columns.choose([self.labeler(labeler)])
+        return self._rows(own, source_notes, merge=not self.columns.labels_only)
+
+    def unlabeled_patterns(self, source_notes: tuple[str, ...] = ()) -> LabeledPatterns:
+        """Return the distinct patterns without labels, and the stratum and weight of each."""
+        nobody = {"": Encoded(np.zeros(len(self.columns), np.uint8), 0, (None,))}
+        return self._rows(replace(self.columns, labels=nobody), source_notes, merge=True)
+
+    def _rows(self, own: ItemColumns, source_notes: tuple[str, ...], merge: bool) -> LabeledPatterns:
+        patterns = self.patterns
+        if merge:
+            first, group = own.distinct()
+            own = own.take(first)
+            patterns = patterns.recode(np.arange(len(self.categories)), group.astype(np.int64)).merged()
+        row = patterns.suggested
+        return LabeledPatterns(
+            self.categories,
+            replace(patterns, suggested=own.codes(own.labelers[0], self.categories)[row]),
+            own.strata,
+            None if own.stratum is None else own.stratum.values[row],
+            None if own.weight is None else own.weight[row],
+            source_notes,
+        )
+
+
+def count(item_votes: ItemVotes) -> Counts:
+    """Count votes with their item columns."""
+    votes, columns = item_votes.votes, item_votes.columns
+    if columns.labels_only:
+        labels = next(iter(columns.labels.values()))
+        patterns = item_votes.patterns(labels)
+        categories = item_votes.settle(votes.occurring(patterns.code), labels.occurring(patterns.suggested))
+        index = lookup(labels.labels, categories) + 1
+        patterns = patterns.recode(lookup(votes.labels, categories), index)
+        if sum(label is None for label in labels.labels) > 1:
+            patterns = patterns.merged()  # two spellings of missing are one
+        return Counts(categories, patterns, single_labeler(columns.labelers[0], categories))
+    first, group = columns.distinct()
+    patterns = item_votes.patterns(Encoded(group, 0, range(first.size)))
+    categories = item_votes.settle(votes.occurring(patterns.code), columns.suggested_labels())
+    patterns = patterns.recode(lookup(votes.labels, categories), np.arange(first.size))
+    return Counts(categories, patterns, columns.take(first).recode(categories))
+
+
+def single_labeler(name: str, categories: tuple[Label, ...]) -> ItemColumns:
+    """Return the item columns of one labeler without strata and weights: missing, then every category."""
+    return ItemColumns({name: Encoded(np.arange(len(categories) + 1), 0, (None, *categories))})
+
+
+def add(tables: Sequence[Counts], categories: tuple[Label, ...]) -> Counts:
+    """Add up counts of the same labelers, in codes of these categories, which include all of theirs."""
+    tables = [table for table in tables if len(table.patterns)] or tables[:1]
+    columns = ItemColumns.concat([table.columns for table in tables], categories)
+    first, group = columns.distinct()
+    ends = np.cumsum([len(table.columns) for table in tables])[:-1]
+    patterns = [
+        table.patterns.recode(lookup(table.categories, categories), rows.astype(np.int64))
+        for table, rows in zip(tables, np.split(group, ends), strict=True)
+    ]
+    return Counts(categories, stack(patterns).merged(), columns.take(first))
+
+
+def empty(categories: tuple[Label, ...], labeler: str) -> Counts:
+    """Return the counts of no items."""
+    return Counts(categories, EMPTY, single_labeler(labeler, categories))

@@ -6,10 +6,8 @@ None, NaN, the NA and NaT of other libraries, and empty text are missing. The te
 from __future__ import annotations
 
 import math
-import numbers
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from itertools import chain
 from typing import Any
@@ -18,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
+from dhkappa.core.grouping import Encoded
 from dhkappa.errors import DataError, shown
 
 RULE = "A label is a string, an integer, a boolean or an enum member."
@@ -26,36 +25,6 @@ _DENSE = 64  # a range of this many integers is used as it is, with gaps
 _WIDE = 1 << 16
 _EXACT_FLOAT = 2**53
 _MAX_BITS = 10_000  # of an integer label; Python refuses to print larger ones
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """Labels as integers: ``values - low`` indexes ``labels``, in which None means missing.
-
-    ``labels`` are in the order of categories. Some of them may not occur.
-    """
-
-    values: Integers
-    low: int
-    labels: Sequence[Label | None]
-
-    def digits(self, rows: slice = slice(None)) -> Integers:
-        """Return the indices into ``labels`` of some rows, as small unsigned integers."""
-        block = self.values[rows]
-        if self.low:
-            block = np.subtract(block, self.low, dtype=np.int64)
-        small = np.min_scalar_type(max(len(self.labels) - 1, 0))
-        return block.astype(small, copy=False)
-
-    def occurring(self, digits: Integers) -> list[Label]:
-        """Return the labels that these indices refer to, in order."""
-        seen = np.zeros(len(self.labels), np.bool_)
-        first, step = 0, 1 << 10  # the first rows usually show all labels
-        while first < digits.size and not seen.all():
-            seen[digits[first : first + step]] = True
-            first, step = first + step, min(4 * step, _WIDE)
-        found = (self.labels[digit] for digit in np.flatnonzero(seen).tolist())
-        return [label for label in found if label is not None]
 
 
 def encode(
@@ -208,11 +177,6 @@ _PLAIN = {str, int, bool, float, type(None)}
 
 def _is_number(kind: type) -> bool:
     return issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool
-
-
-def is_real(value: Any) -> bool:
-    """Tell whether a value is a real number; numpy registers timedelta64 as one, too."""
-    return isinstance(value, numbers.Real) and not isinstance(value, np.timedelta64)
 
 
 def to_label(value: Any) -> Label | None:

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Label
+from dhkappa.core.grouping import Encoded
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import Encoded, check_categories, check_declared, encode, name_key, union
+from dhkappa.core.labels import check_categories, check_declared, encode, name_key, union
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.arrays import read_lists, read_matrix, read_votes
 from dhkappa.inputs.backends import Coding, kind_in

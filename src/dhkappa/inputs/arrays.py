@@ -3,21 +3,83 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, Label
-from dhkappa.core.items import ItemColumns, ItemVotes
-from dhkappa.core.labels import Encoded, check_categories, check_lookalikes, encode, is_real
-from dhkappa.core.patterns import MAX_VOTES
+from dhkappa.core import Integers, Label, is_real
+from dhkappa.core.grouping import MAX_VOTES, Encoded
+from dhkappa.core.items import Counts, ItemColumns, ItemVotes, count
+from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, shown
 
 LABELER = "labeler"
 """Name of a labeler whose labels were passed without one."""
+
+
+def missing_labels(missing: Iterable[Any]) -> frozenset[Label]:
+    """Check the labels that mean missing."""
+    if isinstance(missing, (str, bytes)):
+        missing = (missing,)
+    try:
+        labels = [to_label(value) for value in missing]
+    except (TypeError, NotALabelError):
+        raise DataError(
+            f"missing must be a list of labels: got {shown([missing])}.", code="not-a-label", parameter="missing"
+        ) from None
+    return frozenset(label for label in labels if label is not None)
+
+
+def declared_categories(categories: Any, missing: frozenset[Label]) -> tuple[Label, ...] | None:
+    """Check declared categories; None if there are none."""
+    if categories is None:
+        return None
+    declared = check_categories(categories)
+    both = [label for label in declared if label in missing]
+    if both or not declared:
+        what = f"{shown(both)} is also named in missing" if both else "is empty"
+        raise DataError(
+            f"categories: {what}." if both else f"categories {what}.", code="invalid-categories", parameter="categories"
+        )
+    return declared
+
+
+def read_arrays(
+    votes: Any,
+    suggested: Any = None,
+    counts: Any = None,
+    categories: Any = None,
+    missing: Any = (),
+    sample_weight: Any = None,
+    strata: Any = None,
+) -> ItemVotes:
+    """Read votes or counts with labels, weights and strata, as passed to ``Dataset``."""
+    if (votes is None) == (counts is None):
+        raise DataError("Pass either votes or counts.", code="votes-or-counts", parameter="counts")
+    absent = missing_labels(missing)
+    declared = declared_categories(categories, absent)
+    if counts is not None:
+        return read_matrix(counts, suggested, absent, sample_weight, strata, declared)
+    return read_votes(votes, suggested, absent, sample_weight, strata, declared)
+
+
+def count_arrays(
+    votes: Any,
+    suggested: Any,
+    counts: Any = None,
+    categories: Any = None,
+    missing: Any = (),
+    sample_weight: Any = None,
+    strata: Any = None,
+) -> Counts:
+    """Count votes or counts with labels, weights and strata, as passed to ``Dataset``."""
+    counted_items = count(read_arrays(votes, suggested, counts, categories, missing, sample_weight, strata))
+    if missing:
+        check_missing(counted_items.categories, missing_labels(missing))
+    return counted_items
 
 
 def read_votes(

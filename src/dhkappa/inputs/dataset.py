@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from dhkappa.core import Label
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import DataError
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.load import InputData, input_data
-from dhkappa.inputs.reading import open_source
-from dhkappa.inputs.source import Source
 from dhkappa.inputs.tally import Tally
+
+if TYPE_CHECKING:  # imported when needed: it loads DuckDB and narwhals
+    from dhkappa.inputs.source import Source
 
 
 class Dataset:
@@ -91,6 +92,8 @@ class Dataset:
     @property
     def source(self) -> Source | None:
         """The file, export or database that was read; None for data in memory."""
+        from dhkappa.inputs.source import Source
+
         return self._data.data if isinstance(self._data.data, Source) else None
 
     @property
@@ -177,6 +180,8 @@ def read(
     ...     print(dhkappa.dh_kappa(dhkappa.read(path)).exact)
     1/2
     """
+    from dhkappa.inputs.reading import open_source
+
     source = open_source(path, input_format=input_format, question=question, table=table)
     return Dataset(
         source,

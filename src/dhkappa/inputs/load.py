@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.core.counts import Counts, ItemTable, count, item_table_of_counts, item_table_of_votes
-from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import NotALabelError, check_categories, check_missing, to_label
-from dhkappa.errors import DataError, OutOfMemoryError, shown
-from dhkappa.inputs.arrays import read_matrix, read_votes
+from dhkappa.core.item_table import ItemTable, item_table_of_counts, item_table_of_votes
+from dhkappa.core.items import Counts, ItemVotes, count
+from dhkappa.core.labels import check_missing
+from dhkappa.errors import DataError, OutOfMemoryError
+from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
 from dhkappa.inputs.columns import RoleKeywords, list_columns
 from dhkappa.resources import memory_errors
 
@@ -24,33 +25,6 @@ if TYPE_CHECKING:  # imported when a table is passed
     from dhkappa.inputs.tables import VoteTable
 
 _MAX_FETCHED = 2_000_000  # votes of a table outside this process that are fetched to identify items and annotators
-
-
-def missing_labels(missing: Iterable[Any]) -> frozenset[Label]:
-    """Check the labels that mean missing."""
-    if isinstance(missing, (str, bytes)):
-        missing = (missing,)
-    try:
-        labels = [to_label(value) for value in missing]
-    except (TypeError, NotALabelError):
-        raise DataError(
-            f"missing must be a list of labels: got {shown([missing])}.", code="not-a-label", parameter="missing"
-        ) from None
-    return frozenset(label for label in labels if label is not None)
-
-
-def declared_categories(categories: Any, missing: frozenset[Label]) -> tuple[Label, ...] | None:
-    """Check declared categories; None if there are none."""
-    if categories is None:
-        return None
-    declared = check_categories(categories)
-    both = [label for label in declared if label in missing]
-    if both or not declared:
-        what = f"{shown(both)} is also named in missing" if both else "is empty"
-        raise DataError(
-            f"categories: {what}." if both else f"categories {what}.", code="invalid-categories", parameter="categories"
-        )
-    return declared
 
 
 @dataclass(frozen=True)
@@ -88,8 +62,10 @@ class InputData:
             return None
         from dhkappa.inputs.tables import open_votes
 
+        if roles.get("items") is not None:
+            roles = {**roles, "items": _opened(roles["items"])}
         table = open_votes(
-            self.data,
+            _opened(self.data),
             roles,
             suggested=self.suggested,
             counts=self.counts,
@@ -124,13 +100,10 @@ class InputData:
 
     @cached_property
     def _arrays(self) -> ItemVotes:
-        if (self.data is None) == (self.counts is None):
-            raise DataError("Pass either votes or counts.", code="votes-or-counts", parameter="counts")
         suggested = None if self.labelers == "none" else self.suggested
-        options = (suggested, self.missing_labels, self.sample_weight, self.strata, self.declared)
-        if self.counts is not None:
-            return read_matrix(self.counts, *options)
-        return read_votes(self.data, *options)
+        return read_arrays(
+            self.data, suggested, self.counts, self.categories, self.missing, self.sample_weight, self.strata
+        )
 
     @cached_property
     def _grouped(self) -> Groups | ItemVotes:
@@ -179,6 +152,18 @@ class InputData:
         if self.table is None and isinstance(self.suggested, Mapping):
             return item_table_of_votes(self._arrays, self.missing_labels)
         return item_table_of_counts(self.patterns, None, self.source_notes)
+
+
+def _opened(data: Any) -> Any:
+    """Return what a path leads to, or what a ``Dataset`` was read from; other data as they are."""
+    inner = getattr(data, "input_data", None)
+    if isinstance(inner, InputData):
+        data = inner.data
+    if not isinstance(data, (str, os.PathLike)):
+        return data
+    from dhkappa.inputs.reading import open_source
+
+    return open_source(data)
 
 
 def check_options_absent(given: Mapping[str, Any], kind: str) -> None:

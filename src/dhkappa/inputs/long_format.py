@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from dhkappa.core import Label
-from dhkappa.core.patterns import MAX_VOTES
+from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, kind_in
 from dhkappa.inputs.tables import VoteTable, whole_counts
@@ -82,18 +82,17 @@ def _count_labels(table: VoteTable, missing: Collection[Label]) -> LongTable:
     if kind_in(frame, "item") == "text":
         unnamed = unnamed | (nw.col("item") == "")
     flagged = frame.with_columns(unnamed=nw.when(unnamed).then(nw.lit(1)).otherwise(nw.lit(0)))
-    votes = nw.col("count").sum() if roles.count is not None else nw.len()
-    found = table.ask(
-        table.votes.group(
-            flagged, ["label"], votes.alias("votes"), nw.len().alias("rows"), nw.col("unnamed").sum().alias("unnamed")
-        )
-    )
+    totals = [nw.len().alias("rows"), nw.col("unnamed").sum()]
+    totals += [nw.col("count").sum().alias("votes")] if roles.count is not None else []
+    found = table.ask(table.votes.group(flagged, ["label"], *totals))
     if any(found["unnamed"]):
         message = f"Column {roles.item!r} has no item in {counted(sum(map(int, found['unnamed'])), 'row')}."
         hint = "Name the item of each vote, or remove these rows."
         raise DataError(message, code="missing-item", parameter="item", hint=hint)
     counts: dict[Label, int] = {}
-    for label, n in zip(codings["label"].labels(found["label"]), map(int, found["votes"]), strict=True):
+    for label, n in zip(
+        codings["label"].labels(found["label"]), map(int, found.get("votes", found["rows"])), strict=True
+    ):
         if label is not None and label not in missing and n:
             counts[label] = counts.get(label, 0) + n
     return LongTable(frame, codings, counts, sum(map(int, found["rows"])))

@@ -1,4 +1,4 @@
-"""Reading: a path, an address of a database or an annotation tool's export becomes a source of votes."""
+"""Open a path, a database address or an annotation tool's export as a Source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
-from dhkappa.errors import DataError, shown
+from dhkappa.errors import invalid, shown
 from dhkappa.inputs.backends.duckdb import connect, fit, relation_of
 from dhkappa.inputs.databases import is_url, open_table
 from dhkappa.inputs.files import open_files
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _RECORDS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".zip")
 FORMATS = ("table", *TOOLS)
-"""What a file may be said to be."""
+"""The values of ``input_format``."""
 
 
 def open_source(
@@ -32,93 +32,88 @@ def open_source(
     question: str | None = None,
     table: str | None = None,
 ) -> Source:
-    r"""Open a file, an export or a table of a database, to be passed to the other calls; no vote is counted yet.
-
-    Files are CSV, TSV, JSON, JSONL (each also gzipped) and Parquet. In CSV and TSV all is text, as it is spelled, and
-    an empty field is missing. Exports of Label Studio (JSON), Prodigy (JSONL), doccano (zip) and Argilla (JSON) are
-    known by their content: they hold votes and suggested labels, with what is no vote counted in ``skipped``. A file is
-    read at every question: one that has changed since it was opened is refused, as no number would be of one state.
-
-    Parameters
-    ----------
-    path
-        A path, a pattern such as ``"votes/*.parquet"``, a list of them, or the address of a database, such as
-        ``"postgresql://user@host/name"``, which then does the counting.
-    input_format
-        ``"table"``, ``"label_studio"``, ``"prodigy"``, ``"doccano"`` or ``"argilla"``; by default what the content is.
-    question
-        Which question of an export, where it asks several.
-    table
-        Which table of a database.
-    """
+    """Open a file, an export or a table of a database; the parameters are those of ``read``."""
     if input_format is not None and not (isinstance(input_format, str) and input_format in FORMATS):
-        raise DataError(f"input_format must be one of {shown(FORMATS, 10)}: got {shown([input_format])}.")
+        raise invalid("input_format", f"input_format must be one of {shown(FORMATS, 10)}: got {shown([input_format])}.")
     if question is not None and not isinstance(question, str):
-        raise DataError(f"question must be the name of a question, as text: got {shown([question])}.")
+        raise invalid("question", f"question must be the name of a question: got {shown([question])}.")
     if is_url(path):
         return Source(open_table(str(path), table))
     if table is not None and "://" not in str(path):
-        raise DataError(f"table names a table of a database, but {shown([path])} is the path of a file: leave it out.")
+        raise invalid(
+            "table",
+            f"table names a table of a database, but {shown([path])} is a file.",
+            hint="Omit $table.",
+            code="option-not-supported",
+        )
     if isinstance(path, (str, os.PathLike)):
         path = os.path.expanduser(path)
     tool = _tool(path, input_format)
     if tool is not None:
-        steady = FileStates.of([path])  # type: ignore[list-item]  # an export is one file
-        with steady.unchanged(), memory_errors("the export"):
-            return _exported(read_file(path, tool, question))  # type: ignore[arg-type]
+        state = FileStates.of([path])  # type: ignore[list-item]  # an export is one file
+        with state.unchanged(), memory_errors("the export"):
+            return _source_of(read_file(path, tool, question))  # type: ignore[arg-type]
     if question is not None:
-        raise DataError(f"question chooses among those of an export, but {shown([path])} is a table: leave it out.")
+        raise invalid(
+            "question",
+            f"question names a question of an annotation tool's export, but {shown([path])} is a table.",
+            hint="Omit $question.",
+            code="option-not-supported",
+        )
     files = find_files(path)
-    steady = FileStates.of(files)
-    with steady.unchanged():
-        return Source(open_files(files, connection=_own()), ordered=True, files=steady)
+    state = FileStates.of(files)
+    with state.unchanged():
+        return Source(open_files(files, connection=_connection()), ordered=True, files=state)
 
 
-class _Held(threading.local):
-    """The DuckDB of a thread: only tables of one can be joined, and it answers one thread at a time."""
-
+class _Local(threading.local):
     connection: DuckDBPyConnection | None = None
 
 
-_HELD = _Held()
+_LOCAL = _Local()
 
 
-def _own() -> DuckDBPyConnection:
-    """Return the one DuckDB that holds all files of this thread."""
-    if _HELD.connection is None:
-        _HELD.connection = connect()
+def _connection() -> DuckDBPyConnection:
+    """Return the DuckDB connection of this thread: only tables of one connection can be joined."""
+    if _LOCAL.connection is None:
+        _LOCAL.connection = connect()
     else:
-        fit(_HELD.connection)
-    return _HELD.connection
+        fit(_LOCAL.connection)
+    return _LOCAL.connection
 
 
 def _tool(path: Any, input_format: str | None) -> str | None:
-    """Return the tool that wrote a file, by its content unless ``input_format`` says it; None for a table."""
+    """Return the tool that wrote a file, by ``input_format`` or by its content; None for a table."""
     if input_format == "table":
         return None
     if input_format is not None:
         if not isinstance(path, (str, os.PathLike)):
-            raise DataError(
-                f"input_format={input_format!r} is an export, which is one file: got {shown([path])}; pass one path."
-            )
+            raise invalid("path", f"An export of {TOOLS[input_format]} is one file: got {shown([path])}.")
         return input_format
     single = isinstance(path, (str, os.PathLike)) and os.path.isfile(path)
     if not single or not os.fspath(path).lower().endswith(_RECORDS):
         return None
-    packed = os.fspath(path).lower().endswith(".zip")
-    if packed and os.access(path, os.R_OK) and not is_zipfile(path):
-        raise DataError(f"{shown([path])} is not a whole zip: it is damaged or cut short, so fetch it again.")
+    zipped = os.fspath(path).lower().endswith(".zip")
+    if zipped and os.access(path, os.R_OK) and not is_zipfile(path):
+        raise invalid(
+            "path", f"{shown([path])} is not a valid zip file.", hint="It may be incomplete.", code="unreadable-file"
+        )
     tool = find_tool(path)
-    if packed and tool is None:
-        raise DataError(f"{shown([path])} is a zip of no export that is known: unpack it, and pass the files in it.")
+    if zipped and tool is None:
+        raise invalid(
+            "path",
+            f"{shown([path])} is a zip file, but not an export of a known tool.",
+            hint="Unzip it and pass the files.",
+            code="unknown-file-type",
+        )
     return tool
 
 
-def _exported(export: Export) -> Source:
-    """Put what an export holds into tables."""
+def _source_of(export: Export) -> Source:
+    """Convert an export to tables."""
     return Source(
-        relation_of(export.votes, connection=_own()),
-        relation_of(export.items, connection=_own()),
+        relation_of(export.votes, connection=_connection()),
+        relation_of(export.items, connection=_connection()),
         {"item": "item", "label": "label", "annotator": "annotator"},
         export.labelers,
         export.tool,

@@ -1,4 +1,4 @@
-"""Source: a table that was read, and what is known of its columns."""
+"""Source: a table that was read from a file, an export or a database, and what is known about its columns."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from dhkappa.paths import FileStates
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Source:
-    """A table that was read, and what is known of its columns.
+    """A table of votes that was read, and what is known about its columns.
 
     Attributes
     ----------
-    votes : the table with votes, of the engine that holds it
-    items : the table of items, None where there is none
-    words : what is known of the layout
-    labelers : columns with suggested labels, where that is known
-    tool : the annotation tool whose export it is, None for a plain table
-    skipped : what is no vote, in words, with how many there are
-    unlabeled : why no labeler is known, and what to do, where an export should have had one
-    cautions : what an export cannot tell
-    ordered : whether rows keep the order that they have in a file
-    files : the files that are read at every question, as they were when they were opened
+    votes : the table of votes, as an object of its engine
+    items : the table of items, or None
+    roles : the column roles that are known
+    labelers : columns with suggested labels, if they are known
+    tool : the annotation tool that wrote the export; None for a plain table
+    skipped : what an export holds besides votes, with how many of each
+    unlabeled : why there are no suggested labels, if an export should have them
+    cautions : sentences about what an export does not tell
+    ordered : whether rows are in the order of a file
+    files : the files that every query reads, as they were when they were opened
     """
 
     votes: Any
     items: Any = None
-    words: RoleKeywords = field(default_factory=lambda: RoleKeywords())
+    roles: RoleKeywords = field(default_factory=lambda: RoleKeywords())
     labelers: tuple[str, ...] = ()
     tool: str | None = None
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -43,17 +43,19 @@ class Source:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
+        """The names of the columns."""
         frame = frame_of(self.votes)
         return () if frame is None else frame.columns
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What is to know of an export, in sentences: what it holds that is no vote, and what it cannot tell."""
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about an export: what it holds besides votes, and what it does not tell."""
         if not self.skipped:
             return self.cautions
-        none = ", ".join(f"{what} ({number:,})" for what, number in self.skipped.items())
-        return (f"The {self.tool} export holds what is no vote: {none}.", *self.cautions)
+        return (f"The {self.tool} export also holds what is not a vote: {self._skipped()}.", *self.cautions)
+
+    def _skipped(self) -> str:
+        return ", ".join(f"{what} ({number:,})" for what, number in self.skipped.items())
 
     def __copy__(self) -> Source:
         return self
@@ -62,13 +64,17 @@ class Source:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise DataError("A Dataset that was read from a file or a database cannot be pickled.")
+        raise DataError(
+            "A table that was read from a file or a database cannot be pickled.",
+            code="not-picklable",
+            hint="Pickle its path, or save its tally().",
+        )
 
     def __repr__(self) -> str:
         parts = [f"columns {shown(self.columns, 10)}"]
         if self.labelers:
             parts.append(f"labelers {shown(self.labelers, 10)}")
         if self.skipped:
-            parts.append("no votes: " + ", ".join(f"{what} ({number:,})" for what, number in self.skipped.items()))
+            parts.append(f"skipped {self._skipped()}")
         parts += filter(None, [self.unlabeled, *self.cautions])
         return f"Source({self.tool + ': ' if self.tool else ''}{'; '.join(parts)})"

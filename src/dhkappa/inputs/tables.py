@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Label
-from dhkappa.core.patterns import MAX_VOTES
+from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.inputs.backends import ROW_NUMBER, Coding, Frame, frame_of, kind_of
-from dhkappa.inputs.backends.duckdb import numbered
+from dhkappa.inputs.backends import Coding, Frame, frame_of, kind_of
 from dhkappa.inputs.columns import (
     ColumnRoles,
     RoleKeywords,
@@ -29,7 +28,6 @@ from dhkappa.inputs.columns import (
     nearly_known,
     suggested_columns,
 )
-from dhkappa.inputs.reading import open_source
 from dhkappa.inputs.source import Source
 from dhkappa.paths import FileStates
 
@@ -113,7 +111,7 @@ def open_votes(
     Parameters
     ----------
     data
-        What the user passed: a table, a path, a ``Source`` or arrays.
+        A table, a ``Source`` or arrays.
     keywords
         Column roles that the user named.
     suggested, counts, sample_weight, strata
@@ -122,7 +120,7 @@ def open_votes(
         Which labelers to read if ``suggested`` is None: ``"all"`` that are known, or ``"none"``.
     """
     check_keywords(keywords)
-    source = _source(data)
+    source = data if isinstance(data, Source) else None
     if source is None:
         frame = frame_of(data)
         if frame is None or not _names_columns(frame, keywords, suggested, counts, sample_weight, strata):
@@ -132,12 +130,12 @@ def open_votes(
                 raise DataError(message, code="not-a-table", parameter=next(iter(keywords)))
             return None
         source = Source(data)
-    said: RoleKeywords = {**source.words, **keywords}
+    said: RoleKeywords = {**source.roles, **keywords}
     votes = _frame(source.votes)
     if source.ordered and said.get("duplicates", "error") != "error":
-        votes = _frame(numbered(source.votes, ROW_NUMBER))
+        votes = votes.numbered()
     given: Any = said.get("items") if said.get("items") is not None else source.items
-    listed = _source(given)
+    listed = given if isinstance(given, Source) else None
     items = None if given is None else _frame(given if listed is None else listed.votes)
     place = votes if items is None else items
     if suggested is None and labelers != "none":
@@ -157,17 +155,7 @@ def open_votes(
         hint = "Pass two paths, or two tables of one engine. Files are tables of DuckDB."
         raise DataError(message, code="different-engines", parameter="items", hint=hint)
     files = source.files if listed is None else source.files + listed.files
-    return VoteTable(votes, items, roles, source.remarks, files, source.unlabeled)
-
-
-def _source(data: Any) -> Source | None:
-    """Return a source, or what a path leads to."""
-    if isinstance(data, Source):
-        return data
-    inner = getattr(data, "source", None)  # of a Dataset
-    if isinstance(inner, Source):
-        return inner
-    return open_source(data) if isinstance(data, (str, os.PathLike)) else None
+    return VoteTable(votes, items, roles, source.notes, files, source.unlabeled)
 
 
 def _name(source: Source | None, default: str) -> str:

@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from dhkappa.core import Label
-from dhkappa.core.counts import Counts, add, empty
-from dhkappa.core.grouping import BLOCK
+from dhkappa.core.grouping import BLOCK, MAX_ITEMS, Patterns
+from dhkappa.core.items import Counts, add, empty
 from dhkappa.core.labels import union
-from dhkappa.core.patterns import MAX_ITEMS, Patterns
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.inputs.arrays import LABELER
+from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
-from dhkappa.inputs.load import InputData, declared_categories, input_data, missing_labels
+from dhkappa.inputs.load import InputData, input_data
 from dhkappa.inputs.tally_file import SavedTally, read_tally, write_tally
 
 _MAX_TABLES = 64

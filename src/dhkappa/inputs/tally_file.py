@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.core.counts import Counts, add
-from dhkappa.core.items import ItemColumns
-from dhkappa.core.labels import Encoded, check_categories, check_declared, natural_key, union
-from dhkappa.core.patterns import MAX_ITEMS, MAX_VOTES, Patterns
+from dhkappa.core.grouping import MAX_ITEMS, MAX_VOTES, Encoded, Patterns
+from dhkappa.core.items import Counts, ItemColumns, add
+from dhkappa.core.labels import check_categories, check_declared, natural_key, union
 from dhkappa.errors import DataError, shown
 from dhkappa.paths import FileStates, check_regular, file_name, system_message, write_file
 

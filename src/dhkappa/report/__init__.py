@@ -86,13 +86,12 @@ _SIGNED = {"difference", "change"}
 _SHARES = {"label_share", "vote_share", "agree", "weight"}
 _HEADS = {
     "agree": "votes for suggested",
-    "baseline_majority": "majority labels",
-    "baseline_random": "random labels",
-    "discordant": "discordant items",
+    "baseline_majority": "majority",
+    "baseline_random": "random",
     "kappa_annotator": "kappa",
     "kappa_labeler": "labeler's kappa",
     "fleiss": "Fleiss",
-    "half_width": "± half-width",
+    "half_width": "half-width",
     "instead": "votes go instead to",
     "other": "minus",
     "pvalue": "p-value",
@@ -149,6 +148,8 @@ def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Callable[[float 
         return pvalue(value, digits + 1)
     if name in _SHARES:
         return share(value)
+    if name == "half_width":
+        return f"± {value:g}"
     return (signed if name in _SIGNED else number)(value, 3 if name == "loss" else digits)
 
 

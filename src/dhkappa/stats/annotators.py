@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
+from dhkappa.core.grouping import Patterns, from_votes
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.patterns import Patterns, from_votes
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Terms, influence, item_weights, standard_error, sum_of_squares, terms
 from dhkappa.stats.intervals import Gap, check_level, skewness, written

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.patterns import Patterns
+from dhkappa.core.grouping import Patterns
 from dhkappa.stats.intervals import LEAST, Basis
 from dhkappa.stats.kappa import Estimate, Parts
 from dhkappa.stats.sample import Sample, Stratum

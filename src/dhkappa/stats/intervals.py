@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.labels import is_real
+from dhkappa.core import is_real
 from dhkappa.errors import DataError, shown
 
 LEAST = -14 / 13

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Label
-from dhkappa.core.patterns import Patterns
 from dhkappa.errors import counted
 from dhkappa.stats.intervals import Basis
 from dhkappa.stats.sample import Excluded, Sample
@@ -237,16 +236,6 @@ def _chance_on(total: Sums, labels: list[int]) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """Agreement t_i among items with the same number of votes: mean and variance over items."""
-
-    n_votes: int
-    n_items: int
-    mean: float
-    variance: float
-
-
-@dataclass(frozen=True, slots=True)
 class Sums:
     """Integer sums over n eligible items; lists have one entry per category.
 
@@ -263,7 +252,6 @@ class Sums:
     on_label : pairs that agree on the suggested label, n pair_unit Rbar
     on_majority : pairs that agree on the most frequent vote
     perfect : items on which every vote is the suggested label
-    spreads : agreement by number of votes
     """
 
     n: int
@@ -277,7 +265,6 @@ class Sums:
     on_label: int
     on_majority: int
     perfect: int
-    spreads: tuple[Spread, ...]
 
 
 def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
@@ -285,22 +272,33 @@ def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
     m = len(sample.categories)
     patterns = replace(sample.patterns, items=sample.mass) if weighted else sample.patterns
     n_votes = patterns.vote_totals()
-    sizes = _distinct(n_votes)
+    sizes = distinct(n_votes)
     vote_unit = math.lcm(*sizes)
     pair_unit = math.lcm(*(math.comb(size, 2) for size in sizes))
     votes, pairs, majority = [0] * m, [0] * m, [0] * m
     on_label = on_majority = perfect = 0
-    spreads = []
     for size in sizes:
-        same = _add_up(patterns if len(sizes) == 1 else patterns.take(n_votes == size), size, m, labeled)
+        rows = patterns if len(sizes) == 1 else patterns.take(n_votes == size)
         per_vote, per_pair = vote_unit // size, pair_unit // math.comb(size, 2)
-        _add_scaled(votes, same.votes, per_vote)
-        _add_scaled(pairs, same.pairs, per_pair)
-        _add_scaled(majority, same.majority, 1)
-        on_label += same.on_label * per_pair
-        on_majority += same.on_majority * per_pair
-        perfect += same.perfect
-        spreads.append(_spread(same))
+        counts = np.zeros((3, m), np.int64 if int(rows.items.sum()) * size**2 < 2**63 else object)
+        for block in rows.blocks():
+            first, items, length = block.start[:-1], block.items, np.diff(block.start)
+            P = block.votes.astype(np.int64)
+            agreeing = P * (P - 1) // 2
+            each = np.repeat(items, length)
+            # The first category with most votes has the largest P * m - code.
+            top = np.maximum.reduceat(P * m - block.code, first)
+            most = -(-top // m)
+            by_category = [(block.code, _times(each, P)), (block.code, _times(each, agreeing)), (most * m - top, items)]
+            counts = counts + np.array([_by_category(code, numbers, m) for code, numbers in by_category])
+            on_majority += _dot(items, most * (most - 1) // 2) * per_pair
+            if labeled:
+                hit = np.flatnonzero(block.code == np.repeat(block.suggested, length))
+                on_label += _dot(each[hit], agreeing[hit]) * per_pair
+                perfect += int(each[hit[P[hit] == size]].sum())
+        for total, part, factor in zip((votes, pairs, majority), counts, (per_vote, per_pair, 1), strict=True):
+            for category in np.flatnonzero(part).tolist():
+                total[category] += int(part[category]) * factor
     return Sums(
         n=int(patterns.items.sum()),
         n_votes=_dot(patterns.items, n_votes),
@@ -313,65 +311,10 @@ def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
         on_label=on_label,
         on_majority=on_majority,
         perfect=perfect,
-        spreads=tuple(spreads),
     )
 
 
-@dataclass(slots=True)
-class _SameSize:
-    """Sums over items with the same number of votes; arrays have one entry per category."""
-
-    n_votes: int
-    n_items: int
-    votes: npt.NDArray[Any]  # sum_i P_ij
-    pairs: npt.NDArray[Any]  # sum_i C(P_ij, 2)
-    majority: npt.NDArray[Any]
-    on_label: int = 0
-    on_majority: int = 0
-    perfect: int = 0
-    agreeing_squared: int = 0  # sum_i (sum_j C(P_ij, 2))^2
-
-
-def _add_up(patterns: Patterns, size: int, m: int, labeled: bool) -> _SameSize:
-    """Add up patterns that all have ``size`` votes, two or more."""
-    n_items = int(patterns.items.sum())
-    exact = np.int64 if n_items * size**2 < 2**63 else object
-    same = _SameSize(size, n_items, np.zeros(m, exact), np.zeros(m, exact), np.zeros(m, exact))
-    for block in patterns.blocks():
-        first, items, length = block.start[:-1], block.items, np.diff(block.start)
-        votes = block.votes.astype(np.int64)
-        pairs = votes * (votes - 1) // 2
-        each = np.repeat(items, length)
-        same.votes = same.votes + _by_category(block.code, _times(each, votes), m)
-        same.pairs = same.pairs + _by_category(block.code, _times(each, pairs), m)
-        agreeing = np.add.reduceat(pairs, first)
-        same.agreeing_squared += _dot(items, _times(agreeing, agreeing))
-        # The first category with most votes has the largest votes * m - code.
-        top = np.maximum.reduceat(votes * m - block.code, first)
-        most = -(-top // m)
-        same.majority = same.majority + _by_category(most * m - top, items, m)
-        same.on_majority += _dot(items, most * (most - 1) // 2)
-        if labeled:
-            hit = np.flatnonzero(block.code == np.repeat(block.suggested, length))
-            same.on_label += _dot(each[hit], pairs[hit])
-            same.perfect += int(each[hit[votes[hit] == size]].sum())
-    return same
-
-
-def _spread(same: _SameSize) -> Spread:
-    """Return mean and variance of t_i, the share of agreeing pairs."""
-    unit = same.n_items * math.comb(same.n_votes, 2)
-    mean = Fraction(sum(same.pairs.tolist()), unit)
-    variance = Fraction(same.agreeing_squared, unit * math.comb(same.n_votes, 2)) - mean**2
-    return Spread(same.n_votes, same.n_items, float(mean), float(variance))
-
-
-def _add_scaled(total: list[int], part: npt.NDArray[Any], factor: int) -> None:
-    for category in np.flatnonzero(part).tolist():
-        total[category] += int(part[category]) * factor
-
-
-def _distinct(n_votes: npt.NDArray[np.int64]) -> list[int]:
+def distinct(n_votes: npt.NDArray[np.int64]) -> list[int]:
     """Return the distinct numbers of votes, ascending."""
     if n_votes.size and n_votes.min() == n_votes.max():
         return [int(n_votes[0])]

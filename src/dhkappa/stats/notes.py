@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
+
 from dhkappa.core import Label
 from dhkappa.errors import counted, shown
-from dhkappa.stats.kappa import Estimate, Parts, Sums
+from dhkappa.stats.kappa import Estimate, Parts, Sums, distinct
 from dhkappa.stats.sample import Sample
 
 LOW_AGREEMENT = Fraction(2, 5)  # Fleiss' kappa
@@ -69,18 +71,33 @@ def _on_votes(estimate: Estimate) -> Iterator[Note]:
             "one-category-voted", f"Every vote is {voted[0]!r}, so the votes cannot tell good labels from bad ones."
         )
     yield from _on_categories(estimate.categories)
-    enough = [spread for spread in total.spreads if spread.n_items >= _FEW_ITEMS]
-    for one, other in combinations(enough, 2):
-        gap = abs(one.mean - other.mean)
-        error = (one.variance / one.n_items + other.variance / other.n_items) ** 0.5
-        if gap > _AGREEMENT_GAP and gap > _AGREEMENT_Z * error:
+    for (few, one, one_error), (many, other, other_error) in combinations(_agreement(estimate.sample), 2):
+        gap = abs(one - other)
+        if gap > _AGREEMENT_GAP and gap > _AGREEMENT_Z * math.hypot(one_error, other_error):
             yield Note(
                 "votes-follow-agreement",
-                f"Agreement depends on the number of votes: {one.mean:.2f} of pairs agree on items with {one.n_votes} "
-                f"votes, {other.mean:.2f} on items with {other.n_votes}. If votes were added after disagreement, "
-                "use only the votes planned in advance.",
+                f"Agreement depends on the number of votes: {one:.2f} of pairs agree on items with {few} votes, "
+                f"{other:.2f} on items with {many}. If votes were added after disagreement, use only the votes planned "
+                "in advance.",
             )
             break
+
+
+def _agreement(sample: Sample) -> Iterator[tuple[int, float, float]]:
+    """Yield each number of votes with the mean share of pairs that agree and its standard error, of enough items."""
+    patterns = sample.patterns
+    n_votes = patterns.vote_totals()
+    sizes = distinct(n_votes)
+    if len(sizes) > 1:
+        votes = patterns.votes.astype(np.float64)
+        shares = np.add.reduceat(votes * (votes - 1), patterns.start[:-1]) / (n_votes * (n_votes - 1.0))
+        for size in sizes:
+            rows = n_votes == size
+            n = int(patterns.items[rows].sum())
+            if n >= _FEW_ITEMS:
+                mean = float(np.average(shares[rows], weights=patterns.items[rows]))
+                variance = float(np.average((shares[rows] - mean) ** 2, weights=patterns.items[rows]))
+                yield size, mean, math.sqrt(variance / n)
 
 
 def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
@@ -196,7 +213,7 @@ def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
         yield Note(
             "agree-on-others",
             f"More pairs agree on another label than on the suggested one ({float(parts.S):.2f} and "
-            f"{float(parts.R):.2f}), although kappa is not negative: by chance there would be even more.",
+            f"{float(parts.R):.2f}), although kappa is not negative: chance alone would give no fewer.",
         )
     if random is not None and abs(random) > _RANDOM_NOT_ZERO:
         yield Note("random-not-zero", f"Random labels would score {float(random):.2f} on this data.")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.patterns import Patterns
+from dhkappa.core.grouping import Patterns
 from dhkappa.errors import DataError, shown
 from dhkappa.stats.influence import Numbers, Terms, complement, one_minus_E, variance
 from dhkappa.stats.sample import check_n_resamples, generator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -33,26 +33,11 @@ _NO_VARIATION = "The items show no variation, so the standard error of kappa is 
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Kappa:
     """Kappa with its standard error, confidence intervals, baselines and notes.
 
     ``float(kappa)`` is ``value``, and ``f"{kappa:.3f}"`` formats it. If kappa is undefined, ``value`` is NaN,
     ``exact`` is None and ``reason`` says why.
-
-    Attributes
-    ----------
-    estimate : the exact values that everything is computed from
-    metric : ``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``
-    value : kappa as a float, the exact value rounded once
-    exact : kappa as a fraction
-    parts : C, L, R, S, C_E, C_F, D, E as fractions; None if no item is eligible
-    baselines : kappa of random labels and of majority labels on the same votes
-    fleiss : Fleiss' kappa of the same items: the agreement of annotators with each other
-    n_items : number of eligible items, with two votes or more and (except for Fleiss' kappa) a suggested label
-    n_votes : number of votes on them
-    excluded : number of items that are not eligible, by reason
-    reason : why kappa is undefined; None if it is defined
 
     Examples
     --------
@@ -65,17 +50,20 @@ class Kappa:
     ['few-items', 'two-categories']
     """
 
-    estimate: Estimate
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
+    __slots__ = ("_cache", "estimate")
+
+    def __init__(self, estimate: Estimate) -> None:
+        self.estimate = estimate
+        self._cache: dict[str, Any] = {}
 
     @property
     def metric(self) -> str:
-        """Which kappa: "dh", "weighted" or "fleiss"."""
+        """``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``."""
         return self.estimate.metric
 
     @property
     def value(self) -> float:
-        """Kappa as a float; NaN if undefined."""
+        """Kappa as a float, the exact value rounded once; NaN if undefined."""
         return self.estimate.value
 
     @property
@@ -85,7 +73,7 @@ class Kappa:
 
     @property
     def parts(self) -> Parts | None:
-        """The terms of kappa; None if no item is eligible."""
+        """C, L, R, S, C_E, C_F, D and E as fractions; None if no item is eligible."""
         return self.estimate.parts
 
     @property
@@ -101,7 +89,7 @@ class Kappa:
 
     @property
     def n_items(self) -> int:
-        """Number of eligible items."""
+        """Number of eligible items: two votes or more and, except for Fleiss' kappa, a suggested label."""
         return self.estimate.n_items
 
     @property
@@ -346,8 +334,8 @@ class Kappa:
         size = f"{counted(self.n_items, 'item')}, {counted(self.n_votes, 'vote')}"
         if self.reason:
             said.insert(0, self.reason.rstrip("."))
-        if self.notes:
-            said.append(counted(len(self.notes), "note"))
+        if notes := self.notes:
+            said.append(counted(len(notes), "note"))
         return f"{_NAMES[self.metric]} {_digits(self.value)}{within} ({'; '.join([size, *said])})"
 
     def _beside(self) -> list[tuple[str, float]]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dhkappa.core import Label
+from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.patterns import Patterns
 from dhkappa.errors import counted
 from dhkappa.stats.influence import Numbers, Terms, influence, terms
 from dhkappa.stats.kappa import Parts, dh_parts, sums

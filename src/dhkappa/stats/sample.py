@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -13,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
-from dhkappa.core.labels import NotALabelError, to_label
-from dhkappa.core.patterns import LabeledPatterns, Patterns
+from dhkappa.core.grouping import LabeledPatterns, Patterns
 from dhkappa.errors import DataError, counted, shown
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
@@ -159,7 +159,7 @@ def drawn(
     """Return a sample of eligible patterns; (K,) ``stratum`` is an index into ``names``."""
     pool = own_pool(pool)
     strata = _strata(patterns.items, stratum, names, pool, weight is not None)
-    index = np.zeros(len(patterns), np.int8) if stratum is None else stratum
+    index = np.zeros(patterns.items.size, np.int8) if stratum is None else stratum
     mass = _mass(patterns.items, index, weight, strata if isinstance(pool, Mapping) else None)
     return Sample(categories, patterns, excluded, mass, index, strata)
 
@@ -243,11 +243,10 @@ def _strata_error(code: str, message: str) -> DataError:
 
 
 def _name(stratum: Any) -> Any:
-    """Return the name of a stratum as data have it, such as the value of an enum member."""
-    try:
-        return to_label(stratum)
-    except NotALabelError:
-        return stratum
+    """Return the name of a stratum as labels have it: of a plain enum member its name, of NumPy values Python's."""
+    if isinstance(stratum, Enum) and not isinstance(stratum, (str, int)):
+        return stratum.name
+    return stratum.item() if isinstance(stratum, np.generic) else stratum
 
 
 def own_pool(pool: Any) -> Pool:

@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.grouping import BLOCK
-from dhkappa.core.patterns import Patterns
+from dhkappa.core.grouping import BLOCK, Patterns
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.resources import need
 from dhkappa.stats.influence import Extremes, Numbers, Terms, basis_of, terms

@@ -1,19 +1,19 @@
-"""What a Kappa shows, and the notes it carries."""
+"""Kappa and Comparison: values, display, JSON, caching."""
 
 import json
 import math
-from typing import Any
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dhkappa import Kappa, dh_kappa, fleiss_kappa, simulate
+from dhkappa import Excluded, Kappa, compare, dh_kappa, fleiss_kappa, simulate
+from exact import EXAMPLE, example
+from expect import expect_error
 
+F = Fraction
 A, B, C = ["a", "a"], ["b", "b"], ["c", "c"]
-
-
-def codes(kappa: Kappa) -> set[str]:
-    return {note.code for note in kappa.notes}
 
 
 def test_reads_as_a_number() -> None:
@@ -21,7 +21,7 @@ def test_reads_as_a_number() -> None:
     assert float(kappa) == kappa.value
     assert f"{kappa:.3f}" == f"{kappa.value:.3f}"
     assert f"{kappa}" == repr(kappa)
-    assert repr(kappa).startswith("kappa_DH 0.6667 [-0.5107, 0.9921] (3 items, 6 votes; floor 0.0000; ceiling")
+    assert repr(kappa).startswith("kappa_DH 0.6667 [-0.5107, 0.9921] (3 items, 6 votes; random 0.0000; majority")
     assert "\n" not in repr(kappa)
     assert repr(kappa.parts) == "Parts(R=0.6667, S=0.0000, C_E=0.2500, C_F=0.2500, D=0.6667, E=0.0000)"
 
@@ -44,7 +44,7 @@ def test_html_shows_labels_as_text() -> None:
     assert "undefined" in dh_kappa([], [])._repr_html_()
 
 
-def test_is_frozen() -> None:
+def test_is_read_only() -> None:
     with pytest.raises(AttributeError):
         dh_kappa([A, B], ["a", "b"]).value = 1.0  # type: ignore[misc]
 
@@ -52,87 +52,6 @@ def test_is_frozen() -> None:
 def test_no_warning_and_no_numpy_error_state() -> None:
     with np.errstate(all="raise"):
         dh_kappa([A, ["a"], []], ["a", "b", None])
-
-
-MANY = simulate(400, categories=["a", "b", "c"], accuracy=0.95, labelers={"x": 0.9}, rng=3)
-
-
-@pytest.mark.parametrize(
-    ("code", "votes", "suggested", "words"),
-    [
-        ("items-excluded", [A, ["a"], []], ["a", "a", "a"], "2 items did not count: 1 with no votes, 1 with one vote."),
-        ("few-items", [A, B], ["a", "b"], "Only 2 items count"),
-        ("one-category-voted", [A, A], ["a", "b"], "Every vote is 'a'"),
-        ("one-label", [A, B], ["a", "a"], "Every suggested label is 'a'"),
-        ("rare-labels", [A] * 40 + [B], ["a"] * 40 + ["b"], "1 of 2 suggested labels on fewer than 10 items ('b')"),
-        ("few-imperfect-items", [A] * 40 + [["a", "b"]], ["a"] * 41, "differ from the label on 1 item only"),
-        ("two-categories", [A, B], ["a", "b"], "Cohen's kappa"),
-        ("agreement-certain", [A], ["a"], "all one category"),
-        ("perfect", [A, B], ["a", "b"], "kappa is 1"),
-        ("agree-on-others", [A, A], ["b", "b"], "on another label than on the suggested one (1.00 and 0.00)"),
-        ("below-random", [A, B, C], ["b", "c", "a"], "less than labels dealt out at random"),
-        (
-            "labels-not-in-votes",
-            [A, B],
-            ["x", "b"],
-            "1 item of 2 with a suggested label that nobody ever votes for ('x')",
-        ),
-        ("looks-missing", [["a", "N/A"], B], ["a", "b"], "'N/A' counts as a category"),
-        (
-            "category-variants",
-            [["Yes", "yes "], ["no", "No"]],
-            ["Yes", "no"],
-            "'No', 'no' differ only in case or spaces",
-        ),
-        ("category-variants", [["3", "3.0"], ["2", "2"]], ["3", "2"], "'3', '3.0' are one number in two spellings"),
-        (
-            "labels-mixed",
-            [["a", 1], ["b", "b"]],
-            ["a", "b"],
-            "Some labels are numbers and some are text, such as 1 and 'a'",
-        ),
-        ("random-not-zero", [A, B, C], ["a", "b", "c"], "would score -0.20 here"),
-        ("low-agreement", [["a", "b"], ["b", "c"], ["a", "c"]], ["a", "b", "c"], "hardly agree among themselves"),
-        (
-            "votes-follow-agreement",
-            [A] * 50 + [B] * 50 + [["a", "b", "a"], ["b", "a", "b"]] * 50,
-            ["a", "b"] * 100,
-            "Items with 2 votes and items with 3 agree differently (1.00 and 0.33 of pairs)",
-        ),
-    ],
-)
-def test_each_note_has_its_condition(code: str, votes: Any, suggested: Any, words: str) -> None:
-    kappa = dh_kappa(votes, suggested)
-    assert code in codes(kappa)
-    assert words in next(note.text for note in kappa.notes if note.code == code)
-    quiet = dh_kappa(MANY.votes, MANY.suggested["x"])
-    assert codes(quiet) == {"random-not-zero"}
-
-
-def test_notes_stop_at_their_limits() -> None:
-    thirty = dh_kappa([A, B, C] * 10, ["a", "b", "c"] * 10)
-    assert codes(thirty) == {"perfect", "random-not-zero"}
-    ten_wrong = dh_kappa([A, B, C] * 20 + [["a", "b"]] * 10, ["a", "b", "c"] * 20 + ["c"] * 10)
-    assert codes(ten_wrong) == {"random-not-zero"}
-    assert "few-imperfect-items" in codes(dh_kappa([A, B, C] * 20 + [["a", "b"]] * 9, ["a", "b", "c"] * 20 + ["c"] * 9))
-    assert "two-categories" in codes(dh_kappa([A, B], ["a", "b"], categories=["a", "b", "c"]))
-    assert "two-categories" not in codes(dh_kappa([A, B], ["a", "c"]))
-    assert "low-agreement" not in codes(dh_kappa([A, B], ["a", "c"]))
-
-
-def test_agreement_must_differ_by_enough_and_surely() -> None:
-    def noted(pairs: list[list[str]], triples: list[list[str]]) -> bool:
-        return "votes-follow-agreement" in codes(fleiss_kappa(pairs + triples))
-
-    split, halved = ["a", "b"], ["a", "a", "b"]
-    assert noted([A] * 450 + [split] * 550, [halved] * 1000)  # .117 apart, 7.4 standard errors
-    assert not noted([A] * 45 + [split] * 55, [halved] * 100)  # .117 apart, 2.3 standard errors
-    assert not noted([A] * 4200 + [split] * 5800, [halved] * 10_000)  # .087 apart, 17 standard errors
-
-
-def test_fleiss_notes_are_of_votes_only() -> None:
-    assert codes(fleiss_kappa([A, ["a"]])) == {"items-excluded", "few-items", "one-category-voted"}
-    assert codes(fleiss_kappa(MANY.votes)) == set()
 
 
 def test_threads_see_a_whole_standard_error_or_compute_it() -> None:
@@ -157,7 +76,7 @@ def test_threads_see_a_whole_standard_error_or_compute_it() -> None:
 
 
 def test_an_interrupted_standard_error_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    import dhkappa.stats.result as room
+    import dhkappa.stats.result as module
 
     def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
@@ -165,7 +84,7 @@ def test_an_interrupted_standard_error_is_computed_again(monkeypatch: pytest.Mon
     drawn = simulate(60, rng=1)
     kappa = dh_kappa(drawn.votes, drawn.suggested["labeler"])
     with monkeypatch.context() as patch:
-        patch.setattr(room, "basis_of", interrupted)
+        patch.setattr(module, "basis", interrupted)
         with pytest.raises(KeyboardInterrupt):
             _ = kappa.se
     assert kappa.se > 0
@@ -178,3 +97,59 @@ def test_limits_by_category_stay_in_range() -> None:
     for place, row in enumerate(kappa.by_category()):
         E = 2 * C[place] ** 2 - sum(share**2 for share in C)
         assert row["low"] >= 1 - 2 / (1 - E) - 1e-12  # rounding
+
+
+def test_level_is_not_an_argument() -> None:
+    """An unknown keyword is a TypeError, as anywhere."""
+    kappa = dh_kappa([A, B], ["a", "b"])
+    for call in (kappa.confidence_interval, kappa.to_dict, kappa.by_category):
+        with pytest.raises(TypeError):
+            call(level=0.9)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "permutation_test", "by_category", "confusion"])
+def test_methods_that_need_a_defined_dh_kappa(method: str) -> None:
+    with expect_error("kappa-undefined"):
+        getattr(dh_kappa([A], ["a"]), method)()
+    with expect_error("metric-not-supported"):
+        getattr(fleiss_kappa([A, B]), method)()
+    with expect_error("metric-not-supported"):
+        getattr(dh_kappa([A, B], ["a", "b"], weights="linear", categories=["a", "b"]), method)()
+
+
+def test_above_random_is_nan_if_undefined() -> None:
+    assert math.isnan(dh_kappa([A], ["a"]).above_random)
+    assert math.isnan(fleiss_kappa([A, B]).above_random)
+    assert example().above_random == pytest.approx(34 / 67, rel=1e-15)
+
+
+def test_values_of_each_metric() -> None:
+    plain, panel = example(), fleiss_kappa(EXAMPLE.votes)
+    assert (plain.metric, plain.exact, plain.reason) == ("dh", F(247, 544), None)
+    assert (plain.baselines.random, plain.fleiss) == (-59 / 544, 59 / 104)
+    assert (plain.n_items, plain.n_votes, plain.excluded, plain.n_effective) == (6, 18, Excluded(), 6)
+    assert (panel.metric, panel.exact, panel.value, panel.reason) == ("fleiss", F(59, 104), 59 / 104, None)
+    assert math.isnan(panel.baselines.random)
+    assert math.isnan(panel.baselines.majority)
+    weighted = example(weights="linear", categories=[1, 2, 3])
+    assert (weighted.metric, weighted.exact) == ("weighted", F(35, 62))
+    assert math.isnan(weighted.baselines.random)
+
+
+def test_long_fractions_are_left_out_of_json() -> None:
+    assert example().to_dict()["exact"] == "247/544"
+    long = Kappa(replace(example().estimate, exact=F(1, 3**7_000)))
+    assert long.to_dict()["exact"] is None
+
+
+def test_comparison() -> None:
+    data = simulate(120, labelers={"rule": 0.6, "llm": 0.9}, rng=2)
+    found = compare(data.votes, data.suggested)
+    assert found.best == "llm"
+    assert found.table().column("labeler") == ["llm", "rule"]
+    assert found.table().column("kappa") == [found.kappas[name].value for name in ("llm", "rule")]
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert list(plain["kappas"]) == ["rule", "llm"]
+    assert repr(found).count("llm") >= 2
+    assert found._repr_html_().count("<table>") == 2
+    assert compare([A, A], {"x": ["a", "a"], "y": ["a", "a"]}).best is None

@@ -129,6 +129,10 @@ class Frame:
         """Whether rows have an order, as in a dataframe, or in a file whose rows were numbered."""
         return self.ordered or ROW_NUMBER in self.columns
 
+    def numbered(self) -> Frame:
+        """Return the table with row numbers, if it is a file and the engine does not keep the order of rows."""
+        return self
+
     @property
     def row_names(self) -> list[Any] | None:
         """Names of the rows (the index of pandas), if the engine has them."""

@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from itertools import repeat
 from operator import is_
@@ -24,7 +25,7 @@ import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
-from dhkappa.inputs.backends import Frame, kind_in, lazy
+from dhkappa.inputs.backends import ROW_NUMBER, Frame, kind_in, lazy
 from dhkappa.paths import is_unicode
 from dhkappa.resources import MIB, folder_on_disk, is_out_of_memory, need, out_of_memory, own_words, share
 
@@ -45,6 +46,11 @@ class DuckDBFrame(Frame):
 
     name = "DuckDB"
     checks_memory = True  # it would take DuckDB long to find out
+
+    def numbered(self) -> Frame:
+        """Return the table with row numbers from 1, in the order of the files."""
+        native = self.native.project(f"*, row_number() OVER () AS {quoted(ROW_NUMBER)}")
+        return replace(self, native=native, columns=(*self.columns, ROW_NUMBER))
 
     def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by role; refuse JSON, in which even text is written with quotes."""
@@ -185,15 +191,11 @@ def _spill_folder() -> str:
     return folder
 
 
-def numbered(relation: DuckDBPyRelation, name: str) -> DuckDBPyRelation:
-    """Add a column with row numbers from 1, in the order of the files."""
-    return relation.project(f"*, row_number() OVER () AS {quoted(name)}")
-
-
 def relation_of(
     columns: Mapping[str, Sequence[str | int | None]], *, connection: DuckDBPyConnection | None = None
 ) -> DuckDBPyRelation:
     """Make a table of columns of one length: text, integers (up to 128 bits) or booleans; None is missing."""
+    check_names(list(columns), "The export")
     types = [_type_of(name, values) for name, values in columns.items()]
     connection = connect() if connection is None else connection
     table = f"columns_{secrets.token_hex(8)}"

@@ -1,0 +1,171 @@
+"""The output of commands: at 80 columns, through a pipe, in ASCII, and on a terminal with colours."""
+
+import csv
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+
+import dhkappa
+from command import COMMAND, environment, inside, run
+from terminal_checks import HOSTILE, check_columns, check_lines
+
+Capsys = pytest.CaptureFixture[str]
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set 80 columns for what runs in this process."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """Write data with hostile names of items, labels, annotators and labelers."""
+    with (tmp_path / "hostile.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        names = [name.replace("\0", "") for name in HOSTILE]
+        writer.writerow(
+            ["item", "suggested_[red]", "suggested_漢字漢字漢", "ann_\x1b[1m", "ann_[/]", "ann_" + "y" * 90]
+        )
+        for place in range(90):
+            right, other = names[place % len(names)], names[(place * 7 + 3) % len(names)]
+            votes = [right, right if place % 3 else other, other if place % 4 == 0 else right]
+            writer.writerow([names[place % 5] + str(place), right if place % 5 else other, other, *votes])
+    return tmp_path / "hostile.csv"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "audit votes.csv",
+        "score votes.csv",
+        "compare votes.csv",
+        "plan 0.05 votes.csv -s llm",
+        "plan 0.001 --prevalence 5,3,1 --annotator-accuracy 0.8 --labeler-accuracy 0.7 --pool 900000",
+        "demo --items 150 -o d",
+    ],
+)
+def test_at_80_columns(words: str, folder: Path, capsys: Capsys) -> None:
+    done = inside(capsys, *words.split())
+    assert done.returncode == 0
+    check_lines(done.stdout)
+
+
+def test_through_a_pipe(folder: Path, capsys: Capsys) -> None:
+    assert run("audit", "votes.csv").stdout == inside(capsys, "audit", "votes.csv").stdout
+
+
+def test_in_ascii_marks_are_drawn_in_ascii(folder: Path, capsys: Capsys) -> None:
+    drawn = inside(capsys, "audit", "votes.csv")
+    plain = run("audit", "votes.csv", env={"PYTHONIOENCODING": "ascii"})
+    assert plain.stdout.isascii()
+    assert "\\u" not in plain.stdout
+    assert plain.stdout == drawn.stdout.translate(str.maketrans("●├─┤·", "o[-]."))
+
+
+def test_in_ascii_data_is_spelled_out_and_stays_in_its_column(hostile: Path) -> None:
+    done = run("audit", hostile, env={"PYTHONIOENCODING": "ascii"})
+    assert done.stdout.isascii()
+    assert "\\u6f22\\u5b57" in done.stdout
+    check_lines(done.stdout)
+    check_columns(done.stdout)
+
+
+@pytest.mark.parametrize("columns", ["90", "200"])
+def test_other_widths(columns: str, folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    done = inside(capsys, "audit", "votes.csv")
+    check_lines(done.stdout, min(int(columns), 100))
+
+
+def test_hostile_names_are_text_and_columns_stay_aligned(hostile: Path, capsys: Capsys) -> None:
+    done = inside(capsys, "audit", hostile)
+    assert (done.returncode, done.stderr) == (0, "")
+    check_lines(done.stdout)
+    check_columns(done.stdout)
+    for shown in ("[red]", "漢字漢字漢", "[/]", r"two\nlines", r"\x1b[31mred\x1b[0m"):
+        assert shown in done.stdout
+    for command in ("score", "compare"):
+        check_lines(inside(capsys, command, hostile).stdout)
+
+
+def test_a_tally_has_no_items_to_review(folder: Path, capsys: Capsys) -> None:
+    inside(capsys, "tally", "make", "votes.csv", "-o", "t.json")
+    done = inside(capsys, "audit", "t.json")
+    assert done.returncode == 0
+    check_lines(done.stdout)
+    assert "To review" not in done.stdout
+
+
+@pytest.mark.parametrize("text", ["suggested,ann_1,ann_2\nx,x,x\nx,x,x\n", "suggested,ann_1,ann_2\nx,x,\n"])
+def test_an_undefined_kappa_says_why(text: str, tmp_path: Path, capsys: Capsys) -> None:
+    file = tmp_path / "odd.csv"
+    file.write_text(text)
+    reason = f"{dhkappa.dh_kappa(file, 'suggested').reason}".rstrip(".")
+    for command in ("audit", "score"):
+        done = inside(capsys, command, file)
+        check_lines(done.stdout)
+        assert reason in " ".join(done.stdout.split())
+
+
+def on_terminal(*words: str | Path, columns: int = 80, env: dict[str, str] | None = None) -> str:
+    """Run a command with a terminal as its standard output, and return what it writes there."""
+    person, terminal = pty.openpty()
+    ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    child = subprocess.Popen(
+        [COMMAND, *map(str, words)],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=subprocess.DEVNULL,  # progress goes there on a busy machine
+        env=environment(**{"TERM": "xterm-256color"} | (env or {})),
+    )
+    os.close(terminal)
+    told = b""
+    while True:
+        try:
+            part = os.read(person, 65_536)
+        except OSError:  # the child has closed its end
+            break
+        if not part:
+            break
+        told += part
+    os.close(person)
+    assert child.wait(timeout=60) == 0
+    return told.decode().replace("\r\n", "\n")
+
+
+def test_colours_on_a_terminal_and_nothing_else_changes(folder: Path, capsys: Capsys) -> None:
+    coloured = on_terminal("audit", "votes.csv")
+    piped = inside(capsys, "audit", "votes.csv").stdout
+    assert COLOUR.search(coloured)
+    plain = COLOUR.sub("", coloured)
+    assert [line.rstrip() for line in plain.splitlines()] == piped.splitlines()
+    assert "\x1b" not in piped
+
+
+def test_no_color_and_a_terminal_that_can_do_little(folder: Path) -> None:
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        told = on_terminal("audit", "votes.csv", env=env)
+        assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", told)
+
+
+def test_hostile_names_on_a_terminal(hostile: Path) -> None:
+    told = on_terminal("audit", hostile)
+    plain = COLOUR.sub("", told)
+    assert "\x1b" not in plain
+    assert "\x07" not in plain
+    check_lines("\n".join(line.rstrip() for line in plain.splitlines()) + "\n")
+
+
+def test_paths_are_spelled_out(folder: Path) -> None:
+    told = on_terminal("tally", "make", "votes.csv", "-o", "x\x1b[31m\ny.json")
+    assert "\x1b" not in told
+    assert len(told.splitlines()) == 1

@@ -1,0 +1,159 @@
+"""Sample: eligible items, weights, strata and pools."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dhkappa import DataError, Excluded, Kappa, Note, dh_kappa, tally
+from dhkappa.core.grouping import LabeledPatterns, Patterns
+from dhkappa.stats.kappa import estimate_dh
+from dhkappa.stats.sample import Stratum, check_n_resamples, generator, own_pool, sample_of
+from exact import EXAMPLE, STRATA, example
+from expect import expect_error
+
+F = Fraction
+WEIGHTS = [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("code", "design"),
+    [
+        ("pool-without-strata", {"pool": {"x": 10}}),
+        ("pool-with-weights", {"pool": 10, "sample_weight": WEIGHTS}),
+        ("pool-not-by-stratum", {"strata": STRATA, "pool": 10}),
+        ("pool-not-by-stratum", {"strata": STRATA, "pool": [1, 2]}),
+        ("pool-with-weights", {"strata": STRATA, "pool": {"x": 9, "y": 9}, "sample_weight": WEIGHTS}),
+        ("stratum-one-item", {"strata": ["x"] * 5 + ["y"]}),
+        ("stratum-one-item", {"strata": ["x"] * 5 + ["y"], "pool": {"x": 9, "y": 2}}),
+        ("pool-unknown-stratum", {"strata": STRATA, "pool": {"x": 9, "y": 9, "z": 3}}),
+        ("pool-unknown-stratum", {"strata": STRATA, "pool": {"x": 9, "y": 9, "z": 3, "u": 1, "v": 0, "w": 1}}),
+        ("invalid-pool-size", {"strata": STRATA, "pool": {"x": 9, "y": 9, "z": True}}),
+        ("invalid-pool-size", {"pool": 7.5}),
+        ("invalid-pool-size", {"pool": "7"}),
+        ("invalid-pool-size", {"pool": -1}),
+        ("invalid-pool-size", {"strata": STRATA, "pool": {"x": 9, "y": None}}),
+        ("pool-too-small", {"pool": 5}),
+        ("pool-too-small", {"strata": STRATA, "pool": {"x": 9, "y": 2}}),
+        ("pool-stratum-missing", {"strata": STRATA, "pool": {}}),
+        ("pool-stratum-missing", {"strata": STRATA, "pool": {"x": 9}}),
+    ],
+)
+def test_designs_that_do_not_fit(code: str, design: dict[str, Any]) -> None:
+    with expect_error(code, "strata" if code.startswith("stratum") else "pool"):
+        example(**design)
+
+
+@pytest.mark.parametrize("pool", [None, {"x": 3, "y": 3}])
+def test_a_stratum_without_eligible_items(pool: Any) -> None:
+    with expect_error("stratum-empty", "strata"):
+        dh_kappa([[1, 1], [1, 1], [2]], [1, 1, 1], strata=["x", "x", "y"], pool=pool)
+
+
+def test_messages_name_a_few_strata() -> None:
+    with pytest.raises(DataError) as error:
+        example(strata=STRATA, pool={"x": 9, "y": 9, "z": 3, "u": 1, "v": 0, "w": 1, "t": 1})
+    assert "4 strata" in error.value.message
+    assert "'z', 'u', 'w', ..." in error.value.message
+
+
+def test_weights_of_items() -> None:
+    """Mass is the number of pool items per sampled item, 9/3 and 30/3, in least integers."""
+    sample = example(strata=STRATA, pool={"x": 9, "y": 30.0, "z": 0}).estimate.sample
+    assert sample.strata == (Stratum("x", 3, 9), Stratum("y", 3, 30))
+    assert sorted((sample.mass / sample.patterns.items).tolist()) == [3, 3, 3, 10, 10, 10]
+    assert [part.fraction for part in sample.strata] == [F(1, 3), F(1, 10)]
+    assert sample.n_effective == pytest.approx(39**2 / (3 * 9 + 3 * 100))
+    twice = dh_kappa([[1, 1], [1, 1], [2, 2], [1, 2]], [1, 1, 2, 2], sample_weight=[1, 1, 3, 5]).estimate.sample
+    assert len(twice.patterns) == 3
+    assert twice.n_effective == pytest.approx(10**2 / (1 + 1 + 9 + 25))
+    assert example(sample_weight=[2, 4, 6, 8, 10, 12.0]).estimate.sample.mass.sum() == 21
+    assert not example(strata=STRATA, pool={"x": 9, "y": 9}).estimate.sample.weighted
+    for heavy in (2**61, 2**65):
+        huge = example(sample_weight=[1, 1, 1, 1, 1, float(heavy)]).estimate.sample
+        assert sorted(huge.mass.tolist()) == [1, 1, 1, 1, 1, heavy]
+
+
+def test_weights_stay_with_their_items() -> None:
+    counts = tally([[1], *EXAMPLE.votes], [1, *EXAMPLE.suggested], sample_weight=[7, *WEIGHTS])
+    assert sorted(dh_kappa(counts).estimate.sample.mass.tolist()) == WEIGHTS
+    assert dh_kappa(counts).exact == example(sample_weight=WEIGHTS).exact
+
+
+def test_pool_sizes_from_a_series() -> None:
+    class Sizes:
+        def to_dict(self) -> dict[str, np.int64]:
+            return {"x": np.int64(9), "y": np.int64(30)}
+
+    assert own_pool(Sizes()) == {"x": 9, "y": 30}
+    assert own_pool(np.float64(30)) == 30
+
+
+def test_excluded_items() -> None:
+    votes, labels = [*EXAMPLE.votes, [1, 1], [1]], [*EXAMPLE.suggested, None, 1]
+    kappa = dh_kappa(votes, labels, sample_weight=[1, 2, 3, 0, 5, 6, 7, 8])
+    assert sorted(kappa.estimate.sample.mass.tolist()) == [1, 2, 3, 5, 6]
+    assert kappa.excluded == Excluded(one_vote=1, no_label=1, no_weight=1)
+    assert kappa.excluded.to_dict() == {"no_votes": 0, "one_vote": 1, "no_label": 1, "no_weight": 1}
+    assert kappa.excluded.why() == "1 with one vote, 1 with no suggested label, 1 with weight 0"
+    assert Excluded(no_votes=1234).why() == "1,234 with no votes"
+    assert Excluded(1, 2, 3, 4).total == 10
+
+
+def test_rows_kept_by_a_sample() -> None:
+    votes = Patterns(
+        suggested=np.array([0, 0, -1, 1], np.int32),
+        start=np.array([0, 1, 2, 3, 4]),
+        code=np.array([0, 0, 0, 1]),
+        votes=np.array([2, 1, 2, 3]),
+        items=np.array([1, 5, 3, 2]),
+    )
+    sample = sample_of(LabeledPatterns((1, 2), votes, source_notes=("From a file.",)))
+    assert sample.kept is not None
+    assert sample.kept.tolist() == [0, 3]
+    assert (sample.n, sample.excluded) == (3, Excluded(one_vote=5, no_label=3))
+    assert sample.source_notes == ("From a file.",)
+    unlabeled = sample_of(LabeledPatterns((1, 2), votes), labeled=False)
+    assert (unlabeled.n, unlabeled.excluded) == (6, Excluded(one_vote=5))
+    assert Note("source", "From a file.") in Kappa(estimate_dh(sample)).notes
+
+
+def test_designed() -> None:
+    designs: list[dict[str, Any]] = [
+        {},
+        {"strata": STRATA},
+        {"pool": 20},
+        {"sample_weight": [1, 1, 1, 1, 1, 2]},
+        {"sample_weight": [3] * 6},
+    ]
+    assert [example(**design).estimate.sample.designed for design in designs] == [False, True, True, True, False]
+
+
+def test_strata_keep_equal_patterns_apart() -> None:
+    sample = dh_kappa([[1, 1], [1, 1], [2, 1], [1, 1], [1, 1]], [1] * 5, strata=["x", "x", "x", "y", "y"]).sample
+    assert sample.merged() is sample
+    assert sorted(sample.stratum.tolist()) == [0, 0, 1]
+
+
+def test_merged_patterns_are_distinct() -> None:
+    sample = dh_kappa([[1, 1], [1, 2], [1, 1], [1, 1], [2]], [1, 1, 1, 2, 1]).estimate.sample
+    merged = sample.merged()
+    assert sorted(merged.patterns.items.tolist()) == [1, 1, 2]
+    assert merged.stratum.tolist() == [0, 0, 0]
+    assert not merged.weighted
+    assert merged.merged() is merged
+
+
+def test_generator() -> None:
+    own = np.random.default_rng(3)
+    assert generator(own) is own
+    assert generator(3).random() == np.random.default_rng(3).random()
+    assert generator(None).random() != generator(None).random()
+    for rng in (-1, 1.5, "seed"):
+        with expect_error("invalid-rng", "rng"):
+            generator(rng)  # type: ignore[arg-type]
+
+
+def test_check_n_resamples() -> None:
+    assert [check_n_resamples(n) for n in (1, np.int64(7), 10**8)] == [1, 7, 10**8]
