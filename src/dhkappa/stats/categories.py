@@ -95,13 +95,13 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
 
     squares = np.full(len(C), math.nan)
     j = parts.defined
-    C, L, lost, room = C[j], L[j], 1 - parts.kappa[j], 1 - parts.E[j]
+    C, L, lost, one_minus_E = C[j], L[j], 1 - parts.kappa[j], 1 - parts.E[j]
     eps_parts = 16 * C**2 * own_own[j] + 4 * pull_pull
     gap_eps = (4 * C * gap_own[j] - 2 * gap_pull[j]) / L
     large = gap_gap[j] / L**2 + lost**2 * eps_parts
     found = large - lost * (2 * gap_eps + lost * 16 * C * own_pull[j])
     found[(found <= _CANCELLED * large) | (found <= _ROUNDING * n)] = 0
-    squares[j] = found / room**2
+    squares[j] = found / one_minus_E**2
     return squares
 
 

@@ -153,8 +153,8 @@ def _difference(
     phi, other_phi = (found[name].phi[np.searchsorted(found[name].key, _keys(table, name))] for name in (one, other))
     move = phi - other_phi
     n, strata = first.n_items, first.sample.strata
-    room = [1 - float(parts.E) for parts in (first.parts, second.parts)]
-    if n < 2 or not all(room):  # E is 1 only after rounding
+    one_minus_E = [1 - float(parts.E) for parts in (first.parts, second.parts)]
+    if n < 2 or not all(one_minus_E):  # E is 1 only after rounding
         reason = _ONE_ITEM if n < 2 else _ONE_WEIGHT
         return _Difference(one, other, difference, discordant=discordant, reason=reason)
 
@@ -170,7 +170,7 @@ def _difference(
         spread = Variance(squares / (n * (n - 1)), squares)
         skew = skewness(move, table.items, squares)
     se = math.sqrt(spread.value)
-    reach = sum(1 / each for each in room) * float(unseen_parts(strata).max())
+    reach = sum(1 / each for each in one_minus_E) * float(unseen_parts(strata).max())
     df = max(n - len(strata), 1)
     gap = Gap(difference, se, skew if spread.endless else 0.0, first.n_effective, df, -reach, reach)
     row = _Difference(one, other, difference, se, discordant=discordant, gap=gap)

@@ -107,9 +107,9 @@ def judge(
     if comparison is not None and not math.isnan(comparison.low):
         code, text = _compared(comparison, ci)
         return Verdict(code, f"{name} is {SHORT[code]}: {scored}, {text}{caution}")
-    room = majority - random
-    share = (estimate.value - random) / room if room > 0 else math.nan
-    position = f", {share:.0%} of the way from random labels to majority labels" if room > 0 else ""
+    width = majority - random
+    share = (estimate.value - random) / width if width > 0 else math.nan
+    position = f", {share:.0%} of the way from random labels to majority labels" if width > 0 else ""
     return Verdict("between", f"{name} is better than random labels: {scored}{position}.{caution}", share)
 
 
