@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 from dhkappa.core import Label
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import DataError
-from dhkappa.inputs.columns import RoleKeywords
+from dhkappa.inputs.columns import RoleKeywords, check_keywords
 from dhkappa.inputs.load import InputData, input_data
 from dhkappa.inputs.tally import Tally
 
@@ -182,6 +182,7 @@ def read(
     """
     from dhkappa.inputs.reading import open_source
 
+    check_keywords(roles)
     source = open_source(path, input_format=input_format, question=question, table=table)
     return Dataset(
         source,
