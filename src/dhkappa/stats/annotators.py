@@ -291,7 +291,7 @@ class AnnotatorComparison:
         return {
             "labeler": self.labeler,
             **{name: plain(getattr(self, name)) for name in names},
-            "table": self.table.to_json(),
+            "annotators": self.table.to_json(),
             "skipped": [plain(name) for name in self.skipped],
             "notes": [note.to_dict() for note in self.notes],
             "reason": self.reason,

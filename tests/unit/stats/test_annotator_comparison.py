@@ -329,8 +329,8 @@ class TestShown:
         found = TestAnnotatorsWhoCannotBeCompared().found()
         plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
         assert plain["difference"] == found.difference
-        assert plain["table"][2]["difference"] is None
-        assert plain["table"][0]["kappa_annotator"] == found.table.column("kappa_annotator")[0]
+        assert plain["annotators"][2]["difference"] is None
+        assert plain["annotators"][0]["kappa_annotator"] == found.table.column("kappa_annotator")[0]
         assert [note["code"] for note in plain["notes"]] == ["annotators-few-items", "annotators-undefined"]
 
 
