@@ -1,4 +1,4 @@
-"""Speed and memory beside np.sum, np.sort, the peers and hand-written queries, on every engine and in the terminal."""
+"""Speed and memory compared with np.sum, np.sort, other libraries and hand-written queries."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def sum_goals(row: Row, peers: dict[str, Peer | None], scale: Scale) -> Iterator
     """At most 4 x np.sum, and at least 8 x faster than the fastest peer."""
     where = f"n={power(row.n)}, N={row.N}, m={row.m}, {row.dtype} votes"
     ratio = row.dh_ns / row.sum_ns
-    measured = f"{ratio:.2f} x ({row.dh_ns:.2f} against {row.sum_ns:.2f} ns an item)"
+    measured = f"{ratio:.2f} x ({row.dh_ns:.2f} against {row.sum_ns:.2f} ns per item)"
     yield Goal(f"{where}: at most 4 x np.sum", measured, ratio <= 4)
     text = f"{where}: at least 8 x faster than the fastest peer, from votes"
     installed = [peer for peer in peers.values() if peer and peer.name != PAPER and peer.name in row.peers]
@@ -123,14 +123,14 @@ def sum_goals(row: Row, peers: dict[str, Peer | None], scale: Scale) -> Iterator
     bare = {peer.name: min(t.call_ns for t in row.peers[peer.name]) for peer in installed}
     fastest, barest = min(whole, key=whole.__getitem__), min(bare, key=bare.__getitem__)
     measured = (
-        f"{whole[fastest] / ours:.1f} x ({fastest}, {number(whole[fastest])} ns an item); "
+        f"{whole[fastest] / ours:.1f} x ({fastest}, {number(whole[fastest])} ns per item); "
         f"{bare[barest] / ours:.1f} x against {barest} with its input ready made, {number(bare[barest])} ns"
     )
     yield Goal(text, measured, whole[fastest] >= 8 * ours)
 
 
 def _duel(row: Row, peers: list[Peer], scale: Scale) -> tuple[float, dict[str, float]]:
-    """dh_kappa and the routes that came furthest, taking turns: ns an item, the best of row and duel."""
+    """dh_kappa and the routes that came furthest, taking turns: ns per item, the best of row and duel."""
     sample = draw(row.n, row.N, row.m)
     best = {peer.name: min(t.whole_ns for t in row.peers[peer.name]) for peer in peers}
     furthest = max(t.n for peer in peers for t in row.peers[peer.name])
@@ -247,7 +247,7 @@ def main() -> int:
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="arrays beside np.sum and the peers, files and engines, the command line, or memory",
+        help="one part: arrays, files and engines, the command line, or memory",
     )
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write rows and goals to this file")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The command line: how long a person waits, beside what it takes Python to import numpy and duckdb."""
+"""Time of commands, compared with the import of numpy and duckdb."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _run(command: list[str]) -> None:
 
 
 def _write_votes(path: Path, items: int) -> Path:
-    """Write a row an item: three annotators who are right three times in four, and one labeler."""
+    """Write the wide format: three annotators who are right three times in four, and one labeler."""
     votes = [
         f"'c' || CASE WHEN hash(8 * i + {k}) % 4 < 3 THEN hash(i) % 5 ELSE hash(8 * i + {k}) // 4 % 5 END"
         for k in range(4)
@@ -65,7 +65,7 @@ def _write_votes(path: Path, items: int) -> Path:
 
 
 def _write_counts(path: Path, items: int) -> Path:
-    """Write a row an item: three votes for three categories, counted, and two labelers."""
+    """Write the wide format: three votes for three categories, counted, and two labelers."""
     labels = ", ".join(f"'c' || hash(3 * i + {k}) % 3 AS suggested_{k}" for k in range(2))
     rest = "(3 - hash(i) % 4) * (hash(7 * i) % 2)"
     counts = f"hash(i) % 4 AS c0, {rest} AS c1, 3 - hash(i) % 4 - {rest} AS c2"

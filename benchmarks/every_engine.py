@@ -1,4 +1,4 @@
-"""The same votes on every engine that is installed: how long each takes beside DuckDB on the Parquet file."""
+"""The same votes on every installed engine, compared with DuckDB on the Parquet file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BLOCK = 10_000
 
 LEGEND = f"""\
 One call of dh_kappa on every engine: seconds, and in brackets times what DuckDB takes on the Parquet file, the two
-taking turns: the first line, DuckDB beside itself, shows the noise. Each engine has answered for a tenth of the items
+taking turns: the first line, DuckDB itself, shows the noise. Each engine has answered for a tenth of the items
 before, so that it is awake. All give the same number.
 @: measured on that many items, where all might take over {MOST_SECONDS} s. Postgres is left out, as it needs a server.
 """

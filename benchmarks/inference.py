@@ -1,4 +1,4 @@
-"""What inference costs beside counting: the standard error, the interval, and the bootstrap."""
+"""Time of inference compared with counting: standard error, interval, bootstrap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def inference_goals(n: int, N: int, m: int, *, seconds: float, rounds: int) -> I
     where = f"N={N}, m={m}, {sample.votes.dtype} votes"
     yield Goal(
         f"n={power(n)}, {where}: kappa, SE and interval at most 4.5 x np.sum",
-        f"{ours / summed:.2f} x ({ours / n * 1e9:.2f} against {summed / n * 1e9:.2f} ns an item)",
+        f"{ours / summed:.2f} x ({ours / n * 1e9:.2f} against {summed / n * 1e9:.2f} ns per item)",
         ours <= 4.5 * summed,
     )
     fewer = max(1000, n // 1000)
@@ -45,7 +45,7 @@ def inference_goals(n: int, N: int, m: int, *, seconds: float, rounds: int) -> I
 
 
 def compare_goal(n: int, N: int, m: int, *, seconds: float, rounds: int) -> Goal:
-    """Measure ten labelers compared in pairs, beside one labeler scored with its interval."""
+    """Compare ten labelers in pairs with one labeler and its interval."""
     labelers = 10
     sample = draw(n, N, m)
     # The labels of the sample, with more and more of them replaced at random.

@@ -1,4 +1,4 @@
-"""Simulated votes, and how a call on them is timed, weighed and checked."""
+"""Simulated votes, and functions that measure time and memory."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def timed(call: Callable[[Given], Result], given: Given) -> tuple[float, Result]
 
 
 def alternate(calls: Sequence[Callable[[], object]], *, seconds: float, least: int) -> list[float]:
-    """Shortest time of each call, in seconds, the calls taking turns for `least` rounds or more.
+    """Shortest time of each call, in seconds, alternating for `least` rounds or more.
 
     A turn is as many calls as half a millisecond holds, and counts as their mean.
     """
@@ -167,7 +167,7 @@ def import_seconds(runs: int) -> float:
 
 
 def resident_peak(sample: Sample) -> float | None:
-    """Growth of a fresh process's resident memory, likewise; None where the system does not tell."""
+    """Growth of a fresh process's resident memory, likewise; None where not available on this system."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / "votes.npy", Path(folder) / "suggested.npy"]
         np.save(paths[0], sample.votes)

@@ -1,4 +1,4 @@
-"""Votes in Parquet files: dh_kappa beside hand-written DuckDB queries of the same files, and the memory it takes."""
+"""dh_kappa on Parquet files compared with hand-written DuckDB queries: time and memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LONG = f"""
 
 
 def write_wide(path: Path, items: range) -> Path:
-    """Write a row an item: uniform truth, and votes and suggested labels as right as those of arrays are."""
+    """Write the wide format: uniform truth, and votes and suggested labels as right as those of arrays are."""
     columns = {"suggested": LABEL_ACCURACY} | dict.fromkeys(VOTES, ACCURACY)
     labels = [f"{_label(place, accuracy)} AS {name}" for place, (name, accuracy) in enumerate(columns.items(), 1)]
     rows = f"SELECT i AS item, {', '.join(labels)} FROM range({items.start}, {items.stop}) AS drawn(i)"
@@ -68,7 +68,7 @@ def write_long(wide: Path, votes: Path, items: Path) -> tuple[Path, Path]:
 
 
 def wide_kappa(data: Any) -> Kappa:
-    """What is timed where a row is an item, on a table of any engine."""
+    """Return the kappa of a table in wide format."""
     return dh_kappa(data, suggested="suggested", annotators="ann_*")
 
 
@@ -114,7 +114,7 @@ def file_goals(n: int, rounds: int) -> Iterator[Goal]:
         yield Goal(text, _told(peak), None if peak is None else peak <= 500)
         long = write_long(wide, folder / "votes.parquet", folder / "items.parquet")
         ours, theirs = partial(long_kappa, *map(str, long)), partial(by_hand, LONG, *long)
-        yield _hand_goal(f"{where}, a row a vote", ours, theirs, min(rounds, 3), _counts)
+        yield _hand_goal(f"{where}, long format", ours, theirs, min(rounds, 3), _counts)
         for path in long:
             path.unlink()
         yield from _growth_goals(n, wide, peak, min(rounds, 2))
@@ -131,7 +131,7 @@ def _hand_goal(
 
 
 def _growth_goals(n: int, wide: Path, peak: float | None, rounds: int) -> Iterator[Goal]:
-    """Write more files beside the first, and measure all of them beside it."""
+    """Compare several files with one."""
     for piece in range(1, TIMES_MORE):
         write_wide(wide.with_name(f"wide_{piece}.parquet"), range(piece * n, (piece + 1) * n))
     every = wide.with_name("wide_*.parquet")
@@ -178,7 +178,7 @@ def _counts(rows: Rows) -> Counts:
 
 
 def _peak(path: Path) -> float | None:
-    """Peak resident memory in MiB of a fresh process that does nothing else; None where the system does not tell."""
+    """Peak resident memory in MiB of a fresh process that does nothing else; None if unknown."""
     command = [sys.executable, str(Path(__file__)), str(path)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     return int(told[0]) / 1024 if told else None

@@ -1,4 +1,4 @@
-"""The peers: agreement coefficients of other libraries, and the paper's eq. 14 written literally."""
+"""Agreement coefficients of other libraries, and eq. 14 of the paper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Route:
     convert: Convert
     call: Call
     item_bytes: Callable[[int, int], float]
-    """Bytes an item costs at the peak, from N and m: what bounds the size it is measured at."""
+    """Peak memory per item in bytes, given N and m."""
 
     def whole(self, sample: Sample) -> float:
         return self.call(self.convert(sample))
@@ -50,7 +50,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Nanoseconds an item of one route, on the first `n` items."""
+    """Nanoseconds per item of one route, on the first `n` items."""
 
     route: str
     n: int
@@ -246,7 +246,7 @@ def climb(peer: Peer, route: Route, sample: Sample, *, seconds: float) -> Timing
     """Time a route on 10^3, 10^4, ... items, up to n or to what it does in about `seconds` and MEMORY.
 
     The next size is foretold from the last two, and sizes below 10^4 may take ten times as long, so that fixed
-    costs are not taken for costs an item.
+    costs are not taken for costs per item.
     """
     n, N = sample.votes.shape
     size, before = min(1000, n), math.inf

@@ -1,4 +1,4 @@
-"""The memory of each step of an audit, in one fresh process, beside that of reading the data."""
+"""Memory of each step of an audit in one process, compared with reading the data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Step:
 
 
 def step_table(n: int) -> list[Step]:
-    """Measure and print the steps on n items in a Parquet file, with a row an item, and on few enough to be named."""
+    """Measure and print the steps on n items in a Parquet file, in wide format, and on few enough to be named."""
     found = []
     with tempfile.TemporaryDirectory(prefix="dhkappa-bench-") as folder:
         for items, layout in ((n, "counted"), (min(n, 200_000), "items and annotators named")):
@@ -41,9 +41,11 @@ def step_table(n: int) -> list[Step]:
             told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             found += [Step(*step) for step in json.loads(told)]
     if not found:
-        print("Memory of each step: the system does not tell.")
+        print("Memory of each step: not available on this system.")
         return []
-    print("Memory of each step, 5 votes an item as text in a Parquet file: peak resident memory of one process, in MiB")
+    print(
+        "Memory of each step, 5 votes per item as text in a Parquet file: peak resident memory of one process, in MiB"
+    )
     print(f"{'items':<38}{'step':<12}{'seconds':>8}{'peak':>8}{'beyond before':>15}{'x reading':>11}")
     reading = {step.layout: step.peak for step in found if step.name == "reading"}
     for step in found:

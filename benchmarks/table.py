@@ -1,4 +1,4 @@
-"""The rows of the benchmark, and how they are printed."""
+"""Rows of the benchmark, and their output."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PEER_WIDTH = 15
 
 LEGEND = f"""\
 Votes: uniform truth; annotators are right {ACCURACY:.0%}, suggested labels {LABEL_ACCURACY:.0%} of the time.
-dh_kappa: ns an item for kappa and its parts. It and np.sum(votes) take turns, and the minimum of each stands.
+dh_kappa: ns per item for kappa and its parts. It alternates with np.sum(votes); the minimum of each is shown.
 memory: peak of what dh_kappa allocates beyond the votes, as a multiple of the votes' bytes, in a run of its own.
-Peers, minimum of up to 10 runs: ns an item from votes to number by the fastest route, making the peer's input
+Peers, minimum of up to 10 runs: ns per item from votes to number by the fastest route, making the peer's input
 included / the call alone, its input ready made. Counts come from np.bincount in blocks; "own" is statsmodels with
 its own {AGGREGATE}. @: measured on that many items, where n would take too long or too much memory.
 statsmodels, irrCAC, torchmetrics: Fleiss' kappa. krippendorff: nominal alpha. scikit-learn: Cohen's kappa, N = 2
@@ -23,7 +23,7 @@ only. {PAPER}: the paper's matrix procedure in numpy, from A and B as floats.
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: times in ns an item, memory as a multiple of the votes' bytes."""
+    """One line of the table: times in ns per item, memory as a multiple of the votes' bytes."""
 
     n: int
     N: int
@@ -36,7 +36,7 @@ class Row:
     peers: dict[str, list[Timing]]
 
     def best(self, name: str) -> tuple[float, float, int] | None:
-        """From votes, by the call alone (ns an item, each by the peer's fastest route), and on how many items."""
+        """From votes, by the call alone (ns per item, each by the peer's fastest route), and on how many items."""
         timings = self.peers.get(name)
         if not timings:
             return None
@@ -46,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A promise, what was measured, and whether it holds (None: not judged)."""
+    """A goal, the measured value, and whether it is met (None: not judged)."""
 
     text: str
     measured: str

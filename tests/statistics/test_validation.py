@@ -40,7 +40,7 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     chances = coverage.model(cell)
     assert chances is not None
     answers = []
-    real = coverage.draw
+    real = simulation.draw
 
     def recorded(*given: object) -> object:
         answers.append(real(*given))  # type: ignore[arg-type]

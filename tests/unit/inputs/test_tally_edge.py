@@ -1,5 +1,6 @@
 """Sums of tallies, and tally files."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -93,6 +94,8 @@ def test_files_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     written = set()
     for seed in range(4):
         path = tmp_path / f"{seed}.json"
-        subprocess.run([sys.executable, "-c", code, str(path)], env={"PYTHONHASHSEED": str(seed)}, check=True)
+        subprocess.run(
+            [sys.executable, "-c", code, str(path)], env=os.environ | {"PYTHONHASHSEED": str(seed)}, check=True
+        )
         written.add(path.read_bytes())
     assert len(written) == 1
