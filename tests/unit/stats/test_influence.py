@@ -402,16 +402,6 @@ class TestBasis:
         for undefined in (dh_kappa([], []), dh_kappa([[1, 1]] * 2, [1, 1]), dh_kappa([[1, 2]], [1])):
             assert basis(undefined.estimate) is None
 
-    def test_of_agreement_weights(self) -> None:
-        """If neighbours are nearly the same and the ends are not, the square roots of 1 - w are no distances."""
-        weights = [[1, 0.99, 0], [0.99, 1, 0.99], [0, 0.99, 1]]
-        kappa = dh_kappa([[1, 2, 2], [3, 3, 2], [1, 1, 2]], [1, 3, 2], weights=weights, categories=[1, 2, 3])
-        known = basis(kappa.estimate)
-        assert kappa.parts is not None
-        assert known is not None
-        assert known.bottom == pytest.approx(1 - 2 / (1 - float(kappa.parts.E)), rel=1e-12)
-        assert known.bottom < LEAST
-
     def test_unseen_items_of_strata_with_weights(self) -> None:
         """share(A) = sum p^3 / sum p^2, and the mean influence of a stratum, by weight (docs/methods.md)."""
         found = float_terms(example(sample_weight=[1, 2, 3, 4, 5, 6], strata=STRATA))

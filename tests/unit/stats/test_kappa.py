@@ -69,21 +69,6 @@ def test_weighted_fleiss_is_that_of_repeated_items() -> None:
     assert weighted.parts.L == {}
 
 
-def test_agreement_weights_by_hand() -> None:
-    """Votes 1 2 3, 3 3 2 and 1 1 1 with labels 1, 3 and 2; w is 1, 1/2 and 0 for distances 0, 1 and 2."""
-    kappa = dh_kappa([[1, 2, 3], [3, 3, 2], [1, 1, 1]], [1, 3, 2], weights="linear", categories=[1, 2, 3])
-    assert kappa.parts is not None
-    # A pair counts w_xy (w_xl + w_yl - 1): (1/2 (1 + 1/2 - 1) + 0 + 1/2 (1/2 + 0 - 1)) / 3 = 0 on the first item,
-    # (1 (1 + 1 - 1) + 2 1/2 (1 + 1/2 - 1)) / 3 = 1/2 on the second, 1 (1/2 + 1/2 - 1) = 0 on the third.
-    # C = (4, 2, 3)/9, wC = (5, 11/2, 4)/9 and 2 wL - 1 = (0, 1/3, 0): E = 2 11/2 1/3 / 81.
-    letters = kappa.parts.D, kappa.parts.E
-    assert letters == (F(1, 6), F(11, 243))
-    assert kappa.exact == (F(1, 6) - F(11, 243)) / (1 - F(11, 243)) == F(59, 464)
-    # Pairs agree by 1/3, 2/3 and 1; by chance by (4 5 + 2 11/2 + 3 4)/81 = 43/81.
-    assert kappa.fleiss == float((F(2, 3) - F(43, 81)) / (1 - F(43, 81)))
-    assert 0 < kappa.se < 1
-
-
 Counted = Sequence[tuple[int, Sequence[Hashable], Hashable]]
 
 
