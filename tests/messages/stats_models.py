@@ -1,6 +1,7 @@
 """Errors and notes of comparisons, annotators, weights, categories, review, plans, simulation and verdicts."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import dhkappa as dk
 from dhkappa.core.items import ItemVotes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators
+from dhkappa.stats.notes import Note
 from dhkappa.stats.review import review_queue
 
 VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "b"], ["c", "c", "c"]]
@@ -29,18 +31,18 @@ def planned(**options: Any) -> Any:
     return dk.plan(**{"half_width": 0.1, **MODEL, **options})
 
 
+def as_notes(found: dk.Verdict) -> Any:
+    """Return a verdict as a result with one note."""
+    return SimpleNamespace(notes=[Note(found.code, found.text)])
+
+
 def verdict(votes: Any, labels: Any) -> Any:
-    return dk.audit(votes, {"llm": labels}, progress=False).verdict()
+    return as_notes(dk.audit(votes, {"llm": labels}, progress=False).verdict())
 
 
 def audited(accuracy: float, labeler: float, n: int = 300) -> Any:
     drawn = dk.simulate(n, labelers={"llm": labeler}, annotators=4, accuracy=accuracy, rng=4)
-    return dk.audit(drawn.votes, drawn.suggested, progress=False).verdict()
-
-
-def summarized(**labelers: float) -> Any:
-    drawn = dk.simulate(300, labelers=labelers, annotators=4, rng=4)
-    return dk.audit(drawn.votes, drawn.suggested, progress=False).summary
+    return as_notes(dk.audit(drawn.votes, drawn.suggested, progress=False).verdict())
 
 
 CASES: dict[str, Callable[[], Any]] = {
@@ -107,6 +109,4 @@ CASES: dict[str, Callable[[], Any]] = {
         [["a", "a", "b"], ["b", "b", "b"], ["b", "b", "a"]] * 60, ["a", "b", "b"] * 60
     ),
     "undefined": lambda: verdict([["a", "a"]], ["a"]),
-    "summary": lambda: summarized(rule=0.5, llm=0.9),
-    "summary (not significant)": lambda: summarized(rule=0.8, llm=0.81),
 }
