@@ -230,7 +230,10 @@ def plan(half_width: float, files: tuple[str, ...], **given: Any) -> None:
             pilot = kappas[_only(kappas)]
         elif source.roles or source.suggested:
             raise DataError(
-                "Columns are named, but there is no pilot.", code="pilot-missing", parameter="pilot", hint="Give its file."
+                "Columns are named, but there is no pilot.",
+                code="pilot-missing",
+                parameter="pilot",
+                hint="Give its file.",
             )
         found = api.plan(half_width, pilot, **assumed)
     if given["output_format"] == "json":
