@@ -14,8 +14,7 @@ import pytest
 import dhkappa
 from dhkappa import DataError, audit, compare, dh_kappa, fleiss_kappa, plan, read, tally
 from dhkappa.inputs import dataset as given
-from dhkappa.inputs import tables
-from dhkappa.inputs.backends import frame as engines
+from dhkappa.inputs.backends import Frame
 
 EXPORTS = Path(__file__).parent / "exports"
 VOTES = [["spam", "spam", "spam"], ["ham", "ham", "spam"], ["ham", "ham", ""], ["007", "7", "007"], ["", "", "ham"]]
@@ -220,12 +219,13 @@ def test_mixed_values_of_json(tmp_path: Path) -> None:
 def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is asked of the engine, query by query."""
     asked: list[str] = []
+    run = Frame.fetch
 
-    def fetch(frame: Any, engine: str) -> dict[str, list[Any]]:
-        asked.append(",".join(frame.collect_schema().names()))
-        return engines.fetch(frame, engine)
+    def fetch(self: Frame, query: Any) -> dict[str, list[Any]]:
+        asked.append(",".join(query.collect_schema().names()))
+        return run(self, query)
 
-    monkeypatch.setattr(tables, "fetch", fetch)
+    monkeypatch.setattr(Frame, "fetch", fetch)
     return asked
 
 

@@ -11,10 +11,9 @@ from dhkappa.core.item_table import ItemTable, item_table_of_counts
 from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.errors import DataError
 from dhkappa.inputs.arrays import count_arrays
-from dhkappa.inputs.columns import RoleKeywords
-from dhkappa.inputs.dataset import Dataset
+from dhkappa.inputs.columns import RoleKeywords, check_keywords
+from dhkappa.inputs.dataset import Dataset, Tally
 from dhkappa.inputs.load import InputData, check_options_absent, input_data
-from dhkappa.inputs.tally import Tally
 from dhkappa.resources import out_of_memory
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa
@@ -347,6 +346,7 @@ def plan(
     """
     from dhkappa.stats.plan import plan_items
 
+    check_keywords(roles)
     extra = {"suggested": suggested, "counts": counts, **roles}
     if isinstance(pilot, Kappa):
         check_options_absent(extra, "Kappa")
@@ -406,6 +406,7 @@ class _Input:
         roles: RoleKeywords,
         labelers: str = "all",
     ) -> None:
+        check_keywords(roles)
         self._tally = data if isinstance(data, Tally) else None
         self._chosen: Any = None
         if isinstance(data, (Tally, Dataset)):

@@ -39,7 +39,7 @@ def encode(
     """
     kind = values.dtype.kind
     if kind not in "biufOUT":
-        raise DataError(f"{name} holds values of type {values.dtype}.", code="not-a-label", parameter=name, hint=RULE)
+        raise _not_a_label(name, f"values of type {values.dtype}")
     if hasattr(values, "mask"):  # a masked array; isinstance would import numpy.ma
         masked = np.ma.getmaskarray(values)
         values, kind = np.ma.getdata(values).astype(object), "O"
@@ -60,6 +60,15 @@ def encode(
         labels = tuple(None if label in missing else label for label in encoded.labels)
         encoded = Encoded(encoded.values, encoded.low, labels)
     return encoded
+
+
+def _parameter(name: str) -> str:
+    """Return the parameter that ``name``, such as ``suggested['llm']``, is a part of."""
+    return name.partition("[")[0]
+
+
+def _not_a_label(name: str, what: str, advice: str = "") -> DataError:
+    return DataError(f"{name} holds {what}.", code="not-a-label", parameter=_parameter(name), hint=f"{RULE}{advice}")
 
 
 def _encode_integers(values: Integers) -> Encoded:
@@ -99,18 +108,13 @@ def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
         return Encoded(np.zeros(values.shape, np.uint8), 0, (None,))
     wrong = present[~(np.isfinite(present) & (present == np.rint(present)))]
     if wrong.size:
-        raise DataError(
-            f"{name} holds the fractional number {wrong[0]}.",
-            code="not-a-label",
-            parameter=name,
-            hint=f"{RULE} Convert such labels to text.",
-        )
+        raise _not_a_label(name, f"the number {wrong[0]}", " Convert such labels to text.")
     if float(np.abs(present).max()) >= min(2 ** (np.finfo(present.dtype).nmant + 1), _EXACT_FLOAT):
         raise DataError(
             f"{name} holds {np.abs(present).max()} as a floating-point number, which cannot represent integers of this "
             "size exactly.",
             code="float-too-large",
-            parameter=name,
+            parameter=_parameter(name),
             hint="Pass integers or text.",
         )
     below = int(present.min()) - 1
@@ -152,9 +156,7 @@ def _encode_objects(values: npt.NDArray[Any], name: str, item_of: Callable[[int]
     except NotALabelError as error:
         where = next(index for index, value in enumerate(values.ravel().tolist()) if value is error.value)
         item = item_of(where) if item_of else int(np.unravel_index(where, values.shape)[0])
-        raise DataError(
-            f"{name} holds {error} at item {item}.", code="not-a-label", parameter=name, hint=RULE
-        ) from None
+        raise _not_a_label(name, f"{error} at item {item}") from None
     labels: list[Label] = list(table.labels)
     if any(_is_number(kind) for kind in kinds):
         labels = _booleans_as_integers(labels)
@@ -283,7 +285,7 @@ def check_lookalikes(labels: Collection[Label]) -> None:
 def check_missing(labels: Iterable[Label], missing: Collection[Label]) -> None:
     """Refuse labels that look like a missing value but have another type: ``9`` where ``"9"`` means missing."""
     by_text = {str(label): label for label in missing}
-    for label in labels:
+    for label in labels if missing else ():
         other = by_text.get(str(label), label)
         if isinstance(other, str) != isinstance(label, str) and label not in missing:
             raise DataError(

@@ -76,9 +76,9 @@ def count_arrays(
     strata: Any = None,
 ) -> Counts:
     """Count votes or counts with labels, weights and strata, as passed to ``Dataset``."""
-    counted_items = count(read_arrays(votes, suggested, counts, categories, missing, sample_weight, strata))
-    if missing:
-        check_missing(counted_items.categories, missing_labels(missing))
+    absent = missing_labels(missing)
+    counted_items = count(read_arrays(votes, suggested, counts, categories, absent, sample_weight, strata))
+    check_missing(counted_items.categories, absent)
     return counted_items
 
 
@@ -190,7 +190,7 @@ def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
     raise DataError(
         f"{name} must be an array or a list: got {shown([values])} (type {type(values).__name__}).",
         code="invalid-type",
-        parameter=name,
+        parameter=name.partition("[")[0],
     )
 
 

@@ -80,7 +80,8 @@ def check_keywords(keywords: Mapping[str, Any]) -> None:
     known = list(RoleKeywords.__annotations__)
     for name, value in keywords.items():
         if name not in known:
-            near = difflib.get_close_matches(name, [*known, *_OPTIONS], 1, 0.75)
+            others = [option for option in (*known, *_OPTIONS) if option != name]
+            near = difflib.get_close_matches(name, others, 1, 0.75)
             hint = f". Did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"got an unexpected keyword argument {name!r}{hint}")
         if name in _CHOICES and not (isinstance(value, str) and value in _CHOICES[name]):
@@ -232,7 +233,7 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
     extra = [role for role, value in {**long, "items": keywords.get("items")}.items() if value is not None]
     if label is None and extra:
         hint = f"Pass $item and $label too, or leave out ${extra[0]}."
-        _conflict(f"{' and '.join(extra)} belong to the long format, one row per vote.", extra[0], hint)
+        _conflict(f"{' and '.join(extra)} only apply to the long format, one row per vote.", extra[0], hint)
     if annotator is None and keywords.get("duplicates", "error") != "error":
         _conflict("duplicates needs annotators.", "duplicates", "Name the column of annotators as $annotator.")
 

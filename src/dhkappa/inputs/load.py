@@ -17,7 +17,7 @@ from dhkappa.core.items import Counts, ItemVotes, count
 from dhkappa.core.labels import check_missing
 from dhkappa.errors import DataError, OutOfMemoryError
 from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
-from dhkappa.inputs.columns import RoleKeywords, list_columns
+from dhkappa.inputs.columns import RoleKeywords, check_keywords, list_columns
 from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:  # imported when a table is passed
@@ -102,7 +102,7 @@ class InputData:
     def _arrays(self) -> ItemVotes:
         suggested = None if self.labelers == "none" else self.suggested
         return read_arrays(
-            self.data, suggested, self.counts, self.categories, self.missing, self.sample_weight, self.strata
+            self.data, suggested, self.counts, self.declared, self.missing_labels, self.sample_weight, self.strata
         )
 
     @cached_property
@@ -188,6 +188,7 @@ def input_data(
     roles: RoleKeywords | None = None,
 ) -> InputData:
     """Return data and options; those of a ``Dataset`` are its own."""
+    check_keywords(roles or {})
     inner = getattr(data, "input_data", None)
     if not isinstance(inner, InputData):
         return InputData(data, suggested, counts, categories, missing, sample_weight, strata, roles)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import Tally, dh_kappa, tally
-from dhkappa.core import counts as module
+from dhkappa.core import item_table as module
 from dhkappa.core.grouping import LabeledPatterns, count_rows
 from dhkappa.core.item_table import ItemTable, item_table_of_counts, item_table_of_votes
 from dhkappa.core.items import Counts, add, count, empty, single_labeler

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dhkappa.core import patterns as module
+from dhkappa.core import grouping as module
 from dhkappa.core.grouping import EMPTY, Patterns, from_counts, from_votes, merge, stack
 
 Row = tuple[int, tuple[tuple[int, int], ...]]

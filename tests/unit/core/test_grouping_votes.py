@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dhkappa.core import counting
+from dhkappa.core import grouping
 from dhkappa.core.grouping import Encoded, Patterns, count_grid, count_lists, count_matrix
 from dhkappa.core.item_table import distinct_votes
 from dhkappa.core.labels import encode
@@ -92,7 +92,7 @@ def test_every_kind_of_key(n: int, N: int, categories: int, missing: bool, monke
     before = votes.copy()
     check_grid(votes, labels)
     assert np.array_equal(votes, before)
-    monkeypatch.setattr(counting, "BLOCK", 16)
+    monkeypatch.setattr(grouping, "BLOCK", 16)
     check_grid(votes, labels)
 
 

@@ -1,0 +1,304 @@
+"""Dataset: the same results as direct calls for every kind of input, counted once."""
+
+import copy
+import csv
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import dhkappa
+from dhkappa import Dataset, audit, compare, dh_kappa, fleiss_kappa, read, tally
+from dhkappa.inputs import load
+from dhkappa.inputs.backends import Frame
+from expect import expect_error
+
+VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", None, "a"], ["b", "a", None], ["a", "a", "a"], ["b", "a", "b"]]
+RULE: list[Any] = ["a", "b", "b", "b", "a", None]
+LLM: list[Any] = ["b", "b", "a", "a", "a", "b"]
+ARRAY = np.array(VOTES, object)
+LABELERS = {"rule": RULE, "llm": LLM}
+
+
+def wide_columns() -> dict[str, list[Any]]:
+    votes = {f"ann_{k}": [row[k] for row in VOTES] for k in range(3)}
+    return {"item": list("uvwxyz"), "suggested_rule": RULE, "suggested_llm": LLM, **votes}
+
+
+def long_rows() -> list[tuple[str, str, Any]]:
+    return [("uvwxyz"[item], f"p{who}", vote) for item, row in enumerate(VOTES) for who, vote in enumerate(row)]
+
+
+def write_csv(path: Path, header: list[str], rows: Any) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *([value or "" for value in row] for row in rows)])
+    return path
+
+
+def make_arrays(_: Path) -> Dataset:
+    return Dataset(ARRAY, LABELERS)
+
+
+def make_lists(_: Path) -> Dataset:
+    return Dataset(VOTES, LABELERS)
+
+
+def make_pandas(_: Path) -> Dataset:
+    return Dataset(pd.DataFrame(wide_columns()))
+
+
+def make_polars(_: Path) -> Dataset:
+    return Dataset(
+        pl.DataFrame(wide_columns()),
+        {"rule": "suggested_rule", "llm": "suggested_llm"},
+        annotators="ann_*",
+        item="item",
+    )
+
+
+def make_duckdb(_: Path) -> Dataset:
+    return Dataset(duckdb.from_arrow(pl.DataFrame(wide_columns()).to_arrow()), annotators="ann_*")
+
+
+def make_path(folder: Path) -> Dataset:
+    columns = wide_columns()
+    path = write_csv(folder / "wide.csv", list(columns), zip(*columns.values(), strict=True))
+    return Dataset(str(path))
+
+
+def make_read(folder: Path) -> Dataset:
+    votes = write_csv(folder / "votes.csv", ["item", "annotator", "label"], long_rows())
+    items = write_csv(folder / "items.csv", ["item", "rule", "llm"], zip("uvwxyz", RULE, LLM, strict=True))
+    return read(votes, ["rule", "llm"], items=items)
+
+
+def make_counts(_: Path) -> Dataset:
+    counts = pd.DataFrame({label: [row.count(label) for row in VOTES] for label in "ab"})
+    return Dataset(counts=counts, suggested=LABELERS)
+
+
+KINDS = [make_arrays, make_lists, make_pandas, make_polars, make_duckdb, make_path, make_read, make_counts]
+every_kind = pytest.mark.parametrize("make", KINDS, ids=[make.__name__.removeprefix("make_") for make in KINDS])
+
+
+def same(left: Any, right: Any) -> bool:
+    return repr(left) == repr(right)  # NaN equals NaN
+
+
+@every_kind
+def test_results_are_those_of_direct_calls(make: Callable[[Path], Dataset], tmp_path: Path) -> None:
+    dataset = make(tmp_path)
+    assert dataset.labelers == ("rule", "llm")
+    assert dataset.categories == ("a", "b")
+    for name, labels in LABELERS.items():
+        assert same(dh_kappa(dataset, name).to_dict(), dh_kappa(VOTES, labels).to_dict())
+    assert same(fleiss_kappa(dataset).to_dict(), fleiss_kappa(VOTES).to_dict())
+    assert same(compare(dataset, rng=1).to_dict(), compare(VOTES, LABELERS, rng=1).to_dict())
+    assert compare(dataset, ["llm", "rule"]).kappas.keys() == {"rule", "llm"}
+    assert dataset.tally() == tally(dataset) == tally(VOTES, LABELERS)
+    assert repr(dataset) == "Dataset(6 items, 16 votes, 2 categories, labelers 'rule', 'llm')"
+    assert audit(dataset, "llm", progress=False).labelers == ("llm",)
+
+
+@every_kind
+def test_audits_are_those_of_direct_calls(make: Callable[[Path], Dataset], tmp_path: Path) -> None:
+    found, expected = (audit(data, rng=1, progress=False) for data in (make(tmp_path), Dataset(ARRAY, LABELERS)))
+    for name in LABELERS:
+        left, right = found.review(name).to_dicts(), expected.review(name).to_dicts()
+        columns = [column for column in right[0] if column != "item"]
+        assert [[row[column] for column in columns] for row in left] == [
+            [row[column] for column in columns] for row in right
+        ]
+        if found._item_votes is not None and found._item_votes.annotators is not None:
+            assert same(
+                found.annotators(name).column("kappa_without"), expected.annotators(name).column("kappa_without")
+            )
+
+
+def test_options_are_used() -> None:
+    dataset = Dataset(
+        [["a", "NA"], ["b", "b"], ["a", "b"], ["b", "b"], ["a", "a"], ["a", "b"]],
+        ["a", "NA", "b", "b", "a", "a"],
+        categories=["b", "a", "c"],
+        missing=["NA"],
+        sample_weight=[1, 2, 3, 4, 5, 6],
+        strata=["x", "x", "x", "y", "y", "x"],
+    )
+    assert dataset.categories == ("b", "a", "c")
+    assert dataset.tally().strata == ("x", "y")
+    assert dataset.tally().declared
+    assert fleiss_kappa(dataset).n_votes == 10
+    assert dh_kappa(dataset, weights="linear").metric == "weighted"
+
+
+def test_iterators_are_read_once() -> None:
+    votes, labels = [["low", "high"], ["low", "NA"]], ["low", "high"]
+    dataset = Dataset(votes, labels, categories=iter(["low", "high"]), missing=iter(["NA"]))
+    for _ in range(2):
+        assert dh_kappa(dataset, weights="linear").n_items == 1
+        assert dataset.tally().n_votes == 3
+    found = audit(
+        votes, labels, categories=iter(["low", "high"]), missing=iter(["NA"]), weights="linear", progress=False
+    )
+    assert found.weighted["labeler"].categories == ("low", "high")
+    assert dh_kappa(votes, labels, categories=iter(["low", "high"]), missing=iter(["NA"])).excluded.one_vote == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("counts", [[1]]),
+        ("categories", ["a"]),
+        ("missing", ["NA"]),
+        ("sample_weight", [1]),
+        ("strata", ["x"]),
+        ("annotators", "ann_*"),
+        ("item", "id"),
+    ],
+)
+def test_options_next_to_a_dataset_or_tally_are_refused(option: str, value: Any) -> None:
+    dataset = Dataset(VOTES, LABELERS)
+    for data in (dataset, dataset.tally()):
+        for call in (dh_kappa, compare, audit, fleiss_kappa):
+            with expect_error("option-with-dataset", option):
+                call(data, **{option: value})  # type: ignore[operator]
+    for make in (Dataset, tally):
+        with expect_error("option-with-dataset", option):
+            make(dataset, **{option: value})
+
+
+def test_labelers_are_chosen_by_name() -> None:
+    for data in (Dataset(VOTES, LABELERS), tally(VOTES, LABELERS)):
+        with expect_error("several-labelers", "suggested"):
+            dh_kappa(data)
+        with expect_error("labeler-not-found", "suggested"):
+            dh_kappa(data, "gpt")
+        with expect_error("invalid-labeler-name", "suggested"):
+            dh_kappa(data, RULE)
+        with expect_error("several-labelers", "suggested"):
+            dh_kappa(data, LABELERS)
+        for call in (compare, audit):
+            with expect_error("labeler-not-found", "suggested"):
+                call(data, ["rule", "gpt"])
+            with expect_error("labeler-not-found", "suggested"):
+                call(data, [])
+            with expect_error("invalid-labeler-name", "suggested"):
+                call(data, 5)
+            with expect_error("invalid-labeler-name", "suggested"):
+                call(data, LABELERS)
+        with expect_error("labeler-twice", "suggested"):
+            compare(data, ["rule", "rule"])
+
+
+# Counted once
+
+
+@pytest.fixture
+def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The columns of each query that an engine runs."""
+    run: list[str] = []
+    fetch = Frame.fetch
+
+    def recorded(self: Frame, query: Any) -> Any:
+        run.append(",".join(query.collect_schema().names()))
+        return fetch(self, query)
+
+    monkeypatch.setattr(Frame, "fetch", recorded)
+    return run
+
+
+def test_a_file_is_counted_by_one_query(tmp_path: Path, queries: list[str]) -> None:
+    dataset = make_path(tmp_path)
+    assert queries == []
+    compare(dataset)
+    assert len([query for query in queries if query.endswith("items")]) == 1
+    queries.clear()
+    dh_kappa(dataset, "rule")
+    fleiss_kappa(dataset)
+    repr(dataset)
+    dataset.tally()
+    assert queries == []
+    audit(dataset, progress=False)
+    fetched = len(queries)
+    audit(dataset, progress=False).review("llm")
+    assert len(queries) == fetched <= 2
+
+
+def test_a_long_table_is_checked_and_counted_once(tmp_path: Path, queries: list[str]) -> None:
+    dataset = make_read(tmp_path)
+    audit(dataset, progress=False)
+    assert len(queries) == len(set(queries)) <= 7
+    queries.clear()
+    for call in (compare, fleiss_kappa, tally, audit):
+        call(dataset)  # type: ignore[operator]
+    assert queries == []
+
+
+def test_arrays_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    counted = load.count
+    monkeypatch.setattr(load, "count", lambda votes: calls.append(votes) or counted(votes))
+    dataset = Dataset(ARRAY, LABELERS)
+    assert calls == []
+    dh_kappa(dataset, "rule")
+    fleiss_kappa(dataset)
+    audit(dataset, progress=False)
+    dataset.tally()
+    assert len(calls) == 1
+
+
+# Object
+
+
+def test_unknown_keywords_are_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="'level'"):
+        Dataset(VOTES, RULE, level=0.9)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="'annotater'"):
+        read("nowhere.csv", annotater="x")  # type: ignore[call-arg]
+
+
+def test_copies_and_pickles(tmp_path: Path) -> None:
+    for dataset in (make_arrays(tmp_path), make_path(tmp_path)):
+        assert copy.copy(dataset) is dataset
+        assert copy.deepcopy(dataset) is dataset
+        with expect_error("not-picklable"):
+            pickle.dumps(dataset)
+
+
+def test_source(tmp_path: Path) -> None:
+    source = make_read(tmp_path).source
+    assert source is not None
+    assert source.columns == ("item", "annotator", "label")
+    assert (source.tool, source.notes) == (None, ())
+    assert repr(source) == "Source(columns 'item', 'annotator', 'label')"
+    with expect_error("not-picklable"):
+        pickle.dumps(source)
+    assert make_arrays(tmp_path).source is None
+
+
+def test_a_dataset_may_be_the_items_table(tmp_path: Path) -> None:
+    make_read(tmp_path)
+    items = read(tmp_path / "items.csv")
+    found = dh_kappa(tmp_path / "votes.csv", "llm", items=items)
+    assert found.exact == dh_kappa(VOTES, LLM).exact
+
+
+def test_item_votes(tmp_path: Path) -> None:
+    votes = make_read(tmp_path).item_votes()
+    assert votes is not None
+    assert list(votes.item_names()) == list("uvwxyz")
+    assert votes.annotators == ("p0", "p1", "p2")
+    assert len(votes.code) == 16
+
+
+def test_public_names() -> None:
+    assert dhkappa.Dataset is Dataset
+    assert set(dhkappa.__all__) <= set(dir(dhkappa))
+    with pytest.raises(AttributeError):
+        dhkappa.nothing  # noqa: B018

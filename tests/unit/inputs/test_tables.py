@@ -1,0 +1,169 @@
+"""Tables of votes: default columns, column names with two possible meanings, and values of mixed types."""
+
+from enum import Enum
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from dhkappa import Dataset, Tally, audit, dh_kappa, fleiss_kappa, tally
+from dhkappa.inputs import load
+from expect import expect_error
+
+
+class Kind(Enum):
+    SPAM = 1
+    HAM = 2
+
+
+VOTES = {
+    "item": ["a", "a", "a", "b", "b", "b"],
+    "label": ["x", "x", "y", "y", "y", "y"],
+    "suggested": ["x", "x", "x", "y", "y", "y"],
+}
+EXPECTED = tally([["x", "x", "y"], ["y", "y", "y"]], {"suggested": ["x", "y"]})
+every_frame = pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame], ids=["pandas", "polars", "lazy"]
+)
+
+
+def counted(votes: list[list[Any]], labels: list[Any], name: str = "suggested") -> Tally:
+    return tally(votes, {name: labels})
+
+
+@every_frame
+def test_columns_called_count_and_annotator_are_used_by_default(make: Any) -> None:
+    with_counts = make({**VOTES, "count": [1, 1, 3, 1, 1, 0]})
+    whole = counted([["x", "x", "y", "y", "y"], ["y", "y"]], ["x", "y"])
+    assert tally(with_counts, "suggested", item="item", label="label") == whole
+    assert tally(with_counts, "suggested") == whole
+    assert tally(with_counts, "suggested", count=None) == EXPECTED
+    with_names = make({**VOTES, "annotator": ["p", "p", "q", "p", "q", "r"]})
+    with expect_error("duplicate-votes"):
+        tally(with_names, "suggested", item="item", label="label")
+    assert tally(with_names, "suggested", item="item", label="label", annotator=None) == EXPECTED
+    both = make({**VOTES, "annotator": [*"pqrpqr"], "count": [1] * 6})
+    with expect_error("role-conflict"):
+        tally(both, "suggested")
+    assert tally(both, "suggested", count=None) == EXPECTED
+
+
+@every_frame
+def test_a_long_table_is_not_a_grid_of_votes(make: Any) -> None:
+    assert fleiss_kappa(make(VOTES)).exact == fleiss_kappa([["x", "x", "y"], ["y", "y", "y"]]).exact
+    wide = make({"item": ["a", "b"], "ann_1": ["x", "y"], "ann_2": ["x", "y"], "ann_llm": ["x", "x"]})
+    assert fleiss_kappa(wide).n_votes == 6
+    assert tally(wide, "ann_llm") == counted([["x", "x"], ["y", "y"]], ["x", "x"], "ann_llm")
+
+
+def test_text_and_enum_members_are_one_label() -> None:
+    mixed = ["SPAM", Kind.SPAM, "HAM", Kind.HAM, "HAM", ""]
+    frame = pd.DataFrame(
+        {"item": [*"aaabbb"], "label": pd.Series(mixed, dtype=object), "suggested": ["SPAM"] * 3 + ["HAM"] * 3}
+    )
+    assert tally(frame) == counted([["SPAM", "SPAM", "HAM"], ["HAM", "HAM", None]], ["SPAM", "HAM"])
+    wide = pd.DataFrame(
+        {f"ann_{place}": pd.Series([label, "HAM"], dtype=object) for place, label in enumerate(mixed * 2)}
+    )
+    wide["suggested"] = ["SPAM", "HAM"]
+    assert tally(wide) == counted([[*mixed, *mixed], ["HAM"] * 12], ["SPAM", "HAM"])
+
+
+def test_many_annotators_and_missing_integers() -> None:
+    votes = [2, 0, 1, 2, None, None, 7, None, 7]
+    frame = pd.DataFrame({f"ann_{place}": [vote] for place, vote in enumerate(votes)} | {"suggested": [2]})
+    assert tally(frame) == counted([votes], [2])
+
+
+def test_items_without_a_label_are_not_in_the_review(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {"i": [0, 1, 2, 3], "s": [None, "b", "b", "a"], "p": ["a"] * 4, "q": ["a"] * 4}
+    roles: dict[str, Any] = {"annotators": ["p", "q"], "item": "i", "progress": False}
+    whole = audit(pl.DataFrame(data), "s", **roles).review().column("item")
+    monkeypatch.setattr(load, "_MAX_FETCHED", 5)
+    found = audit(pl.LazyFrame(data), "s", **roles)
+    for limit in (1, 2, 9):
+        assert found.review(limit=limit).column("item") == whole[:limit]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_names_that_queries_use_internally(make: Any) -> None:
+    rows = {**VOTES, "annotator": [*"ppqpqr"]}
+    plain = tally(make(rows), duplicates="first")
+    assert plain == counted([["x", "y"], ["y", "y", "y"]], ["x", "y"])
+    for name in ("row_number", "order", "word_0", "vote_0", "suggested_0", "items", "n", "rows", "unnamed"):
+        found = tally(make({name: [9, 1, 2, 3, 4, 5], **rows}), "suggested", duplicates="first")
+        assert found == plain
+
+
+def test_a_name_takes_precedence_over_a_pattern() -> None:
+    frame = pd.DataFrame({"score[1]": ["x", "y"], "score1": ["y", "x"], "s": ["x", "y"]})
+    assert tally(frame, "s", annotators="score[1]") == counted([["x"], ["y"]], ["x", "y"], "s")
+
+
+@every_frame
+def test_an_unlisted_item_without_votes_is_ignored(make: Any) -> None:
+    votes = make({"item": ["a", "a", "b", "b", "zz"], "label": ["x", "y", "x", "x", None], "annotator": [*"pqpqp"]})
+    items = make({"item": ["a", "b"], "suggested": ["x", "y"], "w": [1.0, 2.0]})
+    found = audit(votes, "suggested", items=items, sample_weight="w", progress=False)
+    assert found.kappas["suggested"].exact == dh_kappa(votes, "suggested", items=items, sample_weight="w").exact
+    assert {row["item"] for row in found.review()} == {"a", "b"}
+
+
+def test_votes_of_unknown_annotators() -> None:
+    rows = pd.DataFrame({**VOTES, "annotator": ["p", None, None, "p", "q", None]})
+    assert tally(rows) == EXPECTED
+    with expect_error("annotators-unknown"):
+        audit(rows, progress=False).annotators()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "parameter"), [({"duplicates": "first"}, "duplicates"), ({"unlisted": "unlabeled"}, "unlisted")]
+)
+def test_roles_without_effect(keywords: dict[str, Any], parameter: str) -> None:
+    with expect_error("role-conflict", parameter):
+        tally(pd.DataFrame(VOTES), "suggested", **keywords)
+
+
+def test_an_item_with_an_empty_name() -> None:
+    rows = {**VOTES, "item": ["a", "a", "a", "", "", ""]}
+    for make in (pd.DataFrame, pl.LazyFrame):
+        with expect_error("missing-item"):
+            tally(make(rows), "suggested")
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (lambda votes: dh_kappa(votes, "llm"), "column-not-found"),
+        (lambda votes: dh_kappa(votes, list("xyxyxy"), item="item", label="label"), "duplicate-labeler"),
+        (lambda votes: dh_kappa(votes.rename(columns={"label": "vote"}), "vote", item="item"), "format-unknown"),
+        (lambda votes: dh_kappa(votes, "llm", items=pd.DataFrame({"id": ["a"], "llm": ["x"]})), "column-not-found"),
+        (lambda votes: dh_kappa(votes), "no-suggested-labels"),
+        (lambda votes: dh_kappa(pd.DataFrame({"p": ["x"], "q": ["x"]})), "no-suggested-labels"),
+        (lambda votes: audit(pd.DataFrame({"p": ["x"], "q": ["x"]})), "no-suggested-labels"),
+        (
+            lambda votes: tally(pd.DataFrame({"x": ["1_0"], "y": ["2"], "s": ["x"]}), "s", counts=["x", "y"]),
+            "invalid-count",
+        ),
+        (lambda votes: dh_kappa([["a", "b"]], ["a"], item="x", label="y"), "not-a-table"),
+        (lambda votes: dh_kappa(votes, "s", items=5), "not-a-table"),
+    ],
+)
+def test_tables_that_are_refused(call: Any, code: str) -> None:
+    with expect_error(code):
+        call(pd.DataFrame(VOTES)[["item", "label"]])
+
+
+def test_missing_labels_of_another_type() -> None:
+    frame = pd.DataFrame({"a": [1, 9], "b": [1, 2], "s": [1, 2]})
+    with expect_error("missing-type", "missing"):
+        tally(frame, "s", annotators=["a", "b"], missing=["9"])
+    with expect_error("missing-type", "missing"):
+        dh_kappa([[1, 1], [9, 2]], [1, 2], missing=["9"])
+
+
+def test_a_tally_keeps_the_labelers_that_are_known() -> None:
+    assert tally(pd.DataFrame(VOTES)).labelers == ("suggested",)
+    assert tally(pd.DataFrame(VOTES)[["item", "label"]]).labelers == ("labeler",)
+    assert Dataset(pd.DataFrame(VOTES)).labelers == ("suggested",)
