@@ -140,7 +140,7 @@ def test_other_commands_of_pages_parse(path: Path) -> None:
     """Commands on files that a page does not provide."""
     for block in [held for language in ("sh", "yaml") for held in blocks(path.read_text(encoding="utf-8"), language)]:
         for line in block.splitlines():
-            command = re.search(r"(?:^|- |: )dhkappa ([a-z].*)$", line.split(" #")[0].split(" > ")[0])
+            command = re.search(r"(?:^|- |: )dhkappa ([a-z].*)$", re.split(r" #| > | \| ", line)[0])
             if command:
                 parse(shlex.split(command[1]))
 

@@ -2,13 +2,10 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
-import numpy as np
 import pytest
-from dhkappa.inputs.backends.frame import fetch
 
 import dhkappa
 from dhkappa import DataError
@@ -80,35 +77,6 @@ def test_a_connection_of_yours_keeps_its_settings() -> None:
         votes = connection.sql("SELECT 'x' AS suggested, 'x' AS ann_1, 'x' AS ann_2, 1 AS item")
         assert dhkappa.dh_kappa(votes).n_items == 1
         assert connection.execute(asked).fetchall() == before
-
-
-def test_rows_that_python_cannot_hold_are_not_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    path = tmp_path / "votes.csv"
-    path.write_text("item,annotator,label,suggested\n1,a,x,x\n1,b,x,x\n2,a,y,y\n")
-    assert dhkappa.audit(path).annotator_comparison().labeler == "suggested"
-    monkeypatch.setattr("dhkappa.inputs.fetch._CELL", 1 << 50)
-    audit = dhkappa.audit(path)  # what the engine counts is known without them, and who voted is not
-    assert audit.kappas["suggested"].n_items == 1
-    with pytest.raises(DataError):
-        audit.annotator_comparison()
-    monkeypatch.setattr("dhkappa.inputs.aggregate.group", lambda *args: None)
-    with pytest.raises(OutOfMemoryError):
-        dhkappa.audit(path)
-
-
-def test_a_text_that_duckdb_could_not_hand_over_is_not_taken_for_missing() -> None:
-    """It goes on where Python has no memory for one: what comes back is null, though it was none in the table."""
-    columns = {"label": np.array(["x", None], object)}
-    native = SimpleNamespace(fetchnumpy=lambda: columns)
-    frame: Any = SimpleNamespace(
-        collect_schema=lambda: SimpleNamespace(names=lambda: ["label"]),
-        implementation=SimpleNamespace(name="DUCKDB"),
-        to_native=lambda: native,
-    )
-    with pytest.raises(MemoryError):
-        fetch(frame, "DuckDB")
-    columns["label"] = np.ma.masked_array(columns["label"], [False, True])
-    assert fetch(frame, "DuckDB") == {"label": ["x", None]}
 
 
 def test_a_full_disk_to_spill_on_is_told_from_a_damaged_file(tmp_path: Path) -> None:

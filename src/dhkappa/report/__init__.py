@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dhkappa.errors import DataError, visible
@@ -102,26 +101,12 @@ _HEADS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Rows of a result as text.
+def grid(
+    rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float, digits: int = 2
+) -> tuple[list[str], list[list[str]], list[bool]]:
+    """Format some columns of a result: return heads, cells, and which columns hold numbers.
 
-    Attributes
-    ----------
-    heads : heads of the columns
-    numbers : which columns hold numbers
-    rows : the cells
-    """
-
-    heads: list[str]
-    numbers: list[bool]
-    rows: list[list[str]]
-
-
-def grid(rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float, digits: int = 2) -> Grid:
-    """Format some columns of a result; ``ci`` stands for the confidence interval in ``low`` and ``high``.
-
-    Columns without any value are left out.
+    ``ci`` stands for the confidence interval in ``low`` and ``high``. Columns without any value are left out.
     """
     names = columns.split()
     sign = signed if "difference" in names else number
@@ -131,7 +116,7 @@ def grid(rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: floa
     heads = [f"{percent(confidence_level)} CI" if name == "ci" else _HEADS.get(name, name) for name in used]
     heads = [head.replace("_", " ") for head in heads]
     numbers = [name not in _TEXT for name in used]
-    return Grid(heads, numbers, [list(row) for row in zip(*(cells[name] for name in used), strict=True)])
+    return heads, [list(row) for row in zip(*(cells[name] for name in used), strict=True)], numbers
 
 
 def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Callable[[float | None, int], str]) -> str:

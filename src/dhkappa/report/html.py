@@ -208,10 +208,9 @@ def _policy(style: str, script: str) -> str:
 def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], columns: str) -> dict[str, Any]:
     """Return a table of the page, with at most ``MOST_ROWS`` rows."""
     given = list(rows)
-    shown = grid(given[:MOST_ROWS], columns, audit.confidence_level, digits=3)
+    heads, cells, numbers = grid(given[:MOST_ROWS], columns, audit.confidence_level, digits=3)
     more = f"The first {MOST_ROWS:,} of {len(given):,} rows; --format json has all." if given[MOST_ROWS:] else ""
-    heads = list(zip(shown.heads, shown.numbers, strict=True))
-    return {"caption": caption, "heads": heads, "rows": shown.rows, "more": more}
+    return {"caption": caption, "heads": list(zip(heads, numbers, strict=True)), "rows": cells, "more": more}
 
 
 def _key_figures(audit: Audit, names: Sequence[str]) -> list[tuple[str, str, str]]:

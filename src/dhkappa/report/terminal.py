@@ -256,11 +256,12 @@ class Terminal:
             return
         self._heading(f"{name} and each annotator, scored against the other annotators")
         known.sort(key=lambda row: row["difference"])
-        shown = grid(known, "annotator items kappa_annotator kappa_labeler difference ci", audit.confidence_level)
+        columns = "annotator items kappa_annotator kappa_labeler difference ci"
+        heads, rows, numbers = grid(known, columns, audit.confidence_level)
         if len(known) > _ANNOTATORS:
             half, hidden = _ANNOTATORS // 2, f"({len(known) - _ANNOTATORS:,} more)"
-            shown.rows[half:-half] = [[hidden, *[""] * (len(shown.heads) - 1)]]
-        self._table(shown.heads, shown.rows, shown.numbers)
+            rows[half:-half] = [[hidden, *[""] * (len(heads) - 1)]]
+        self._table(heads, rows, numbers)
 
     def _sample_size(self, audit: Audit, name: str) -> None:
         if math.isnan(audit.kappas[name].confidence_interval(audit.confidence_level).low):
@@ -290,8 +291,7 @@ class Terminal:
 
     def _grid(self, rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float) -> None:
         """Print some columns of a result."""
-        shown = grid(rows, columns, confidence_level)
-        self._table(shown.heads, shown.rows, shown.numbers)
+        self._table(*grid(rows, columns, confidence_level))
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> None:
         cells = [[self._clean(cell) for cell in row] for row in rows]

@@ -59,11 +59,11 @@ def test_grid() -> None:
             "reason": None,
         },
     ]
-    found = grid(rows, "category items kappa ci loss reason", 0.9)
-    assert found.heads == ["category", "items", "kappa", "90% CI", "loss"]  # without the empty column
-    assert found.numbers == [False, True, True, True, True]
-    assert found.rows == [["1000", "2,000", "0.12", "-0.10 to -", "0.500"], ["x", "1", "-", "-", "0.000"]]
-    assert grid([], "category items", 0.95).rows == []
+    heads, cells, numbers = grid(rows, "category items kappa ci loss reason", 0.9)
+    assert heads == ["category", "items", "kappa", "90% CI", "loss"]  # without the empty column
+    assert numbers == [False, True, True, True, True]
+    assert cells == [["1000", "2,000", "0.12", "-0.10 to -", "0.500"], ["x", "1", "-", "-", "0.000"]]
+    assert grid([], "category items", 0.95)[1] == []
 
 
 def test_order_of_labelers_and_differences() -> None:
