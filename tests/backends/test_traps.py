@@ -202,5 +202,5 @@ def test_strange_labels_items_and_votes_are_counted_where_they_are(engine: Engin
     twice: Columns = {"id": [*range(n), 77, 5], "llm": ["a"] * (n + 2)}
     with expect_error("duplicate-items"):
         dhkappa.tally(engine.table(votes), "llm", item="id", label="choice", items=engine.table(twice))
-    with expect_error("invalid-data"):
+    with expect_error("undeclared-label"):
         dhkappa.tally(engine.table(votes), item="id", label="choice", categories=["a", "c"])
