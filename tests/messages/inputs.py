@@ -250,7 +250,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "role-conflict (duplicates)": lambda: long(annotator=None, duplicates="first"),
     "role-conflict (unlisted)": lambda: long(unlisted="unlabeled"),
     "no-suggested-labels (table)": lambda: wide(None, annotators="ann_*"),
-    "invalid-labeler-name (table)": lambda: wide({"": "llm"}, annotators="ann_*"),
+    "invalid-labeler-name (table)": lambda: tally(pd.DataFrame(WIDE), {"": "llm"}, annotators="ann_*"),
     "invalid-option": lambda: long(duplicates="any"),
     "not-a-table": lambda: dh_kappa([["a"]], ["a"], item="x"),
     "not-a-table (items)": lambda: long(items=7),
