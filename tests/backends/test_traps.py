@@ -142,7 +142,7 @@ def test_spark_collects_by_itself(engine: Engine, monkeypatch: pytest.MonkeyPatc
 def test_spark_reads_dots_and_backticks_as_syntax(engine: Engine) -> None:
     columns: Columns = {"a.b": ["x", "y"], "a`b": ["x", "y"], "a.`b`.c": ["x", "y"], "`": ["x", "x"], "a": [0, 0]}
     found = dhkappa.tally(engine.table(columns), "`", annotators=["a.b", "a`b", "a.`b`.c"])
-    assert found == of_lists([["x"] * 3, ["y"] * 3], ["x", "x"])
+    assert found == of_lists([["x"] * 3, ["y"] * 3], ["x", "x"], labeler="`")
 
 
 @only(WORDS["pyspark"])
@@ -151,7 +151,7 @@ def test_spark_takes_names_that_differ_by_case_for_one(engine: Engine) -> None:
     with expect_error("ambiguous-columns"):
         dhkappa.tally(data, "llm", annotators=["ann_1", "ann_2"])
     other = dhkappa.tally(engine.table({"A": ["x"], "B": ["x"], "C": ["y"]}), "C", annotators=["A", "B"])
-    assert other == of_lists([["x", "x"]], ["y"])
+    assert other == of_lists([["x", "x"]], ["y"], labeler="C")
 
 
 # Votes of each item for the first, the second and the last of 13 categories, which leave four bits for a count.
