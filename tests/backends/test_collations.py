@@ -176,7 +176,9 @@ def loose(tmp_path: Path, kind: str, votes: list[Any]) -> str:
     ],
 )
 def test_values_of_sqlite_that_are_not_what_the_column_says(tmp_path: Path, kind: str, vote: Any, said: str) -> None:
-    source = dhkappa.read(loose(tmp_path, kind, [1, 0, vote, None]), table="votes", annotators=["v1", "v2"])
+    source = dhkappa.read(
+        loose(tmp_path, kind, [1, 0, vote, None]), table="votes", suggested="llm", annotators=["v1", "v2"]
+    )
     with expect_error("wrong-type") as caught:
         dhkappa.dh_kappa(source, "llm")
     assert f"'v2' of SQLite is read as {said}" in caught.value.message
@@ -184,7 +186,7 @@ def test_values_of_sqlite_that_are_not_what_the_column_says(tmp_path: Path, kind
 
 @pytest.mark.parametrize(("kind", "votes"), [("INTEGER", [1, 0, None, 2]), ("BOOLEAN", [True, None, 0, 1])])
 def test_values_of_sqlite_that_are(tmp_path: Path, kind: str, votes: list[Any]) -> None:
-    source = dhkappa.read(loose(tmp_path, kind, votes), table="votes", annotators=["v1", "v2"])
+    source = dhkappa.read(loose(tmp_path, kind, votes), table="votes", suggested="llm", annotators=["v1", "v2"])
     found = dhkappa.dh_kappa(source, "llm")
     one = True if kind == "BOOLEAN" else 1
     same = [vote if vote is None else type(one)(vote) for vote in votes]
@@ -194,7 +196,7 @@ def test_values_of_sqlite_that_are(tmp_path: Path, kind: str, votes: list[Any]) 
 @pytest.mark.parametrize("kind", ["TINYINT", "INT8", "SMALLINT", "MEDIUMINT", "INT", "BIGINT"])
 def test_numbers_of_sqlite_that_are_wider_than_their_type(tmp_path: Path, kind: str) -> None:
     votes = [1, 257, 300, 44, 70_000, 4464, 5 * 10**9, 705_032_704]
-    source = dhkappa.read(loose(tmp_path, kind, votes), table="votes", annotators=["v1", "v2"])
+    source = dhkappa.read(loose(tmp_path, kind, votes), table="votes", suggested="llm", annotators=["v1", "v2"])
     found = dhkappa.dh_kappa(source, "llm")
     assert found.exact == dhkappa.dh_kappa([[1, vote] for vote in votes], [1] * len(votes)).exact
     assert set(found.categories) == {1, *votes}
@@ -212,7 +214,7 @@ def test_days_of_sqlite_are_items(tmp_path: Path) -> None:
         for day, vote in enumerate("abba", 1):
             connection.execute("INSERT INTO votes VALUES (?, 'a', ?, 'a')", (f"2026-11-0{day}", vote))
     connection.close()
-    source = dhkappa.read(f"sqlite:///{path}", table="votes", annotators="v*", item="item")
+    source = dhkappa.read(f"sqlite:///{path}", table="votes", suggested="llm", annotators="v*", item="item")
     found = dhkappa.dh_kappa(source, "llm")
     assert found.exact == dhkappa.dh_kappa([[vote, "a"] for vote in "abba"], list("aaaa")).exact
 

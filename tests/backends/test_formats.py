@@ -69,7 +69,7 @@ CHOICES_BY_FORMAT = [
 SOME_CHOICES = [("wide", "everything"), ("wide-many", "missing"), ("long", "missing"), ("long-items", "everything")]
 
 
-@each("layout,choice", CHOICES_BY_FORMAT, few=SOME_CHOICES, slow=True)
+@each("layout,choice", CHOICES_BY_FORMAT, few=SOME_CHOICES)
 def test_every_choice_in_every_layout(engine: Engine, layout: str, choice: str) -> None:
     made = drawn_for(layout)
     on_table, on_lists = _options(made, layout, choice)
@@ -102,6 +102,7 @@ def test_order_of_rows_and_columns_does_not_matter(engine: Engine, layout: str) 
     assert tally_of(engine, made.shape(layout).shuffled(1), suggested=["rule", "llm"]) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 7])
 @only([engine for engine in ENGINES if engine.slow])
 def test_partitions_do_not_matter(engine: Engine, parts: int) -> None:

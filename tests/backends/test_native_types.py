@@ -127,7 +127,7 @@ def _parameters(layout: str) -> list[Any]:
     found = []
     for place, (name, of, made, labels) in enumerate(CASES):
         engine = next(engine for engine in ENGINES if engine.name == name)
-        marks = only([engine]).args[1][0].marks
+        marks = [*only([engine]).args[1][0].marks, *([pytest.mark.slow] if engine.slow else [])]
         if not engine.slow or place % 3 == ("wide", "wide-many", "long").index(layout):
             kind = {LARGE: "large", SMALL: "small", WORDS: "words", TRUTH: "truth"}[labels]
             found.append(pytest.param(engine, made, labels, marks=marks, id=f"{name}-{of}-{kind}"))

@@ -142,7 +142,7 @@ def test_spark_collects_by_itself(engine: Engine, monkeypatch: pytest.MonkeyPatc
 def test_spark_reads_dots_and_backticks_as_syntax(engine: Engine) -> None:
     columns: Columns = {"a.b": ["x", "y"], "a`b": ["x", "y"], "a.`b`.c": ["x", "y"], "`": ["x", "x"], "a": [0, 0]}
     found = dhkappa.tally(engine.table(columns), "`", annotators=["a.b", "a`b", "a.`b`.c"])
-    assert found == of_lists([["x"] * 3, ["y"] * 3], ["x", "x"])
+    assert found == of_lists([["x"] * 3, ["y"] * 3], ["x", "x"], labeler="`")
 
 
 @only(WORDS["pyspark"])
@@ -151,7 +151,7 @@ def test_spark_takes_names_that_differ_by_case_for_one(engine: Engine) -> None:
     with expect_error("ambiguous-columns"):
         dhkappa.tally(data, "llm", annotators=["ann_1", "ann_2"])
     other = dhkappa.tally(engine.table({"A": ["x"], "B": ["x"], "C": ["y"]}), "C", annotators=["A", "B"])
-    assert other == of_lists([["x", "x"]], ["y"])
+    assert other == of_lists([["x", "x"]], ["y"], labeler="C")
 
 
 # Votes of each item for the first, the second and the last of 13 categories, which leave four bits for a count.
@@ -202,5 +202,5 @@ def test_strange_labels_items_and_votes_are_counted_where_they_are(engine: Engin
     twice: Columns = {"id": [*range(n), 77, 5], "llm": ["a"] * (n + 2)}
     with expect_error("duplicate-items"):
         dhkappa.tally(engine.table(votes), "llm", item="id", label="choice", items=engine.table(twice))
-    with expect_error("invalid-data"):
+    with expect_error("undeclared-label"):
         dhkappa.tally(engine.table(votes), item="id", label="choice", categories=["a", "c"])

@@ -55,7 +55,7 @@ def opened(name: str, content: str | bytes) -> Any:
 
 def parquet(name: str, query: str) -> Path:
     path = FOLDER / name
-    duckdb.sql(query).write_parquet(str(path))
+    duckdb.connect().execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
     return path
 
 
@@ -249,6 +249,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "role-conflict (two roles)": lambda: wide(annotators=["ann_1", "llm"]),
     "role-conflict (duplicates)": lambda: long(annotator=None, duplicates="first"),
     "role-conflict (unlisted)": lambda: long(unlisted="unlabeled"),
+    "no-suggested-labels (table)": lambda: wide(None, annotators="ann_*"),
+    "invalid-labeler-name (table)": lambda: tally(pd.DataFrame(WIDE), {"": "llm"}, annotators="ann_*"),
     "invalid-option": lambda: long(duplicates="any"),
     "not-a-table": lambda: dh_kappa([["a"]], ["a"], item="x"),
     "not-a-table (items)": lambda: long(items=7),

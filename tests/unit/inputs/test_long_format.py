@@ -54,7 +54,8 @@ def test_wide_format_is_checked_once(tmp_path: Path, queries: list[list[str]]) -
     assert len(queries) <= 4
 
 
-def opened(path: Path, **keywords: Any) -> VoteTable:
+def opened(path: Path, **given: Any) -> VoteTable:
+    keywords: Any = given
     found = open_votes(
         open_source(path),
         keywords,
@@ -62,7 +63,7 @@ def opened(path: Path, **keywords: Any) -> VoteTable:
         counts=None,
         sample_weight=None,
         strata=None,
-        labelers="none",  # type: ignore[arg-type]
+        labelers="none",
     )
     assert found is not None
     return found
