@@ -152,23 +152,23 @@ def main() -> int:
         return 0
     if options.baseline is None:
         parser.error("--baseline is required")
-    trees = {ROOT: is_old(ROOT), options.baseline.resolve(): is_old(options.baseline.resolve())}
+    trees = [(tree, is_old(tree)) for tree in (ROOT, options.baseline.resolve())]
     print(f"{'row':<34}{'new':>12}{'baseline':>12}{'new / baseline':>16}")
     with tempfile.TemporaryDirectory(prefix="dhkappa-bench-") as folder:
         write_files(Path(folder), options.n)
         for row in rows(Path(folder), options.n):
             if options.only not in row.name:
                 continue
-            best = dict.fromkeys(trees, float("inf"))
+            best = [float("inf")] * 2
             try:
                 for _ in range(options.rounds):
-                    for tree, old in trees.items():
-                        best[tree] = min(best[tree], measure(row, tree, old, options.seconds))
+                    for place, (tree, old) in enumerate(trees):
+                        best[place] = min(best[place], measure(row, tree, old, options.seconds))
             except subprocess.CalledProcessError as error:
                 text = error.stderr if isinstance(error.stderr, str) else error.stderr.decode()
                 print(f"{row.name:<34}failed: {text.strip().splitlines()[-1][:80]}", flush=True)
                 continue
-            new, old_time = best.values()
+            new, old_time = best
             print(f"{row.name:<34}{1e3 * new:>9.1f} ms{1e3 * old_time:>9.1f} ms{new / old_time:>16.2f}", flush=True)
     return 0
 

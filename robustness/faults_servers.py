@@ -185,14 +185,18 @@ def _query_python(fault: Fault, server: _Postgres, mode: str, expected: dhkappa.
     def query() -> dhkappa.Tally:
         return dhkappa.read(server.url, table="slow", suggested=list(LABELERS), **ROLES).tally()
 
-    restart = threading.Thread(target=lambda: (server.wait_for_query(), server.control("restart", mode)))
-    restart.start()
+    def restart() -> None:
+        server.wait_for_query()
+        server.control("restart", mode)
+
+    thread = threading.Thread(target=restart)
+    thread.start()
     try:
         query()
     except dhkappa.DataError as error:
-        restart.join()
+        thread.join()
         right = _no_password(str(error)) and query() == expected
         fault.add(right, "error without the password; identical counts on the next query", error)
     else:
-        restart.join()
+        thread.join()
         fault.add(False, "no error")

@@ -5,7 +5,7 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,14 +34,15 @@ def storage() -> Iterator[Fault]:
         folder = Path(name)
         commands = writers(folder)
         can_mount = os.geteuid() == 0 and shutil.which("mount")
-        for title, inject in {
+        faults: dict[str, Callable[[Fault], None]] = {
             "full disk, with an existing output file": lambda fault: _full(fault, folder, commands, True),
             "full disk, without an output file": lambda fault: _full(fault, folder, commands, False),
             f"8 MiB of disk for spilling (TMPDIR): 9 million votes, memory limit {SPILL_LIMIT >> 20:,} MiB": (
                 lambda fault: _spill(fault, folder)
             ),
             "read-only folder": lambda fault: _read_only(fault, folder, commands),
-        }.items():
+        }
+        for title, inject in faults.items():
             fault = Fault(title, skipped="" if can_mount else "only root can mount a disk")
             if can_mount:
                 inject(fault)

@@ -24,7 +24,7 @@ document.addEventListener("securitypolicyviolation", (event) => window.__refused
 
 @dataclass
 class Heard:
-    """What a page did besides showing itself."""
+    """Requests, messages and dialogs of a page."""
 
     requests: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -41,7 +41,7 @@ def chromium() -> Iterator[Any]:
     """Start a browser; tests that use it are marked ``xdist_group("browser")``."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
-        reason = "no Chromium is on PATH"
+        reason = "Chromium is not on PATH"
         pytest.skip(reason)
     from playwright.sync_api import sync_playwright
 
@@ -53,9 +53,9 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def opened(browser: Any, path: Path, *, width: int = 1280, **context: Any) -> Iterator[tuple[Any, Heard]]:
-    """Open a file as a person would, from its place on disk, and listen to what it does."""
-    room = browser.new_context(viewport={"width": width, "height": 900}, **context)
-    page, heard = room.new_page(), Heard()
+    """Open a file from disk and record what it does."""
+    context_ = browser.new_context(viewport={"width": width, "height": 900}, **context)
+    page, heard = context_.new_page(), Heard()
     page.add_init_script(WATCH)
     page.on("request", lambda request: heard.requests.append(request.url))
     page.on("console", lambda message: heard.words.append(message.text))
@@ -63,4 +63,4 @@ def opened(browser: Any, path: Path, *, width: int = 1280, **context: Any) -> It
     page.on("dialog", heard.dismiss)
     page.goto(path.as_uri())
     yield page, heard
-    room.close()
+    context_.close()

@@ -381,19 +381,27 @@ def only(engines: Sequence[Engine]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("engine", _parameters(engines), indirect=True)
 
 
-def each(names: str, cases: Sequence[Any], slow: Sequence[Any] = ()) -> pytest.MarkDecorator:
-    """Run a test on every engine with every case; slow engines take some of the cases.
+def each(names: str, cases: Sequence[Any], few: Sequence[Any] = (), slow: bool = False) -> pytest.MarkDecorator:
+    """Run a test on every engine with every case.
 
-    If a case has several values, a selection that covers every pair of engine and values runs by default, and the rest
-    is marked slow.
+    By default a selection runs, and the rest is marked slow: of cases with several values, those that cover every pair
+    of engine and values; of others, all on engines that answer fast and ``few`` (else the first) on the others. Engines
+    that answer slowly take the ``few`` only, and are marked slow unless ``slow`` is True.
     """
+    few = few or cases[:1]
     rows = [
         (known, case if isinstance(case, tuple) else (case,))
         for known in _parameters(ENGINES)
         for case in cases
-        if not known.values[0].slow or case in slow
+        if not known.values[0].slow or case in few
     ]
-    quick = pairwise([(known.id, *values) for known, values in rows if not known.values[0].server])
+    several = isinstance(cases[0], tuple)
+    possible = [
+        (known.id, *values)
+        for known, values in rows
+        if (slow or not known.values[0].slow) and (several or known.values[0] in NEAR or values[0] in few)
+    ]
+    quick = pairwise(possible)
     parameters = []
     for known, values in rows:
         marks = [*known.marks] if (known.id, *values) in quick else [*known.marks, pytest.mark.slow]

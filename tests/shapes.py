@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import dhkappa
 from engines import Columns, Engine, kind_of
 
 FORMATS = ("wide", "wide-many", "long", "long-items", "counted-long", "counted-wide")
@@ -188,3 +189,9 @@ def drawn(
 def drawn_for(form: str, kind: str = "text") -> Votes:
     """Draw votes that a format can hold; many annotators for ``wide-many``."""
     return drawn(kind, N=9 if form == "wide-many" else 4)
+
+
+def of_lists(votes: Any = None, suggested: Any = None, *, labeler: str = "llm", **options: Any) -> dhkappa.Tally:
+    """Return the tally of plain lists, with the name that the labeler has in a table."""
+    named = suggested is None or isinstance(suggested, Mapping)
+    return dhkappa.tally(votes, suggested if named else {labeler: suggested}, **options)

@@ -11,9 +11,9 @@ from itertools import product
 
 import numpy as np
 import numpy.typing as npt
-from dhkappa.stats.annotator_comparison import FEWEST_ITEMS
 from scipy.special import stdtrit
 
+from dhkappa.stats.annotators import MIN_ITEMS
 from dhkappa.stats.intervals import Gap
 from simulation import (
     LEVEL,
@@ -179,7 +179,7 @@ def compare_votes(votes: list[Floats], voted: Mask, labels: Floats, weight: Floa
             others = total - vote * voted[a][..., None]
             ours, theirs = judge(others, labels, w), judge(others, vote, w)
             wholes[a] = w.sum(1)
-            differences[a] = np.where(used[a].sum(1) < FEWEST_ITEMS, np.nan, ours.kappa - theirs.kappa)
+            differences[a] = np.where(used[a].sum(1) < MIN_ITEMS, np.nan, ours.kappa - theirs.kappa)
             reaches[a] = 1 / (1 - ours.E) + 1 / (1 - theirs.E)
             step = np.where(used[a], ours.phi - theirs.phi, 0)
             move += step
@@ -263,7 +263,7 @@ def lines(sets: int, full: bool) -> list[str]:
     bias = max(abs(outcome.bias) for outcome in found if outcome.cell.kind == "equal")
     ratios = [outcome.se_by_sd for outcome in found]
     return [
-        INTRODUCTION.format(sets=sets, error=standard_error(sets), fewest=FEWEST_ITEMS),
+        INTRODUCTION.format(sets=sets, error=standard_error(sets), fewest=MIN_ITEMS),
         *table(["labeler", "n", *"|".join(heads).split("|")], rows),
         "",
         f"Mean over annotators: coverage is below 94.5% in {low[0]} of {len(found)} cells, and in {low[1]} for t. One "

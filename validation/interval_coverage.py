@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from dhkappa.stats.intervals import Basis, beta_interval, plain_basis
+from dhkappa.stats.intervals import Basis, beta_interval
 from simulation import (
     SOURCES,
     TOO_LOW,
@@ -122,7 +122,8 @@ def bases(rng: Generator, cell: Cell, sets: int, chances: tuple[Floats, Floats, 
         flat = squares[i] < 1e-20 * cell.n and kappa[i] < 1 - 1e-12
         if 1 - E[i] > 1e-12 and not flat:
             value = 1.0 if kappa[i] > 1 - 1e-12 else float(kappa[i])
-            yield plain_basis(value, float(E[i]), cell.n, float(squares[i]), float(least[i]), float(greatest[i]))
+            numbers = (value, float(E[i]), cell.n, float(squares[i]), float(least[i]), float(greatest[i]))
+            yield Basis(*numbers, 1 / cell.n, 1 / cell.n, 1 / cell.n, cell.n - 1)
 
 
 def run(job: tuple[int, Cell, int]) -> Outcome | None:

@@ -61,6 +61,11 @@ def draw(rng: Generator, chances: Floats, truth: Integers) -> Integers:
     return drawn
 
 
+def plain_basis(kappa: float, E: float, n: int, squares: float, least: float, greatest: float) -> Basis:
+    """Return the basis of a simple random sample with equal weights."""
+    return Basis(kappa, E, n, squares, least, greatest, 1 / n, 1 / n, 1 / n, n - 1)
+
+
 def logit_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     """Return a t interval on the logit scale, which the beta interval is compared with."""
     if basis.kappa == 1:

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
     from dhkappa.auditing import Audit
     from dhkappa.errors import DataError
-    from dhkappa.inputs.dataset import Dataset, read
-    from dhkappa.inputs.tally import Tally
+    from dhkappa.inputs.dataset import Dataset, Tally, read
     from dhkappa.stats.annotators import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.intervals import ConfidenceInterval
@@ -72,7 +71,7 @@ _MODULES = {  # imported on first use
     "Simulation": "stats.simulate",
     "Dataset": "inputs.dataset",
     "Table": "table",
-    "Tally": "inputs.tally",
+    "Tally": "inputs.dataset",
     "Verdict": "stats.verdict",
     "audit": "api",
     "compare": "api",

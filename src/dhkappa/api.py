@@ -12,9 +12,8 @@ from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.errors import DataError
 from dhkappa.inputs.arrays import count_arrays
 from dhkappa.inputs.columns import RoleKeywords, check_keywords
-from dhkappa.inputs.dataset import Dataset
+from dhkappa.inputs.dataset import Dataset, Tally
 from dhkappa.inputs.load import InputData, check_options_absent, input_data
-from dhkappa.inputs.tally import Tally
 from dhkappa.resources import out_of_memory
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa

@@ -123,12 +123,20 @@ class Audit(Display):
             self._reviews[key] = review_queue(self._item_votes, key[0], limit=limit, pool=self._pool)
         return self._reviews[key]
 
+    @property
+    def ranking(self) -> list[str]:
+        """The labelers, the highest kappa first; those that cannot be judged last."""
+        verdicts = self.verdicts
+        order: list[str] = self.table().column("labeler")
+        return sorted(order, key=lambda name: not verdicts[name].judged)
+
     def table(self) -> Table:
         """Return one row per labeler, the highest kappa first, with confidence interval and baselines."""
         return labelers_table(self.kappas, self.confidence_level)
 
     @property
-    def _verdicts(self) -> dict[str, Verdict]:
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict on each labeler."""
         return {
             name: judge(
                 name,
@@ -141,14 +149,14 @@ class Audit(Display):
 
     def verdict(self, labeler: str | None = None) -> Verdict:
         """Return whether the labels of a labeler can be trusted, as a code and a sentence."""
-        return self._verdicts[self._name(labeler)]
+        return self.verdicts[self._name(labeler)]
 
     @property
     def summary(self) -> str:
         """The answer in a sentence or two: which labeler is best, and can it be trusted."""
         differences = self.comparison.differences if self.comparison else None
         values = {name: kappa.value for name, kappa in self.kappas.items()}
-        return summarize(self._verdicts, values, differences, self.confidence_level)
+        return summarize(self.verdicts, values, differences, self.confidence_level)
 
     def sample_sizes(self, labeler: str | None = None) -> Table:
         """Return the number of items that narrower intervals would need, voted on like these; see ``dhkappa.plan``.
@@ -250,7 +258,7 @@ class Audit(Display):
         defined = not math.isnan(kappa.confidence_interval(self.confidence_level).low)
         tables = {what: self._tables.get((what, name)) for what in ("categories", "confusion", "annotators")}
         return {
-            "verdict": self._verdicts[name].to_dict(),
+            "verdict": self.verdicts[name].to_dict(),
             "kappa": kappa.to_dict(self.confidence_level),
             "weighted": weighted.to_dict(self.confidence_level) if weighted else None,
             "permutation_test": test.to_dict() if test else None,

@@ -20,6 +20,7 @@ from dhkappa.errors import DataError
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.stats.result import Comparison
 from postgres import Server, postgres
+from shapes import of_lists
 
 __all__ = ["dask", "postgres", "spark", "spark_cluster"]  # fixtures
 
@@ -88,13 +89,13 @@ def _tally(table: Callable[[str], Any], layout: str) -> dhkappa.Tally:
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("layout", ["wide", "long"])
 def test_spark_cluster_against_lists(spark: SparkCluster, layout: str) -> None:
-    assert spark.asker.run(_tally, _spark_table, layout) == dhkappa.tally(VOTES, SUGGESTED)
+    assert spark.asker.run(_tally, _spark_table, layout) == of_lists(VOTES, SUGGESTED)
 
 
 @pytest.mark.xdist_group("dask")
 @pytest.mark.parametrize("layout", ["wide", "long"])
 def test_dask_cluster_against_lists(dask: Asker, layout: str) -> None:
-    assert dask.run(_tally, _dask_table, layout) == dhkappa.tally(VOTES, SUGGESTED)
+    assert dask.run(_tally, _dask_table, layout) == of_lists(VOTES, SUGGESTED)
 
 
 def test_dask_table_in_many_partitions() -> None:
@@ -102,7 +103,7 @@ def test_dask_table_in_many_partitions() -> None:
     need("dask", "pandas", "pyarrow")
     config: Any = importlib.import_module("dask.config")
     with config.set(scheduler="synchronous"):  # no cluster: it would take long to send so many small tasks around
-        assert _tally(partial(_dask_table, parts=20), "long") == dhkappa.tally(VOTES, SUGGESTED)
+        assert _tally(partial(_dask_table, parts=20), "long") == of_lists(VOTES, SUGGESTED)
 
 
 def _told(comparison: Comparison) -> Any:
@@ -139,7 +140,7 @@ def test_how_often_tables_are_read(layout: str) -> None:
     assert {name: n / PARTS for name, n in reads.items()} == READS[layout]
 
 
-PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("how-to/engines.md", "big-data.md")]
+PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("how-to/engines.md", "big-data.md")]
 
 
 def _example(heading: str, **change: str) -> str:
@@ -331,13 +332,13 @@ def _killed_midway(gate: Gate, asker: Asker, run: "Future[dhkappa.Tally]", caugh
     kill(processes)
     assert not run.done()
     gate.open()
-    assert asker.wait(run) == dhkappa.tally(VOTES, SUGGESTED)
+    assert asker.wait(run) == of_lists(VOTES, SUGGESTED)
     assert caught.part in [task.part for task in gate.came()[before:]], "the part that was lost was not done again"
 
 
 @pytest.mark.xdist_group("dask")
 def test_dask_workers_need_no_dhkappa(dask: Asker) -> None:
-    assert dask.run(_tally_elsewhere) == dhkappa.tally(VOTES, SUGGESTED)
+    assert dask.run(_tally_elsewhere) == of_lists(VOTES, SUGGESTED)
 
 
 def _tally_elsewhere() -> dhkappa.Tally:

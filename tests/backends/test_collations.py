@@ -16,6 +16,7 @@ from dhkappa.inputs.backends.ibis import IbisFrame
 from engines import ENGINES, Engine, only
 from expect import expect_error
 from postgres import PASSWORD, Server
+from shapes import of_lists
 
 ibis = pytest.importorskip("ibis")
 pytestmark = [
@@ -54,7 +55,7 @@ def holds(open_table: Callable[[str], Any]) -> None:
     assert (found.exact, found.categories) == (EXACT, plain.categories)
     assert dhkappa.dh_kappa(wide, suggested="llm", annotators=["v1", "v2", "v3"], item="item").exact == EXACT
     strata = dhkappa.tally(wide, suggested="llm", annotators=["v1", "v2", "v3"], strata="group")
-    assert strata == dhkappa.tally(
+    assert strata == of_lists(
         [list(row[2:5]) for row in ROWS], [row[1] for row in ROWS], strata=[row[5] for row in ROWS]
     )
     long = open_table("long")
@@ -175,16 +176,16 @@ def loose(tmp_path: Path, kind: str, votes: list[Any]) -> str:
     ],
 )
 def test_values_of_sqlite_that_are_not_what_the_column_says(tmp_path: Path, kind: str, vote: Any, said: str) -> None:
-    source = dhkappa.read(loose(tmp_path, kind, [1, 0, vote, None]), table="votes")
+    source = dhkappa.read(loose(tmp_path, kind, [1, 0, vote, None]), table="votes", annotators=["v1", "v2"])
     with expect_error("wrong-type") as caught:
-        dhkappa.dh_kappa(source, suggested="llm", annotators=["v1", "v2"])
+        dhkappa.dh_kappa(source, "llm")
     assert f"'v2' of SQLite is read as {said}" in caught.value.message
 
 
 @pytest.mark.parametrize(("kind", "votes"), [("INTEGER", [1, 0, None, 2]), ("BOOLEAN", [True, None, 0, 1])])
 def test_values_of_sqlite_that_are(tmp_path: Path, kind: str, votes: list[Any]) -> None:
-    source = dhkappa.read(loose(tmp_path, kind, votes), table="votes")
-    found = dhkappa.dh_kappa(source, suggested="llm", annotators=["v1", "v2"])
+    source = dhkappa.read(loose(tmp_path, kind, votes), table="votes", annotators=["v1", "v2"])
+    found = dhkappa.dh_kappa(source, "llm")
     one = True if kind == "BOOLEAN" else 1
     same = [vote if vote is None else type(one)(vote) for vote in votes]
     assert found.exact == dhkappa.dh_kappa([[one, vote] for vote in same], [one] * 4).exact
@@ -193,8 +194,8 @@ def test_values_of_sqlite_that_are(tmp_path: Path, kind: str, votes: list[Any]) 
 @pytest.mark.parametrize("kind", ["TINYINT", "INT8", "SMALLINT", "MEDIUMINT", "INT", "BIGINT"])
 def test_numbers_of_sqlite_that_are_wider_than_their_type(tmp_path: Path, kind: str) -> None:
     votes = [1, 257, 300, 44, 70_000, 4464, 5 * 10**9, 705_032_704]
-    source = dhkappa.read(loose(tmp_path, kind, votes), table="votes")
-    found = dhkappa.dh_kappa(source, suggested="llm", annotators=["v1", "v2"])
+    source = dhkappa.read(loose(tmp_path, kind, votes), table="votes", annotators=["v1", "v2"])
+    found = dhkappa.dh_kappa(source, "llm")
     assert found.exact == dhkappa.dh_kappa([[1, vote] for vote in votes], [1] * len(votes)).exact
     assert set(found.categories) == {1, *votes}
 
@@ -211,8 +212,8 @@ def test_days_of_sqlite_are_items(tmp_path: Path) -> None:
         for day, vote in enumerate("abba", 1):
             connection.execute("INSERT INTO votes VALUES (?, 'a', ?, 'a')", (f"2026-11-0{day}", vote))
     connection.close()
-    source = dhkappa.read(f"sqlite:///{path}", table="votes")
-    found = dhkappa.dh_kappa(source, suggested="llm", annotators="v*", item="item")
+    source = dhkappa.read(f"sqlite:///{path}", table="votes", annotators="v*", item="item")
+    found = dhkappa.dh_kappa(source, "llm")
     assert found.exact == dhkappa.dh_kappa([[vote, "a"] for vote in "abba"], list("aaaa")).exact
 
 

@@ -13,6 +13,7 @@ import pytest
 import dhkappa
 from dhkappa import DataError
 from engines import ENGINES, ON_NO_MACHINE, Columns, Engine, each, only
+from shapes import of_lists
 
 BY_VOTE = {"item": "id", "label": "choice"}
 LONG = {"item": "id", "label": "choice", "annotator": "who"}
@@ -45,7 +46,7 @@ def test_an_annotator_twice_of_which_one_is_missing(engine: Engine) -> None:
     """A missing vote is none, so there are no two."""
     columns = dict(votes_with_one_twice()) | {"choice": ["a", "b", "b", "b", None]}
     found = dhkappa.tally(engine.table(columns), "llm", **LONG)
-    assert found == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    assert found == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
 
 
 def test_duplicates_is_one_of_three(engine: Engine) -> None:
@@ -53,7 +54,7 @@ def test_duplicates_is_one_of_three(engine: Engine) -> None:
     assert (said.code, said.parameter) == ("invalid-option", "duplicates")
 
 
-@each("part", ["suggested", "sample_weight", "strata"], slow=["suggested"])
+@each("part", ["suggested", "sample_weight", "strata"], few=["suggested"])
 def test_two_values_beside_one_item(engine: Engine, part: str) -> None:
     columns: dict[str, list[Any]] = {
         "id": ["x-1", "x-1", "x-2", "x-2"],
@@ -106,7 +107,7 @@ def test_items_named_by_numbers_and_by_text(engine: Engine) -> None:
     """7 and "7" are one item, "007" is another."""
     votes = engine.table({"id": [7, 7, 8, 8], "choice": ["a", "b", "b", "b"]})
     found = dhkappa.tally(votes, "llm", **BY_VOTE, items=engine.table({"id": ["7", "8"], "llm": ["a", "b"]}))
-    assert found == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    assert found == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
     said = refused(votes, **BY_VOTE, items=engine.table({"id": ["007", "8"], "llm": ["a", "b"]}))
     assert said.code == "unlisted-items"
     assert "'7'" in said.message
@@ -125,7 +126,7 @@ def test_items_named_by_whole_numbers_and_by_floats(engine: Engine, votes: type)
     other = float if votes is int else int
     by_vote = engine.table({"id": [votes(name) for name in (7, 7, 8, 8)], "choice": ["a", "b", "b", "b"]})
     items = engine.table({"id": [other(name) for name in (7, 8)], "llm": ["a", "b"]})
-    assert dhkappa.tally(by_vote, "llm", **BY_VOTE, items=items) == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    assert dhkappa.tally(by_vote, "llm", **BY_VOTE, items=items) == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -133,7 +134,7 @@ def test_items_named_by_dates_and_by_something_else(table: Any) -> None:
     days = [datetime(2026, 1, 1), datetime(2026, 1, 2)]
     votes = table({"id": [days[0], days[0], days[1], days[1]], "choice": ["a", "b", "b", "b"]})
     found = dhkappa.tally(votes, "llm", **BY_VOTE, items=table({"id": days, "llm": ["a", "b"]}))
-    assert found == dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"])
+    assert found == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
     for others, kind in {(1, 2): "integers", (1.5, 2.5): "floats", ("1", "2"): "text"}.items():
         said = refused(votes, **BY_VOTE, items=table({"id": list(others), "llm": ["a", "b"]}))
         assert said.code == "item-types-differ"
@@ -143,7 +144,7 @@ def test_items_named_by_dates_and_by_something_else(table: Any) -> None:
 def test_large_text_and_whole_numbers_of_other_widths_in_arrow() -> None:
     votes = {"id": ["7", "7", "8", "8", "9", "9"], "choice": ["a", "b", "b", "b", "a", "a"]}
     items = {"id": ["7", "8"], "llm": ["a", "b"]}
-    expected = dhkappa.tally([["a", "b"], ["b", "b"], ["a", "a"]], ["a", "b", None])
+    expected = of_lists([["a", "b"], ["b", "b"], ["a", "a"]], ["a", "b", None])
     large = pa.large_string()
     by_vote, by_item = (
         [pa.table({name: pa.array(column, kind) for name, column in table.items()}) for kind in (pa.string(), large)]
@@ -160,7 +161,7 @@ def test_large_text_and_whole_numbers_of_other_widths_in_arrow() -> None:
     assert dhkappa.tally(short, "llm", **BY_VOTE, items=long, unlisted="unlabeled") == expected
 
 
-@each("layout", ["wide", "wide-many", "long", "long-items"], slow=["wide", "long"])
+@each("layout", ["wide", "wide-many", "long", "long-items"], few=["wide", "long"])
 def test_a_vote_outside_the_declared_categories(engine: Engine, layout: str) -> None:
     N = 8 if layout == "wide-many" else 3
     if layout.startswith("wide"):
@@ -197,7 +198,7 @@ def test_columns_that_differ_only_by_case(quick_engine: Engine) -> None:
     assert said.code == "ambiguous-columns"
 
 
-@each("part", ["suggested", "item", "annotator", "count", "items"], slow=["suggested"])
+@each("part", ["suggested", "item", "annotator", "count", "items"], few=["suggested"])
 def test_a_column_that_is_not_there(engine: Engine, part: str) -> None:
     votes = engine.table(
         {"item_id": ["x", "x"], "person": ["pvalue", "q"], "label": ["a", "b"], "model_label": ["a", "a"]}
@@ -251,7 +252,7 @@ def test_a_row_an_item_twice(engine: Engine) -> None:
 WRONG_COUNTS = {"negative": -1, "broken": 2.5, "missing": None}
 
 
-@each("wrong", list(WRONG_COUNTS), slow=["negative"])
+@each("wrong", list(WRONG_COUNTS), few=["negative"])
 def test_counts_that_are_none(engine: Engine, wrong: str) -> None:
     value = WRONG_COUNTS[wrong]
     wide = engine.table({"a": [2, 1], "b": [0, value], "llm": ["a", "b"]})
@@ -270,7 +271,7 @@ def test_a_stratum_that_is_missing(engine: Engine) -> None:
     assert refused(data, annotators="ann_*", strata="place").code == "missing-stratum"
 
 
-@each("weight", [-1.0, None], slow=[-1.0])
+@each("weight", [-1.0, None], few=[-1.0])
 def test_a_weight_that_is_none(engine: Engine, weight: float | None) -> None:
     data = engine.table({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "llm": ["a", "b"], "w": [1.0, weight]})
     said = refused(data, annotators="ann_*", sample_weight="w")

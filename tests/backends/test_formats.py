@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import dhkappa
 from engines import ENGINES, Columns, Engine, each, only
 from expect import expect_error
-from shapes import ALPHABETS, FORMATS, Shape, Votes, drawn, drawn_for
+from shapes import ALPHABETS, FORMATS, Shape, Votes, drawn, drawn_for, of_lists
 from strategies import Data, ragged
 
 TEXTUAL = ("text", "category", "enum", "dictionary")
@@ -31,10 +31,10 @@ def tally_of(
     return dhkappa.tally(data, suggested, **keywords, **options)
 
 
-@each("layout,kind", KINDS_BY_FORMAT, slow=SOME_KINDS_BY_FORMAT)
+@each("layout,kind", KINDS_BY_FORMAT, few=SOME_KINDS_BY_FORMAT, slow=True)
 def test_every_type_in_every_layout(engine: Engine, layout: str, kind: str) -> None:
     made = drawn_for(layout, kind)
-    expected = dhkappa.tally(made.votes, made.suggested["llm"])
+    expected = of_lists(made.votes, made.suggested["llm"])
     assert tally_of(engine, made.shape(layout), kind) == expected
 
 
@@ -69,17 +69,17 @@ CHOICES_BY_FORMAT = [
 SOME_CHOICES = [("wide", "everything"), ("wide-many", "missing"), ("long", "missing"), ("long-items", "everything")]
 
 
-@each("layout,choice", CHOICES_BY_FORMAT, slow=SOME_CHOICES)
+@each("layout,choice", CHOICES_BY_FORMAT, few=SOME_CHOICES, slow=True)
 def test_every_choice_in_every_layout(engine: Engine, layout: str, choice: str) -> None:
     made = drawn_for(layout)
     on_table, on_lists = _options(made, layout, choice)
-    assert tally_of(engine, made.shape(layout), **on_table) == dhkappa.tally(made.votes, **on_lists)
+    assert tally_of(engine, made.shape(layout), **on_table) == of_lists(made.votes, **on_lists)
 
 
 def test_a_column_of_counts_is_a_category_without_votes_too(engine: Engine) -> None:
     data = engine.table({"a": [2, 0], "b": [0, 0], "c": [0, 3]})
     found = dhkappa.tally(data, counts=["a", "b", "c"])
-    assert found == dhkappa.tally(counts=[[2, 0, 0], [0, 0, 3]], categories=["a", "b", "c"])
+    assert found == of_lists(counts=[[2, 0, 0], [0, 0, 3]], categories=["a", "b", "c"])
     assert found.categories == ("a", "b", "c")
 
 
@@ -91,14 +91,14 @@ def test_declared_and_missing_labels_of_other_types(engine: Engine, layout: str,
     made = drawn_for(layout, kind)
     labels = made.categories
     options: dict[str, Any] = {"categories": labels[:0:-1], "missing": labels[:1]}
-    expected = dhkappa.tally(made.votes, made.suggested["llm"], **options)
+    expected = of_lists(made.votes, made.suggested["llm"], **options)
     assert tally_of(engine, made.shape(layout), kind, **options) == expected
 
 
 @each("layout", FORMATS)
 def test_order_of_rows_and_columns_does_not_matter(engine: Engine, layout: str) -> None:
     made = drawn_for(layout)
-    expected = dhkappa.tally(made.votes, made.suggested)
+    expected = of_lists(made.votes, made.suggested)
     assert tally_of(engine, made.shape(layout).shuffled(1), suggested=["rule", "llm"]) == expected
 
 
@@ -108,7 +108,7 @@ def test_partitions_do_not_matter(engine: Engine, parts: int) -> None:
     made = drawn()
     data, words = made.shape("long-items").shuffled(3).given(engine)
     data = data.repartition(npartitions=parts) if engine.name == "dask" else data.repartition(parts)
-    assert dhkappa.tally(data, "llm", **words) == dhkappa.tally(made.votes, made.suggested["llm"])
+    assert dhkappa.tally(data, "llm", **words) == of_lists(made.votes, made.suggested["llm"])
 
 
 def test_chunks_of_arrow_do_not_matter() -> None:
@@ -122,7 +122,7 @@ def test_chunks_of_arrow_do_not_matter() -> None:
         pieces.append(pa.table({name: pa.array(values).dictionary_encode() for name, values in piece.items()}))
     data = pa.concat_tables(pieces)
     assert data.column("llm").num_chunks == 5
-    expected = dhkappa.tally(made.votes, made.suggested["llm"])
+    expected = of_lists(made.votes, made.suggested["llm"])
     assert dhkappa.tally(data, "llm", annotators="ann_*") == expected
 
 
@@ -143,22 +143,22 @@ def many(categories: int, n: int, N: int, seed: int = 0) -> Votes:
     )
 
 
-@each("layout", ["wide", "wide-many", "long-items", "counted-long"], slow=["wide", "long-items"])
+@each("layout", ["wide", "wide-many", "long-items", "counted-long"], few=["wide", "long-items"])
 def test_more_categories_than_bits(engine: Engine, layout: str) -> None:
     made = many(70, 90, 8 if layout == "wide-many" else 3)
-    assert tally_of(engine, made.shape(layout)) == dhkappa.tally(made.votes, made.suggested["llm"])
+    assert tally_of(engine, made.shape(layout)) == of_lists(made.votes, made.suggested["llm"])
 
 
-@each("layout", ["wide-many", "long-items", "counted-long"], slow=["long-items"])
+@each("layout", ["wide-many", "long-items", "counted-long"], few=["long-items"])
 def test_more_than_a_thousand_categories(engine: Engine, layout: str) -> None:
     made = many(1100, 1100, 7 if layout == "wide-many" else 3)
-    assert tally_of(engine, made.shape(layout)) == dhkappa.tally(made.votes, made.suggested["llm"])
+    assert tally_of(engine, made.shape(layout)) == of_lists(made.votes, made.suggested["llm"])
 
 
 def test_counts_of_more_bits_than_a_word_has(engine: Engine) -> None:
     """30 categories and 300 votes on an item: 270 bits."""
     made = many(30, 6, 300)
-    expected = dhkappa.tally(made.votes, made.suggested["llm"])
+    expected = of_lists(made.votes, made.suggested["llm"])
     assert tally_of(engine, made.shape("counted-long")) == expected
     if not engine.slow:
         assert tally_of(engine, made.shape("long-items")) == expected
@@ -168,7 +168,7 @@ def test_counts_of_more_bits_than_a_word_has(engine: Engine) -> None:
 def test_an_item_with_ten_thousand_votes(engine: Engine) -> None:
     votes = [["a"] * 9_000 + ["b"] * 1_000, ["a", "b"], ["b", "b", "c"]]
     items = {"id": ["x", "y", "z"], "llm": ["a", "a", "b"]}
-    expected = dhkappa.tally(votes, items["llm"])
+    expected = of_lists(votes, items["llm"])
     counted = {"id": [*"xxyyzz"], "choice": [*"ababbc"], "times": [9_000, 1_000, 1, 1, 2, 1]}
     data, beside = engine.table(counted), engine.table(items)
     assert dhkappa.tally(data, "llm", item="id", label="choice", count="times", items=beside) == expected
@@ -179,7 +179,7 @@ def test_an_item_with_ten_thousand_votes(engine: Engine) -> None:
     assert dhkappa.tally(data, "llm", item="id", label="choice", items=beside) == expected
 
 
-@each("layout", FORMATS, slow=["wide-many", "long-items"])
+@each("layout", FORMATS, few=["wide-many", "long-items"])
 def test_tables_without_rows(engine: Engine, layout: str) -> None:
     whole = drawn_for(layout).shape(layout)
     kinds = {"weight": "float", "times": "int"} | dict.fromkeys(whole.keywords.get("counts", ()), "int")
@@ -195,21 +195,21 @@ def test_tables_without_rows(engine: Engine, layout: str) -> None:
     assert dhkappa.dh_kappa(tables[0], "llm", **words).reason
 
 
-@each("layout", FORMATS, slow=["wide", "long-items"])
+@each("layout", FORMATS, few=["wide", "long-items"])
 def test_one_row(engine: Engine, layout: str) -> None:
     made = Votes(["only"], ["ann_0"], [["ham"]], {"llm": ["ham"]})
-    assert tally_of(engine, made.shape(layout)) == dhkappa.tally([["ham"]], ["ham"])
+    assert tally_of(engine, made.shape(layout)) == of_lists([["ham"]], ["ham"])
 
 
-@each("layout", ["wide", "wide-many", "long", "long-items"], slow=["wide", "long"])
+@each("layout", ["wide", "wide-many", "long", "long-items"], few=["wide", "long"])
 def test_columns_of_nulls(engine: Engine, layout: str) -> None:
     N = 8 if layout == "wide-many" else 3
     nobody = Votes(["x", "y"], [f"ann_{k}" for k in range(N)], [[None] * N] * 2, {"llm": [None, None]})
-    assert tally_of(engine, nobody.shape(layout), "null") == dhkappa.tally(nobody.votes, [None, None])
+    assert tally_of(engine, nobody.shape(layout), "null") == of_lists(nobody.votes, [None, None])
     somebody = Votes(["x", "y"], nobody.annotators, [[None] * (N - 2) + ["a", "b"]] * 2, {"llm": [None, None]})
-    assert tally_of(engine, somebody.shape(layout)) == dhkappa.tally(somebody.votes, [None, None])
+    assert tally_of(engine, somebody.shape(layout)) == of_lists(somebody.votes, [None, None])
     labeled = Votes(["x", "y"], nobody.annotators, [[None] * N] * 2, {"llm": ["a", "b"]})
-    assert tally_of(engine, labeled.shape(layout)) == dhkappa.tally(labeled.votes, ["a", "b"])
+    assert tally_of(engine, labeled.shape(layout)) == of_lists(labeled.votes, ["a", "b"])
 
 
 def test_items_without_votes_are_counted(engine: Engine) -> None:
@@ -222,23 +222,23 @@ def test_items_without_votes_are_counted(engine: Engine) -> None:
 def test_items_of_a_wide_table_need_no_names(engine: Engine) -> None:
     data = engine.table({"id": ["x", None, None], "ann_1": [*"aab"], "ann_2": [*"abb"], "llm": [*"aab"]})
     found = dhkappa.tally(data, "llm", item="id", annotators="ann_*")
-    assert found == dhkappa.tally([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "a", "b"])
+    assert found == of_lists([["a", "a"], ["a", "b"], ["b", "b"]], ["a", "a", "b"])
 
 
-@each("layout", ["long", "long-items"], slow=["long"])
+@each("layout", ["long", "long-items"], few=["long"])
 def test_annotators_need_no_name(engine: Engine, layout: str) -> None:
     """Without annotator=, the same label twice on an item is two votes."""
     made = drawn_for(layout)
     data, words = made.shape(layout).given(engine)
     del words["annotator"]
-    assert dhkappa.tally(data, "llm", **words) == dhkappa.tally(made.votes, made.suggested["llm"])
+    assert dhkappa.tally(data, "llm", **words) == of_lists(made.votes, made.suggested["llm"])
 
 
 def test_annotators_unknown_in_part(engine: Engine) -> None:
     """Votes of nobody in particular are votes, each on its own."""
     data = engine.table({"id": ["x"] * 4, "who": ["ann", None, None, "bob"], "choice": [*"aaab"], "llm": ["a"] * 4})
     found = dhkappa.tally(data, "llm", item="id", label="choice", annotator="who")
-    assert found == dhkappa.tally([["a", "a", "a", "b"]], ["a"])
+    assert found == of_lists([["a", "a", "a", "b"]], ["a"])
 
 
 @pytest.mark.parametrize("choice", ["first", "last"])
@@ -247,13 +247,13 @@ def test_first_or_last_of_several_votes(engine: Engine, choice: str) -> None:
     words = {"item": "id", "label": "choice", "annotator": "who", "duplicates": choice}
     if engine.in_memory or engine.name == "polars-lazy":
         expected = [["a", "a"], ["b"]] if choice == "first" else [["a", "b"], ["b"]]
-        assert dhkappa.tally(engine.table(columns), "llm", **words) == dhkappa.tally(expected, ["a", "b"])
+        assert dhkappa.tally(engine.table(columns), "llm", **words) == of_lists(expected, ["a", "b"])
     else:
         with expect_error("no-row-order"):
             dhkappa.tally(engine.table(columns), "llm", **words)
 
 
-@each("kind", ["text", "int"], slow=["text", "int"])
+@each("kind", ["text", "int"], few=["text", "int"])
 def test_unlisted_items_may_be_taken_without_labels(engine: Engine, kind: str) -> None:
     a, b = ("a", "b") if kind == "text" else (1, 2)
     votes = engine.table({"id": ["x", "x", "y", "y"], "choice": [a, b, b, b]})
@@ -263,7 +263,7 @@ def test_unlisted_items_may_be_taken_without_labels(engine: Engine, kind: str) -
         with expect_error("engine-not-supported", "unlisted"):
             dhkappa.tally(votes, "llm", **words)
         return
-    assert dhkappa.tally(votes, "llm", **words) == dhkappa.tally([[a, b], [b, b], []], [a, None, b])
+    assert dhkappa.tally(votes, "llm", **words) == of_lists([[a, b], [b, b], []], [a, None, b])
 
 
 # Columns that are understood by what they are called.
@@ -284,7 +284,7 @@ BY_NAME: dict[str, tuple[Columns, Columns | None, Mapping[str, Any]]] = {
 }
 
 
-@each("case", list(BY_NAME), slow=["ann_*", "counted"])
+@each("case", list(BY_NAME), few=["ann_*", "counted"])
 def test_columns_are_understood_by_name(engine: Engine, case: str) -> None:
     columns, items, options = BY_NAME[case]
     beside = {} if items is None else {"items": engine.table(items)}
@@ -296,7 +296,7 @@ def test_columns_are_understood_by_name(engine: Engine, case: str) -> None:
 # Generated data.
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=ragged(max_items=20, max_votes=9), layout=st.sampled_from(FORMATS), seed=st.integers(0, 9))
 def test_generated_votes(near_engine: Engine, data: Data, layout: str, seed: int) -> None:
     labels = [label for label in data.categories if isinstance(label, int)]
@@ -311,6 +311,6 @@ def test_generated_votes(near_engine: Engine, data: Data, layout: str, seed: int
         suggested={"llm": data.suggested},
     )
     shape = made.shape(layout).shuffled(seed)
-    expected = dhkappa.tally(made.votes, made.suggested["llm"])
+    expected = of_lists(made.votes, made.suggested["llm"])
     forgetful = replace(near_engine, _made={})  # tables of thousands of examples would stay
     assert tally_of(forgetful, shape) == expected

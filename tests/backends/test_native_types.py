@@ -11,7 +11,7 @@ import pytest
 import dhkappa
 from engines import ENGINES, Columns, Engine, only, quoted
 from expect import expect_error
-from shapes import Shape, drawn
+from shapes import Shape, drawn, of_lists
 
 LARGE = (0, 7, 2**53, 2**53 + 1, 2**63 - 1)  # as floats, the third and fourth would be one
 SMALL = (0, 1, 7, 100)
@@ -142,7 +142,7 @@ def _check(engine: Engine, made: Made, labels: tuple[Any, ...], layout: str) -> 
     as_text = type(found.categories[0]) is str and not isinstance(labels[0], str)
     expected = _texts(votes.votes) if as_text else votes.votes
     suggested = {name: _texts([given])[0] if as_text else given for name, given in votes.suggested.items()}
-    assert found == dhkappa.tally(expected, suggested)
+    assert found == of_lists(expected, suggested)
 
 
 def _texts(rows: Any) -> list[list[str | None]]:
@@ -196,7 +196,7 @@ def test_decimals_are_counts(engine: Engine, layout: str) -> None:
     own = ("times",) if layout == "counted-long" else tuple(shape.keywords["counts"])
     data = COUNTS[engine.name](engine, shape.columns, own)
     words = dict(shape.keywords) | ({} if shape.items is None else {"items": engine.table(shape.items)})
-    assert dhkappa.tally(data, "llm", **words) == dhkappa.tally(made.votes, made.suggested["llm"])
+    assert dhkappa.tally(data, "llm", **words) == of_lists(made.votes, made.suggested["llm"])
 
 
 @pytest.mark.parametrize("layout", ["counted-long", "counted-wide"])
@@ -208,7 +208,7 @@ def test_huge_integers_and_text_are_counts(engine: Engine, layout: str) -> None:
     words = dict(shape.keywords) | ({} if shape.items is None else {"items": engine.table(shape.items)})
     for of in ("HUGEINT", "VARCHAR", "UTINYINT", "DOUBLE"):
         data = in_duckdb(of)(engine, shape.columns, own)
-        assert dhkappa.tally(data, "llm", **words) == dhkappa.tally(made.votes, made.suggested["llm"])
+        assert dhkappa.tally(data, "llm", **words) == of_lists(made.votes, made.suggested["llm"])
 
 
 def _no_labels(of: str) -> list[Any]:
@@ -257,4 +257,4 @@ def test_objects_of_polars_are_counted_or_refused(N: int) -> None:
         found = dhkappa.tally(data, annotators="ann_*")
     except dhkappa.DataError:
         return
-    assert found == dhkappa.tally([["a"] * N, ["b"] * N])
+    assert found == of_lists([["a"] * N, ["b"] * N])

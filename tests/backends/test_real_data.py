@@ -12,6 +12,7 @@ import pytest
 
 import dhkappa
 from engines import Engine, each
+from shapes import of_lists
 
 pytestmark = pytest.mark.slow
 
@@ -57,13 +58,13 @@ def tables(engine: Engine, folder: Path) -> tuple[Any, dict[str, Any], list[list
     return load(name), {"items": load("items.csv")}, [by_item[row["item"]] for row in items]
 
 
-@each("name", SETS, slow=["dices_350", "dynasent_sst_dev_revalidated"])
+@each("name", SETS, few=["dices_350", "dynasent_sst_dev_revalidated"])
 def test_text_labels(engine: Engine, name: str, shared_data: Path) -> None:
     data, keywords, votes = tables(engine, shared_data / name)
     items = rows_of(shared_data / name / "items.csv")
     labelers = [column for column in items[0] if column.startswith("suggested_")]
     suggested = {labeler: [row[labeler] or None for row in items] for labeler in labelers}
-    assert dhkappa.tally(data, labelers, **keywords) == dhkappa.tally(votes, suggested)
+    assert dhkappa.tally(data, labelers, **keywords) == of_lists(votes, suggested)
 
 
 def test_integer_labels(engine: Engine, shared_data: Path) -> None:
@@ -80,4 +81,4 @@ def test_integer_labels(engine: Engine, shared_data: Path) -> None:
     for item, label in zip(votes["item"], votes["label"], strict=True):
         by_item[item].append(label)
     found = dhkappa.tally(engine.table(votes), "suggested_llm", items=engine.table(items))
-    assert found == dhkappa.tally(list(by_item.values()), items["suggested_llm"])
+    assert found == of_lists(list(by_item.values()), items["suggested_llm"])

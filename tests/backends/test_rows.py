@@ -94,9 +94,7 @@ def test_weights_of_sqlite_are_not_rounded(tmp_path: Path, kind: str) -> None:
     labels = list("ababaab")
     rows = [(label, *vote, weight) for label, vote, weight in zip(labels, votes, sample_weight, strict=True)]
     url = stored(tmp_path / "w.db", f"CREATE TABLE votes (suggested TEXT, v1 TEXT, v2 TEXT, w {kind})", rows)
-    found = dhkappa.dh_kappa(
-        dhkappa.read(url, table="votes"), suggested="suggested", annotators="v*", sample_weight="w"
-    )
+    found = dhkappa.dh_kappa(dhkappa.read(url, table="votes", annotators="v*", sample_weight="w"), "suggested")
     assert found.value == dhkappa.dh_kappa(votes, labels, sample_weight=sample_weight).value
 
 
@@ -107,7 +105,7 @@ def test_any_of_sqlite_is_no_text(tmp_path: Path) -> None:
     create = "CREATE TABLE votes (suggested ANY, v1 ANY, v2 ANY) STRICT"
     url = stored(tmp_path / "any.db", create, [(1, 1.0, 1), (2, 2.0, "1"), (1, 1, 1)])
     with expect_error("wrong-type"):
-        dhkappa.dh_kappa(dhkappa.read(url, table="votes"), suggested="suggested", annotators="v*")
+        dhkappa.dh_kappa(dhkappa.read(url, table="votes", annotators="v*"), "suggested")
 
 
 @pytest.mark.parametrize("large", [2**53 + 1, 7])
@@ -152,8 +150,8 @@ def test_items_of_postgres_of_any_type(postgres: Server, kind: str, names: list[
                 for who in "pq":
                     row = (name, who, "ab"[place % 2], "aabb"[place])
                     connection.execute("INSERT INTO named VALUES (%s, %s, %s, %s)", row)
-            source = dhkappa.read(postgres.url(), table="named")
-            found = dhkappa.audit(source, **LONG)
+            source = dhkappa.read(postgres.url(), table="named", **LONG)
+            found = dhkappa.audit(source)
             assert found.kappas["suggested"].exact == dhkappa.dh_kappa([["a", "a"], ["b", "b"]] * 2, list("aabb")).exact
             assert len({str(row["item"]) for row in found.review()}) == 4
             source.votes.get_backend().disconnect()
@@ -161,7 +159,7 @@ def test_items_of_postgres_of_any_type(postgres: Server, kind: str, names: list[
             connection.execute("DROP TABLE named")
 
 
-@each("layout", ["wide", "long-items", "counted-wide"], slow=["wide", "long-items"])
+@each("layout", ["wide", "long-items", "counted-wide"], few=["wide", "long-items"])
 def test_kappas_are_those_of_lists(engine: Engine, layout: str) -> None:
     made = drawn_for(layout)
     data, words = made.shape(layout).given(engine)
@@ -172,7 +170,7 @@ def test_kappas_are_those_of_lists(engine: Engine, layout: str) -> None:
     assert (fleiss.value, fleiss.se, fleiss.n_items) == (of_lists.value, of_lists.se, of_lists.n_items)
 
 
-@each("layout", ["wide-many", "long", "counted-long"], slow=["long"])
+@each("layout", ["wide-many", "long", "counted-long"], few=["long"])
 def test_comparison_is_that_of_lists(engine: Engine, layout: str) -> None:
     made = drawn_for(layout)
     data, words = made.shape(layout).given(engine)
@@ -186,7 +184,7 @@ def test_comparison_is_that_of_lists(engine: Engine, layout: str) -> None:
     assert found.differences.to_dicts() == expected.differences.to_dicts()
 
 
-@each("layout", ["wide", "long", "long-items"], slow=["wide", "long-items"])
+@each("layout", ["wide", "long", "long-items"], few=["wide", "long-items"])
 def test_audit_names_items_and_annotators(engine: Engine, layout: str) -> None:
     made = drawn(n=40, seed=4)
     data, words = made.shape(layout).given(engine)

@@ -13,7 +13,7 @@ import pytest
 import dhkappa
 from engines import ENGINES, QUICK, Columns, Engine, each, only
 from expect import expect_error
-from shapes import ALPHABETS, Votes, drawn
+from shapes import ALPHABETS, Votes, drawn, of_lists
 
 BY_COUNT = {"item": "id", "label": "choice", "count": "times"}
 WORDS = {name: [engine for engine in ENGINES if engine.name == name] for name in ("dask", "pyspark", "ibis-sqlite")}
@@ -33,10 +33,10 @@ def counted_long(engine: Engine, counts: Sequence[Sequence[int]], *, listed: int
 def of_matrix(counts: Sequence[Sequence[int]], *, listed: int = 0) -> dhkappa.Tally:
     """Count the same from lists."""
     lists = [[f"c{at}" for at, number in enumerate(row) for _ in range(number)] for row in counts]
-    return dhkappa.tally([*lists, *[[]] * listed], ["c0"] * (len(counts) + listed))
+    return of_lists([*lists, *[[]] * listed], ["c0"] * (len(counts) + listed))
 
 
-@each("m", [13, 14, 26], slow=[13])
+@each("m", [13, 14, 26], few=[13])
 def test_a_left_join_turns_integers_into_floats(engine: Engine, m: int) -> None:
     """Items without votes make the packed counts of others floats, which hold 53 bits: all digits are used here."""
     draw = random.Random(m)
@@ -50,7 +50,7 @@ def test_a_left_join_turns_integers_into_floats(engine: Engine, m: int) -> None:
 def test_the_parser_of_sqlite_overflows_on_nested_cases(engine: Engine, layout: str, m: int) -> None:
     made = drawn(alphabet=[f"c{place}" for place in range(m)], N=9, n=60)
     data, words = made.shape(layout).given(engine)
-    assert dhkappa.tally(data, "llm", **words) == dhkappa.tally(made.votes, made.suggested["llm"])
+    assert dhkappa.tally(data, "llm", **words) == of_lists(made.votes, made.suggested["llm"])
 
 
 @pytest.mark.parametrize("layout", ["long", "long-items"])
@@ -59,20 +59,20 @@ def test_dask_fails_at_a_group_by_of_a_group_by(engine: Engine, layout: str) -> 
     made = drawn(n=12)
     data, words = made.shape(layout).shuffled(1).given(engine)
     assert data.npartitions > 1
-    assert dhkappa.tally(data, "llm", **words) == dhkappa.tally(made.votes, made.suggested["llm"])
+    assert dhkappa.tally(data, "llm", **words) == of_lists(made.votes, made.suggested["llm"])
 
 
-@each("kind", list(ALPHABETS), slow=["bool", "float", "coded int"])
+@each("kind", list(ALPHABETS), few=["bool", "float", "coded int"])
 def test_only_text_becomes_text(engine: Engine, kind: str) -> None:
     """Enumerations are text; booleans, integers and floats are not, and True is not 1."""
     made = drawn(kind)
     data, words = made.shape("wide").given(engine, kind)
     categories = dhkappa.tally(data, "llm", **words).categories
-    expected = dhkappa.tally(made.votes, made.suggested["llm"]).categories
+    expected = of_lists(made.votes, made.suggested["llm"]).categories
     assert [(type(label), label) for label in categories] == [(type(label), label) for label in expected]
 
 
-@each("layout", ["wide", "wide-many", "long", "long-items"], slow=["wide", "long"])
+@each("layout", ["wide", "wide-many", "long", "long-items"], few=["wide", "long"])
 def test_nan_and_null_are_one(engine: Engine, layout: str) -> None:
     """Some engines keep them in one group, others in two, others drop the null."""
     nan, N = float("nan"), 8 if layout == "wide-many" else 3
@@ -88,7 +88,7 @@ def test_nan_and_null_are_one(engine: Engine, layout: str) -> None:
     made = Votes([f"i{place}" for place in range(5)], [f"ann_{k}" for k in range(N)], votes, {"llm": suggested})
     data, words = made.shape(layout).given(engine, "float")
     found = dhkappa.tally(data, "llm", **words)
-    assert found == dhkappa.tally([[1, 2], [1, 2], [2], [], [1, 1, 1]], [None, None, 1, None, 2])
+    assert found == of_lists([[1, 2], [1, 2], [2], [], [1, 1, 1]], [None, None, 1, None, 2])
     assert (found.n_items, len(found)) == (5, 4)
 
 
@@ -102,10 +102,10 @@ def test_null_labels_are_a_group(engine: Engine) -> None:
 def test_empty_text_is_missing_as_null_is(engine: Engine) -> None:
     votes = {"id": [*"xxxyy"], "choice": ["a", "a", "", None, "b"], "llm": ["a", "a", "a", "", None]}
     found = dhkappa.tally(engine.table(votes), "llm", item="id", label="choice")
-    assert found == dhkappa.tally([["a", "a"], ["b"]], ["a", None])
+    assert found == of_lists([["a", "a"], ["b"]], ["a", None])
     wide = engine.table({"ann_1": ["a", "", "b"], "ann_2": ["a", None, ""], "llm": ["", None, "b"]})
     found = dhkappa.tally(wide, "llm", annotators="ann_*")
-    assert found == dhkappa.tally([["a", "a"], [], ["b"]], [None, None, "b"])
+    assert found == of_lists([["a", "a"], [], ["b"]], [None, None, "b"])
 
 
 def test_duckdb_needs_neither_pyarrow_nor_pandas() -> None:
@@ -135,14 +135,14 @@ def test_spark_collects_by_itself(engine: Engine, monkeypatch: pytest.MonkeyPatc
     for way in ("toPandas", "toArrow"):
         monkeypatch.setattr(type(data), way, refuse)
     found = dhkappa.tally(data, "llm", annotators="ann_*")
-    assert found == dhkappa.tally([["a", "a"], ["b", "b"]], ["a", "a"])
+    assert found == of_lists([["a", "a"], ["b", "b"]], ["a", "a"])
 
 
 @only(WORDS["pyspark"])
 def test_spark_reads_dots_and_backticks_as_syntax(engine: Engine) -> None:
     columns: Columns = {"a.b": ["x", "y"], "a`b": ["x", "y"], "a.`b`.c": ["x", "y"], "`": ["x", "x"], "a": [0, 0]}
     found = dhkappa.tally(engine.table(columns), "`", annotators=["a.b", "a`b", "a.`b`.c"])
-    assert found == dhkappa.tally([["x"] * 3, ["y"] * 3], ["x", "x"])
+    assert found == of_lists([["x"] * 3, ["y"] * 3], ["x", "x"])
 
 
 @only(WORDS["pyspark"])
@@ -151,7 +151,7 @@ def test_spark_takes_names_that_differ_by_case_for_one(engine: Engine) -> None:
     with expect_error("ambiguous-columns"):
         dhkappa.tally(data, "llm", annotators=["ann_1", "ann_2"])
     other = dhkappa.tally(engine.table({"A": ["x"], "B": ["x"], "C": ["y"]}), "C", annotators=["A", "B"])
-    assert other == dhkappa.tally([["x", "x"]], ["y"])
+    assert other == of_lists([["x", "x"]], ["y"])
 
 
 # Votes of each item for the first, the second and the last of 13 categories, which leave four bits for a count.
@@ -167,22 +167,22 @@ OVERFLOWS = {
 }
 
 
-@each("case", list(OVERFLOWS), slow=["into the next"])
+@each("case", list(OVERFLOWS), few=["into the next"])
 def test_an_item_has_more_votes_than_a_digit_holds(engine: Engine, case: str) -> None:
     """A carry would be a vote for the next category."""
     ones = [[int(place == at) for place in range(13)] for at in range(13)]
     whole = [*([first, second, *[0] * 10, last] for first, second, last in OVERFLOWS[case]), *ones]
-    expected = dhkappa.tally(counts=whole, suggested=["c0"] * len(whole), categories=[f"c{at}" for at in range(13)])
+    expected = of_lists(counts=whole, suggested=["c0"] * len(whole), categories=[f"c{at}" for at in range(13)])
     assert counted_long(engine, whole) == expected
 
 
-@each("rows", [16, 40], slow=[16])
+@each("rows", [16, 40], few=[16])
 def test_more_votes_than_a_digit_holds_as_rows(engine: Engine, rows: int) -> None:
     votes = [["a"] * rows, [f"c{place}" for place in range(12)], ["c1"] * (rows - 1) + ["a"]]
     cast = [(f"i{place}", label) for place, row in enumerate(votes) for label in row]
     columns = {"id": [item for item, _ in cast], "choice": [label for _, label in cast], "llm": ["a"] * len(cast)}
     found = dhkappa.tally(engine.table(columns), "llm", item="id", label="choice")
-    assert found == dhkappa.tally(votes, ["a"] * 3)
+    assert found == of_lists(votes, ["a"] * 3)
 
 
 def test_more_votes_on_an_item_than_can_be(engine: Engine) -> None:

@@ -1,6 +1,7 @@
 """Standard streams, broken pipes, full disks, internal errors and Ctrl-C, in processes of their own."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -167,3 +168,36 @@ def test_ctrl_c_while_the_engine_counts(folder: Path) -> None:
     assert done.returncode == 130
     assert done.stderr.strip() == "dhkappa: Interrupted."
     assert sorted(os.listdir()) == ["large.csv", "votes.csv"]
+
+
+@pytest.mark.skipif(not REPORTS, reason="needs dhkappa[report]")
+def test_closed_streams_do_not_get_files(folder: Path) -> None:
+    line = f"{COMMAND} audit votes.csv -o report.html <&- 2>&-"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0
+    assert done.stdout.endswith("Report: report.html\n")
+    assert Path("report.html").read_text("utf-8").endswith("</html>")
+
+
+@pytest.mark.skipif(not REPORTS, reason="needs dhkappa[report]")
+def test_a_report_with_few_open_files(folder: Path) -> None:
+    done = subprocess.run(
+        [COMMAND, "audit", "votes.csv", "-o", "r.html"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16)),
+    )
+    assert done.returncode == 2
+    assert "Internal error" not in done.stderr
+    assert any(line.startswith("dhkappa: ") for line in done.stderr.splitlines())
+    assert not Path("r.html").exists()
+
+
+def test_review_is_utf_8_in_any_locale(folder: Path) -> None:
+    Path("other.csv").write_text("item,suggested,ann_1,ann_2\né😀,a,a,a\n2,b,b,a\n", "utf-8")
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    done = run("review", "other.csv", env=plain)
+    assert done.returncode == 0
+    assert '"é😀"' in done.stdout

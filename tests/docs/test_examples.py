@@ -1,4 +1,4 @@
-"""What people copy runs: the notebook of examples/, and the commands and tests of the how-to and reference pages."""
+"""The notebook, the commands and the tests of the documentation run, and print what the pages show."""
 
 import ast
 import json
@@ -6,20 +6,21 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import nbclient
 import nbformat
 import pytest
-from test_cli import REPORTS, inside
-from test_options import parse, with_outputs
 
+from cli_help import parse
+from command import REPORTS, inside
 from dhkappa.cli.demo import write_demo
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "examples" / "audit.ipynb"
-PAGES = sorted([*ROOT.glob("docs/how-to/*.md"), *ROOT.glob("docs/reference/*.md")])
+PAGES = sorted(ROOT.glob("docs/**/*.md"))
 WITH_COMMANDS = [path for path in PAGES if "```console\n" in path.read_text(encoding="utf-8")]
 EXPORTS = {
     "label-studio.json": "label_studio/mail_whole.json",
@@ -38,6 +39,23 @@ def text_of(page: str) -> str:
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def output_of(command: str, capsys: Capsys) -> str:
+    """Return what a command shows, and its exit code if it is not 0."""
+    done = inside(capsys, *shlex.split(command)[1:])
+    code = f"exit code {done.returncode}\n" if done.returncode else ""
+    return done.stdout + done.stderr + code
+
+
+def with_outputs(text: str, capsys: Capsys) -> str:
+    """Run the commands of a page in order, and write their output below them."""
+
+    def block(found: re.Match[str]) -> str:
+        asked = [line for line in found[1].splitlines() if line.startswith("$ ")]
+        return "```console\n" + "\n".join(f"{line}\n{output_of(line[2:], capsys)}" for line in asked) + "```\n"
+
+    return re.sub(r"```console\n(.*?)```\n", block, text, flags=re.DOTALL)
 
 
 # The notebook
@@ -61,7 +79,7 @@ def test_the_notebook_is_kept_without_outputs() -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_notebook_runs_and_decides_as_it_says(tmp_path: Path) -> None:
-    """The warnings are the kernel's, about event loops and sockets; the notebook's own would be in its outputs."""
+    """The warnings are those of the kernel about event loops and sockets."""
     pytest.importorskip("pandas")
     pytest.importorskip("ipykernel")
     book = read_notebook(NOTEBOOK, as_version=4)
@@ -86,12 +104,14 @@ def test_the_notebook_runs_and_decides_as_it_says(tmp_path: Path) -> None:
 
 
 def furnish(text: str) -> None:
-    """Write what the commands of a page read: its own files, exports, the demo, and the votes of docs/cli.md."""
+    """Write the files that the commands of a page read."""
     for name, path in EXPORTS.items():
         shutil.copy(ROOT / "tests" / "exports" / path, name)
     for name, held in re.findall(r"`([\w-]+\.csv)`[^`]*\n\n```csv\n(.*?)```\n", text, flags=re.DOTALL):
         Path(name).write_text(held, encoding="utf-8")
     Path("votes.csv").write_text(blocks(text_of("cli.md"), "csv")[0], encoding="utf-8")
+    for days in (block for block in blocks(text, "sh") if "> monday.csv" in block):
+        subprocess.run(["sh", "-ec", days], check=True)
     Path("dhkappa-demo").mkdir()
     write_demo("dhkappa-demo", 400, 1)
 
@@ -100,7 +120,7 @@ def furnish(text: str) -> None:
 def test_pages_show_what_commands_say(
     path: Path, tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To write the pages anew: DHKAPPA_WRITE_DOCS=1 python -m pytest tests/test_examples.py -n0 -k pages_show."""
+    """To update the pages: DHKAPPA_WRITE_DOCS=1 python -m pytest tests/docs/test_examples.py -n0 -k pages_show."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     text = path.read_text(encoding="utf-8")
@@ -112,12 +132,12 @@ def test_pages_show_what_commands_say(
 
 
 def test_pages_with_commands_are_found() -> None:
-    assert {"annotation-tools", "gate", "json"} <= {path.stem for path in WITH_COMMANDS}
+    assert {"annotation-tools", "cli", "gate", "json"} <= {path.stem for path in WITH_COMMANDS}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_other_commands_of_pages_parse(path: Path) -> None:
-    """Commands on files that a page does not have."""
+    """Commands on files that a page does not provide."""
     for block in [held for language in ("sh", "yaml") for held in blocks(path.read_text(encoding="utf-8"), language)]:
         for line in block.splitlines():
             command = re.search(r"(?:^|- |: )dhkappa ([a-z].*)$", line.split(" #")[0].split(" > ")[0])

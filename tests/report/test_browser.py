@@ -1,4 +1,4 @@
-"""The report in a real browser: it opens from disk, asks for nothing, and shows whatever the data hold as text."""
+"""The report in a browser: it opens from disk, fetches nothing, and shows data as text."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from browser import opened
 
 chromium = browser.chromium
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 CATEGORIES = ["billing", "bug", "how-to", "outage"]
 EVIL = [
@@ -56,7 +56,7 @@ def report(audit: dhkappa.Audit, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of data that try to be anything but text: labels, items, annotators and labelers."""
+    """Write a report of hostile labels, items, annotators and labelers."""
     drawn = dhkappa.simulate(60, categories=range(len(EVIL)), annotators=4, labelers={"a": 0.7, "b": 0.9}, rng=1)
     names = [f"{EVIL[place % len(EVIL)]} {place}" for place in range(60)]
     votes = pyarrow.table(
@@ -82,7 +82,7 @@ def visible_rows(page: Any) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("kind", ["report", "hostile"])
-def test_asks_for_nothing_and_says_nothing(chromium: Any, kind: str, request: pytest.FixtureRequest) -> None:
+def test_fetches_nothing_and_logs_nothing(chromium: Any, kind: str, request: pytest.FixtureRequest) -> None:
     path: Path = request.getfixturevalue(kind)
     with opened(chromium, path) as (page, heard):
         page.get_by_role("tab").last.click()
@@ -201,7 +201,7 @@ def test_a_long_queue_shows_its_first_thousand_and_says_so(chromium: Any, tmp_pa
         assert page.get_by_role("status").inner_text() == "Showing 1,000 of 1,000 items"
         extent = page.locator(".queue-extent:visible").inner_text()
         n_items = found.kappas["llm"].n_items
-        assert extent == f"llm: the first 1,000 of {n_items:,} items; dhkappa items writes all as CSV."
+        assert extent == f"llm: the first 1,000 of {n_items:,} items; dhkappa review writes all as CSV."
 
 
 def test_tabs_show_one_labeler_and_follow_keys_and_links(chromium: Any, report: Path) -> None:

@@ -1,16 +1,16 @@
-"""The benchmark runs from end to end; its numbers are for reading, not for a test."""
+"""The benchmarks run."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-BENCH = Path(__file__).parents[1] / "benchmarks" / "bench.py"
+BENCH = Path(__file__).parents[2] / "benchmarks" / "bench.py"
 
 
 def test_quick_benchmark_runs(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
-    command = [sys.executable, str(BENCH), "--quick", "--format", "json", str(path)]
+    command = [sys.executable, str(BENCH), "--quick", "--json", str(path)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stderr == ""
     assert run.returncode == 0
@@ -21,3 +21,12 @@ def test_quick_benchmark_runs(tmp_path: Path) -> None:
     assert absent["DuckDB"] == ""
     assert absent["Spark, local"] != ""
     assert all(row["wide"]["n"] == row["long"]["n"] == 1_000 for row in written["engines"] if not row["absent"])
+
+
+def test_comparison_with_a_checkout() -> None:
+    command = [sys.executable, str(BENCH.with_name("compare.py")), "--baseline", str(BENCH.parents[1])]
+    words = ["--n", "1000", "--rounds", "1", "--seconds", "0", "--only", "dh"]
+    run = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "dhkappa --help" in run.stdout
+    assert "failed" not in run.stdout

@@ -1,4 +1,4 @@
-"""Narrow integers, many votes, many items, many categories: right, without overflow."""
+"""Narrow integers, many votes, items and categories: exact, without overflow."""
 
 from collections import Counter
 from fractions import Fraction
@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import dh_kappa, tally
-from dhkappa.core import counting as votes
 from dhkappa.core import patterns
 
 
@@ -99,7 +98,7 @@ def test_a_billion_billion_items_by_adding() -> None:
     assert once.parts is not None
     assert kappa.parts.C == once.parts.C
     total = total + total
-    with pytest.raises(ValueError, match="items at the most"):
+    with pytest.raises(ValueError, match="items"):
         total + total
 
 
@@ -123,10 +122,6 @@ def test_every_way_of_counting_gives_the_same_patterns(
     assert tally(np.vstack([np.full((1, N), np.nan), array]), [0, *labels]) == by_lists
     if not gaps:
         narrow = tally(codes.astype(np.uint8), suggested, categories=range(70))
-        for limit in (1, 1 << 20):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(votes, "_WORD", limit)
-                assert tally(codes.astype(np.uint8), suggested, categories=range(70)) == narrow
         counts = np.stack([(codes == category).sum(axis=1) for category in range(70)], axis=1)
         assert tally(counts=counts, suggested=suggested, categories=range(70)) == narrow
 

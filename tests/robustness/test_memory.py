@@ -7,12 +7,12 @@ from typing import Any
 
 import duckdb
 import pytest
-from section import COMMAND
 
 import memory as limited
 import memory_votes
 import oracle
 from dhkappa.resources import MIB
+from section import COMMAND
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux reports and limits memory")
 GROUP = pytest.mark.skipif(

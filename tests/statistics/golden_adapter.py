@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Mapping
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,8 @@ def given(case: Case, make: Make, *left_out: str, **more: Any) -> tuple[Any, dic
     if "agreement_weights" in options:
         options["weights"] = options.pop("agreement_weights")
     if isinstance(data, (str, FileData)):
-        question = {"question": data.question} if isinstance(data, FileData) else {}
+        question: dict[str, Any] = {"question": data.question} if isinstance(data, FileData) else {}
         path = data.path if isinstance(data, FileData) else data
-        if "suggested" not in signature(dk.read).parameters:
-            return dk.read(path, **question), options
         design: dict[str, Any] = {name: options.pop(name) for name in ("weights", "pool") if name in options}
         return dk.read(path, **question, **options), design
     return data, options

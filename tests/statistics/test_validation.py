@@ -1,4 +1,4 @@
-"""The validation's own sampling code against the package, that it runs, and the figures of docs/validation.md."""
+"""The simulations of validation/ against the package, and the tables of docs/validation.md."""
 
 import os
 import re
@@ -13,23 +13,25 @@ import numpy as np
 import pytest
 
 import interval_coverage as coverage
+import simulation
 from dhkappa import dh_kappa, simulate
+from dhkappa.stats import influence
 from published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
 
-SCRIPT = Path(__file__).parents[1] / "validation" / "interval_coverage.py"
-PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
+SCRIPT = Path(__file__).parents[2] / "validation" / "interval_coverage.py"
+PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
 
 
-def test_true_kappa_of_a_model_against_a_large_sample() -> None:
+def test_true_kappa_of_a_model() -> None:
     cell = coverage.Cell(n=100, N=3, m=4, prevalence="skewed", kappa=0.6, source="votes and labels")
     chances = coverage.model(cell)
     assert chances is not None
-    assert coverage.true_kappa(*chances) == pytest.approx(0.6, abs=1e-9)  # bisection to 2^-60 of accuracy
+    assert simulation.true_kappa(*chances) == pytest.approx(0.6, abs=1e-9)  # 60 steps of bisection
     accuracy = float(chances[1][0, 0])
     drawn = simulate(
         200_000, categories=range(4), prevalence=[4, 3, 2, 1], accuracy=accuracy, labelers={"x": accuracy}, rng=1
     )
-    # The standard error of kappa is about .0015 here; four of them.
+    # four standard errors of .0015
     assert dh_kappa(drawn.votes, drawn.suggested["x"]).value == pytest.approx(0.6, abs=0.006)
 
 
@@ -38,46 +40,46 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     chances = coverage.model(cell)
     assert chances is not None
     answers = []
-    honest = coverage.draw
+    real = coverage.draw
 
     def recorded(*given: object) -> object:
-        answers.append(honest(*given))  # type: ignore[arg-type]
+        answers.append(real(*given))  # type: ignore[arg-type]
         return answers[-1]
 
     monkeypatch.setattr(coverage, "draw", recorded)
     (basis,) = coverage.bases(np.random.default_rng(3), cell, 1, chances)
     labels, *votes = (answer[0] for answer in answers)
     kappa = dh_kappa(np.column_stack(votes), labels)
-    kappa.confidence_interval()
-    ours = kappa._known["basis"]
+    ours = influence.basis(kappa.estimate)
     for name in ("kappa", "E", "n", "squares", "least", "greatest"):
         assert getattr(basis, name) == pytest.approx(getattr(ours, name), rel=1e-9)  # some hundred roundings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "line"),
     [
         ("interval_coverage.py", "| 0.95 | 200 |"),
         ("design_coverage.py", "## Ordered categories"),
-        ("paired_coverage.py", "## Labels that know nothing"),
-        ("people_coverage.py", "| alike | 30 |"),
+        ("difference_coverage.py", "## Permutation test with random labels"),
+        ("annotator_coverage.py", "| equal | 30 |"),
     ],
 )
 def test_quick_validation_runs(script: str, line: str, tmp_path: Path) -> None:
     page = tmp_path / "coverage.md"
-    command = [sys.executable, str(SCRIPT.parent / script), "--quick", "--sets", "4", "--page", str(page)]
+    command = [sys.executable, str(SCRIPT.parent / script), "--quick", "--sets", "2", "--page", str(page)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert line in page.read_text()
 
 
-# docs/validation.md: its tables, computed anew from the data, which are not copied
+# Tables of docs/validation.md
 
 
 def by_published_function(votes: list[list[str]], suggested: list[str]) -> Fraction:
-    """Kappa as the function published beside the paper counts.
+    """Return kappa as the function published with the paper computes it.
 
-    C(1, 2) is 1, and every item is taken to have as many votes as the first. Its 1e-11 in the denominator is left out.
+    C(1, 2) is 1, and all items have as many votes as the first. Its 1e-11 in the denominator is left out.
     """
     n, N = len(votes), len(votes[0])
     cast, labels, D = Counter(vote for item in votes for vote in item), Counter(suggested), Fraction(0)
@@ -112,9 +114,9 @@ def row_of_real_data(folder: Path, labeler: str) -> str:
 
 
 def between(mark: str, rows: list[str]) -> None:
-    """Compare the rows of a table with those below a mark in the page.
+    """Compare the rows of a table with those below a mark of the page.
 
-    To write them anew: DHKAPPA_WRITE_DOCS=1 python -m pytest tests/test_validation.py -n0 -k page.
+    To update them: DHKAPPA_WRITE_DOCS=1 python -m pytest tests/statistics/test_validation.py -n0 -k page.
     """
     text = PAGE.read_text("utf-8")
     before, found, rest = text.partition(f"<!-- {mark} -->\n")
@@ -127,14 +129,14 @@ def between(mark: str, rows: list[str]) -> None:
     assert old.splitlines() == rows
 
 
-def test_the_page_has_the_figures_of_real_data(shared_data: Path) -> None:
+def test_page_values_of_real_data(shared_data: Path) -> None:
     rows = [
         row_of_real_data(shared_data / name, labeler) for name, scored in SCORED.items() for labeler in scored.kappas
     ]
     between("real data", rows)
 
 
-def test_the_page_has_the_values_of_published_tables(shared_data: Path) -> None:
+def test_page_values_of_published_tables(shared_data: Path) -> None:
     sources = {
         "fleiss1971_diagnoses": "irr (R)",
         "wikipedia_fleiss": "Wikipedia",
@@ -151,7 +153,7 @@ def test_the_page_has_the_values_of_published_tables(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SCORED)
-def test_the_page_has_sizes_sources_and_licences_of_the_data(name: str, shared_data: Path) -> None:
+def test_page_sizes_sources_and_licences(name: str, shared_data: Path) -> None:
     lines = (shared_data / "README.md").read_text("utf-8").splitlines()
     cells = next(line for line in lines if line.startswith(f"| {name} |")).strip("| ").split(" | ")
     licence, _, source = cells[-1].partition(", ")
@@ -164,8 +166,8 @@ def test_the_page_has_sizes_sources_and_licences_of_the_data(name: str, shared_d
     assert source in found
 
 
-def test_the_page_repeats_what_the_coverage_pages_say() -> None:
-    """Every sentence of the page that stands in a table with a link to a coverage page is taken from that page."""
+def test_page_quotes_the_coverage_pages() -> None:
+    """Sentences in rows with a link to a coverage page are on that page."""
     text = PAGE.read_text("utf-8")
     told = re.findall(r"^\| .*\]\((coverage[-a-z]*\.md)[-#a-z]*\) \| (.*) \|$", text, flags=re.MULTILINE)
     assert len(told) >= 8

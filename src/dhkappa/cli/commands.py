@@ -21,7 +21,7 @@ from dhkappa.resources import Progress
 from dhkappa.version import __version__
 
 if TYPE_CHECKING:
-    from dhkappa.inputs.tally import Tally
+    from dhkappa.inputs.dataset import Tally
     from dhkappa.report.terminal import Terminal
     from dhkappa.stats.result import Kappa
 
@@ -230,7 +230,10 @@ def plan(half_width: float, files: tuple[str, ...], **given: Any) -> None:
             pilot = kappas[_only(kappas)]
         elif source.roles or source.suggested:
             raise DataError(
-                "Columns are named, but there is no pilot.", code="no-pilot", parameter="pilot", hint="Give its file."
+                "Columns are named, but there is no pilot.",
+                code="pilot-missing",
+                parameter="pilot",
+                hint="Give its file.",
             )
         found = api.plan(half_width, pilot, **assumed)
     if given["output_format"] == "json":
@@ -300,7 +303,7 @@ def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
 @options("format")
 def tally_show(file: str, output_format: str) -> None:
     """Show the content of a tally file."""
-    from dhkappa.inputs.tally import Tally
+    from dhkappa.inputs.dataset import Tally
 
     _show_tally("tally show", Tally.load(file), file, output_format)
 

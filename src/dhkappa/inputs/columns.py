@@ -233,7 +233,7 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
     extra = [role for role, value in {**long, "items": keywords.get("items")}.items() if value is not None]
     if label is None and extra:
         hint = f"Pass $item and $label too, or leave out ${extra[0]}."
-        _conflict(f"{' and '.join(extra)} belong to the long format, one row per vote.", extra[0], hint)
+        _conflict(f"{' and '.join(extra)} only apply to the long format, one row per vote.", extra[0], hint)
     if annotator is None and keywords.get("duplicates", "error") != "error":
         _conflict("duplicates needs annotators.", "duplicates", "Name the column of annotators as $annotator.")
 

@@ -118,7 +118,7 @@ def _check_duplicates(table: VoteTable, long: LongTable) -> LongTable:
     if few["n"]:
         pairs = ", ".join(f"{who!r} on item {item!r}" for item, who in zip(few["item"], few["annotator"], strict=True))
         message = f"An annotator has several votes on one item: {pairs}."
-        hint = "Pass $duplicates 'first' or 'last' to choose one, or correct the data."
+        hint = "Pass $duplicates with 'first' or 'last' to choose one, or correct the data."
         raise DataError(message, code="duplicate-votes", parameter="duplicates", hint=hint)
     return long
 
@@ -167,7 +167,7 @@ def check_unlisted(table: VoteTable, long: LongTable) -> None:
     few = table.ask(unlisted.select("item").unique().sort("item").head(_EXAMPLES))["item"]
     if few:
         n = int(table.ask(unlisted.select(nw.col("n").sum()))["n"][0])
-        other = ", or pass $unlisted 'unlabeled' to count them as items without a suggested label"
+        other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"
         message = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks: {shown(few)}."
         hint = f"Add them{other if table.votes.joins_unlisted else ''}."
         raise DataError(message, code="unlisted-items", parameter="items", hint=hint)

@@ -13,7 +13,7 @@ from dhkappa.inputs.backends.duckdb import connect, fit, relation_of
 from dhkappa.inputs.databases import is_url, open_table
 from dhkappa.inputs.files import open_files
 from dhkappa.inputs.readers import TOOLS, Export, find_tool, read_file
-from dhkappa.inputs.source import Source
+from dhkappa.inputs.tables import Source
 from dhkappa.paths import FileStates, find_files
 from dhkappa.resources import memory_errors
 

@@ -28,10 +28,47 @@ from dhkappa.inputs.columns import (
     nearly_known,
     suggested_columns,
 )
-from dhkappa.inputs.source import Source
 from dhkappa.paths import FileStates
 
 _KINDS = {"text": "text", "integer": "integers", "float": "floats", "boolean": "booleans", "": "other values"}
+
+
+@dataclass(frozen=True, slots=True, repr=False)  # the repr of a table may run a query
+class Source:
+    """A table of votes that was read, and what is known about its columns.
+
+    Attributes
+    ----------
+    votes : the table of votes, as an object of its engine
+    items : the table of items, or None
+    roles : the column roles that are known
+    labelers : columns with suggested labels, if they are known
+    tool : the annotation tool that wrote the export; None for a plain table
+    skipped : what an export holds besides votes, with how many of each
+    unlabeled : why there are no suggested labels, if an export should have them
+    cautions : sentences about what an export does not tell
+    ordered : whether rows are in the order of a file
+    files : the files that every query reads, as they were when they were opened
+    """
+
+    votes: Any
+    items: Any = None
+    roles: RoleKeywords = field(default_factory=lambda: RoleKeywords())
+    labelers: tuple[str, ...] = ()
+    tool: str | None = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    unlabeled: str = ""
+    cautions: tuple[str, ...] = ()
+    ordered: bool = False
+    files: FileStates = field(default_factory=FileStates)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about an export: what it holds besides votes, and what it does not tell."""
+        if not self.skipped:
+            return self.cautions
+        skipped = ", ".join(f"{what} ({number:,})" for what, number in self.skipped.items())
+        return (f"The {self.tool} export also holds what is not a vote: {skipped}.", *self.cautions)
 
 
 @dataclass(frozen=True)
@@ -126,7 +163,7 @@ def open_votes(
         if frame is None or not _names_columns(frame, keywords, suggested, counts, sample_weight, strata):
             if keywords:
                 kind = "there are no data" if data is None else f"the data are of type {type(data).__name__}"
-                message = f"{' and '.join(keywords)} name columns of a table, but {kind}."
+                message = f"Column roles ({', '.join(keywords)}) need a table, but {kind}."
                 raise DataError(message, code="not-a-table", parameter=next(iter(keywords)))
             return None
         source = Source(data)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from dhkappa.errors import DataError, visible
 
 if TYPE_CHECKING:
-    from dhkappa.auditing import Audit
+    from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.result import Comparison, Kappa
+    from dhkappa.stats.verdict import Verdict
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,13 +32,6 @@ def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | 
         return None
 
 
-def ranked(audit: Audit) -> list[str]:
-    """Return the labelers, best first; those without a verdict last."""
-    judged = {name: audit.verdict(name).judged for name in audit.labelers}
-    order: list[str] = audit.table().column("labeler")
-    return sorted(order, key=lambda name: not judged[name])
-
-
 def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[dict[str, Any]]:
     """Return one row per labeler, with its kappa, confidence interval and baselines, in the order given."""
     rows = []
@@ -49,12 +43,18 @@ def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[d
     return rows
 
 
-def audit_rows(audit: Audit) -> list[dict[str, Any]]:
-    """Return one row per labeler of an audit, the best first, with verdict and p-value."""
-    rows = labeler_rows({name: audit.kappas[name] for name in ranked(audit)}, audit.confidence_level)
+def audit_rows(
+    names: Iterable[str],
+    kappas: Mapping[str, Kappa],
+    verdicts: Mapping[str, Verdict],
+    tests: Mapping[str, PermutationTest | None],
+    confidence_level: float,
+) -> list[dict[str, Any]]:
+    """Return one row per labeler of an audit, with verdict and p-value, in the order of names."""
+    rows = labeler_rows({name: kappas[name] for name in names}, confidence_level)
     for row in rows:
-        test = audit.permutation_tests[row["labeler"]]
-        row |= {"verdict": audit.verdict(row["labeler"]).short, "pvalue": test.pvalue if test else math.nan}
+        test = tests[row["labeler"]]
+        row |= {"verdict": verdicts[row["labeler"]].short, "pvalue": test.pvalue if test else math.nan}
     return rows
 
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.errors import DataError, counted, did_you_mean, shown
-from dhkappa.report import better_first, labeler_rows, limits, number, optional, percent, ranked, signed, text_of
+from dhkappa.report import better_first, labeler_rows, limits, number, optional, percent, signed, text_of
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
@@ -103,7 +103,7 @@ def _nothing(chart: str, reason: str) -> DataError:
 
 def _scale(audit: Audit, palette: Palette) -> Spec:
     """Draw kappa of every labeler, with random labels and majority labels for comparison."""
-    known = _known(labeler_rows({name: audit.kappas[name] for name in ranked(audit)}, audit.confidence_level), "kappa")
+    known = _known(labeler_rows({name: audit.kappas[name] for name in audit.ranking}, audit.confidence_level), "kappa")
     if not known:
         raise _nothing("scale", "kappa is undefined for every labeler")
     total, known = len(known), known[:MOST_LABELERS]
@@ -140,7 +140,7 @@ def _differences(audit: Audit, palette: Palette) -> Spec:
     """Draw the paired differences between labelers, those of the best labeler first."""
     if audit.comparison is None:
         raise _nothing("differences", "the audit has one labeler")
-    best = ranked(audit)[0]
+    best = audit.ranking[0]
     known = _known(better_first(audit.comparison), "difference")
     if not known:
         raise _nothing("differences", "no difference is defined")

@@ -29,7 +29,6 @@ from dhkappa.report import (
     number,
     optional,
     percent,
-    ranked,
     share,
     signed,
     text_of,
@@ -95,7 +94,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
 
     environment = jinja.Environment(autoescape=True, undefined=jinja.StrictUndefined)
     environment.filters |= {"plain": _plain, "sentence": sentence}
-    names = ranked(audit)
+    names = audit.ranking
     level = percent(audit.confidence_level)
     written: str = environment.from_string(template).render(
         audit=audit,
@@ -112,7 +111,12 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         script=markup(script),
         figures=_key_figures(audit, names),
         charts={name: figure(name) for name in ("scale", "differences")},
-        labelers=_table(audit, "Labelers, the best first", audit_rows(audit), _LABELERS),
+        labelers=_table(
+            audit,
+            "Labelers, the best first",
+            audit_rows(audit.ranking, audit.kappas, audit.verdicts, audit.permutation_tests, audit.confidence_level),
+            _LABELERS,
+        ),
         differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
         parts=[
             _part(audit, name)
@@ -166,7 +170,7 @@ def svg(spec: Spec) -> str:
         if "oneshot canceled" not in str(error):
             raise
         raise DataError(
-            f"vl-convert could not draw the charts of the report: {error}",
+            f"vl-convert could not draw the charts of the report ({error}).",
             code="charts-failed",
             hint="Allow more open files (ulimit -n).",
         ) from error

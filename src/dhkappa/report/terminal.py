@@ -17,7 +17,6 @@ from dhkappa.report import (
     number,
     optional,
     percent,
-    ranked,
 )
 from dhkappa.table import text_table
 
@@ -69,7 +68,7 @@ class Terminal:
 
     def audit(self, audit: Audit, title: str) -> None:
         """Show an audit: the answer, then the evidence, then what to do."""
-        names, level = ranked(audit), audit.confidence_level
+        names, level = audit.ranking, audit.confidence_level
         best = names[0]
         self._line(title, "bold")
         self._line()
@@ -203,7 +202,11 @@ class Terminal:
     def _labelers(self, audit: Audit) -> None:
         self._heading("Labelers")
         level = audit.confidence_level
-        self._grid(audit_rows(audit), "labeler verdict baseline_random baseline_majority pvalue items", level)
+        self._grid(
+            audit_rows(audit.ranking, audit.kappas, audit.verdicts, audit.permutation_tests, audit.confidence_level),
+            "labeler verdict baseline_random baseline_majority pvalue items",
+            level,
+        )
         interval = audit.fleiss.confidence_interval(level)
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
         self._line(f"Agreement between annotators: Fleiss' kappa {number(audit.fleiss.value)}{within}.")

@@ -49,24 +49,14 @@ def require_annotators(item_votes: ItemVotes | None) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnVotes:
-    """The votes of one annotator.
+    """The votes of one annotator on k eligible items."""
 
-    Attributes
-    ----------
-    rows : (k,) eligible items that the annotator voted on, as rows of the sample
-    items : these items, with all votes
-    code : (k,) the annotator's vote
-    alike : (k,) number of other votes for the same category
-    kept : (k,) whether at least two others voted
-    others : the items in ``kept``, with the votes of the others
-    """
-
-    rows: npt.NDArray[np.int64]
-    items: Sample
-    code: Integers
-    alike: npt.NDArray[np.int64]
-    kept: npt.NDArray[np.bool_]
-    others: Sample
+    rows: npt.NDArray[np.int64]  # (k,) the items, as rows of the sample
+    items: Sample  # the items with all votes
+    code: Integers  # (k,) the annotator's votes
+    alike: npt.NDArray[np.int64]  # (k,) other votes for the same category
+    kept: npt.NDArray[np.bool_]  # (k,) whether at least two others voted
+    others: Sample  # the kept items with the votes of the others
 
 
 def by_annotator(item_votes: ItemVotes, sample: Sample) -> Iterator[OwnVotes]:
@@ -117,9 +107,6 @@ def _part(sample: Sample, rows: npt.NDArray[np.int64], patterns: Patterns) -> Sa
         stratum=np.zeros(len(rows), np.int8),
         strata=(Stratum(None, len(rows), None),),
     )
-
-
-# The part of each annotator in kappa
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,9 +226,9 @@ def _reason(kappa: Fraction | None, part: AnnotatorParts) -> str | None:
         return _NO_ITEMS
     if kappa is None:
         return _CERTAIN
-    if part.without is None:
-        return _CERTAIN_WITHOUT if part.items_without else _NO_PAIRS
-    return None
+    if part.without is not None:
+        return None
+    return _CERTAIN_WITHOUT if part.items_without else _NO_PAIRS
 
 
 def _rounded(value: Fraction | None) -> float:
@@ -252,9 +239,6 @@ def _rounded(value: Fraction | None) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-# Comparison of a labeler with each annotator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,20 +273,14 @@ class AnnotatorComparison:
     reason: str | None = None
 
     def __repr__(self) -> str:
-        details = [counted(self.n_items, "item")]
-        if not math.isnan(self.matched):
-            compared = len(self.table) - len(self.skipped)
-            details.append(f"matches or beats {round(self.matched * compared):,} of {counted(compared, 'annotator')}")
-        if self.skipped:
-            details.append(f"{len(self.skipped):,} skipped")
-        if self.reason:
-            details.append(self.reason.rstrip("."))
-        return f"{visible(self.labeler)} compared with annotators: {self._interval()} ({'; '.join(details)})"
-
-    def _interval(self) -> str:
-        if math.isnan(self.low):
-            return "undefined" if math.isnan(self.difference) else f"{self.difference:+.4f}"
-        return f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {written(self.confidence_level)}"
+        compared = len(self.table) - len(self.skipped)
+        matched = f"matches or beats {self.matched * compared:,.0f} of {counted(compared, 'annotator')}"
+        skipped = f"{len(self.skipped):,} skipped"
+        parts = ((True, counted(self.n_items, "item")), (compared, matched), (self.skipped, skipped))
+        details = [text for shows, text in (*parts, (self.reason, (self.reason or "").rstrip("."))) if shows]
+        limits = f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {written(self.confidence_level)}"
+        difference = "undefined" if math.isnan(self.low) else limits
+        return f"{visible(self.labeler)} compared with annotators: {difference} ({'; '.join(details)})"
 
     def _repr_html_(self) -> str:
         return html_summary(repr(self), self.table, (note.text for note in self.notes))
@@ -322,18 +300,14 @@ class AnnotatorComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """One annotator and the labeler on the same k items.
-
-    ``rows`` are the items, ``move`` is (k,) phi^M - phi^a, ``weight`` the sum of the items' weights, and ``reach`` the
-    influence of an item on which only one of the two is right, 1 / (1 - E^M) + 1 / (1 - E^a).
-    """
+    """One annotator and the labeler on the same k items."""
 
     rows: npt.NDArray[np.int64]
-    move: npt.NDArray[np.float64]
+    move: npt.NDArray[np.float64]  # (k,) phi^M - phi^a
     annotator: float
     labeler: float
-    weight: float
-    reach: float
+    weight: float  # sum of the items' weights
+    reach: float  # influence of an item on which only one of the two is right, 1 / (1 - E^M) + 1 / (1 - E^a)
 
     @property
     def difference(self) -> float:
@@ -355,8 +329,7 @@ def compare_with_annotators(
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
     weight, names = item_weights(sample), item_votes.annotators or ()
     rows: list[dict[str, Any]] = []
-    compared: list[_Pair] = []
-    skipped: list[tuple[Any, str]] = []
+    compared, skipped = list[_Pair](), list[tuple[Any, str]]()
     for name, own in zip(names, by_annotator(item_votes, sample), strict=True):
         pair = _pair(own, weight)
         row = {"annotator": name, "items": int(own.kept.sum())}

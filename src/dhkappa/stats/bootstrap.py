@@ -17,7 +17,7 @@ from dhkappa.table import html_facts
 
 Floats = npt.NDArray[np.float64]
 
-_ROOM = 1 << 24  # bytes for the draws of a block: under 64 MB with all temporaries, and near the cache
+_BLOCK_BYTES = 1 << 24  # bytes for the draws of a block: under 64 MB with all temporaries, and near the cache
 # A multinomial draw costs about 90 ns per pattern; drawing single items about 10 ns per item and 10 us per replicate.
 _FEW_ITEMS_PER_PATTERN = 4
 _MANY_PATTERNS = 256
@@ -82,8 +82,8 @@ def bootstrap(
     ends = np.cumsum(np.bincount(terms.sample.stratum, minlength=len(terms.sample.strata)))
     strata = [part for part in np.split(items, ends[:-1]) if part.size]
     adding, m = _adding(terms, order)
-    room = 16 * items.size + 8 * 12 * m  # bytes per replicate: draws as integers and floats; C, L, their temporaries
-    size = max(1, min(n, _ROOM // room))
+    replicate_bytes = 16 * items.size + 8 * 12 * m  # draws as integers and floats; C, L, their temporaries
+    size = max(1, min(n, _BLOCK_BYTES // replicate_bytes))
     values, defined = np.empty(n), 0
     with Progress(n, "bootstrap", progress) as shown:
         for first in range(0, n, size):
@@ -185,9 +185,9 @@ def _kappas(sums: Floats, m: int) -> Floats:
     means = sums[1:] / sums[0]
     C, L = means[1 : 1 + m], means[1 + m :]
     # 1 - E = sum_j L_j (1 - C_j^2) + C_j^2 (1 - L_j): no term is negative, so it is 0 only if E is 1.
-    room = _sum_rows(L * _complement(C) * (1 + C) + C * C * _complement(L))
-    defined = room > 0
-    kappas: Floats = 1 - means[0, defined] / room[defined]  # eq. 13, as 1 - (1 - D)/(1 - E)
+    one_minus_E = _sum_rows(L * _complement(C) * (1 + C) + C * C * _complement(L))
+    defined = one_minus_E > 0
+    kappas: Floats = 1 - means[0, defined] / one_minus_E[defined]  # eq. 13, as 1 - (1 - D)/(1 - E)
     return kappas
 
 

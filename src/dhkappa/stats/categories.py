@@ -15,9 +15,7 @@ from dhkappa.stats.influence import Numbers, Terms, unseen_parts, variance
 from dhkappa.stats.intervals import check_level, flawless, written
 from dhkappa.table import Table
 
-# A sum of squares below this share of its largest term is rounding: terms are accurate to about 10^-15, and one
-# deviating item in 10^12 is still seen.
-_CANCELLED = 1e-13
+_CANCELLED = 1e-13  # a sum of squares below this share of its largest term, accurate to 10^-15, is rounding
 _ROUNDING = 2.0**-53  # per item, in a sum that cancels
 _EQUAL = 8 * np.finfo(np.float64).eps  # sums of shares, each at most 1, that differ by less are equal
 
@@ -30,24 +28,14 @@ _NO_VARIANCE = "Every item has the same influence, so the variance is unknown."
 
 @dataclass(frozen=True, slots=True)
 class CategoryParts:
-    """Kappa of each of m suggested categories.
+    """Kappa of each of m suggested categories; arrays are (m,)."""
 
-    Attributes
-    ----------
-    items : (m,) items with this suggested label, n L_j
-    D : (m,) mean agreement differential of these items, NaN if there are none
-    E : (m,) differential expected by chance, 2 C_j^2 - sum_k C_k^2
-    kappa : (m,) (D_j - E_j) / (1 - E_j), NaN if undefined
-    weight : (m,) L_j (1 - E_j) divided by their sum, 0 if kappa_j is undefined
-    defined : (m,) whether kappa_j is defined: L_j > 0 and C_j < 1
-    """
-
-    items: npt.NDArray[np.int64]
-    D: Numbers
-    E: Numbers
-    kappa: Numbers
-    weight: Numbers
-    defined: npt.NDArray[np.bool_]
+    items: npt.NDArray[np.int64]  # items with this suggested label, n L_j
+    D: Numbers  # mean agreement differential of these items, NaN if there are none
+    E: Numbers  # differential expected by chance, 2 C_j^2 - sum_k C_k^2
+    kappa: Numbers  # (D_j - E_j) / (1 - E_j), NaN if undefined
+    weight: Numbers  # L_j (1 - E_j) divided by their sum, 0 if kappa_j is undefined
+    defined: npt.NDArray[np.bool_]  # L_j > 0 and C_j < 1
 
 
 def category_parts(terms: Terms) -> CategoryParts:
@@ -56,11 +44,11 @@ def category_parts(terms: Terms) -> CategoryParts:
     items = np.zeros(len(C), np.int64)
     np.add.at(items, terms.suggested, terms.items)
     used = (items > 0) & (L > 0)
-    short = _undefined(C)  # 1 - D_j: exactly 0 if every vote is the label, also in floats
-    short[used] = _by_category(terms, terms.suggested, terms.weight * (1 - terms.d))[used] / (terms.n * L[used])
+    short = np.full(len(C), math.nan)  # 1 - D_j: exactly 0 if every vote is the label, also in floats
+    short[used] = _grouped(terms.suggested, terms.weight * (1 - terms.d), len(C))[used] / (terms.n * L[used])
     E = 2 * C**2 - (C**2).sum()
     defined = used & (E != 1)  # C_j < 1
-    kappa = _undefined(C)
+    kappa = np.full(len(C), math.nan)
     kappa[defined] = 1 - short[defined] / (1 - E[defined])
     share = L * (1 - E)
     return CategoryParts(items, 1 - short, E, kappa, share / (share.sum() or 1), defined)
@@ -90,7 +78,7 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
     code, c, items, n = terms.patterns.code, terms.c, terms.items, terms.n
     row = np.repeat(np.arange(len(items)), np.diff(terms.patterns.start))
     label, each = terms.suggested[row], items[row]
-    C, L = terms.C, terms.L
+    C, L, m = terms.C, terms.L, len(terms.C)
     pull = _pull(terms)
     gap = terms.d - parts.D[terms.suggested]
     hit = code == label
@@ -98,22 +86,22 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
     np.add.at(voted, code, each)
 
     # gap sums to 0 within a label and pull over all items, so products with constants vanish.
-    gap_gap = _by_category(terms, terms.suggested, items * gap * gap)
-    gap_pull = _by_category(terms, terms.suggested, items * gap * pull)
-    gap_own = _by_category(terms, label[hit], (each * gap[row] * c)[hit])
-    own_own = _by_category(terms, code, each * (c - C[code]) ** 2) + (n - voted) * C**2
-    own_pull = _by_category(terms, code, each * c * pull[row])
+    gap_gap = _grouped(terms.suggested, items * gap * gap, m)
+    gap_pull = _grouped(terms.suggested, items * gap * pull, m)
+    gap_own = _grouped(label[hit], (each * gap[row] * c)[hit], m)
+    own_own = _grouped(code, each * (c - C[code]) ** 2, m) + (n - voted) * C**2
+    own_pull = _grouped(code, each * c * pull[row], m)
     pull_pull = math.fsum((items * pull * pull).tolist())
 
-    squares = _undefined(C)
+    squares = np.full(len(C), math.nan)
     j = parts.defined
-    C, L, lost, room = C[j], L[j], 1 - parts.kappa[j], 1 - parts.E[j]
+    C, L, lost, one_minus_E = C[j], L[j], 1 - parts.kappa[j], 1 - parts.E[j]
     eps_parts = 16 * C**2 * own_own[j] + 4 * pull_pull
     gap_eps = (4 * C * gap_own[j] - 2 * gap_pull[j]) / L
     large = gap_gap[j] / L**2 + lost**2 * eps_parts
     found = large - lost * (2 * gap_eps + lost * 16 * C * own_pull[j])
     found[(found <= _CANCELLED * large) | (found <= _ROUNDING * n)] = 0
-    squares[j] = found / room**2
+    squares[j] = found / one_minus_E**2
     return squares
 
 
@@ -121,8 +109,8 @@ def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
     """Return (m,) the variance of each kappa_j, NaN if it is undefined."""
     n = terms.n
     if not terms.sample.designed:
-        return category_squares(terms, parts) / (n * (n - 1)) if n > 1 else _undefined(terms.C)
-    found = _undefined(terms.C)
+        return category_squares(terms, parts) / (n * (n - 1)) if n > 1 else np.full(len(terms.C), math.nan)
+    found = np.full(len(terms.C), math.nan)
     census = _unseen(terms).max() == 0
     for code in np.flatnonzero(parts.defined).tolist():
         phi = category_influence(terms, parts, code)
@@ -184,9 +172,9 @@ def confusion(terms: Terms) -> Table:
     row = np.repeat(np.arange(len(terms.items)), np.diff(terms.patterns.start))
     each = terms.weight[row]
     cells, place = np.unique(terms.suggested[row].astype(np.int64) * m + terms.patterns.code, return_inverse=True)
-    pairs = _grouped(place, each * terms.g, np.zeros(len(cells), terms.g.dtype))
-    votes = _grouped(place, each * terms.c, np.zeros(len(cells), terms.c.dtype))
-    apart = _by_category(terms, terms.suggested, terms.weight * (1 - terms.t))
+    pairs = _grouped(place, each * terms.g, len(cells))
+    votes = _grouped(place, each * terms.c, len(cells))
+    apart = _grouped(terms.suggested, terms.weight * (1 - terms.t), m)
     items = category_parts(terms).items
     total = terms.L * terms.n
 
@@ -245,17 +233,9 @@ def _pull(terms: Terms) -> Numbers:
     return pull
 
 
-def _undefined(like: Numbers) -> Numbers:
-    return np.full(len(like), math.nan, like.dtype)
-
-
-def _by_category(terms: Terms, code: npt.NDArray[Any], values: Numbers) -> Numbers:
-    """Sum values by category, (m,)."""
-    return _grouped(code, values, terms.C * 0)
-
-
-def _grouped(place: npt.NDArray[Any], values: Numbers, totals: Numbers) -> Numbers:
-    """Add values by place to ``totals``, which are 0; each sum is rounded once."""
+def _grouped(place: npt.NDArray[Any], values: Numbers, size: int) -> Numbers:
+    """Return (size,) sums of values by place, each rounded once."""
+    totals = np.zeros(size)
     order = np.argsort(place, kind="stable")
     ordered = place[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1)).tolist()

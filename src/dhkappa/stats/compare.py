@@ -150,10 +150,11 @@ def _difference(
     if first.parts is None or second.parts is None or first.exact is None or second.exact is None:
         return _Difference(one, other, discordant=discordant, reason=first.reason or second.reason)
     difference = float(first.exact - second.exact)
-    move = _influence(table, one, found) - _influence(table, other, found)
+    phi, other_phi = (found[name].phi[np.searchsorted(found[name].key, _keys(table, name))] for name in (one, other))
+    move = phi - other_phi
     n, strata = first.n_items, first.sample.strata
-    room = [1 - float(parts.E) for parts in (first.parts, second.parts)]
-    if n < 2 or not all(room):  # E is 1 only after rounding
+    one_minus_E = [1 - float(parts.E) for parts in (first.parts, second.parts)]
+    if n < 2 or not all(one_minus_E):  # E is 1 only after rounding
         reason = _ONE_ITEM if n < 2 else _ONE_WEIGHT
         return _Difference(one, other, difference, discordant=discordant, reason=reason)
 
@@ -169,7 +170,7 @@ def _difference(
         spread = Variance(squares / (n * (n - 1)), squares)
         skew = skewness(move, table.items, squares)
     se = math.sqrt(spread.value)
-    reach = sum(1 / each for each in room) * float(unseen_parts(strata).max())
+    reach = sum(1 / each for each in one_minus_E) * float(unseen_parts(strata).max())
     df = max(n - len(strata), 1)
     gap = Gap(difference, se, skew if spread.endless else 0.0, first.n_effective, df, -reach, reach)
     row = _Difference(one, other, difference, se, discordant=discordant, gap=gap)
@@ -177,13 +178,6 @@ def _difference(
         pvalue = _swap_test(terms_of(one, first.parts), terms_of(other, second.parts), source)
         return replace(row, pvalue=pvalue, method="swap")
     return replace(row, method="t")
-
-
-def _influence(table: ItemTable, name: str, found: Mapping[str, _Labeler]) -> Numbers:
-    """Return (K,) the influence of each row on a labeler's kappa."""
-    known = found[name]
-    move: Numbers = known.phi[np.searchsorted(known.key, _keys(table, name))]
-    return move
 
 
 def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:

@@ -129,8 +129,8 @@ def influence(terms: Terms) -> Numbers:
     if 1 - E < _CLOSE:
         return _influence_near_certainty(terms)
     if len(L):
-        pull = C * (2 * L - 1)
-        eps = 2 * (terms.row_sums(pull[code] * terms.c) + C[terms.suggested] ** 2 - E - terms.C_E)
+        slope = C * (2 * L - 1)
+        eps = 2 * (terms.row_sums(slope[code] * terms.c) + C[terms.suggested] ** 2 - E - terms.C_E)
     else:  # Fleiss' kappa: E = sum_j C_j^2
         eps = 2 * (terms.row_sums(C[code] * terms.c) - E)
     phi: Numbers = ((terms.d - terms.D) - (1 - terms.kappa) * eps) / (1 - E)
@@ -141,13 +141,13 @@ def influence(terms: Terms) -> Numbers:
 def _influence_near_certainty(terms: Terms) -> Numbers:
     """Return the same if E is close to 1, as when one item outweighs all others."""
     chance = _chance(terms)
-    if not chance.room:
+    if not chance.not_by_chance:
         return np.full(len(terms.items), math.nan)
     eps = 2 * (chance.middle - terms.row_sums(chance.votes[terms.patterns.code] * terms.c))
     if len(terms.L):
         eps = eps - 2 * chance.labels[terms.suggested]
-    lost = 1 - terms.kappa
-    phi: Numbers = lost * (1 - eps / chance.room) - (1 - terms.d) / chance.room  # lost is (1 - D)/(1 - E)
+    one_minus_kappa = 1 - terms.kappa  # (1 - D)/(1 - E)
+    phi: Numbers = one_minus_kappa * (1 - eps / chance.not_by_chance) - (1 - terms.d) / chance.not_by_chance
     return phi
 
 
@@ -159,13 +159,13 @@ class _Chance:
 
     Attributes
     ----------
-    room : 1 - E
+    not_by_chance : 1 - E
     middle : 2 - E - C_E, or 1 - E for Fleiss' kappa
     votes : (m,) 1 - C_j (2 L_j - 1), or 1 - C_j
     labels : (m,) 1 - C_j^2
     """
 
-    room: float
+    not_by_chance: float
     middle: float
     votes: Numbers
     labels: Numbers
@@ -176,16 +176,16 @@ def _chance(terms: Terms) -> _Chance:
     others = complement(C)
     labels = others * (1 + C)
     if not len(L):
-        room = _fsum(C * others)
-        return _Chance(room, room, others, labels)
+        whole = _fsum(C * others)
+        return _Chance(whole, whole, others, labels)
     unlabeled = complement(L)
-    room = _fsum(L * labels + C * C * unlabeled)
-    return _Chance(room, room + _fsum(L * labels), others + 2 * C * unlabeled, labels)
+    whole = _fsum(L * labels + C * C * unlabeled)
+    return _Chance(whole, whole + _fsum(L * labels), others + 2 * C * unlabeled, labels)
 
 
 def one_minus_E(terms: Terms) -> float:
     """Return 1 - E without cancellation; 0 if it is too small for a float."""
-    return _chance(terms).room
+    return _chance(terms).not_by_chance
 
 
 def complement(shares: Numbers) -> Numbers:
@@ -226,17 +226,19 @@ def extremes(terms: Terms) -> Extremes:
     Votes range over the categories that occur. They enter by ``C_v (2 L_v - 1)`` only, so for each label it is enough
     to look at votes for the label itself and for the other categories with the largest and the smallest such value.
     """
-    chance, lost = _chance(terms), 1 - terms.kappa
+    chance, one_minus_kappa = _chance(terms), 1 - terms.kappa
     label = np.flatnonzero(terms.C + terms.L > 0)
     low, high = np.full(len(label), math.nan), np.full(len(label), math.nan)
     ascending = sorted(label.tolist(), key=chance.votes.__getitem__)
     ends = ascending[::-1][:2], ascending[:2]
-    for place, j in enumerate(label.tolist() if chance.room else []):
+    for place, j in enumerate(label.tolist() if chance.not_by_chance else []):
         others = [next((v for v in order if v != j), j) for order in ends]
         found = []
         for v in {j, *others}:
             eps = 2 * (chance.middle - chance.votes[v] - chance.labels[j])
-            found.append(lost * (1 - eps / chance.room) - (0 if v == j else 2) / chance.room)
+            found.append(
+                one_minus_kappa * (1 - eps / chance.not_by_chance) - (0 if v == j else 2) / chance.not_by_chance
+            )
         low[place], high[place] = min(found), max(found)
     return Extremes(label, low, high)
 

@@ -229,9 +229,9 @@ class Gap:
 
         down, up = self._moments(self.worst, -1), self._moments(self.best, 1)
         shift, spread, skewed = (np.where(self.value > 0, a, b) for a, b in zip(down, up, strict=True))
-        room = np.abs(self.value) - np.abs(shift) + skewed / 3
-        root = spread + np.sqrt(np.maximum(spread**2 + 4 / 3 * skewed * room, 0))
-        t = np.where(room > 0, 2 * room / np.where(root > 0, root, 1), 0)
+        distance = np.abs(self.value) - np.abs(shift) + skewed / 3
+        root = spread + np.sqrt(np.maximum(spread**2 + 4 / 3 * skewed * distance, 0))
+        t = np.where(distance > 0, 2 * distance / np.where(root > 0, root, 1), 0)
         return np.where(self.se > 0, 2 * stdtr(self.df, -t), 1.0)
 
     def _moments(self, added: Any, sign: int) -> tuple[Any, Any, Any]:

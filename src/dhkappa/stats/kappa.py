@@ -149,7 +149,7 @@ def estimate_dh(sample: Sample) -> Estimate:
     by_items = sums(sample)
     if by_items.n == 0:
         return _nothing("dh", sample, by_items)
-    total = sums(sample, weighted=True) if sample.weighted else by_items
+    total = sums(sample, weighted=True) if sample.mass is not sample.patterns.items else by_items
     parts = dh_parts(total, sample.categories)
     n, pairs = total.n, total.n * total.pair_unit
     agreeing, same = parts.R + parts.S, parts.C_E + parts.C_F
@@ -281,7 +281,7 @@ def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
         rows = patterns if len(sizes) == 1 else patterns.take(n_votes == size)
         per_vote, per_pair = vote_unit // size, pair_unit // math.comb(size, 2)
         counts = np.zeros((3, m), np.int64 if int(rows.items.sum()) * size**2 < 2**63 else object)
-        for block in rows.blocks():
+        for block in list(rows.blocks()):  # views
             first, items, length = block.start[:-1], block.items, np.diff(block.start)
             P = block.votes.astype(np.int64)
             agreeing = P * (P - 1) // 2

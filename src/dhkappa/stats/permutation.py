@@ -164,11 +164,11 @@ def _check_method(method: str | None, designed: bool) -> str:
 def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
     """Compare kappa_P with its standard error, for any sampling design."""
     value, phi = above_random(terms)
-    room = terms.mean(1 - terms.t) + 2 * (_mean_g(terms) * complement(terms.L)).sum()  # 1 - D0
-    if not room or terms.E == 1:  # by rounding
+    one_minus_D0 = terms.mean(1 - terms.t) + 2 * (_mean_g(terms) * complement(terms.L)).sum()
+    if not one_minus_D0 or terms.E == 1:  # by rounding
         reason = "One item outweighs all others."
         return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", 0, reason)
-    difference = float(value * room / one_minus_E(terms))
+    difference = float(value * one_minus_D0 / one_minus_E(terms))
     spread = variance(terms, phi)
     if not spread.endless or not spread.value:
         reason = "Every item has the same influence on kappa, or the sample is the whole pool."
@@ -193,17 +193,18 @@ def above_random(terms: Terms) -> tuple[float, Numbers]:
     ``eps_i = sum_j (g_ij - G_j)(2 L_j - 1) + 2 sum_j G_j (q_ij - L_j)``, the influence on D0. The mean over items is 0.
     """
     # Everything as a distance from 1, which keeps its digits if D0 is close to 1.
-    apart, unlabeled = terms.mean(1 - terms.t), complement(terms.L)
+    disagreeing, unlabeled = terms.mean(1 - terms.t), complement(terms.L)
     G = _mean_g(terms)
-    room = apart + 2 * (G * unlabeled).sum()  # 1 - D0
-    if not room:
+    one_minus_D0 = disagreeing + 2 * (G * unlabeled).sum()
+    if not one_minus_D0:
         return math.nan, np.full(len(terms.items), math.nan)
-    lost = terms.mean(1 - terms.d) / room
-    on_votes = room - (1 - terms.t) - 2 * terms.row_sums(terms.g * unlabeled[terms.patterns.code])
-    others = complement(np.append(G, apart))[:-1]  # 1 - G_j: pairs that agree on another category, or do not agree
+    one_minus_kappa = terms.mean(1 - terms.d) / one_minus_D0
+    on_votes = one_minus_D0 - (1 - terms.t) - 2 * terms.row_sums(terms.g * unlabeled[terms.patterns.code])
+    # 1 - G_j: pairs that agree on another category, or do not agree
+    others = complement(np.append(G, disagreeing))[:-1]
     eps = on_votes + 2 * ((terms.L * others).sum() - others[terms.suggested])
-    phi: Numbers = lost * (1 - eps / room) - (1 - terms.d) / room
-    return 1 - lost, phi
+    phi: Numbers = one_minus_kappa * (1 - eps / one_minus_D0) - (1 - terms.d) / one_minus_D0
+    return 1 - one_minus_kappa, phi
 
 
 def _mean_g(terms: Terms) -> Numbers:

@@ -110,6 +110,7 @@ def review_queue(item_votes: ItemVotes, labeler: str, *, limit: int | None = Non
         rank = {place: row for row, place in enumerate(places.tolist())}
         found = item_votes.find(places[order[before < limit]].tolist(), limit)
         order, names = np.array([rank[place] for place, _ in found], np.int64), [name for _, name in found]
+    shown = "all" if len(order) == sample.n else f"{len(order):,} of"
     return Table(
         {
             "item": names,
@@ -119,7 +120,7 @@ def review_queue(item_votes: ItemVotes, labeler: str, *, limit: int | None = Non
             "influence": phi[order].tolist(),
             "kappa_without": without[order].tolist(),
         },
-        title=f"{labeler}: {_extent(len(order), sample.n)}, most clearly rejected first",
+        title=f"{labeler}: {shown} {counted(sample.n, 'item')}, most clearly rejected first",
     )
 
 
@@ -154,10 +155,6 @@ def check_limit(limit: Any) -> int | None:
     return None if limit is None else check_integer("limit", limit, 1)
 
 
-def _extent(rows: int, n: int) -> str:
-    return counted(n, "item") if rows == n else f"{rows:,} of {counted(n, 'item')}"
-
-
 def _vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, list[Any]]:
     """Return the columns on the suggested label and the votes, one row per pattern."""
     first, length, n_votes = patterns.start[:-1], np.diff(patterns.start), patterns.vote_totals()
@@ -184,16 +181,11 @@ def _vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str
 
 def _texts(patterns: Patterns, categories: tuple[Label, ...]) -> list[str]:
     """Return the votes on an item of each pattern as text, most first: ``dog: 3, cat: 1``."""
-    names = [_named(label) for label in categories]
+    texts = map(str, categories)  # quoted if they contain separators or outer spaces
+    names = [text if text and text == text.strip() and not {*text} & {",", ":"} else repr(text) for text in texts]
     code, votes = patterns.code.tolist(), patterns.votes.tolist()
     found = []
     for first, end in pairwise(patterns.start.tolist()):
         order = sorted(range(first, end), key=votes.__getitem__, reverse=True)  # stable: ties keep their order
         found.append(", ".join([f"{names[code[entry]]}: {votes[entry]}" for entry in order]))
     return found
-
-
-def _named(label: Label) -> str:
-    """Quote a label that contains separators or outer spaces."""
-    text = str(label)
-    return text if text and text == text.strip() and "," not in text and ":" not in text else repr(text)

@@ -119,8 +119,7 @@ def simulate(
 
 def _accuracies(annotators: Any, accuracy: float, n_items: int) -> list[float]:
     """Return the accuracy of each annotator."""
-    listed = isinstance(annotators, Iterable) and getattr(annotators, "shape", None) != ()
-    if listed and not isinstance(annotators, str):
+    if isinstance(annotators, Iterable) and not isinstance(annotators, str) and getattr(annotators, "shape", 0) != ():
         return list(annotators)
     number = check_integer("annotators", annotators, 0, _MAX_ITEMS)
     need(max(n_items, 1) * number * _BYTES_PER_VOTE, f"{counted(n_items, 'item')} with {counted(number, 'vote')} each")

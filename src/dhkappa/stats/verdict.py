@@ -21,9 +21,8 @@ from dhkappa.stats.notes import LOW_AGREEMENT, spelled
 from dhkappa.stats.sample import Sample
 from dhkappa.table import Table
 
+# Labels not made from the votes are hardly a most frequent vote on so many items with different votes.
 MANY_SPLIT = 100
-"""Items with different votes: labels not made from the votes are hardly a most frequent vote on all of so many."""
-
 SHORT = {
     "better": "better than a typical annotator",
     "on-par": "on par with a typical annotator",
@@ -44,11 +43,9 @@ class Verdict:
     Attributes
     ----------
     code : ``"better"`` than, ``"on-par"`` with or ``"below"`` a typical annotator; ``"between"`` random and majority
-        labels if annotators are unknown; ``"random"`` if the interval includes the kappa of random labels;
-        ``"category-variants"`` if no label occurs among the votes but most do in another spelling;
-        ``"labels-from-votes"`` if every label is a most frequent vote of its item, on at least 100 items with
-        different votes; ``"undefined"`` without an interval
-    text : the verdict as a sentence with its numbers
+        labels if annotators are unknown; ``"random"``; ``"category-variants"`` if labels and votes are spelled
+        differently; ``"labels-from-votes"`` if labels may be made from the votes; ``"undefined"``
+    text : the verdict in sentences with its numbers
     share : for ``"between"``, the position of kappa between random (0) and majority labels (1)
     """
 
@@ -81,7 +78,8 @@ def judge(
     write = _digits(interval.high - interval.low)
     ci = f"{written(interval.confidence_level, 100)}% CI"
     scored = f"kappa {write(estimate.value)} ({ci} {write(interval.low)} to {write(interval.high)})"
-    random, majority, fleiss = map(rounded, (estimate.baselines.random, estimate.baselines.majority, estimate.fleiss))
+    baselines = estimate.baselines
+    random, majority, fleiss = map(rounded, (baselines.random, baselines.majority, estimate.fleiss))
     variant = _spelling_variant(estimate.sample)
     if variant is not None:
         return Verdict(
@@ -98,23 +96,20 @@ def judge(
     if split is not None and split >= MANY_SPLIT:
         return Verdict(
             "labels-from-votes",
-            f"{name} cannot be judged by these votes if its labels were made from them: every label is a most frequent "
-            f"vote of its item, also on the {split:,} items with different votes ({scored}).",
+            f"{name} cannot be judged by these votes if its labels were made from them: {scored}, but every label is a "
+            f"most frequent vote of its item, also on the {split:,} items with different votes.",
         )
     caution = ""
     if fleiss < float(LOW_AGREEMENT):
         caution = f" Annotators agree little with each other (Fleiss' kappa {_digits(1)(fleiss)})."
     if split:
-        caution += (
-            " Every label is a most frequent vote of its item: if the labels were made from these votes, this verdict "
-            "says nothing."
-        )
+        caution += " Every label is a most frequent vote of its item. If made from these votes, they are not judged."
     if comparison is not None and not math.isnan(comparison.low):
         code, text = _compared(comparison, ci)
         return Verdict(code, f"{name} is {SHORT[code]}: {scored}, {text}{caution}")
-    room = majority - random
-    share = (estimate.value - random) / room if room > 0 else math.nan
-    position = f", {share:.0%} of the way from random labels to majority labels" if room > 0 else ""
+    width = majority - random
+    share = (estimate.value - random) / width if width > 0 else math.nan
+    position = f", {share:.0%} of the way from random labels to majority labels" if width > 0 else ""
     return Verdict("between", f"{name} is better than random labels: {scored}{position}.{caution}", share)
 
 
@@ -134,7 +129,10 @@ def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
         least, who = min(without) if code == "better" else max(without)
         if (least <= 0) == (code == "better"):
             code, depends = "on-par", f" Without annotator {who} it would be {_apart(least, write)}."
-    interval = _interval(comparison.low, comparison.high, write)
+    near, far = sorted((comparison.low, comparison.high), key=abs)
+    interval = f"{write(abs(near))} to {_apart(far, write)}"
+    if comparison.low < 0 < comparison.high:
+        interval = f"{_apart(comparison.low, write)} to {_apart(comparison.high, write)}"
     matched = f"{round(comparison.matched * len(rows))} of {counted(len(rows), 'annotator')}"
     return code, (
         f"{_apart(comparison.difference, write)} than the annotators' average ({ci} {interval}). "
@@ -145,14 +143,6 @@ def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
 def _apart(difference: float, write: Callable[[float], str]) -> str:
     """Write a difference: ``0.07 higher``."""
     return f"{write(abs(difference))} {'lower' if difference < 0 else 'higher'}"
-
-
-def _interval(low: float, high: float, write: Callable[[float], str]) -> str:
-    """Write an interval of a difference: ``0.01 to 0.13 higher``, ``0.05 lower to 0.07 higher``."""
-    if low < 0 < high:
-        return f"{_apart(low, write)} to {_apart(high, write)}"
-    near, far = sorted((low, high), key=abs)
-    return f"{write(abs(near))} to {_apart(far, write)}"
 
 
 def _spelling_variant(sample: Sample) -> tuple[Label, Label] | None:

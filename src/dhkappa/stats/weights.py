@@ -32,18 +32,11 @@ PairSums: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Agreement weights as exact fractions: w = scaled / unit.
+    """Agreement weights as exact fractions: w = scaled / unit."""
 
-    Attributes
-    ----------
-    scaled : (m, m) integers, int64 if the unit is small, else Python integers
-    unit : common denominator
-    named : whether the weights are linear or quadratic, for which sqrt(1 - w) is a metric
-    """
-
-    scaled: npt.NDArray[Any]
+    scaled: npt.NDArray[Any]  # (m, m) integers, int64 if the unit is small, else Python integers
     unit: int
-    named: bool = False
+    named: bool = False  # linear or quadratic, for which sqrt(1 - w) is a metric
 
     def matrix(self) -> Numbers:
         """Return (m, m) the weights as floats."""
@@ -56,13 +49,6 @@ def agreement_weights(weights: Any, m: int) -> Weights:
 
     Linear is ``1 - |x - y| / (m - 1)``, quadratic ``1 - ((x - y) / (m - 1))^2``. A matrix is symmetric with 1 on the
     diagonal and entries from 0 to 1.
-
-    Examples
-    --------
-    >>> agreement_weights("linear", 3).matrix()
-    array([[1. , 0.5, 0. ],
-           [0.5, 1. , 0.5],
-           [0. , 0.5, 1. ]])
     """
     need(m * m * _BYTES_PER_WEIGHT, f"the weights of each two of {counted(m, 'category')}")
     if not isinstance(weights, str):

@@ -57,7 +57,7 @@ def test_many_annotators_take_numbers_of_more_than_32_bits(annotators: int) -> N
     votes = rng.choice(np.array(["a", "b", "c", "d", "e", "f", "g", None], object), (60, annotators))
     labels = rng.choice(np.array(["a", "g"], object), 60)
     columns = {f"ann_{place}": column for place, column in enumerate(votes.T.tolist())}
-    assert tally(table(columns | {"suggested": labels.tolist()}), "suggested") == tally(votes, labels)
+    assert tally(table(columns | {"suggested": labels.tolist()}), "suggested") == tally(votes, {"suggested": labels})
 
 
 @pytest.mark.parametrize("most", [15, 16, 17, 300, 40_000])
@@ -70,7 +70,7 @@ def test_digits_that_prove_too_narrow(most: int) -> None:
     found = tally(
         table({"item": item, "label": label, "suggested": suggested}), "suggested", item="item", label="label"
     )
-    assert found == tally(votes, labels)
+    assert found == tally(votes, {"suggested": labels})
 
 
 def test_votes_that_are_both_too_many_and_unlisted() -> None:

@@ -292,8 +292,10 @@ class TestFiles:
         connection.execute("CREATE TABLE labeled AS SELECT item, label AS suggested FROM votes WHERE item <> ''")
         connection.commit()
         connection.close()
-        tables = [dhkappa.read(f"{kind}://{path}", table=name) for name in ("pairs", "labeled")]
-        kappa = dhkappa.dh_kappa(tables[0], "suggested", item="item", label="label", items=tables[1])
+        url = f"{kind}://{path}"
+        items = dhkappa.read(url, table="labeled")
+        data = dhkappa.read(url, table="pairs", item="item", label="label", items=items)
+        kappa = dhkappa.dh_kappa(data, "suggested")
         assert (kappa.value, kappa.n_items) == (1, len([text for text in HOSTILE if text]))
 
 
@@ -305,7 +307,7 @@ def test_labels_of_a_column_that_compares_without_case(tmp_path: Path) -> None:
         connection.execute(f"CREATE TABLE votes ({columns})")
         connection.executemany("INSERT INTO votes VALUES (?, ?, ?)", rows)
     connection.close()
-    found = dhkappa.tally(dhkappa.read(f"sqlite://{tmp_path}/a.db", table="votes"), item="item", label="label")
+    found = dhkappa.read(f"sqlite://{tmp_path}/a.db", table="votes", item="item", label="label").tally()
     plain = duckdb.connect()
     plain.execute("CREATE TABLE votes (item TEXT, label TEXT, suggested TEXT)")
     plain.executemany("INSERT INTO votes VALUES (?, ?, ?)", rows)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import dhkappa
 from dhkappa.errors import DataError
-from dhkappa.inputs.backends.duckdb import connect, numbered, reading, relation_of
+from dhkappa.inputs.backends import ROW_NUMBER, frame_of
+from dhkappa.inputs.backends.duckdb import connect, reading, relation_of
 from dhkappa.inputs.files import open_files
 from expect import expect_error
 
@@ -106,7 +107,9 @@ class TestText:
             writer.writerows([str(row), text] for row, text in enumerate(texts))
         connection = connect()
         connection.execute("SET threads = 8")
-        read = numbered(open_files(path, connection=connection), "place").fetchall()
+        frame = frame_of(open_files(path, connection=connection))
+        assert frame is not None
+        read = frame.numbered().native.fetchall()
         assert read == [(str(row), text or None, row + 1) for row, text in enumerate(texts)]
 
     @pytest.mark.parametrize("name", ["long.csv", "long.csv.gz"])
@@ -446,9 +449,13 @@ class TestOrder:
     def test_numbers_follow_the_files(self, many: Path, suffix: str) -> None:
         connection = connect()
         connection.execute("SET threads = 8")
-        relation = numbered(open_files(many / f"*.{suffix}", connection=connection), 'place"s')
-        assert relation.columns == ["i", "pad", 'place"s']
-        checked = relation.aggregate('count(*), bool_and("place""s" = i::BIGINT + 1), count(DISTINCT "place""s")')
+        frame = frame_of(open_files(many / f"*.{suffix}", connection=connection))
+        assert frame is not None
+        relation = frame.numbered().native
+        assert relation.columns == ["i", "pad", ROW_NUMBER]
+        checked = relation.aggregate(
+            f'count(*), bool_and("{ROW_NUMBER}" = i::BIGINT + 1), count(DISTINCT "{ROW_NUMBER}")'
+        )
         assert checked.fetchall() == [(600_000, True, 600_000)]
 
 

@@ -195,7 +195,7 @@ def test_exports_are_recognized_by_content(path: str, tool: str, labelers: tuple
     source = dataset.source
     assert source is not None
     assert (source.tool, source.labelers) == (tool, labelers)
-    assert repr(source).startswith(f"Source({tool}: columns 'item', 'annotator', 'label'; labelers ")
+    assert source.votes.columns == ["item", "annotator", "label"]
     whole = read(EXPORTS / path, list(labelers)).tally()
     assert whole.labelers == labelers
     assert fleiss_kappa(dataset).n_votes <= whole.n_votes
@@ -222,7 +222,7 @@ def test_input_format(tmp_path: Path) -> None:
         read(EXPORTS / "prodigy/binary.jsonl", input_format="label_studio")
     source = read(EXPORTS / "label_studio/mail_whole.json", input_format="table").source
     assert source is not None
-    assert "annotations" in source.columns
+    assert "annotations" in source.votes.columns
 
 
 def test_question() -> None:

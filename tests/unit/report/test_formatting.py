@@ -1,6 +1,7 @@
 """Formatting that reports share."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_numbers(written: str, text: str) -> None:
 
 
 def test_grid() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"category": 1000, "items": 2000, "kappa": 0.12345, "low": -0.1, "high": math.nan, "loss": 0.5, "reason": None},
         {
             "category": "x",

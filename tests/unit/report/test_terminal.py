@@ -105,7 +105,8 @@ def test_the_scale_is_drawn_to_scale() -> None:
     width = 80 - 5 - 26
 
     def place(value: float) -> int:
-        return 4 + round((value - first) / (last - first) * (width - 1))
+        position: int = round((value - first) / (last - first) * (width - 1))
+        return 4 + position
 
     assert bar[place(kappa.value)] == "●"
     assert bar[place(low)] == "├"

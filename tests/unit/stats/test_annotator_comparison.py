@@ -68,15 +68,15 @@ def expected_comparison(votes: Votes, labels: Sequence[Hashable], sample_weight:
     sizes, kappas, variances, wholes = [], [], [], []
     moved: dict[int, Fraction] = {}
     for a in range(len(votes[0])):
-        rows, panel = [], []
+        rows, others = [], []
         for i, item in enumerate(votes):
-            others = [vote for b, vote in enumerate(item) if b != a and vote is not None]
-            if item[a] is not None and labels[i] is not None and len(others) >= 2 and sample_weight[i]:
+            rest = [vote for b, vote in enumerate(item) if b != a and vote is not None]
+            if item[a] is not None and labels[i] is not None and len(rest) >= 2 and sample_weight[i]:
                 rows.append(i)
-                panel.append(others)
+                others.append(rest)
         w = [sample_weight[i] for i in rows]
-        kappa_m, phi_m, _ = kappa_and_influence(panel, [labels[i] for i in rows], w)
-        kappa_a, phi_a, _ = kappa_and_influence(panel, [votes[i][a] for i in rows], w)
+        kappa_m, phi_m, _ = kappa_and_influence(others, [labels[i] for i in rows], w)
+        kappa_a, phi_a, _ = kappa_and_influence(others, [votes[i][a] for i in rows], w)
         steps = [x * (m - p) for x, m, p in zip(w, phi_m, phi_a, strict=True)]
         sizes.append(len(rows))
         kappas.append((kappa_a, kappa_m))
@@ -110,7 +110,7 @@ def test_against_loops_over_fractions(seed: int, weighted: bool) -> None:
     expected = expected_comparison(votes.tolist(), labels.tolist(), sample_weight)
     assert found.table.column("items") == expected.items
     # both are the exact fractions, rounded once
-    assert found.table.column("kappa_annotator") == [float(person) for person, _ in expected.kappas]
+    assert found.table.column("kappa_annotator") == [float(annotator) for annotator, _ in expected.kappas]
     assert found.table.column("kappa_labeler") == [float(labeler) for _, labeler in expected.kappas]
     # sums of tens of terms of size 1, so a few roundings of 1e-16 beside values of .01 at least
     assert found.table.column("se") == pytest.approx([math.sqrt(v) for v in expected.variances], rel=1e-12)
@@ -126,9 +126,9 @@ def test_without_missing_votes_kappas_are_those_of_the_oracle() -> None:
     found = compare_with_annotators(read_votes(votes, {"llm": labels}), "llm")
     for a, row in enumerate(found.table):
         rows = [i for i, label in enumerate(labels) if label is not None]
-        panel = np.delete(votes, a, axis=1)[rows].tolist()
+        others = np.delete(votes, a, axis=1)[rows].tolist()
         for name, labeled in (("kappa_annotator", votes[rows, a]), ("kappa_labeler", labels[rows])):
-            exact = oracle.dh(panel, labeled.tolist(), "abc").kappa
+            exact = oracle.dh(others, labeled.tolist(), "abc").kappa
             assert exact is not None
             assert row[name] == float(exact)
 
@@ -187,7 +187,7 @@ class TestLimits:
                 assert (low <= 0 <= high) == inside
 
     @pytest.mark.parametrize("weighted", [False, True])
-    def test_an_item_that_the_labeler_or_one_person_gets_wrong_is_added(self, weighted: bool) -> None:
+    def test_an_item_that_the_labeler_or_one_annotator_gets_wrong_is_added(self, weighted: bool) -> None:
         votes, labels = drawn(8, missing=0.2)
         weight = np.array([1.0 + 2 * (i % 3) if weighted else 1.0 for i in range(len(votes))])
         found = compare_with_annotators(
@@ -203,17 +203,17 @@ class TestLimits:
                 for i, item in enumerate(votes)
                 if item[a] is not None and labels[i] is not None and sum(vote is not None for vote in item) >= 3
             ]
-            panel = [[vote for b, vote in enumerate(votes[i]) if b != a and vote is not None] for i in rows]
+            others = [[vote for b, vote in enumerate(votes[i]) if b != a and vote is not None] for i in rows]
             w = [F(weight[i]) for i in rows]
             chance = [
-                kappa_and_influence(panel, labeled, w)[2]
+                kappa_and_influence(others, labeled, w)[2]
                 for labeled in (labels[rows].tolist(), votes[rows, a].tolist())
             ]
             used |= set(rows)
             reaches.append(float(1 / (1 - chance[0]) + 1 / (1 - chance[1])))
             wholes.append(float(sum(w)))
             moves = [
-                kappa_and_influence(panel, labeled, w)[1]
+                kappa_and_influence(others, labeled, w)[1]
                 for labeled in (labels[rows].tolist(), votes[rows, a].tolist())
             ]
             pull = weight[rows] * np.array([float(m - p) for m, p in zip(*moves, strict=True)])
@@ -296,7 +296,7 @@ class TestAnnotatorsWhoCannotBeCompared:
         assert "undefined" in repr(found)
         assert found.to_dict()["difference"] is None
 
-    def test_a_copy_of_a_person(self) -> None:
+    def test_a_copy_of_an_annotator(self) -> None:
         votes, _ = drawn(6)
         found = compare_with_annotators(read_votes(votes, {"copy": votes[:, 1]}), "copy")
         row = found.table.to_dicts()[1]
@@ -304,7 +304,7 @@ class TestAnnotatorsWhoCannotBeCompared:
         assert row["se"] == 0
         assert row["low"] < 0 < row["high"]
         assert row["reason"]
-        assert found.matched >= 0.25  # it matches the person that it copies
+        assert found.matched >= 0.25  # it matches the annotator that it copies
         assert found.se > 0
 
     def test_all_alike(self) -> None:

@@ -234,7 +234,7 @@ def test_flawless_categories_are_flawless_in_floats() -> None:
             assert table.column("loss") == [0] * m
 
 
-def panel(n: int, rng: np.random.Generator, label_right: float = 0.8) -> Data:
+def drawn_data(n: int, rng: np.random.Generator, label_right: float = 0.8) -> Data:
     """Three votes an item, right 17 times of 20, and a label."""
     truth = rng.choice(3, n, p=[0.5, 0.3, 0.2])
     label = np.where(rng.random(n) < label_right, truth, rng.integers(0, 3, n))
@@ -244,7 +244,7 @@ def panel(n: int, rng: np.random.Generator, label_right: float = 0.8) -> Data:
 
 def test_se_against_jackknife() -> None:
     """Both estimate the same spread and differ by O(1/n): within 3% at 300 items, where labels have 60 or more."""
-    data = panel(300, np.random.default_rng(5))
+    data = drawn_data(300, np.random.default_rng(5))
     found = terms_of(data)
     se = by_category(found).column("se")
     without = [category_parts(terms_of(data.take([k for k in range(300) if k != i]))).kappa for i in range(300)]
@@ -256,16 +256,16 @@ def test_se_against_jackknife() -> None:
 def test_coverage_of_intervals_by_simulation() -> None:
     """94% cover at 200 items; of 400 x 3, three to a data set, the share has a standard error of .012 at most."""
     rng = np.random.default_rng(11)
-    truth = category_parts(terms_of(panel(400_000, rng))).kappa
+    truth = category_parts(terms_of(drawn_data(400_000, rng))).kappa
     hits = []
     for _ in range(400):
-        table = by_category(terms_of(panel(200, rng)))
+        table = by_category(terms_of(drawn_data(200, rng)))
         hits += [row["low"] <= kappa <= row["high"] for row, kappa in zip(table, truth, strict=True)]
     assert 0.91 <= np.mean(hits) <= 0.975
 
 
 def test_interval_is_t_with_items_less_one() -> None:
-    data = panel(200, np.random.default_rng(3))
+    data = drawn_data(200, np.random.default_rng(3))
     for confidence_level in (0.9, 0.95):
         for row in by_category(terms_of(data), confidence_level):
             half = student.ppf((1 + confidence_level) / 2, row["items"] - 1) * row["se"]
@@ -319,7 +319,7 @@ def test_level_must_be_a_probability() -> None:
 
 
 def test_a_billion_items_give_the_same_kappas_as_a_few() -> None:
-    found = terms_of(panel(300, np.random.default_rng(8)))
+    found = terms_of(drawn_data(300, np.random.default_rng(8)))
     items = found.items * 10**7
     sample = replace(found.sample, patterns=replace(found.patterns, items=items), mass=items)
     many = replace(found, sample=sample, weight=items)
@@ -364,8 +364,8 @@ def test_confusion_against_oracle(data: Data) -> None:
         if apart:
             expected[None] = (float(apart), 0.0)
         assert cells.keys() == expected.keys()
-        for k, shares in expected.items():
-            assert cells[k] == pytest.approx(shares, rel=1e-12)  # sums of products, each rounded once
+        for k, both in expected.items():
+            assert cells[k] == pytest.approx(both, rel=1e-12)  # sums of products, each rounded once
         shares = [row["pair_share"] for row in here if row["agreed"] is not None]
         assert shares == sorted(shares, reverse=True)
         assert [row["agreed"] for row in here].count(None) == (here[-1]["agreed"] is None)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compare_oracle import BOTH, EXAMPLE, Expected, F, check, rows_of
-from dhkappa import Comparison, DataError, Tally, compare, dh_kappa, simulate, tally
+from dhkappa import Comparison, Tally, compare, dh_kappa, simulate, tally
 from dhkappa.core.item_table import item_table_of_votes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import compare as module
@@ -332,7 +332,7 @@ class TestPresentation:
 
 
 VOTES = [[1, 1], [1, 2], [2, 2]]
-PAIR = {"a": [1, 1, 2], "b": [1, 2, 2]}
+PAIR: dict[Any, Any] = {"a": [1, 1, 2], "b": [1, 2, 2]}
 TALLY = tally(VOTES, {**PAIR, "c": [2, 2, 2]})
 
 
@@ -353,35 +353,35 @@ def test_bad_arguments(code: str, given: dict[str, Any]) -> None:
         compare(**given)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"data": VOTES, "suggested": [[1, 1, 2], [1, 2, 2]]},
-        {"data": VOTES, "suggested": np.array([1, 1, 2])},
-        {"data": VOTES},
-        {"data": VOTES, "suggested": "a"},
-        {"data": VOTES, "suggested": {}},
-        {"data": VOTES, "suggested": {"": [1, 1, 2]}},
-        {"data": VOTES, "suggested": {1: [1, 1, 2], 2: [1, 1, 2]}},
-        {"data": VOTES, "suggested": {**PAIR, "c": [1, 1]}},
-        {"data": VOTES, "suggested": {**PAIR, "c": [1, 1, 0.5]}},
-        {"suggested": PAIR},
-        {"data": VOTES, "suggested": PAIR, "counts": [[2, 0]] * 3},
-        {"data": VOTES, "suggested": PAIR, "categories": [1]},
-        {"data": VOTES, "suggested": {**PAIR, "c": [1, 2, 3]}, "categories": [1, 2]},
-        {"data": VOTES, "suggested": PAIR, "pool": 2},
-        {"data": VOTES, "suggested": PAIR, "strata": list("xxy")},
-        {"data": VOTES, "suggested": PAIR, "sample_weight": [1, -1, 1]},
-        {"data": TALLY, "suggested": ["a", "x"]},
-        {"data": TALLY, "suggested": ["a", "a"]},
-        {"data": TALLY, "suggested": PAIR},
-        {"data": TALLY, "suggested": 3},
-        {"data": TALLY, "suggested": []},
-        {"data": TALLY, "sample_weight": [1, 1, 1]},
-    ],
-)
-def test_bad_data(given: dict[str, Any]) -> None:
-    with pytest.raises(DataError):
+BAD_DATA: list[tuple[str, dict[str, Any]]] = [
+    ("different-length", {"data": VOTES, "suggested": [[1, 1, 2], [1, 2, 2]]}),
+    ("too-few-labelers", {"data": VOTES, "suggested": np.array([1, 1, 2])}),
+    ("no-suggested-labels", {"data": VOTES}),
+    ("invalid-type", {"data": VOTES, "suggested": "a"}),
+    ("invalid-labeler-name", {"data": VOTES, "suggested": {}}),
+    ("invalid-labeler-name", {"data": VOTES, "suggested": {"": [1, 1, 2]}}),
+    ("invalid-labeler-name", {"data": VOTES, "suggested": {1: [1, 1, 2], 2: [1, 1, 2]}}),
+    ("different-length", {"data": VOTES, "suggested": {**PAIR, "c": [1, 1]}}),
+    ("not-a-label", {"data": VOTES, "suggested": {**PAIR, "c": [1, 1, 0.5]}}),
+    ("votes-or-counts", {"suggested": PAIR}),
+    ("votes-or-counts", {"data": VOTES, "suggested": PAIR, "counts": [[2, 0]] * 3}),
+    ("undeclared-label", {"data": VOTES, "suggested": PAIR, "categories": [1]}),
+    ("undeclared-label", {"data": VOTES, "suggested": {**PAIR, "c": [1, 2, 3]}, "categories": [1, 2]}),
+    ("pool-too-small", {"data": VOTES, "suggested": PAIR, "pool": 2}),
+    ("stratum-one-item", {"data": VOTES, "suggested": PAIR, "strata": list("xxy")}),
+    ("invalid-weight", {"data": VOTES, "suggested": PAIR, "sample_weight": [1, -1, 1]}),
+    ("labeler-not-found", {"data": TALLY, "suggested": ["a", "x"]}),
+    ("labeler-twice", {"data": TALLY, "suggested": ["a", "a"]}),
+    ("invalid-labeler-name", {"data": TALLY, "suggested": PAIR}),
+    ("invalid-labeler-name", {"data": TALLY, "suggested": 3}),
+    ("labeler-not-found", {"data": TALLY, "suggested": []}),
+    ("option-with-dataset", {"data": TALLY, "sample_weight": [1, 1, 1]}),
+]
+
+
+@pytest.mark.parametrize(("code", "given"), BAD_DATA)
+def test_bad_data(code: str, given: dict[str, Any]) -> None:
+    with expect_error(code):
         compare(**given)
 
 

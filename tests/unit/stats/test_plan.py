@@ -108,7 +108,7 @@ def test_extremes_of_a_model_are_those_of_unanimous_items(
 
 
 @given_data(complete().filter(lambda data: oracle.dh(data.votes, data.suggested, data.categories).kappa is not None))
-def test_variance_with_fewer_votes_against_all_smaller_panels(data: Data) -> None:
+def test_variance_with_fewer_votes_against_all_subsets_of_votes(data: Data) -> None:
     kappa = kappa_of(data)
     seen = exact_terms(kappa)
     data, N = data.coded(), len(data.votes[0])
@@ -118,8 +118,8 @@ def test_variance_with_fewer_votes_against_all_smaller_panels(data: Data) -> Non
     for fewer in range(2, N + 1):
         squares: list[Fraction] = []
         for item, label in zip(data.votes, data.suggested, strict=True):
-            panels = list(combinations(item, fewer))
-            squares.append(oracle.mean([dh_influence(panel, label, *known) ** 2 for panel in panels]))  # type: ignore[arg-type]
+            subsets = list(combinations(item, fewer))
+            squares.append(oracle.mean([dh_influence(votes, label, *known) ** 2 for votes in subsets]))  # type: ignore[arg-type]
         assert variance(products, fewer) == oracle.mean(squares)
 
 

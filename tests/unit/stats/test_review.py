@@ -292,7 +292,7 @@ def test_most_takes_the_head_of_the_queue(most: int) -> None:
         review_queue(item_votes_of(EXAMPLE_1), "rule", limit=most),
     )
     assert head.to_dicts() == whole.to_dicts()[:most]
-    assert whole.title.startswith("rule: 6 items")
+    assert whole.title.startswith("rule: all 6 items")
     if most == 3:
         assert head.title.startswith("rule: 3 of 6 items")
 

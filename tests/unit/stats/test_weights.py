@@ -447,7 +447,7 @@ def test_bad_weights(case: str) -> None:
 def test_undefined_if_all_categories_are_the_same() -> None:
     found = estimated(EXAMPLE, np.ones((3, 3))).estimate
     assert found.parts is not None
-    assert (found.parts.D, found.parts.E, found.fleiss, found.exact) == (1, 1, None, None)
+    assert (found.parts.D, found.parts.E, found.fleiss, found.exact) == (F(1), F(1), None, None)
     kappa = Kappa(found)
     assert kappa.reason
     assert math.isnan(kappa.value)
@@ -485,7 +485,7 @@ def test_interval_includes_kappa() -> None:
 def test_a_flawless_sample() -> None:
     order = ["a", "b", "c"]
     kappa = dh_kappa([[label] * 2 for label in order] * 10, order * 10, categories=order, weights="linear")
-    assert (kappa.exact, kappa.se) == (1, 0)
+    assert (kappa.exact, kappa.se) == (F(1), 0.0)
     assert 0 < kappa.confidence_interval().low < kappa.confidence_interval().high == 1
 
 

@@ -32,7 +32,7 @@ def by_pairs(votes: Any, labels: Any, w: list[list[F]]) -> F:
     L = [F(list(labels).count(j), n) for j in m]
     E = sum(C[x] * C[y] * L[k] * w[x][y] * (w[x][k] + w[y][k] - 1) for x, y, k in product(m, repeat=3))
     D = sum(d, F(0)) / n
-    return (D - E) / (1 - E)
+    return F((D - E) / (1 - E))
 
 
 def test_kappa_by_hand() -> None:

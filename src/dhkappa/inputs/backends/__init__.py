@@ -87,7 +87,7 @@ class Coding:
 
 def not_a_label(column: str, value: str) -> DataError:
     """Return the error for a column with values that are not labels."""
-    return DataError(f"Column {column!r} holds {value}, which is not a label: {RULE}.", code="not-a-label")
+    return DataError(f"Column {column!r} holds {value}.", code="not-a-label", hint=RULE)
 
 
 @dataclass(frozen=True)
@@ -202,13 +202,12 @@ class Frame:
     def fetch(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
         """Run a query and return its columns, null and NaN as None."""
         with self.asking():
-            columns = self.collect(query)
-        return {name: _with_none(column) for name, column in columns.items()}
+            return self.collect(query)
 
     def collect(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
         """Run a query and return its columns."""
         rows = query.collect()
-        return {name: rows.get_column(name).to_list() for name in rows.columns}
+        return {name: with_none(rows.get_column(name).to_list()) for name in rows.columns}
 
     def group(self, frame: nw.LazyFrame[Any], keys: Sequence[str], *aggregates: nw.Expr) -> nw.LazyFrame[Any]:
         """Group rows by some columns; null is a group too."""
@@ -290,7 +289,7 @@ def _message(error: Exception) -> str:
     return "\n".join([f"{type(error).__name__}: {lines[0]}", *rest])
 
 
-def _with_none(column: list[Any]) -> list[Any]:
+def with_none(column: list[Any]) -> list[Any]:
     """Replace NaN and pandas' NA by None, and arrays by lists."""
     try:
         return [None if value is None or value != value else value for value in column]

@@ -13,7 +13,7 @@ import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import shown
-from dhkappa.inputs.backends import Coding, Frame, lazy, not_a_label
+from dhkappa.inputs.backends import Coding, Frame, lazy, not_a_label, with_none
 
 _GROUPABLE = {"string_view": "string", "halffloat": "float"}  # types that PyArrow cannot group by
 
@@ -164,4 +164,4 @@ class SparkFrame(Frame):
         """Run a query without pandas and PyArrow, which narwhals would need."""
         native: Any = query.to_native()
         names, rows = query.collect_schema().names(), native.collect()
-        return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+        return {name: with_none([row[place] for row in rows]) for place, name in enumerate(names)}

@@ -25,7 +25,7 @@ import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
-from dhkappa.inputs.backends import ROW_NUMBER, Frame, kind_in, lazy
+from dhkappa.inputs.backends import ROW_NUMBER, Frame, kind_in, lazy, with_none
 from dhkappa.paths import is_unicode
 from dhkappa.resources import MIB, folder_on_disk, is_out_of_memory, need, out_of_memory, own_words, share
 
@@ -85,7 +85,9 @@ class DuckDBFrame(Frame):
             nulls = np.count_nonzero(np.ma.getmaskarray(found[name]))
             if found[name].dtype.kind == "O" and sum(map(is_, values, repeat(None))) != nulls:
                 raise MemoryError  # DuckDB ignores that Python could not allocate a text
-        return columns
+        return {
+            name: with_none(column) if found[name].dtype.kind == "f" else column for name, column in columns.items()
+        }
 
     def repeated(self, frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
         """Drop rows whose hash is unique: DuckDB does not spill text that it groups by."""

@@ -98,8 +98,7 @@ class ExportBuilder:
         try:
             return to_label(value)
         except NotALabelError as wrong:
-            message = f"In the {self.tool} export, {where} is {wrong}, which is not a label: {RULE}."
-            raise DataError(message, code="not-a-label") from None
+            raise DataError(f"In the {self.tool} export, {where} is {wrong}.", code="not-a-label", hint=RULE) from None
 
     def malformed(self, problem: str, hint: str = "Export the project again.") -> DataError:
         """Return the error for an export that the tool does not write like this."""

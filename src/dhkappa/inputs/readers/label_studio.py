@@ -85,7 +85,7 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
             _add_task(content, item, record)
     control, choice = _chosen(content, question)
     for item, who, answers in content.votes:
-        label = _label(content, control, choice, answers, f"{who!r} on task {item}")
+        label = _label(content, control, choice, answers, f"annotator {who!r} on task {item}")
         if label is None:
             builder.skipped["annotations without an answer"] += 1
         else:
@@ -212,7 +212,9 @@ def _label(content: _Content, control: str, choice: Label | None, answers: Answe
     if choice is not None:
         return choice if choice in chosen else f"not {choice}"
     if len(chosen) > 1:
-        hint = f"Ask about one choice, as $question {f'{control}={chosen[0]}'!r}: votes are then that choice or not. "
+        hint = (
+            f"Ask about one choice, as $question with {f'{control}={chosen[0]}'!r}: votes are then that choice or not. "
+        )
         hint += f"Choices: {shown(content.choices(control), 20)}."
         raise content.builder.several_labels(where, chosen, hint)
     return chosen[0]

@@ -113,7 +113,7 @@ def _vote(task: _Task, asked: Label | None) -> tuple[Label | None, str]:
 def _check_single(builder: ExportBuilder, tasks: list[_Task], labels: Mapping[str, Label]) -> None:
     """Refuse several labels of one annotator on one item, and several questions."""
     example = next(iter(labels), "")
-    hint = f"Ask about one label, as $question {example!r}: votes are then {example!r} and {f'not {example}'!r}."
+    hint = f"Ask about one label, as $question with {example!r}: votes are then {example!r} and {f'not {example}'!r}."
     if {task.chosen is None for task in tasks if (task.chosen, task.label) != (None, None)} == {True, False}:
         raise builder.several_labels("some tasks have choices and others one label: the export", labels, hint)
     seen: dict[Label, Label] = {}

@@ -128,7 +128,7 @@ class TestEngine:
         script = (
             "import sys, dhkappa.inputs.files as f, dhkappa.inputs.backends.duckdb as d;"
             "before = 'duckdb' in sys.modules;"
-            f"d.numbered(f.open_files({str(path)!r}), 'n').fetchall(); d.relation_of({{'a': ['x']}}).fetchall();"
+            f"f.open_files({str(path)!r}).fetchall(); d.relation_of({{'a': ['x']}}).fetchall();"
             "print(before, sorted({'pandas', 'pyarrow', 'ibis'} & set(sys.modules)))"
         )
         spill = tmp_path / "spill"

@@ -125,7 +125,7 @@ CODES = [
     ("score votes.csv --pool a=10,a=11", "invalid-pool", "pool"),
     ("review votes.csv", "several-labelers", "suggested"),
     ("plan 0.05 votes.csv", "several-labelers", "suggested"),
-    ("plan 0.05 -s llm", "no-pilot", "pilot"),
+    ("plan 0.05 -s llm", "pilot-missing", "pilot"),
     ("plan 0.05 --prevalence 4,x", "invalid-prevalence", "prevalence"),
     ("tally add good.json good.json -o out.json", "duplicate-file", "data"),
     ("score good.json votes.csv", "mixed-files", "data"),
