@@ -9,7 +9,7 @@ import numpy as np
 
 from dhkappa.core.item_table import ItemTable, item_table_of_counts
 from dhkappa.core.items import Counts, ItemVotes
-from dhkappa.errors import DataError
+from dhkappa.errors import DataError, shown
 from dhkappa.inputs.arrays import count_arrays
 from dhkappa.inputs.columns import RoleKeywords, check_keywords
 from dhkappa.inputs.dataset import Dataset, Tally
@@ -88,7 +88,7 @@ def dh_kappa(
     >>> dhkappa.dh_kappa(table, suggested="llm", annotators=["a", "b"]).exact
     Fraction(2, 3)
     """
-    _not_supported(clusters=clusters)
+    _not_supported("dh_kappa", clusters=clusters)
     if isinstance(suggested, Mapping):
         raise DataError(
             f"suggested holds the labels of {len(suggested)} labelers.",
@@ -139,7 +139,7 @@ def fleiss_kappa(
     >>> dhkappa.fleiss_kappa([["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]).exact
     Fraction(11, 20)
     """
-    _not_supported(weights=weights, clusters=clusters)
+    _not_supported("fleiss_kappa", weights=weights, clusters=clusters)
     given = _Input(data, None, counts, categories, missing, sample_weight, strata, roles, labelers="none")
     rows = given.counts.unlabeled_patterns(given.source_notes)
     return Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
@@ -202,7 +202,7 @@ def compare(
     from dhkappa.stats.compare import compare_labelers
     from dhkappa.stats.result import Comparison
 
-    _not_supported(weights=weights, clusters=clusters)
+    _not_supported("compare", weights=weights, clusters=clusters)
     given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
     estimates, differences, notes = compare_labelers(
         given.item_table(), confidence_level=confidence_level, pool=pool, rng=rng
@@ -272,7 +272,7 @@ def audit(
     """
     from dhkappa.auditing import audit_of
 
-    _not_supported(clusters=clusters)
+    _not_supported("audit", clusters=clusters)
     given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
     names = given.labelers()
     if weights is not None:
@@ -434,7 +434,9 @@ class _Input:
             self._data.check_labeled()
         if self._chosen is not None and not isinstance(self._chosen, str):
             raise DataError(
-                "suggested must be the name of a labeler.", code="invalid-labeler-name", parameter="suggested"
+                f"suggested must be the name of a labeler: got {shown([self._chosen])}.",
+                code="invalid-labeler-name",
+                parameter="suggested",
             )
         return self._chosen
 
@@ -446,7 +448,11 @@ class _Input:
         if chosen is None:
             return list(self.counts.columns.labelers)
         if isinstance(chosen, Mapping) or not isinstance(chosen, Iterable):
-            raise DataError("suggested must be a list of labelers.", code="invalid-labeler-name", parameter="suggested")
+            raise DataError(
+                f"suggested must be a list of labelers: got {shown([chosen])}.",
+                code="invalid-labeler-name",
+                parameter="suggested",
+            )
         names = [self.counts.labeler(name) for name in chosen]
         if not names:
             raise DataError("suggested names no labeler.", code="labeler-not-found", parameter="suggested")
@@ -480,8 +486,8 @@ def _check_ordered(ordered: bool) -> None:
         )
 
 
-def _not_supported(**options: Any) -> None:
+def _not_supported(function: str, **options: Any) -> None:
     """Refuse options that a function cannot honour."""
     for name, value in options.items():
         if value is not None:
-            raise DataError(f"{name} is not supported here.", code="option-not-supported", parameter=name)
+            raise DataError(f"{function} does not support {name} yet.", code="option-not-supported", parameter=name)

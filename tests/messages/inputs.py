@@ -49,6 +49,12 @@ def file(name: str, content: str | bytes) -> Path:
     return path
 
 
+def subfolder(name: str) -> Path:
+    path = FOLDER / name
+    path.mkdir(exist_ok=True)
+    return path
+
+
 def opened(name: str, content: str | bytes) -> Any:
     return open_files(file(name, content))
 
@@ -188,7 +194,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "invalid-path": lambda: open_files(7),  # type: ignore[arg-type]
     "invalid-path (empty)": lambda: open_files([]),
     "invalid-path (output)": lambda: write_file("", "text", "report"),
-    "cannot-write": lambda: write_file(FOLDER, "text", "report"),
+    "cannot-write": lambda: write_file(subfolder("reports"), "text", "report"),
     "duplicate-file": lambda: open_files([file("a.csv", "a\n"), FOLDER / "a.csv"]),
     "mixed-file-types": lambda: open_files([file("a.csv", "a\n"), file("a.tsv", "a\n")]),
     "not-a-regular-file": pipe,

@@ -60,7 +60,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "missing-library (table)": lambda: _missing_library("pandas", Table({"a": [1]}).to_pandas),
     "charts-failed": _charts_failed,
     "length-mismatch": lambda: Table({"a": [1, 2], "b": [1]}),
-    "column-not-found": lambda: Table({"kappa": [1], "se": [2]}).column("kapa"),
+    "column-not-found (Table)": lambda: Table({"kappa": [1], "se": [2]}).column("kapa"),
     "out-of-memory": lambda: _limited(_out_of_memory),
     "out-of-memory (needed)": lambda: _limited(lambda: need(128 * MIB, "the report")),
     "out-of-memory (address space)": lambda: _limited(lambda: need_address_space(66 << 30, "The report")),

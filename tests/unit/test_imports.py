@@ -28,7 +28,7 @@ ORDER = (
     {"cli"},
     {"__main__"},
 )
-MAX_LAYERS = 14
+MAX_LAYERS = 12
 MAX_LINES = 500
 
 

@@ -120,14 +120,17 @@ class Groups:
     ask: Callable[[nw.LazyFrame[Any]], dict[str, list[Any]]]
 
     def item_votes(self, categories: tuple[Label, ...] | None) -> ItemVotes | None:
-        """Return one row per group, whose items are fetched when they are needed; None if items have no names."""
+        """Return one row per group, whose items are fetched when they are needed; None if items have no names.
+
+        The annotators are left out: their statistics are about single items.
+        """
         if "item" not in self.each.collect_schema().names():
             return None
         values = [[repr(value) for value in column] for name, column in self.keys.items() if name != "items"]
         by_value = sorted(zip(*values, range(len(self.keys["items"])), strict=True))
         rank = np.empty(len(by_value), np.int64)
         rank[[row[-1] for row in by_value]] = np.arange(len(by_value))
-        return replace(self.read, declared=categories, names=rank.tolist(), find=self._find)
+        return replace(self.read, declared=categories, names=rank.tolist(), annotators=None, find=self._find)
 
     def _find(self, rows: Sequence[int], limit: int) -> list[tuple[int, Any]]:
         """Fetch up to ``limit`` items of some groups, in that order; within a group by name."""

@@ -231,7 +231,7 @@ class Tally:
                 f"Items counted together must have the same labelers, and all or none have strata and weights: "
                 f"{difference}.",
                 code="different-columns",
-                hint="Pass None as the labels of a labeler that is absent.",
+                hint="Pass None as the labels of a labeler that is absent." if "labelers" in difference else "",
             )
         _check_strata([*self._tables, *tables])
         self._tables = [*self._tables, *tables]

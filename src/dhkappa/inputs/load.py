@@ -174,6 +174,7 @@ def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
             f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already.",
             code="option-with-dataset",
             parameter=extra[0],
+            hint=f"Pass options when you make the {kind}.",
         )
 
 

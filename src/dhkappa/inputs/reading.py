@@ -37,6 +37,8 @@ def open_source(
         raise invalid("input_format", f"input_format must be one of {shown(FORMATS, 10)}: got {shown([input_format])}.")
     if question is not None and not isinstance(question, str):
         raise invalid("question", f"question must be the name of a question: got {shown([question])}.")
+    if isinstance(path, os.PathLike):
+        path = os.fspath(path)
     if is_url(path):
         return Source(open_table(str(path), table))
     if table is not None and "://" not in str(path):
@@ -46,7 +48,7 @@ def open_source(
             hint="Omit $table.",
             code="option-not-supported",
         )
-    if isinstance(path, (str, os.PathLike)):
+    if isinstance(path, str):
         path = os.path.expanduser(path)
     tool = _tool(path, input_format)
     if tool is not None:

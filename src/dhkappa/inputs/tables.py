@@ -33,7 +33,7 @@ from dhkappa.paths import FileStates
 _KINDS = {"text": "text", "integer": "integers", "float": "floats", "boolean": "booleans", "": "other values"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # the repr of a table may run a query
 class Source:
     """A table of votes that was read, and what is known about its columns.
 

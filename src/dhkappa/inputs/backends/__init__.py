@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.core.labels import RULE, NotALabelError, to_label
@@ -289,10 +290,11 @@ def _message(error: Exception) -> str:
 
 
 def with_none(column: list[Any]) -> list[Any]:
-    """Replace NaN and pandas' NA by None."""
+    """Replace NaN and pandas' NA by None, and arrays by lists."""
     try:
         return [None if value is None or value != value else value for value in column]
-    except TypeError:  # NA has no truth value
+    except (TypeError, ValueError):  # NA and arrays have no truth value
+        column = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
         return [
             None if value is None or type(value).__name__ == "NAType" or value != value else value for value in column
         ]

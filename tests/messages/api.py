@@ -1,0 +1,71 @@
+"""Calls that raise each error and give each note of the public functions, datasets and audits."""
+
+import pickle
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dhkappa import Dataset, audit, compare, dh_kappa, fleiss_kappa, plan, read, tally
+from dhkappa.inputs import load
+
+EXPORTS = Path(__file__).parents[1] / "exports"
+VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "a"]]
+LABELS = ["a", "b", "b"]
+TWO = {"rule": LABELS, "llm": ["a", "a", "b"]}
+WIDE = {"item": [1, 2, 3], "ann_1": list("aba"), "ann_2": list("abb"), "suggested": LABELS}
+
+
+def audited(data: Any = VOTES, suggested: Any = None) -> Any:
+    return audit(data, TWO if suggested is None else suggested, progress=False)
+
+
+def large() -> Any:
+    """Audit a table of which only counts are fetched."""
+    most, load._MAX_FETCHED = load._MAX_FETCHED, 1
+    try:
+        return audit(pl.LazyFrame(WIDE), progress=False)
+    finally:
+        load._MAX_FETCHED = most
+
+
+def file(name: str, content: str, **options: Any) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        path.write_text(content)
+        return read(path, **options)
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    "no-suggested-labels": lambda: dh_kappa(VOTES),
+    "no-suggested-labels (export)": lambda: dh_kappa(EXPORTS / "label_studio" / "mail_button.json"),
+    "no-suggested-labels (grid)": lambda: dh_kappa(pl.DataFrame({"p": ["a"], "q": ["a"]})),
+    "no-suggested-labels (table)": lambda: dh_kappa(pl.DataFrame({"item": [1], "label": ["a"], "llm": ["a"]})),
+    "several-labelers (arrays)": lambda: dh_kappa(VOTES, TWO),
+    "several-labelers (audit)": lambda: audited().review(),
+    "labeler-not-found (audit)": lambda: audited().review("lm"),
+    "labeler-not-found (none)": lambda: compare(tally(VOTES, TWO), []),
+    "invalid-labeler-name (list)": lambda: compare(tally(VOTES, TWO), 5),
+    "invalid-labeler-name (one)": lambda: dh_kappa(tally(VOTES, TWO), LABELS),
+    "option-with-dataset": lambda: dh_kappa(Dataset(VOTES, LABELS), categories=["a", "b"]),
+    "option-with-dataset (tally)": lambda: dh_kappa(tally(VOTES, LABELS), strata=LABELS, sample_weight=[1, 2, 3]),
+    "option-with-dataset (pilot)": lambda: plan(0.1, dh_kappa(VOTES, LABELS), LABELS),
+    "option-not-supported": lambda: fleiss_kappa(VOTES, weights="linear"),
+    "option-not-supported (question)": lambda: file("votes.csv", "item,label\n1,a\n", question="tone"),
+    "option-not-supported (table)": lambda: file("votes.csv", "item,label\n1,a\n", table="votes"),
+    "categories-not-declared": lambda: dh_kappa(VOTES, LABELS, weights="linear"),
+    "pilot-missing (roles)": lambda: plan(
+        0.1, n_categories=2, annotator_accuracy=0.9, labeler_accuracy=0.9, annotators="ann_*"
+    ),
+    "invalid-input-format": lambda: file("votes.csv", "item,label\n1,a\n", input_format="excel"),
+    "invalid-question": lambda: file("votes.csv", "item,label\n1,a\n", question=5),
+    "invalid-path (export)": lambda: read(["a.json", "b.json"], input_format="prodigy"),
+    "unreadable-file (zip)": lambda: file("export.zip", "PK"),
+    "not-picklable": lambda: pickle.dumps(Dataset(VOTES, LABELS)),
+    "items-unknown": lambda: audited(tally(VOTES, TWO), ["llm"]).review(),
+    "kappa-undefined (audit)": lambda: audited([["a", "a"], ["a", "a"]], ["a", "a"]).categories(),
+    "annotators-not-fetched": large,
+    "source": lambda: dh_kappa(read(EXPORTS / "prodigy" / "binary.jsonl")),
+}
