@@ -339,7 +339,10 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
         votes, tickets = write_demo(output, items, seed)
         progress.describe("auditing")
         found = api.audit(votes, items=tickets, progress=False, rng=seed)
-        name = "dhkappa" if shutil.which("dhkappa") else shlex.quote(sys.argv[0])
+        name = "dhkappa"
+        if not shutil.which(name):
+            module = os.path.basename(sys.argv[0]) == "__main__.py"
+            name = f"{shlex.quote(sys.executable)} -m dhkappa" if module else shlex.quote(sys.argv[0])
         command = f"{name} audit {shlex.quote(votes)} --items {shlex.quote(tickets)} -o {shlex.quote(str(report))}"
         try:
             _check_report()
