@@ -208,8 +208,8 @@ def _only(labelers: Any) -> str:
 @option("annotator-accuracy", "Probability that a vote is right.", type=float)
 @option("labeler-accuracy", "Probability that a suggested label is right.", type=float)
 @option("votes", "Votes per item.", type=int)
-@option("pool", "Items in the whole data set.", type=int)
-@option("assurance", "Probability to reach the half-width.", type=float, default=0.9)
+@option("pool", "Number of items in the whole data set.", type=int)
+@option("assurance", "Probability of reaching the half-width.", type=float, default=0.9)
 @options("format", "confidence_level", "roles")
 def plan(half_width: float, files: tuple[str, ...], **given: Any) -> None:
     """Compute how many items and votes are needed.
