@@ -115,6 +115,16 @@ def test_undocumented_members_are_found() -> None:
     assert listed(Thing) == {"low", "high"}
 
 
+# Notes
+
+
+def test_note_codes_are_documented() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in Path(dhkappa.__file__).parent.rglob("*.py"))
+    documented = set(re.findall(r"^\| `([a-z-]+)` \|", page("notes.md"), re.MULTILINE))
+    assert set(re.findall(r'\bNote\(\s*"([a-z-]+)"', source)) <= documented
+    assert {code for code in documented if f'"{code}"' not in source} == set()
+
+
 # JSON
 
 
