@@ -381,6 +381,8 @@ def tally(
 ) -> Tally:
     """Count votes and suggested labels into a ``Tally``: short for ``Dataset(...).tally()``.
 
+    The parameters are those of ``Dataset``.
+
     Examples
     --------
     >>> import dhkappa

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 
@@ -24,11 +25,8 @@ def audited(data: Any = VOTES, suggested: Any = None) -> Any:
 
 def large() -> Any:
     """Audit a table of which only counts are fetched."""
-    most, load._MAX_FETCHED = load._MAX_FETCHED, 1
-    try:
+    with patch.object(load, "_MAX_FETCHED", 1):
         return audit(pl.LazyFrame(WIDE), progress=False)
-    finally:
-        load._MAX_FETCHED = most
 
 
 def file(name: str, content: str, **options: Any) -> Any:
