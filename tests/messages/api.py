@@ -40,7 +40,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "no-suggested-labels": lambda: dh_kappa(VOTES),
     "no-suggested-labels (export)": lambda: dh_kappa(EXPORTS / "label_studio" / "mail_button.json"),
     "no-suggested-labels (grid)": lambda: dh_kappa(pl.DataFrame({"p": ["a"], "q": ["a"]})),
-    "no-suggested-labels (table)": lambda: dh_kappa(pl.DataFrame({"item": [1], "label": ["a"], "llm": ["a"]})),
+    "no-suggested-labels (dataframe)": lambda: dh_kappa(pl.DataFrame({"item": [1], "label": ["a"], "llm": ["a"]})),
     "several-labelers (arrays)": lambda: dh_kappa(VOTES, TWO),
     "several-labelers (audit)": lambda: audited().review(),
     "labeler-not-found (audit)": lambda: audited().review("lm"),
