@@ -208,8 +208,8 @@ def _only(labelers: Any) -> str:
 @option("annotator-accuracy", "Probability that a vote is right.", type=float)
 @option("labeler-accuracy", "Probability that a suggested label is right.", type=float)
 @option("votes", "Votes per item.", type=int)
-@option("pool", "Items in the whole data set.", type=int)
-@option("assurance", "Probability to reach the half-width.", type=float, default=0.9)
+@option("pool", "Number of items in the whole data set.", type=int)
+@option("assurance", "Probability of reaching the half-width.", type=float, default=0.9)
 @options("format", "confidence_level", "roles")
 def plan(half_width: float, files: tuple[str, ...], **given: Any) -> None:
     """Compute how many items and votes are needed.
@@ -339,7 +339,10 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
         votes, tickets = write_demo(output, items, seed)
         progress.describe("auditing")
         found = api.audit(votes, items=tickets, progress=False, rng=seed)
-        name = "dhkappa" if shutil.which("dhkappa") else shlex.quote(sys.argv[0])
+        name = "dhkappa"
+        if not shutil.which(name):
+            module = os.path.basename(sys.argv[0]) == "__main__.py"
+            name = f"{shlex.quote(sys.executable)} -m dhkappa" if module else shlex.quote(sys.argv[0])
         command = f"{name} audit {shlex.quote(votes)} --items {shlex.quote(tickets)} -o {shlex.quote(str(report))}"
         try:
             _check_report()

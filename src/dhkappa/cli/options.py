@@ -59,29 +59,47 @@ def _column(name: str, text: str, *more: str, **settings: Any) -> Decorator:
 
 GROUPS: dict[str, Sequence[Decorator]] = {
     "roles": (
-        _column("suggested", "Columns of suggested labels, or names of labelers, with commas.", "-s", multiple=True),
+        _column(
+            "suggested", "Columns of suggested labels, or names of labelers, separated by commas.", "-s", multiple=True
+        ),
         _column("annotators", "Wide format: columns of votes, or a pattern such as 'ann_*'.", "-a", multiple=True),
         _column("item", "Column with the name of the item."),
         _column("label", "Long format: column with the label of the vote."),
-        _column("annotator", "Long format: column with the annotator; '' for none."),
-        _column("count", "Long format: column with the number of equal votes; '' for none."),
+        _column("annotator", "Long format: column with the annotator; '' if there is none."),
+        _column("count", "Long format: column with the number of equal votes; '' if there is none."),
         _column("counts", "Columns of vote counts, one per category.", multiple=True),
         option("items", "Second file, with one row per item and its suggested labels.", metavar="FILE"),
-        option("duplicates", "Two votes of an annotator on an item.", choices=("error", "first", "last")),
-        option("unlisted", "Votes on items that --items does not list.", choices=("error", "unlabeled")),
+        option(
+            "duplicates", "What to do if an annotator has two votes on an item.", choices=("error", "first", "last")
+        ),
+        option(
+            "unlisted", "What to do with votes on items that --items does not list.", choices=("error", "unlabeled")
+        ),
         option("missing", "Labels to read as missing, such as NA.", multiple=True, metavar="LABEL"),
-        option("input-format", "table, label_studio, prodigy, doccano or argilla.", metavar="FORMAT"),
-        option("question", "Question of an export with several.", metavar="NAME"),
+        option(
+            "input-format", "table, label_studio, prodigy, doccano or argilla; detected by default.", metavar="FORMAT"
+        ),
+        option("question", "Question to read, if an export has several.", metavar="NAME"),
         option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
     ),
     "sample": (
-        option("categories", "All categories, in order.", multiple=True, metavar="LABEL"),
+        option("categories", "All categories, in order, separated by commas.", multiple=True, metavar="LABEL"),
         _column("sample-weight", "Column with the sampling weight of each item."),
         _column("strata", "Column with the group that each item was drawn from."),
     ),
-    "pool": (option("pool", "Items in the whole data set, or STRATUM=N for each.", multiple=True, metavar="N"),),
+    "pool": (
+        option(
+            "pool", "Number of items in the whole data set, or STRATUM=N for each stratum.", multiple=True, metavar="N"
+        ),
+    ),
     "confidence_level": (option("confidence-level", "Level of confidence intervals.", type=float, default=0.95),),
-    "weights": (option("weights", "Partial credit for near votes.", choices=("linear", "quadratic")),),
+    "weights": (
+        option(
+            "weights",
+            "Agreement weights for ordered categories: near votes count in part.",
+            choices=("linear", "quadratic"),
+        ),
+    ),
     "format": (option("format", "Output format.", "output_format", choices=("text", "json"), default="text"),),
     "gate": (
         option(
@@ -91,7 +109,9 @@ GROUPS: dict[str, Sequence[Decorator]] = {
             callback=_kappa,
             metavar="X",
         ),
-        option("on", "Test the lower limit or kappa itself.", choices=("low", "value"), default="low"),
+        option(
+            "on", "What --fail-under tests: the lower limit, or kappa itself.", choices=("low", "value"), default="low"
+        ),
     ),
 }
 

@@ -109,7 +109,7 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
     total, known = len(known), known[:MOST_LABELERS]
     legend = {
         "baseline_random": ("random labels", palette.random, "square"),
-        "kappa": (f"labeler, {percent(audit.confidence_level)} confidence interval", palette.labeler, "circle"),
+        "kappa": (f"labeler, {percent(audit.confidence_level)} CI", palette.labeler, "circle"),
         "baseline_majority": ("majority labels", palette.majority, "diamond"),
     }
     names, spans, points = unique(row["labeler"] for row in known), [], []
@@ -299,7 +299,7 @@ def _rule(rows: list[Spec], x: Spec, y: Spec, start: str, end: str, colour: str,
 def _marks(points: list[Spec], x: Spec, y: Spec, legend: Sequence[tuple[str, str, str]]) -> Spec:
     """Draw points with a legend: what they are, with its colour and its shape."""
     texts, colours, shapes = map(list, zip(*legend, strict=True))
-    look = {"orient": "top", "symbolOpacity": 1, "symbolSize": 90, "labelLimit": 240, "columnPadding": 20}
+    look = {"orient": "top", "symbolOpacity": 1, "symbolSize": 90, "labelLimit": 240, "columnPadding": 36}
     what = {**_nominal("what"), "legend": {"title": None, **look}}
     return {
         "data": {"values": points},

@@ -85,8 +85,8 @@ class Terminal:
         self._sample_size(audit, best)
         if len(names) > 1:
             self.paragraph(
-                f"Categories, items and annotators are shown for {best}; --suggested chooses another: "
-                f"{', '.join(names[1:])}."
+                f"Categories, items and annotators are shown for {best}. Use --suggested to show them for "
+                f"{' or '.join(names[1:])}."
             )
         self._notes(note.text for note in audit.notes)
 

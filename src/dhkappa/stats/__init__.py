@@ -1,1 +1,1 @@
-"""A Tally, turned into numbers. No dataframe and no file on this floor."""
+"""Statistics of a sample of patterns. No files, no dataframes."""

@@ -128,16 +128,15 @@ def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
     if code != "on-par" and without:
         least, who = min(without) if code == "better" else max(without)
         if (least <= 0) == (code == "better"):
-            code, depends = "on-par", f" Without annotator {who} it would be {_apart(least, write)}."
+            code, depends = "on-par", f" If annotator {who} is left out of the average, it is {_apart(least, write)}."
     near, far = sorted((comparison.low, comparison.high), key=abs)
     interval = f"{write(abs(near))} to {_apart(far, write)}"
     if comparison.low < 0 < comparison.high:
         interval = f"{_apart(comparison.low, write)} to {_apart(comparison.high, write)}"
     matched = f"{round(comparison.matched * len(rows))} of {counted(len(rows), 'annotator')}"
-    return code, (
-        f"{_apart(comparison.difference, write)} than the annotators' average ({ci} {interval}). "
-        f"It matches or beats {matched}.{depends}"
-    )
+    equal = float(write(comparison.difference)) == 0
+    apart = "equal to" if equal else f"{_apart(comparison.difference, write)} than"
+    return code, (f"{apart} the annotators' average ({ci} {interval}). It matches or beats {matched}.{depends}")
 
 
 def _apart(difference: float, write: Callable[[float], str]) -> str:

@@ -160,7 +160,7 @@ def test_one_careless_annotator_does_not_make_the_labeler_better() -> None:
     assert without < 0
     verdict = found.verdict("llm")
     assert verdict.code == "on-par"
-    assert f"Without annotator 4 it would be {abs(without):.2f} lower." in verdict.text
+    assert f"If annotator 4 is left out of the average, it is {abs(without):.2f} lower." in verdict.text
 
 
 def test_a_labeler_that_is_worse_on_the_same_items_is_not_called_best_without_a_word() -> None:
@@ -324,16 +324,21 @@ HALF = (("ann", 20, 0.1), ("bob", 20, 0.1))
             "on-par",
             "0.01 higher than the annotators' average (95% CI 0.05 lower to 0.07 higher)",
         ),
+        (
+            compared(-0.001, -0.05, 0.07, ("ann", 20, 0.1), ("bob", 20, -0.1)),
+            "on-par",
+            "equal to the annotators' average (95% CI 0.05 lower to 0.07 higher)",
+        ),
         # Without the 20 of 30 items of ann: (30 * 0.1 - 20 * 0.2) / 10.
         (
             compared(0.1, 0.02, 0.18, ("ann", 20, 0.2), ("bob", 10, -0.1)),
             "on-par",
-            "Without annotator ann it would be 0.10 lower.",
+            "If annotator ann is left out of the average, it is 0.10 lower.",
         ),
         (
             compared(-0.1, -0.2, -0.01, ("ann", 20, -0.3), ("bob", 20, 0.1)),
             "on-par",
-            "Without annotator ann it would be 0.10 higher.",
+            "If annotator ann is left out of the average, it is 0.10 higher.",
         ),
         (
             replace(compared(0.1, 0.02, 0.18, ("ann", 20, 0.1), ("bob", 0, math.nan)), matched=1.0),
