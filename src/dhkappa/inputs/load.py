@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -168,7 +168,10 @@ def _opened(data: Any) -> Any:
 
 def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
     """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
-    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and not value)]
+    missing = given.get("missing")
+    # Arrays and pd.NA have no truth value, and an array without dimensions has no length.
+    empty = isinstance(missing, Sized) and getattr(missing, "shape", None) != () and len(missing) == 0
+    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and empty)]
     if extra:
         raise DataError(
             f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already.",
