@@ -9,9 +9,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from dhkappa import Dataset, Tally, compare, dh_kappa, tally
+from dhkappa.inputs import dataset as dataset_module
 from dhkappa.inputs.arrays import read_votes
 
 VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "a"]]
@@ -57,12 +57,7 @@ def not_found() -> Any:
 
 
 def too_many_items() -> Any:
-<<<<<<< HEAD
     with patch.object(dataset_module, "MAX_ITEMS", 5):
-=======
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dhkappa.inputs.dataset.MAX_ITEMS", 5)
->>>>>>> backends2
         return tally(VOTES, LABELS) + tally(VOTES, LABELS)
 
 

@@ -99,11 +99,7 @@ def test_concat_unites_strata() -> None:
     assert rows_of(ItemColumns.concat([one, two], ("x",))) == [("x", "t"), ("x", "s")]
 
 
-<<<<<<< HEAD
 VOTES: list[list[Any]] = [["b", "a", None], ["a", None, "a"], [None, None, None], ["a", "b", "b"]]
-=======
-VOTES: list[list[str | None]] = [["b", "a", None], ["a", None, "a"], [None, None, None], ["a", "b", "b"]]
->>>>>>> backends2
 SUGGESTED = ["a", "b", "a", None]
 
 

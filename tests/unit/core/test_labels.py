@@ -107,12 +107,7 @@ def test_integers_are_encoded_at_every_spread(drawn: list[int], spread: int, low
         array = np.array(values, np.int64)
         assert decoded(array) == values
         encoded = encode(array, "votes")
-<<<<<<< HEAD
         assert list(encoded.labels) == sorted(label for label in encoded.labels if label is not None)
-=======
-        labels: list[Any] = list(encoded.labels)
-        assert labels == sorted(labels)
->>>>>>> backends2
         assert encoded.occurring(encoded.digits()) == sorted(set(values))
 
 
@@ -273,11 +268,7 @@ def test_declared_categories_that_are_refused(categories: Any, code: str) -> Non
 
 def test_labels_that_look_the_same() -> None:
     check_lookalikes([1, "2", True, "true"])
-<<<<<<< HEAD
     mixed: list[list[Any]] = [[1, "1"], ["True", True], [2, "a", "2"]]
-=======
-    mixed: list[list[str | int]] = [[1, "1"], ["True", True], [2, "a", "2"]]
->>>>>>> backends2
     for labels in mixed:
         with expect_error("mixed-label-types"):
             check_lookalikes(labels)

@@ -15,20 +15,12 @@ import pytest
 
 import dhkappa
 from dhkappa import Dataset, audit, compare, dh_kappa, fleiss_kappa, read, tally
-<<<<<<< HEAD
 from dhkappa.core import items
-=======
-from dhkappa.core.items import Counts, ItemVotes, count
->>>>>>> backends2
 from dhkappa.inputs import load
 from dhkappa.inputs.backends import Frame
 from expect import expect_error
 
-<<<<<<< HEAD
 VOTES: list[list[Any]] = [
-=======
-VOTES: list[list[str | None]] = [
->>>>>>> backends2
     ["a", "a", "b"],
     ["b", "b", "b"],
     ["a", None, "a"],
@@ -258,7 +250,6 @@ def test_a_long_table_is_checked_and_counted_once(tmp_path: Path, queries: list[
 
 def test_arrays_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
-<<<<<<< HEAD
     counted = items.count
 
     def recorded(votes: Any) -> Any:
@@ -266,14 +257,6 @@ def test_arrays_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return counted(votes)
 
     monkeypatch.setattr(load, "count", recorded)
-=======
-
-    def counted(votes: ItemVotes) -> Counts:
-        calls.append(votes)
-        return count(votes)
-
-    monkeypatch.setattr(load, "count", counted)
->>>>>>> backends2
     dataset = Dataset(ARRAY, LABELERS)
     assert calls == []
     dh_kappa(dataset, "rule")
