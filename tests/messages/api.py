@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 
@@ -24,11 +25,8 @@ def audited(data: Any = VOTES, suggested: Any = None) -> Any:
 
 def large() -> Any:
     """Audit a table of which only counts are fetched."""
-    most, load._MAX_FETCHED = load._MAX_FETCHED, 1
-    try:
+    with patch.object(load, "_MAX_FETCHED", 1):
         return audit(pl.LazyFrame(WIDE), progress=False)
-    finally:
-        load._MAX_FETCHED = most
 
 
 def file(name: str, content: str, **options: Any) -> Any:
@@ -42,7 +40,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "no-suggested-labels": lambda: dh_kappa(VOTES),
     "no-suggested-labels (export)": lambda: dh_kappa(EXPORTS / "label_studio" / "mail_button.json"),
     "no-suggested-labels (grid)": lambda: dh_kappa(pl.DataFrame({"p": ["a"], "q": ["a"]})),
-    "no-suggested-labels (table)": lambda: dh_kappa(pl.DataFrame({"item": [1], "label": ["a"], "llm": ["a"]})),
+    "no-suggested-labels (dataframe)": lambda: dh_kappa(pl.DataFrame({"item": [1], "label": ["a"], "llm": ["a"]})),
     "several-labelers (arrays)": lambda: dh_kappa(VOTES, TWO),
     "several-labelers (audit)": lambda: audited().review(),
     "labeler-not-found (audit)": lambda: audited().review("lm"),

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -56,11 +57,8 @@ def not_found() -> Any:
 
 
 def too_many_items() -> Any:
-    most, dataset_module.MAX_ITEMS = dataset_module.MAX_ITEMS, 5
-    try:
+    with patch.object(dataset_module, "MAX_ITEMS", 5):
         return tally(VOTES, LABELS) + tally(VOTES, LABELS)
-    finally:
-        dataset_module.MAX_ITEMS = most
 
 
 CASES: dict[str, Callable[[], Any]] = {
@@ -106,7 +104,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "different-index": lambda: kappa(frame()[["ann_1", "ann_2"]], frame()["llm"][::-1]),
     "column-among-votes": lambda: kappa(frame(), frame()["llm"]),
     "invalid-count (fraction)": lambda: matrix([[2, 0.5]], [0]),
-    "invalid-count (masked)": lambda: matrix(np.ma.array([[1, 2]], mask=[[0, 1]]), [0]),
+    "invalid-count (masked)": lambda: matrix(np.ma.array([[1, 2]], mask=[[False, True]]), [0]),
     "invalid-count (NaN)": lambda: matrix([[2, float("nan")]], [0]),
     "invalid-count (text)": lambda: matrix([["x", "y"]], [0]),
     "invalid-one-hot": lambda: matrix(suggested=[[1, 0], [0, 0], [0, 1]]),

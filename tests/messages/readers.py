@@ -37,6 +37,12 @@ def bomb() -> Any:
     return records.read_records(path)
 
 
+def endless() -> Any:
+    path = FOLDER / "endless.json.gz"
+    path.write_bytes(gzip.compress(b'[{"id": "' + b"a" * (65 * 10**6) + b'"}]', 1))
+    return records.read_records(path)
+
+
 def text(name: str, content: str) -> Any:
     path = FOLDER / name
     path.write_text(content)
@@ -64,6 +70,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "no-item-labels (text)": lambda: argilla.read_export({"x": [{"id": 1, "q.responses": ["a" * 300]}]}),
     "conflicting-suggestions": lambda: studio(task(prediction=["a", "b"])),
     "file-too-large": bomb,
+    "record-too-long": endless,
     "empty-file (export)": lambda: text("none.json", "[]"),
     "malformed-file (export)": lambda: text("cut.json", '[{"id": 1},\n {"id": '),
     "not-records (export)": lambda: text("numbers.jsonl", "12"),

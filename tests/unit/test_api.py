@@ -14,7 +14,7 @@ from expect import expect_error
 VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "a"], ["b", "a", "a"], ["a", "a", "a"], ["b", "a", "b"]]
 LABELS = ["a", "b", "a", "b", "a", "a"]
 TWO = {"rule": LABELS, "llm": list("abaabb")}
-ANSWERS = {"n_categories": 2, "annotator_accuracy": 0.9, "labeler_accuracy": 0.9}
+ANSWERS: dict[str, Any] = {"n_categories": 2, "annotator_accuracy": 0.9, "labeler_accuracy": 0.9}
 TABLE = pd.DataFrame(
     {"item": range(6), "suggested": LABELS, **{f"ann_{k}": [row[k] for row in VOTES] for k in range(3)}}
 )
@@ -87,7 +87,7 @@ def test_functions_have_the_same_options() -> None:
         (lambda: dh_kappa(VOTES, TWO), "several-labelers", "suggested"),
         (lambda: dh_kappa(VOTES, {"llm": LABELS}), "several-labelers", "suggested"),
         (lambda: dh_kappa("abc", "x"), "file-not-found", "path"),
-        (lambda: dh_kappa(VOTES, LABELS, missing=3), "not-a-label", "missing"),
+        (lambda: CALLS["dh_kappa"](missing=3), "not-a-label", "missing"),
         (lambda: dh_kappa(VOTES, LABELS, missing=[[]]), "not-a-label", "missing"),
         (lambda: dh_kappa(VOTES, LABELS, categories=[]), "invalid-categories", "categories"),
         (lambda: dh_kappa(VOTES, LABELS, categories=["a", "b"], missing=["a"]), "invalid-categories", "categories"),

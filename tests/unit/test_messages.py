@@ -44,7 +44,7 @@ def _text(key: str) -> str:
     try:
         result = CASES[key]()
     except DataError as error:
-        assert error.code == _code(key)
+        assert error.code == _code(key)  # noqa: PT017
         return re.sub(r"(/[\w.-]+)+/", "", str(error))  # folders differ between machines
     if isinstance(result, str):
         return result

@@ -128,7 +128,7 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
             limit = csv.field_size_limit(MAX_LINE)
             try:
                 with _unpacked(file) as text:
-                    for _ in csv.reader(_lines(text), delimiter=separator, strict=True):
+                    for _ in csv.reader(_lines(text, file), delimiter=separator, strict=True):
                         pass
             except csv.Error as wrong:
                 message = f"{file!r} is not well-formed. Look for unclosed quotes.\n{wrong}"
@@ -174,8 +174,12 @@ def _check_last_line(file: str) -> None:
         ended = max(block.rfind(b"\n"), block.rfind(b"\r"))
         length = len(block) - ended - 1 + (length if ended < 0 else 0)
         if length > MAX_LINE:
-            message = f"{file!r} has a line of over {MAX_LINE:,} bytes. It may be damaged."
-            raise DataError(message, code="line-too-long", parameter="path")
+            raise _line_too_long(file)
+
+
+def _line_too_long(file: str) -> DataError:
+    message = f"{file!r} has a line of over {MAX_LINE:,} bytes. It may be damaged."
+    return DataError(message, code="line-too-long", parameter="path")
 
 
 def _unpacked(file: str) -> IO[str]:
@@ -185,11 +189,11 @@ def _unpacked(file: str) -> IO[str]:
     return text
 
 
-def _lines(text: IO[str]) -> Iterator[str]:
+def _lines(text: IO[str], file: str) -> Iterator[str]:
     """Read lines of limited length: a file of one line would fill the memory."""
     while line := text.readline(MAX_LINE + 1):
         if len(line) > MAX_LINE:
-            raise csv.Error(f"a line has over {MAX_LINE:,} characters")
+            raise _line_too_long(file)
         yield line
 
 
@@ -202,7 +206,7 @@ def _header(file: str, separators: str) -> tuple[list[str], str]:
             for separator in separators:
                 text.seek(0)
                 try:
-                    rows = csv.reader(_lines(text), delimiter=separator, strict=True)
+                    rows = csv.reader(_lines(text, file), delimiter=separator, strict=True)
                     headers.append((next(rows, []), separator))
                 except csv.Error as error:
                     wrong.append(error)

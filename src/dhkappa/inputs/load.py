@@ -168,7 +168,8 @@ def _opened(data: Any) -> Any:
 
 def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
     """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
-    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and not value)]
+    empty = isinstance(given.get("missing"), (str, tuple, list, set, frozenset)) and not given["missing"]
+    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and empty)]
     if extra:
         raise DataError(
             f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already.",

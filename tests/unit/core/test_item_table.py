@@ -207,7 +207,7 @@ def use_keys(keys: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_kind_of_key_gives_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     votes, labels = rng.integers(0, 3, (400, 3)), {who: rng.integers(0, 3, 400) for who in NAMES}
-    design = {"sample_weight": rng.integers(1, 3, 400), "strata": rng.integers(0, 2, 400)}
+    design: dict[str, Any] = {"sample_weight": rng.integers(1, 3, 400), "strata": rng.integers(0, 2, 400)}
     table = item_table_of_votes(read_votes(votes, labels, **design))
     found = [list(items_of(table.distinct(NAMES)))]
     found.append(list(items_of(table.distinct(NAMES, [table.joint(NAMES)]))))

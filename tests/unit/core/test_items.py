@@ -99,7 +99,7 @@ def test_concat_unites_strata() -> None:
     assert rows_of(ItemColumns.concat([one, two], ("x",))) == [("x", "t"), ("x", "s")]
 
 
-VOTES = [["b", "a", None], ["a", None, "a"], [None, None, None], ["a", "b", "b"]]
+VOTES: list[list[Any]] = [["b", "a", None], ["a", None, "a"], [None, None, None], ["a", "b", "b"]]
 SUGGESTED = ["a", "b", "a", None]
 
 

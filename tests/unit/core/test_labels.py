@@ -107,7 +107,7 @@ def test_integers_are_encoded_at_every_spread(drawn: list[int], spread: int, low
         array = np.array(values, np.int64)
         assert decoded(array) == values
         encoded = encode(array, "votes")
-        assert list(encoded.labels) == sorted(encoded.labels)
+        assert list(encoded.labels) == sorted(label for label in encoded.labels if label is not None)
         assert encoded.occurring(encoded.digits()) == sorted(set(values))
 
 
@@ -268,7 +268,8 @@ def test_declared_categories_that_are_refused(categories: Any, code: str) -> Non
 
 def test_labels_that_look_the_same() -> None:
     check_lookalikes([1, "2", True, "true"])
-    for labels in ([1, "1"], ["True", True], [2, "a", "2"]):
+    mixed: list[list[Any]] = [[1, "1"], ["True", True], [2, "a", "2"]]
+    for labels in mixed:
         with expect_error("mixed-label-types"):
             check_lookalikes(labels)
         with expect_error("mixed-label-types"):

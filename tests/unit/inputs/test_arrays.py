@@ -42,7 +42,12 @@ CASES: list[tuple[str, dict[str, Any], str, str | None]] = [
     ("huge total", {"counts": [[2**31 - 1, 1]], "suggested": [0]}, "too-many-votes", "counts"),
     ("text counts", {"counts": [["x", "y"]], "suggested": [0]}, "invalid-count", "counts"),
     ("None in counts", {"counts": [[None, {}]], "suggested": [0]}, "invalid-count", "counts"),
-    ("masked counts", {"counts": np.ma.array([[1, 2]], mask=[[0, 1]]), "suggested": [0]}, "invalid-count", "counts"),
+    (
+        "masked counts",
+        {"counts": np.ma.array([[1, 2]], mask=[[False, True]]), "suggested": [0]},
+        "invalid-count",
+        "counts",
+    ),
     ("ragged counts", {"counts": [[1, 2], [3]], "suggested": [0, 1]}, "invalid-shape", "counts"),
     ("counts 1-D", {"counts": [1, 2], "suggested": [0, 1]}, "invalid-shape", "counts"),
     ("no one in B", {"counts": COUNTS, "suggested": [[1, 0], [0, 0], [0, 1]]}, "invalid-one-hot", "suggested"),

@@ -82,7 +82,7 @@ def test_contradicting_options(arguments: dict[str, Any]) -> None:
     assert caught.value.parameter in ("categories", "missing")
 
 
-@pytest.mark.parametrize("extra", [np.array([1, 2]), pd.Series([1]), pd.NA, ["NA"]], ids=repr)
+@pytest.mark.parametrize("extra", [np.array([1, 2]), np.array(1), pd.Series([1]), pd.NA, ["NA"]], ids=repr)
 def test_missing_with_a_tally_is_rejected(extra: Any) -> None:
     with expect_error("option-with-dataset", "missing"):
         dh_kappa(tally([["a", "b"]], ["a"]), missing=extra)

@@ -15,11 +15,19 @@ import pytest
 
 import dhkappa
 from dhkappa import Dataset, audit, compare, dh_kappa, fleiss_kappa, read, tally
+from dhkappa.core import items
 from dhkappa.inputs import load
 from dhkappa.inputs.backends import Frame
 from expect import expect_error
 
-VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", None, "a"], ["b", "a", None], ["a", "a", "a"], ["b", "a", "b"]]
+VOTES: list[list[Any]] = [
+    ["a", "a", "b"],
+    ["b", "b", "b"],
+    ["a", None, "a"],
+    ["b", "a", None],
+    ["a", "a", "a"],
+    ["b", "a", "b"],
+]
 RULE: list[Any] = ["a", "b", "b", "b", "a", None]
 LLM: list[Any] = ["b", "b", "a", "a", "a", "b"]
 ARRAY = np.array(VOTES, object)
@@ -167,7 +175,7 @@ def test_options_next_to_a_dataset_or_tally_are_refused(option: str, value: Any)
     for data in (dataset, dataset.tally()):
         for call in (dh_kappa, compare, audit, fleiss_kappa):
             with expect_error("option-with-dataset", option):
-                call(data, **{option: value})  # type: ignore[operator]
+                call(data, **{option: value})
     for make in (Dataset, tally):
         with expect_error("option-with-dataset", option):
             make(dataset, **{option: value})
@@ -236,14 +244,19 @@ def test_a_long_table_is_checked_and_counted_once(tmp_path: Path, queries: list[
     assert len(queries) == len(set(queries)) <= 7
     queries.clear()
     for call in (compare, fleiss_kappa, tally, audit):
-        call(dataset)  # type: ignore[operator]
+        call(dataset)
     assert queries == []
 
 
 def test_arrays_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
-    counted = load.count
-    monkeypatch.setattr(load, "count", lambda votes: calls.append(votes) or counted(votes))
+    counted = items.count
+
+    def recorded(votes: Any) -> Any:
+        calls.append(votes)
+        return counted(votes)
+
+    monkeypatch.setattr(load, "count", recorded)
     dataset = Dataset(ARRAY, LABELERS)
     assert calls == []
     dh_kappa(dataset, "rule")

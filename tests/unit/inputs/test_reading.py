@@ -160,7 +160,7 @@ def test_options_that_are_refused(tmp_path: Path) -> None:
         ({"table": "votes"}, "option-not-supported", "table"),
     ):
         with expect_error(code, parameter):
-            read(path, **options)  # type: ignore[arg-type]
+            read(path, **options)
     with expect_error("invalid-path", "path"):
         read([path, path], input_format="label_studio")
     with expect_error("file-not-found"):

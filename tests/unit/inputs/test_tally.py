@@ -86,14 +86,14 @@ def test_update_from_a_dataset() -> None:
     assert (counts.n_items, counts.n_votes) == (3, 6)
     for option in ({"suggested": "suggested"}, {"counts": [[1]]}, {"strata": ["s"]}, {"annotators": "ann_*"}):
         with expect_error("option-with-dataset", next(iter(option))):
-            counts.update(dataset, **option)  # type: ignore[arg-type]
+            counts.update(dataset, **option)
 
 
 def test_update_from_a_dataset_with_categories_of_its_own() -> None:
     dataset = Dataset([["x", "NA"], ["y", "x"]], ["x", "y"], categories=["y", "x"], missing=["NA"])
     counts = Tally()
     counts.update(dataset)
-    assert (counts.categories, counts.declared, counts.missing) == (("y", "x"), True, {"NA"})
+    assert (counts.categories, counts.declared, counts.missing) == (("y", "x"), True, frozenset({"NA"}))
     other = Tally(["a", "b"])
     with expect_error("undeclared-label"):
         other.update(dataset)
@@ -101,7 +101,7 @@ def test_update_from_a_dataset_with_categories_of_its_own() -> None:
     strict = Tally(missing=["x"])
     with expect_error("different-missing"):
         strict.update(dataset)
-    assert (strict.n_items, strict.missing) == (0, {"x"})
+    assert (strict.n_items, strict.missing) == (0, frozenset({"x"}))
 
 
 def test_update_honours_declared_categories_and_missing() -> None:
@@ -195,7 +195,7 @@ def test_different_missing_labels() -> None:
         with expect_error("different-missing", "missing"):
             one + two
     total = reads + tally([["x", "x"]], ["x"])
-    assert (total.n_votes, total.missing) == (3, {"NA"})
+    assert (total.n_votes, total.missing) == (3, frozenset({"NA"}))
 
 
 def test_labels_that_look_the_same() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import dhkappa
-from dhkappa.report import better_first, grid, limits, number, percent, pvalue, ranked, share, signed, text_of
+from dhkappa.report import better_first, grid, limits, number, percent, pvalue, share, signed, text_of
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_grid() -> None:
 def test_order_of_labelers_and_differences() -> None:
     drawn = dhkappa.simulate(200, labelers={"bad": 0.5, "good": 0.9, "mid": 0.7}, rng=1)
     audit = dhkappa.audit(drawn.votes, drawn.suggested, rng=1)
-    assert ranked(audit) == ["good", "mid", "bad"]
+    assert audit.ranking == ["good", "mid", "bad"]
     rows = better_first(audit.comparison)
     assert {(row["labeler"], row["other"]) for row in rows} == {("good", "bad"), ("mid", "bad"), ("good", "mid")}
     assert all(row["low"] <= row["difference"] <= row["high"] and row["difference"] >= 0 for row in rows)

@@ -87,8 +87,9 @@ def _task(builder: ExportBuilder, record: Mapping[str, Any], name: str, where: s
     if not isinstance(accepted, list) and not isinstance(options, list):
         return _Task(item, annotator, answer, builder.label(record.get("label"), where), None, ())
     chosen = plains(accepted if isinstance(accepted, list) else [accepted])
-    offered = (option.get("id") for option in options or () if isinstance(option, dict))
-    return _Task(item, annotator, answer, None, chosen, plains(offered if isinstance(options, list) else ()))
+    listed = options if isinstance(options, list) else ()
+    offered = plains(option.get("id") for option in listed if isinstance(option, dict))
+    return _Task(item, annotator, answer, None, chosen, offered)
 
 
 def _vote(task: _Task, asked: Label | None) -> tuple[Label | None, str]:
