@@ -168,7 +168,11 @@ def _opened(data: Any) -> Any:
 
 def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
     """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
-    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and not value)]
+    given = {name: value for name, value in given.items() if value is not None}
+    missing = given.get("missing")
+    if isinstance(missing, (tuple, list, set, frozenset)) and not missing:  # arrays and pandas.NA have no truth value
+        del given["missing"]
+    extra = list(given)
     if extra:
         raise DataError(
             f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already.",
