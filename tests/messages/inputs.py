@@ -255,7 +255,6 @@ CASES: dict[str, Callable[[], Any]] = {
     "role-conflict (two roles)": lambda: wide(annotators=["ann_1", "llm"]),
     "role-conflict (duplicates)": lambda: long(annotator=None, duplicates="first"),
     "role-conflict (unlisted)": lambda: long(unlisted="unlabeled"),
-    "no-suggested-labels (table)": lambda: wide(None, annotators="ann_*"),
     "invalid-labeler-name (table)": lambda: tally(pd.DataFrame(WIDE), {"": "llm"}, annotators="ann_*"),
     "invalid-option": lambda: long(duplicates="any"),
     "not-a-table": lambda: dh_kappa([["a"]], ["a"], item="x"),
