@@ -108,7 +108,7 @@ def test_hostile_names_are_text(chromium: Any, hostile: Path) -> None:
         for tab in page.get_by_role("tab").all():
             tab.click()
         page.get_by_label("Labeler", exact=True).select_option(index=1)
-        page.get_by_label("Suggested label").select_option(index=1)
+        page.get_by_label("Suggested label", exact=True).select_option(index=1)
         page.wait_for_timeout(100)
         assert page.evaluate("window.__pwned") is None
         assert heard.dialogs == []
@@ -170,7 +170,7 @@ def test_searches_and_filters_and_counts(chromium: Any, report: Path, audit: dhk
         assert [row[1] for row in visible_rows(page)] == found
         assert status.inner_text() == f"Showing {len(found)} of {len(rows)} items"
         search.fill("")
-        page.get_by_label("Suggested label").select_option(value="=outage")
+        page.get_by_label("Suggested label", exact=True).select_option(value="=outage")
         found = [str(row["item"]) for row in rows if row["suggested"] == "outage"]
         assert 0 < len(found) < len(rows)
         assert [row[1] for row in visible_rows(page)] == found
