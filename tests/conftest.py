@@ -6,6 +6,7 @@ import random
 import socket
 import sys
 from collections.abc import Generator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,8 +64,9 @@ def _no_network(event: str, args: tuple[Any, ...]) -> None:
 sys.addaudithook(_no_network)
 
 
-def _missing_libraries(path: Path) -> list[str]:
-    """Return the libraries that a test file imports at its top level and that are not installed."""
+@cache
+def _missing_libraries(path: Path) -> frozenset[str]:
+    """Return the libraries that a file of the tests, or a helper module it imports, needs and that are not installed."""
     names = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Import):
@@ -72,12 +74,14 @@ def _missing_libraries(path: Path) -> list[str]:
         elif isinstance(node, ast.ImportFrom):
             names.add(node.module or "")
     roots = {name.split(".")[0] for name in names} - sys.stdlib_module_names
-    return sorted(root for root in roots if find_spec(root) is None)
+    helpers = [file for root in roots for file in (TESTS / f"{root}.py", TESTS / "statistics" / f"{root}.py")]
+    own = [_missing_libraries(file) for file in helpers if file.exists() and file != path]
+    return frozenset(root for root in roots if find_spec(root) is None).union(*own)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out test files whose libraries are not installed, unless all tests are required."""
-    if REQUIRE_ALL or not collection_path.match("test_*.py"):
+    """Leave out files of the tests whose libraries are not installed, unless all tests are required."""
+    if REQUIRE_ALL or collection_path.suffix != ".py" or TESTS not in collection_path.parents:
         return None
     return bool(_missing_libraries(collection_path)) or None
 
@@ -86,7 +90,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List the files that were left out."""
     for path in [] if REQUIRE_ALL else sorted(TESTS.rglob("test_*.py")):
         if missing := _missing_libraries(path):
-            terminalreporter.write_line(f"left out: {path.relative_to(TESTS)} needs {', '.join(missing)}")
+            terminalreporter.write_line(f"left out: {path.relative_to(TESTS)} needs {', '.join(sorted(missing))}")
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas  # noqa: F401  # the cases need these libraries
+import polars  # noqa: F401
+import pyarrow  # noqa: F401
 import pytest
 
 from dhkappa import DataError, Verdict
