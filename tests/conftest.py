@@ -66,7 +66,7 @@ sys.addaudithook(_no_network)
 
 @cache
 def _missing_libraries(path: Path) -> frozenset[str]:
-    """Return the libraries that a file of the tests, or a helper module it imports, needs and that are not installed."""
+    """Return the libraries that a file of the tests, or a helper module it imports, lacks."""
     names = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Import):
