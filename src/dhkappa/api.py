@@ -110,7 +110,6 @@ def dh_kappa(
         rows, ordered = counted.labeled_patterns(), categories is not None
     else:
         given, chosen = _resolve(data, suggested, counts, categories, missing, sample_weight, strata, roles)
-        _check_labeled(given)
         if chosen is not None and not isinstance(chosen, str):
             raise _invalid_labelers("the name of a labeler", chosen)
         rows, ordered = given.counts.labeled_patterns(chosen), given.declared
@@ -149,7 +148,7 @@ def fleiss_kappa(
     """
     _not_supported("fleiss_kappa", weights=weights, clusters=clusters)
     own = (counts, categories, missing, sample_weight, strata, roles)
-    given, _ = _resolve(data, None, *own, make=UnlabeledDataset)
+    given, _ = _resolve(data, None, *own, labeled=False)
     return Kappa(estimate_fleiss(sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)))
 
 
@@ -213,7 +212,6 @@ def compare(
     _not_supported("compare", weights=weights, clusters=clusters)
     given, chosen = _resolve(data, suggested, counts, categories, missing, sample_weight, strata, roles)
     if isinstance(given, Dataset) and chosen is None:
-        given.check_labeled()
         table = given.item_table()
     else:
         table = item_table_of_counts(given.counts, _labelers(given, chosen))
@@ -413,25 +411,27 @@ def _resolve(
     sample_weight: Any,
     strata: Any,
     roles: RoleKeywords,
-    make: type[Dataset] = Dataset,
+    labeled: bool = True,
 ) -> tuple[Dataset | Tally, Any]:
-    """Return the data of a function, and the labelers that were named next to a Dataset or Tally."""
+    """Return the data of a function, and the labelers that were named next to a Dataset or Tally.
+
+    Data without suggested labels are refused if the function needs them: ``labeled``.
+    """
     check_keywords(roles)
     own = {"counts": counts, "categories": categories, "missing": missing, "sample_weight": sample_weight}
     if isinstance(data, (Dataset, Tally)):
         check_options_absent({**own, "strata": strata, **roles}, type(data).__name__)
-        return data, suggested
-    return make(data, suggested, **own, strata=strata, **roles), None
-
-
-def _check_labeled(given: Dataset | Tally) -> None:
-    if isinstance(given, Dataset):
+        given, chosen = data, suggested
+    else:
+        given = (Dataset if labeled else UnlabeledDataset)(data, suggested, **own, strata=strata, **roles)
+        chosen = None
+    if labeled and isinstance(given, Dataset):
         given.check_labeled()
+    return given, chosen
 
 
 def _labelers(given: Dataset | Tally, chosen: Any) -> list[str]:
     """Return the labelers that were named, or all."""
-    _check_labeled(given)
     columns = given.counts.columns
     if chosen is None:
         return list(columns.labelers)

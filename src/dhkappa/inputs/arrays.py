@@ -257,7 +257,9 @@ def read_weights(sample_weight: Any, n: int, votes: str) -> npt.NDArray[np.float
         given = np.asarray(sample_weight)
         if given.dtype.kind not in "biufO" or given.ndim != 1:
             raise TypeError
-        if given.dtype.kind == "O" and not all(_is_number(value) or value is None for value in given.flat):
+        if given.dtype.kind == "O" and not all(
+            is_real(one) or one is None or isinstance(one, np.bool_) for one in given.flat
+        ):
             raise TypeError
         masked = np.ma.is_masked(sample_weight)
         found = np.where(np.ma.getmaskarray(sample_weight), np.nan, given) if masked else given
@@ -280,10 +282,6 @@ def read_weights(sample_weight: Any, n: int, votes: str) -> npt.NDArray[np.float
 
 def _invalid_weight(message: str) -> DataError:
     return invalid("sample_weight", message, code="invalid-weight")
-
-
-def _is_number(value: Any) -> bool:
-    return is_real(value) or isinstance(value, np.bool_)
 
 
 def _count_matrix(counts: Any) -> Integers:

@@ -14,7 +14,7 @@ import numpy as np
 from dhkappa.core import Categories
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
 from dhkappa.core.labels import check_missing
-from dhkappa.errors import DataError, OutOfMemoryError, shown
+from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
 from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
 from dhkappa.inputs.columns import RoleKeywords, check_keywords, list_columns
 from dhkappa.inputs.tally import Tally, describe
@@ -149,9 +149,7 @@ class Dataset:
             columns = getattr(self._data, "columns", None)
             known = "" if columns is None else f" {list_columns([str(column) for column in columns])}"
             hint = "Pass one suggested label per item, or the name of their column."
-            raise DataError(
-                f"suggested is missing.{known}", code="no-suggested-labels", parameter="suggested", hint=hint
-            )
+            raise invalid("suggested", f"suggested is missing.{known}", code="no-suggested-labels", hint=hint)
 
     @cached_property
     def arrays(self) -> ItemVotes:
@@ -303,13 +301,5 @@ def read(
 
     check_keywords(roles)
     source = open_source(path, input_format=input_format, question=question, table=table)
-    return Dataset(
-        source,
-        suggested,
-        counts=counts,
-        categories=categories,
-        missing=missing,
-        sample_weight=sample_weight,
-        strata=strata,
-        **roles,
-    )
+    own = {"counts": counts, "categories": categories, "missing": missing}
+    return Dataset(source, suggested, **own, sample_weight=sample_weight, strata=strata, **roles)
