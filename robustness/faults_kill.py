@@ -18,7 +18,7 @@ from section import temporary_folder
 FEW = 50  # kills, with fewer of which none may hit the end of a run
 COVERED = (0.03, 0.6)  # allowed share of kills after the write; about a quarter is expected
 STARTUP = "traceback of the Python startup, before dhkappa runs"
-LOADED_FIRST = ("__init__.py", "version.py", "__main__.py")  # before the signal handler is set
+LOADED_FIRST = ("__init__.py", "__main__.py")  # before the signal handler is set
 
 
 def kill(times: int, rng: random.Random) -> Iterator[Fault]:

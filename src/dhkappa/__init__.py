@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dhkappa.version import __version__ as __version__
+__version__ = "0.2.0"
 
 TYPE_CHECKING = False  # as of typing, which takes longer to load than all else before a Ctrl-C can be answered
 if TYPE_CHECKING:
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
     from dhkappa.auditing import Audit
     from dhkappa.errors import DataError
-    from dhkappa.inputs.dataset import Dataset, Tally, read
+    from dhkappa.inputs.dataset import Dataset, read
+    from dhkappa.inputs.tally import Tally
     from dhkappa.stats.annotators import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.intervals import ConfidenceInterval
@@ -54,34 +55,26 @@ __all__ = [
     "tally",
 ]
 
-_MODULES = {  # imported on first use
-    "AnnotatorComparison": "stats.annotators",
-    "Audit": "auditing",
-    "Baselines": "stats.kappa",
-    "Bootstrap": "stats.bootstrap",
-    "Comparison": "stats.result",
-    "ConfidenceInterval": "stats.intervals",
-    "DataError": "errors",
-    "Excluded": "stats.sample",
-    "Kappa": "stats.result",
-    "Note": "stats.notes",
-    "Parts": "stats.kappa",
-    "PermutationTest": "stats.permutation",
-    "Plan": "stats.plan",
-    "Simulation": "stats.simulate",
-    "Dataset": "inputs.dataset",
-    "Table": "table",
-    "Tally": "inputs.dataset",
-    "Verdict": "stats.verdict",
-    "audit": "api",
-    "compare": "api",
-    "dh_kappa": "api",
-    "fleiss_kappa": "api",
-    "plan": "api",
-    "read": "inputs.dataset",
-    "simulate": "stats.simulate",
-    "tally": "api",
+_NAMES = {  # by module, imported on first use
+    "api": ("audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "tally"),
+    "auditing": ("Audit",),
+    "errors": ("DataError",),
+    "inputs.dataset": ("Dataset", "read"),
+    "inputs.tally": ("Tally",),
+    "stats.annotators": ("AnnotatorComparison",),
+    "stats.bootstrap": ("Bootstrap",),
+    "stats.intervals": ("ConfidenceInterval",),
+    "stats.kappa": ("Baselines", "Parts"),
+    "stats.notes": ("Note",),
+    "stats.permutation": ("PermutationTest",),
+    "stats.plan": ("Plan",),
+    "stats.result": ("Comparison", "Kappa"),
+    "stats.sample": ("Excluded",),
+    "stats.simulate": ("Simulation", "simulate"),
+    "stats.verdict": ("Verdict",),
+    "table": ("Table",),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
@@ -89,9 +82,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = found
-    return found
+    globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from dhkappa.core.item_table import ItemTable, item_table_of_counts
-from dhkappa.core.items import Counts, ItemVotes
+from dhkappa.core.items import item_table_of_counts
 from dhkappa.errors import DataError, shown
 from dhkappa.inputs.arrays import count_arrays
 from dhkappa.inputs.columns import RoleKeywords, check_keywords
-from dhkappa.inputs.dataset import Dataset, Tally
-from dhkappa.inputs.load import InputData, check_options_absent, input_data
+from dhkappa.inputs.dataset import Dataset, UnlabeledDataset, check_options_absent
+from dhkappa.inputs.tally import Tally
 from dhkappa.resources import out_of_memory
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa
@@ -90,22 +89,30 @@ def dh_kappa(
     """
     _not_supported("dh_kappa", clusters=clusters)
     if isinstance(suggested, Mapping):
-        raise DataError(
+        message, hint = (
             f"suggested holds the labels of {len(suggested)} labelers.",
-            code="several-labelers",
-            parameter="suggested",
-            hint="Pass the labels of one, or use compare.",
+            "Pass the labels of one, or use compare.",
         )
+        raise DataError(message, code="several-labelers", parameter="suggested", hint=hint)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
         try:  # the short path for arrays: nothing to resolve
-            counted = count_arrays(data, suggested, counts, categories, missing, sample_weight, strata)
+            counted = count_arrays(
+                data,
+                categories,
+                missing,
+                suggested=suggested,
+                counts=counts,
+                sample_weight=sample_weight,
+                strata=strata,
+            )
         except MemoryError as error:
             raise out_of_memory("the votes") from error
         rows, ordered = counted.labeled_patterns(), categories is not None
     else:
-        given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
-        labeler = given.labeled_one()
-        rows, ordered = given.counts.labeled_patterns(labeler, given.source_notes), given.ordered
+        given, chosen = _resolve(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+        if chosen is not None and not isinstance(chosen, str):
+            raise _invalid_labelers("the name of a labeler", chosen)
+        rows, ordered = given.counts.labeled_patterns(chosen), given.declared
     sample = sample_of(rows, pool=pool)
     if weights is None:
         return Kappa(estimate_dh(sample))
@@ -140,9 +147,9 @@ def fleiss_kappa(
     Fraction(11, 20)
     """
     _not_supported("fleiss_kappa", weights=weights, clusters=clusters)
-    given = _Input(data, None, counts, categories, missing, sample_weight, strata, roles, labelers="none")
-    rows = given.counts.unlabeled_patterns(given.source_notes)
-    return Kappa(estimate_fleiss(sample_of(rows, labeled=False, pool=pool)))
+    own = (counts, categories, missing, sample_weight, strata, roles)
+    given, _ = _resolve(data, None, *own, labeled=False)
+    return Kappa(estimate_fleiss(sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)))
 
 
 def compare(
@@ -203,10 +210,12 @@ def compare(
     from dhkappa.stats.result import Comparison
 
     _not_supported("compare", weights=weights, clusters=clusters)
-    given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
-    estimates, differences, notes = compare_labelers(
-        given.item_table(), confidence_level=confidence_level, pool=pool, rng=rng
-    )
+    given, chosen = _resolve(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+    if isinstance(given, Dataset) and chosen is None:
+        table = given.item_table()
+    else:
+        table = item_table_of_counts(given.counts, _labelers(given, chosen))
+    estimates, differences, notes = compare_labelers(table, confidence_level=confidence_level, pool=pool, rng=rng)
     kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
     return Comparison(kappas, differences, notes, float(confidence_level))
 
@@ -273,15 +282,14 @@ def audit(
     from dhkappa.auditing import audit_of
 
     _not_supported("audit", clusters=clusters)
-    given = _Input(data, suggested, counts, categories, missing, sample_weight, strata, roles)
-    names = given.labelers()
+    given, chosen = _resolve(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+    names = _labelers(given, chosen)
     if weights is not None:
-        _check_ordered(given.ordered)
+        _check_ordered(given.declared)
     return audit_of(
         given.counts,
-        given.item_votes(),
+        given.item_votes() if isinstance(given, Dataset) else None,
         names,
-        source_notes=given.source_notes,
         weights=weights,
         pool=pool,
         confidence_level=confidence_level,
@@ -390,102 +398,61 @@ def tally(
     >>> dhkappa.dh_kappa(counted).exact
     Fraction(1, 2)
     """
-    return Tally.of(input_data(data, suggested, counts, categories, missing, sample_weight, strata, roles))
+    own = {"counts": counts, "categories": categories, "missing": missing}
+    return Dataset(data, suggested, **own, sample_weight=sample_weight, strata=strata, **roles).tally()
 
 
-class _Input:
-    """The input of a public function: a Tally, a Dataset, or the arguments of a Dataset."""
+def _resolve(
+    data: Any,
+    suggested: Any,
+    counts: Any,
+    categories: Any,
+    missing: Any,
+    sample_weight: Any,
+    strata: Any,
+    roles: RoleKeywords,
+    labeled: bool = True,
+) -> tuple[Dataset | Tally, Any]:
+    """Return the data of a function, and the labelers that were named next to a Dataset or Tally.
 
-    def __init__(
-        self,
-        data: Any,
-        suggested: Any,
-        counts: Any,
-        categories: Any,
-        missing: Any,
-        sample_weight: Any,
-        strata: Any,
-        roles: RoleKeywords,
-        labelers: str = "all",
-    ) -> None:
-        check_keywords(roles)
-        self._tally = data if isinstance(data, Tally) else None
-        self._chosen: Any = None
-        if isinstance(data, (Tally, Dataset)):
-            extra = {"counts": counts, "categories": categories, "missing": missing, "sample_weight": sample_weight}
-            check_options_absent({**extra, "strata": strata, **roles}, type(data).__name__)
-            self._chosen = suggested
-        if isinstance(data, Dataset):
-            self._data = data.input_data
-        elif self._tally is None:
-            self._data = InputData(data, suggested, counts, categories, missing, sample_weight, strata, roles, labelers)
+    Data without suggested labels are refused if the function needs them: ``labeled``.
+    """
+    check_keywords(roles)
+    own = {"counts": counts, "categories": categories, "missing": missing, "sample_weight": sample_weight}
+    if isinstance(data, (Dataset, Tally)):
+        check_options_absent({**own, "strata": strata, **roles}, type(data).__name__)
+        given, chosen = data, suggested
+    else:
+        given = (Dataset if labeled else UnlabeledDataset)(data, suggested, **own, strata=strata, **roles)
+        chosen = None
+    if labeled and isinstance(given, Dataset):
+        given.check_labeled()
+    return given, chosen
 
-    @property
-    def counts(self) -> Counts:
-        """The items, counted by pattern."""
-        return self._data.patterns if self._tally is None else self._tally.counts
 
-    @property
-    def source_notes(self) -> tuple[str, ...]:
-        """Sentences about where the votes came from."""
-        return self._data.source_notes if self._tally is None else self._tally.source_notes
+def _labelers(given: Dataset | Tally, chosen: Any) -> list[str]:
+    """Return the labelers that were named, or all."""
+    columns = given.counts.columns
+    if chosen is None:
+        return list(columns.labelers)
+    if isinstance(chosen, Mapping) or not isinstance(chosen, Iterable):
+        raise _invalid_labelers("a list of labelers", chosen)
+    names = [columns.labeler(name) for name in ([chosen] if isinstance(chosen, str) else chosen)]
+    if not names:
+        raise DataError("suggested names no labeler.", code="labeler-not-found", parameter="suggested")
+    return names
 
-    def labeled_one(self) -> str | None:
-        """Return the labeler that was named next to a Dataset or Tally; None for the only one."""
-        if self._tally is None:
-            self._data.check_labeled()
-        if self._chosen is not None and not isinstance(self._chosen, str):
-            raise DataError(
-                f"suggested must be the name of a labeler: got {shown([self._chosen])}.",
-                code="invalid-labeler-name",
-                parameter="suggested",
-            )
-        return self._chosen
 
-    def labelers(self) -> list[str]:
-        """Return the labelers that were named, or all."""
-        if self._tally is None:
-            self._data.check_labeled()
-        chosen = [self._chosen] if isinstance(self._chosen, str) else self._chosen
-        if chosen is None:
-            return list(self.counts.columns.labelers)
-        if isinstance(chosen, Mapping) or not isinstance(chosen, Iterable):
-            raise DataError(
-                f"suggested must be a list of labelers: got {shown([chosen])}.",
-                code="invalid-labeler-name",
-                parameter="suggested",
-            )
-        names = [self.counts.labeler(name) for name in chosen]
-        if not names:
-            raise DataError("suggested names no labeler.", code="labeler-not-found", parameter="suggested")
-        return names
-
-    def item_table(self) -> ItemTable:
-        """Return the items with the labels of all labelers that were chosen."""
-        if self._tally is None and self._chosen is None:
-            self._data.check_labeled()
-            return self._data.item_table()
-        return item_table_of_counts(self.counts, self.labelers(), self.source_notes)
-
-    def item_votes(self) -> ItemVotes | None:
-        """Return every vote with its item and annotator, as far as known."""
-        return None if self._tally is not None else self._data.item_votes
-
-    @property
-    def ordered(self) -> bool:
-        """Whether the categories, and so their order, were declared."""
-        return self._data.declared is not None if self._tally is None else self._tally.declared
+def _invalid_labelers(what: str, chosen: Any) -> DataError:
+    message = f"suggested must be {what}: got {shown([chosen])}."
+    return DataError(message, code="invalid-labeler-name", parameter="suggested")
 
 
 def _check_ordered(ordered: bool) -> None:
     """Refuse agreement weights for categories whose order is unknown."""
     if not ordered:
-        raise DataError(
-            "weights needs the order of the categories.",
-            code="categories-not-declared",
-            parameter="weights",
-            hint="Declare them with $categories, lowest first.",
-        )
+        message, hint = "weights needs the order of the categories.", "Declare them with $categories, lowest first."
+        raise DataError(message, code="categories-not-declared", parameter="weights", hint=hint)
 
 
 def _not_supported(function: str, **options: Any) -> None:

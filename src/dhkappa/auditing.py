@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dhkappa.core.item_table import item_table_of_counts
-from dhkappa.core.items import Counts, ItemVotes
+from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.resources import Progress
 from dhkappa.stats.annotators import (
@@ -297,7 +296,6 @@ def audit_of(
     item_votes: ItemVotes | None,
     names: Sequence[str],
     *,
-    source_notes: tuple[str, ...] = (),
     weights: Any = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
@@ -313,7 +311,7 @@ def audit_of(
     compared: dict[str, AnnotatorComparison] = {}
     with Progress(len(names) + 1, "audit", progress) as bar:
         for name in names:
-            sample = sample_of(counts.labeled_patterns(name, source_notes), pool=pool)
+            sample = sample_of(counts.labeled_patterns(name), pool=pool)
             kappa = kappas[name] = Kappa(estimate_dh(sample))
             if weights is not None:
                 weighted[name] = Kappa(estimate_weighted(sample, weights))
@@ -328,12 +326,12 @@ def audit_of(
         comparison = None
         if len(names) > 1:
             estimates, differences, notes = compare_labelers(
-                item_table_of_counts(counts, names, source_notes),
+                item_table_of_counts(counts, names),
                 confidence_level=confidence_level,
                 pool=pool,
                 rng=source,
             )
             common = {name: Kappa(estimate) for name, estimate in estimates.items()}
             comparison = Comparison(common, differences, notes, confidence_level)
-        fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(source_notes), labeled=False, pool=pool)))
+        fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)))
     return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, compared, item_votes, pool)

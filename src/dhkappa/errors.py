@@ -1,4 +1,4 @@
-"""Errors with a code, a message and a hint; helpers to write values into messages."""
+"""Errors with a code, a message and a hint; helpers to check values and to write them into messages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable
 from itertools import islice
+from numbers import Real
 from typing import Any
 
 
@@ -52,6 +53,11 @@ class DataError(ValueError):
 def invalid(parameter: str, message: str, *, hint: str = "", code: str | None = None) -> DataError:
     """Return the error for an argument that cannot be used; its code is ``invalid-`` and the parameter by default."""
     return DataError(message, code=code or f"invalid-{parameter.replace('_', '-')}", parameter=parameter, hint=hint)
+
+
+def is_real(value: Any) -> bool:
+    """Tell whether a value is a real number; numpy registers timedelta64 as one, too."""
+    return isinstance(value, Real) and type(value).__name__ != "timedelta64"
 
 
 class OutOfMemoryError(DataError, MemoryError):

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import polars as pl
 
 from dhkappa import Dataset, audit, compare, dh_kappa, fleiss_kappa, plan, read, tally
-from dhkappa.inputs import load
+from dhkappa.inputs import dataset as dataset_module
 
 EXPORTS = Path(__file__).parents[1] / "exports"
 VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "a"]]
@@ -25,7 +25,7 @@ def audited(data: Any = VOTES, suggested: Any = None) -> Any:
 
 def large() -> Any:
     """Audit a table of which only counts are fetched."""
-    with patch.object(load, "_MAX_FETCHED", 1):
+    with patch.object(dataset_module, "_MAX_FETCHED", 1):
         return audit(pl.LazyFrame(WIDE), progress=False)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dhkappa import Dataset, Tally, compare, dh_kappa, tally
-from dhkappa.inputs import dataset as dataset_module
+from dhkappa.inputs import tally as tally_module
 from dhkappa.inputs.arrays import read_votes
 
 VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "a"]]
@@ -57,7 +57,7 @@ def not_found() -> Any:
 
 
 def too_many_items() -> Any:
-    with patch.object(dataset_module, "MAX_ITEMS", 5):
+    with patch.object(tally_module, "MAX_ITEMS", 5):
         return tally(VOTES, LABELS) + tally(VOTES, LABELS)
 
 

@@ -235,7 +235,7 @@ def test_dataset_belongs_to_the_file_as_it_was_opened(tmp_path: Path) -> None:
 
 
 def test_review_after_the_file_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dhkappa.inputs.load._MAX_FETCHED", 1)  # items are looked up on demand
+    monkeypatch.setattr("dhkappa.inputs.dataset._MAX_FETCHED", 1)  # items are looked up on demand
     path = tmp_path / "votes.csv"
     write(path, ROWS)
     audit = dhkappa.audit(path, item="item", progress=False)
@@ -264,7 +264,7 @@ def test_tally_file_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         append(path)
         return opened
 
-    monkeypatch.setattr("dhkappa.inputs.tally_file.open", late, raising=False)
+    monkeypatch.setattr("dhkappa.inputs.tally.open", late, raising=False)
     with expect_error("file-changed"):
         dhkappa.Tally.load(path)
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dhkappa import __version__
 from dhkappa.cli import GATE, Commands, run
 from dhkappa.cli.options import Input, check_output, is_tally, matches, option, options, sum_of
 from dhkappa.errors import DataError, masked, visible
 from dhkappa.resources import Progress
-from dhkappa.version import __version__
 
 if TYPE_CHECKING:
-    from dhkappa.inputs.dataset import Tally
+    from dhkappa.inputs.tally import Tally
     from dhkappa.report.terminal import Terminal
     from dhkappa.stats.result import Kappa
 
@@ -303,7 +303,7 @@ def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
 @options("format")
 def tally_show(file: str, output_format: str) -> None:
     """Show the content of a tally file."""
-    from dhkappa.inputs.dataset import Tally
+    from dhkappa.inputs.tally import Tally
 
     _show_tally("tally show", Tally.load(file), file, output_format)
 

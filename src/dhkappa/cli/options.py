@@ -18,7 +18,8 @@ from dhkappa.errors import DataError, shown
 from dhkappa.paths import is_stream
 
 if TYPE_CHECKING:
-    from dhkappa.inputs.dataset import Dataset, Tally
+    from dhkappa.inputs.dataset import Dataset
+    from dhkappa.inputs.tally import Tally
 
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -184,7 +185,7 @@ class Input:
     @property
     def suggested(self) -> list[str] | None:
         """The labelers to choose from the data; None for all of them."""
-        from dhkappa.inputs.dataset import Tally
+        from dhkappa.inputs.tally import Tally
 
         return self._suggested if not self.files or isinstance(self.data, Tally) else None
 
@@ -231,11 +232,11 @@ class Input:
 def _type(data: Any, part: str) -> str:
     """Return the type of the votes or strata in the data: ``"text"``, ``"integer"`` or ``"boolean"``."""
     from dhkappa.inputs.backends import kind_in
-    from dhkappa.inputs.dataset import Tally
+    from dhkappa.inputs.tally import Tally
 
     if isinstance(data, Tally):
         return {bool: "boolean", int: "integer"}.get(type(next(iter(data.strata), "")), "text")
-    table = data.input_data.table
+    table = data.table
     roles = table.roles
     column = roles.strata if part == "strata" else roles.label or next(iter(roles.annotators), None)
     frame = table.items if part == "strata" and table.items is not None else table.votes
@@ -283,7 +284,7 @@ def matches(path: str) -> list[str]:
 
 def sum_of(paths: Sequence[str]) -> Tally:
     """Add up tally files."""
-    from dhkappa.inputs.dataset import Tally
+    from dhkappa.inputs.tally import Tally
 
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise DataError("A tally is given twice: its items would count twice.", code="duplicate-file", parameter="data")

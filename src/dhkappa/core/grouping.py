@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, Label
+from dhkappa.core import Categories, Integers, Label
 
 MAX_ITEMS = 2**62
 MAX_VOTES = 2**31 - 1  # on one item: the number of its pairs then fits 64 bits
@@ -38,6 +38,15 @@ class Encoded:
     values: Integers
     low: int
     labels: Sequence[Label | None]
+
+    @staticmethod
+    def absent(n: int) -> Encoded:
+        """Return n missing labels."""
+        return Encoded(np.broadcast_to(np.uint8(0), n), 0, (None,))
+
+    def take(self, rows: _Array) -> Encoded:
+        """Return some rows, by index."""
+        return Encoded(self.values[rows], self.low, self.labels)
 
     def digits(self, rows: slice = slice(None)) -> Integers:
         """Return the indices into ``labels`` of some rows, as small unsigned integers."""
@@ -90,25 +99,19 @@ def count_rows(
 
     Parameters
     ----------
-    n
-        Number of rows.
-    bases
-        Base of each column; their product must be below ``WORD``.
-    columns
-        Returns the digits of some rows, one array per base.
+    bases, columns
+        The base of each column, with a product below ``WORD``, and a function that returns the digits of some rows.
     items
         (n,) number of items that each row stands for; 1 by default.
-    block
-        Rows to process at once.
-    bins
-        Keys are counted in a table if there are at most ``max(bins[0], min(n, bins[1]))`` possible ones, else sorted.
+    block, bins
+        Rows to process at once. Keys are counted in a table if there are at most ``max(bins[0], min(n, bins[1]))``
+        possible ones, else sorted.
     """
     space = math.prod(bases)
     word = np.uint16 if space < 2**16 else np.uint32 if space < 2**32 else np.int64
     if space <= max(bins[0], min(n, bins[1])):
-        table, block = np.zeros(space, np.int64), max(block, space)
-        for first in range(0, n, block):
-            rows = slice(first, min(first + block, n))
+        table = np.zeros(space, np.int64)
+        for rows in _slices(n, max(block, space)):
             key = join_digits(bases, columns(rows), word)
             if items is None:
                 table += np.bincount(key, minlength=space)
@@ -117,8 +120,7 @@ def count_rows(
         found = np.flatnonzero(table)
         return found, table[found]
     keys = np.empty(n, word)
-    for first in range(0, n, block):
-        rows = slice(first, min(first + block, n))
+    for rows in _slices(n, block):
         keys[rows] = join_digits(bases, columns(rows), word)
     if items is None:
         keys.sort()
@@ -129,6 +131,11 @@ def count_rows(
     np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
     where = np.flatnonzero(fresh)
     return keys[where], np.diff(where, append=n) if items is None else np.add.reduceat(items, where)
+
+
+def _slices(n: int, rows: int) -> Iterator[slice]:
+    """Yield slices of n rows, so many at a time."""
+    return (slice(first, min(first + rows, n)) for first in range(0, n, rows))
 
 
 def group_rows(columns: Sequence[tuple[int, _Array]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
@@ -181,9 +188,7 @@ class Patterns:
 
     def vote_totals(self) -> npt.NDArray[np.int64]:
         """Return (K,) the number of votes on each item of a pattern, N_i."""
-        upto = np.zeros(self.code.size + 1, np.int64)
-        np.cumsum(self.votes, out=upto[1:])
-        return upto[self.start[1:]] - upto[self.start[:-1]]
+        return np.diff(_ends(self.votes)[self.start])
 
     def n_votes(self) -> int:
         """Return the number of votes on all items."""
@@ -191,10 +196,9 @@ class Patterns:
 
     def blocks(self, rows: int = BLOCK) -> Iterator[Patterns]:
         """Yield blocks of rows, without copying."""
-        for first in range(0, len(self), rows):
-            start = self.start[first : first + rows + 1]
+        for part in _slices(len(self), rows):
+            start = self.start[part.start : part.stop + 1]
             span = slice(start[0], start[-1])
-            part = slice(first, first + rows)
             yield Patterns(self.suggested[part], start - start[0], self.code[span], self.votes[span], self.items[part])
 
     def take(self, rows: npt.NDArray[Any]) -> Patterns:
@@ -263,9 +267,9 @@ class LabeledPatterns:
     source_notes : sentences about where the votes came from
     """
 
-    categories: tuple[Label, ...]
+    categories: Categories
     patterns: Patterns
-    strata: tuple[Label, ...] = ()
+    strata: Categories = ()
     stratum: Integers | None = None
     weight: npt.NDArray[np.float64] | None = None
     source_notes: tuple[str, ...] = ()
@@ -350,8 +354,7 @@ def _fingerprint(table: Patterns, seed: int) -> npt.NDArray[np.uint64]:
     """Return (K,) a 64-bit hash of each pattern: a sum of mixed (code, votes)."""
     upto = np.zeros(table.code.size + 1, np.uint64)
     np.cumsum(_mix(table.code.astype(np.uint64) << np.uint64(32) ^ table.votes.astype(np.uint64), seed), out=upto[1:])
-    inside: npt.NDArray[np.uint64] = upto[table.start[1:]] - upto[table.start[:-1]]
-    return _mix(inside, seed) + _mix(table.suggested.astype(np.uint64), -seed)
+    return _mix(np.diff(upto[table.start]), seed) + _mix(table.suggested.astype(np.uint64), -seed)
 
 
 def _mix(word: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
@@ -370,16 +373,13 @@ def count_grid(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | N
     base, last, absent = len(votes.labels), len(labels.labels), _absent(votes)
     if n == 0:
         return EMPTY
-    if items is not None:
-        return merge(grid_rows(votes, labels, items))
     votes_space = base**N * last if N <= 64 and N * math.log2(base or 1) < 64 else math.inf
     counts_space = (N + 1) ** max(base - 1, 0) * last if base * math.log2(N + 1) < 64 else math.inf
     few = max(1 << 12, min(n, 1 << 20))
-    if votes_space <= few:
-        bases = [last] + [base] * N
-        keys, found = count_rows(n, bases, lambda rows: [labels.digits(rows), *votes.digits(rows).T])
-        return _votes_of_keys(keys, found, bases, absent, ordered=False)
-    if counts_space < WORD and (counts_space <= few or base <= max(N, 8)):
+    by_counts = counts_space < WORD and (counts_space <= few or base <= max(N, 8))
+    if items is not None or (votes_space >= WORD and not by_counts):
+        return merge(grid_rows(votes, labels, items))
+    if votes_space > few and by_counts:
         # One digit per category: how many of the N votes it has. The first category has the rest.
         bases = [last] + [N + 1] * (base - 1)
         keys, found = count_rows(
@@ -388,22 +388,27 @@ def count_grid(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | N
             lambda rows: [labels.digits(rows), *_category_counts(votes.digits(rows), base)],
             block=max(BLOCK // max(N, 1), 1 << 12),
         )
-        return _counts_of_keys(keys, found, bases, N, absent)
-    if votes_space < WORD:
-        bases = [last] + [base] * N
-        keys, found = count_rows(n, bases, lambda rows: [labels.digits(rows), *_sorted_columns(votes.digits(rows))])
-        return _votes_of_keys(keys, found, bases, absent, ordered=True)
-    return merge(grid_rows(votes, labels, np.broadcast_to(np.int64(1), n)))
+        tables = [
+            from_counts(_with_rest(counts, N, absent), suggested, found[rows])
+            for rows, suggested, counts in _split_keys(keys, bases)
+        ]
+    else:
+        bases, columns = [last] + [base] * N, np.transpose if votes_space <= few else _sorted_columns
+        keys, found = count_rows(n, bases, lambda rows: [labels.digits(rows), *columns(votes.digits(rows))])
+        tables = [
+            _from_grid(digits if votes_space > few else np.sort(digits, axis=1), absent, suggested, found[rows])
+            for rows, suggested, digits in _split_keys(keys, bases)
+        ]
+    distinct = votes_space > few and absent.sum() <= 1
+    return stack(tables) if distinct else stack(tables).merged()
 
 
 def count_lists(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded) -> Patterns:
     """Return one pattern per list of votes; lists may differ in length."""
-    start = np.zeros(length.size + 1, np.int64)
-    np.cumsum(length, out=start[1:])
     digits = votes.digits()
     digits = digits[np.lexsort((digits, np.repeat(np.arange(length.size), length)))]
     suggested = labels.digits().astype(np.int32)
-    return from_votes(digits, start, _absent(votes), suggested, np.ones(length.size, np.int64))
+    return from_votes(digits, _ends(length), _absent(votes), suggested, np.ones(length.size, np.int64))
 
 
 def count_matrix(matrix: Integers, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Patterns:
@@ -414,11 +419,10 @@ def count_matrix(matrix: Integers, labels: Encoded, items: npt.NDArray[np.int64]
     bases = [len(labels.labels)] + [int(high) + 1 for high in (matrix.max(axis=0) if m else ())]
     if items is None and sum(map(math.log2, bases)) < 64 and math.prod(bases) < WORD:
         keys, found = count_rows(n, bases, lambda rows: [labels.digits(rows), *matrix[rows].T])
-        suggested, *digits = split_digits(keys, bases)
-        counts = np.column_stack(digits).astype(np.int64) if digits else np.zeros((keys.size, 0), np.int64)
-        return from_counts(counts, suggested.astype(np.int32), found)
+        return stack([from_counts(counts, label, found[rows]) for rows, label, counts in _split_keys(keys, bases)])
     each = np.broadcast_to(np.int64(1), n) if items is None else items
-    return merge(from_counts(matrix[rows], labels.digits(rows).astype(np.int32), each[rows]) for rows in _steps(n, m))
+    parts = _slices(n, max(8 * BLOCK // max(m, 1), 1))
+    return merge(from_counts(matrix[rows], labels.digits(rows).astype(np.int32), each[rows]) for rows in parts)
 
 
 def _absent(votes: Encoded) -> npt.NDArray[np.bool_]:
@@ -426,49 +430,37 @@ def _absent(votes: Encoded) -> npt.NDArray[np.bool_]:
     return np.array([label is None for label in votes.labels], np.bool_)
 
 
-def grid_rows(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64]) -> Iterator[Patterns]:
+def grid_rows(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Iterator[Patterns]:
     """Convert a grid to sparse rows, a few at a time."""
     (n, N), absent = votes.values.shape, _absent(votes)
-    for rows in _steps(n, N):
+    each = np.broadcast_to(np.int64(1), n) if items is None else items
+    for rows in _slices(n, max(8 * BLOCK // max(N, 1), 1)):
         digits = np.sort(votes.digits(rows), axis=1)
-        start = np.arange(len(digits) + 1) * N
-        yield from_votes(digits.ravel(), start, absent, labels.digits(rows).astype(np.int32), items[rows])
+        yield _from_grid(digits, absent, labels.digits(rows).astype(np.int32), each[rows])
 
 
-def _votes_of_keys(
-    keys: Integers, items: npt.NDArray[np.int64], bases: Sequence[int], absent: npt.NDArray[np.bool_], ordered: bool
-) -> Patterns:
-    """Convert keys of votes to patterns; votes that were not sorted give the same pattern several times."""
-    tables = []
-    for first in range(0, keys.size, BLOCK):
-        suggested, *columns = split_digits(keys[first : first + BLOCK], bases)
-        digits = np.empty((suggested.size, len(columns)), np.min_scalar_type(absent.size))
+def _from_grid(digits: Integers, absent: npt.NDArray[np.bool_], suggested: Integers, items: Integers) -> Patterns:
+    """Convert a grid of digits, which ascend in each row, to sparse rows."""
+    start = np.arange(len(digits) + 1) * digits.shape[1]
+    return from_votes(digits.ravel(), start, absent, suggested, items)
+
+
+def _split_keys(keys: Integers, bases: Sequence[int]) -> Iterator[tuple[slice, Integers, Integers]]:
+    """Yield, a block of keys at a time, which keys they are, their labels, and a table of their other digits."""
+    for rows in _slices(keys.size, BLOCK):
+        suggested, *columns = split_digits(keys[rows], bases)
+        table = np.empty((suggested.size, len(columns)), np.min_scalar_type(max(bases[1:], default=0)))
         for place, column in enumerate(columns):
-            digits[:, place] = column
-        if not ordered:
-            digits.sort(axis=1)
-        start = np.arange(len(digits) + 1) * digits.shape[1]
-        some = items[first : first + BLOCK]
-        tables.append(from_votes(digits.ravel(), start, absent, suggested.astype(np.int32), some))
-    found = stack(tables)
-    return found if ordered and absent.sum() <= 1 else found.merged()
+            table[:, place] = column
+        yield rows, suggested.astype(np.int32), table
 
 
-def _counts_of_keys(
-    keys: Integers, items: npt.NDArray[np.int64], bases: Sequence[int], N: int, absent: npt.NDArray[np.bool_]
-) -> Patterns:
-    """Convert keys of counts by category, without the first one, to patterns."""
-    tables = []
-    for first in range(0, keys.size, BLOCK):
-        suggested, *columns = split_digits(keys[first : first + BLOCK], bases)
-        counts = np.empty((suggested.size, len(columns) + 1), np.min_scalar_type(N))
-        for place, column in enumerate(columns):
-            counts[:, place + 1] = column
-        counts[:, 0] = N - counts[:, 1:].sum(axis=1, dtype=np.int64)
-        counts[:, absent] = 0
-        tables.append(from_counts(counts, suggested.astype(np.int32), items[first : first + BLOCK]))
-    found = stack(tables)
-    return found if absent.sum() <= 1 else found.merged()
+def _with_rest(counts: Integers, N: int, absent: npt.NDArray[np.bool_]) -> Integers:
+    """Add the counts of the first category, which has the rest of N votes; missing votes do not count."""
+    rest = N - counts.sum(axis=1, dtype=np.int64)
+    counts = np.column_stack([rest.astype(np.min_scalar_type(N)), counts])
+    counts[:, absent] = 0
+    return counts
 
 
 def _category_counts(digits: Integers, base: int) -> list[Integers]:
@@ -490,9 +482,3 @@ def _sorted_columns(digits: Integers) -> Sequence[Integers]:
             np.maximum(columns[left], columns[left + 1], out=columns[left + 1])
             columns[left] = low
     return columns
-
-
-def _steps(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of the rows of a wide table."""
-    step = max(BLOCK * 8 // max(width, 1), 1)
-    return (slice(first, min(first + step, n)) for first in range(0, n, step))

@@ -1,30 +1,45 @@
-"""Items with votes: ItemColumns, ItemVotes (every vote) and Counts (patterns with multiplicities, which add up)."""
+"""Items with their columns: every vote (ItemVotes), patterns that add up (Counts), several labelers (ItemTable)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, Label
+from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.grouping import (
+    BLOCK,
     EMPTY,
+    WORD,
     Encoded,
     LabeledPatterns,
     Patterns,
     count_grid,
     count_lists,
     count_matrix,
+    count_rows,
+    from_counts,
     from_votes,
+    grid_rows,
     group_rows,
+    join_digits,
+    split_digits,
     stack,
 )
-from dhkappa.core.labels import check_declared, union
+from dhkappa.core.labels import check_declared, check_missing, union
 from dhkappa.errors import DataError, shown
+
+
+def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.NDArray[np.int32]:
+    """Return the index of each label among the categories, -1 if missing or absent."""
+    place: dict[Label | None, int] = {label: code for code, label in enumerate(categories)}
+    return np.array([-1 if label is None else place.get(label, -1) for label in labels] or [-1], np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,12 +68,24 @@ class ItemColumns:
         return len(self.labels) == 1 and self.stratum is None and self.weight is None
 
     @property
-    def strata(self) -> tuple[Label, ...]:
+    def strata(self) -> Categories:
         """The names of the strata."""
         return () if self.stratum is None else tuple(label for label in self.stratum.labels if label is not None)
 
     def __len__(self) -> int:
         return len(next(iter(self.labels.values())).values)
+
+    def labeler(self, name: str | None) -> str:
+        """Return the labeler with this name, or the only one."""
+        known = self.labelers
+        if name is None and len(known) > 1:
+            message = f"There are {len(known)} labelers: {shown(known, 10)}."
+            hint = f"Choose one with $suggested, such as {known[0]!r}."
+            raise DataError(message, code="several-labelers", parameter="suggested", hint=hint)
+        if name is not None and name not in known:
+            message = f"Labeler {shown([name])} not found. Labelers: {shown(known, 10)}."
+            raise DataError(message, code="labeler-not-found", parameter="suggested")
+        return known[0] if name is None else name
 
     def suggested_labels(self) -> list[Label]:
         """Return the labels that some labeler suggests."""
@@ -69,11 +96,16 @@ class ItemColumns:
         column = self.labels[labeler]
         return lookup(column.labels, categories)[column.digits() if column.low else column.values]
 
+    def design(self, rows: Any = slice(None)) -> tuple[Categories, Integers | None, npt.NDArray[np.float64] | None]:
+        """Return the strata, and the stratum and weight of some rows; of columns encoded by ``recode``."""
+        stratum = None if self.stratum is None else self.stratum.values[rows]
+        return self.strata, stratum, None if self.weight is None else self.weight[rows]
+
     def take(self, rows: npt.NDArray[Any]) -> ItemColumns:
         """Return some items, by index."""
         return ItemColumns(
-            {name: _take(column, rows) for name, column in self.labels.items()},
-            None if self.stratum is None else _take(self.stratum, rows),
+            {name: column.take(rows) for name, column in self.labels.items()},
+            None if self.stratum is None else self.stratum.take(rows),
             None if self.weight is None else self.weight[rows],
         )
 
@@ -81,7 +113,7 @@ class ItemColumns:
         """Return the columns with some labelers only, in the given order."""
         return replace(self, labels={name: self.labels[name] for name in labelers})
 
-    def recode(self, categories: tuple[Label, ...]) -> ItemColumns:
+    def recode(self, categories: Categories) -> ItemColumns:
         """Encode labels as 0 for missing and 1 + index into the categories, and strata as those that occur."""
         stratum = self.stratum
         if stratum is not None:
@@ -93,15 +125,12 @@ class ItemColumns:
 
     def distinct(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Return the first item of each group of equal items, and (n,) the group of each item."""
-        columns: list[tuple[int, Any]] = [(len(column.labels), column.digits()) for column in self.labels.values()]
-        if self.stratum is not None:
-            columns.append((len(self.stratum.labels), self.stratum.digits()))
-        if self.weight is not None:
-            columns.append((0, self.weight))
-        return group_rows(columns)
+        encoded = [*self.labels.values(), *([] if self.stratum is None else [self.stratum])]
+        columns: list[tuple[int, Any]] = [(len(column.labels), column.digits()) for column in encoded]
+        return group_rows(columns if self.weight is None else [*columns, (0, self.weight)])
 
     @staticmethod
-    def concat(tables: Sequence[ItemColumns], categories: tuple[Label, ...]) -> ItemColumns:
+    def concat(tables: Sequence[ItemColumns], categories: Categories) -> ItemColumns:
         """Concatenate tables with the same labelers, with strata all or none, and weights all or none."""
         parts = [table.choose(tables[0].labelers).recode(categories) for table in tables]
         labels = {
@@ -114,16 +143,6 @@ class ItemColumns:
             stratum = Encoded(np.concatenate(moved), 0, strata)
         weights = [part.weight for part in parts if part.weight is not None]
         return ItemColumns(labels, stratum, np.concatenate(weights) if weights else None)
-
-
-def _take(column: Encoded, rows: npt.NDArray[Any]) -> Encoded:
-    return Encoded(column.values[rows], column.low, column.labels)
-
-
-def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.NDArray[np.int32]:
-    """Return the index of each label among the categories, -1 if missing or absent."""
-    place: dict[Label | None, int] = {label: code for code, label in enumerate(categories)}
-    return np.array([-1 if label is None else place.get(label, -1) for label in labels] or [-1], np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +165,7 @@ class ItemVotes:
 
     votes: Encoded
     columns: ItemColumns
-    declared: tuple[Label, ...] | None = None
+    declared: Categories | None = None
     length: npt.NDArray[np.int64] | None = None
     matrix: Integers | None = None
     names: Sequence[Any] | None = None
@@ -172,7 +191,24 @@ class ItemVotes:
             return count_lists(self.votes, self.length, labels).merged()
         return count_grid(self.votes, labels, self.items)
 
-    def settle(self, voted: list[Label], suggested: list[Label]) -> tuple[Label, ...]:
+    def distinct_votes(self) -> tuple[Patterns, npt.NDArray[Any]]:
+        """Return the distinct vote patterns without labels, in digits, and (n,) the index of each row's pattern."""
+        votes = self.votes
+        if self.matrix is not None:
+            n = len(self.matrix)
+            return from_counts(self.matrix, np.zeros(n, np.int32), np.ones(n, np.int64)).grouped()
+        if self.length is not None:
+            return count_lists(votes, self.length, Encoded.absent(self.length.size)).grouped()
+        n, N = votes.values.shape
+        base = len(votes.labels)
+        if n and N and N * math.log2(max(base, 2)) <= math.log2(max(1 << 12, min(n, 1 << 20))):
+            # Few combinations of votes are possible: find those that occur first.
+            first, group = group_rows([(base, column) for column in votes.digits().T])
+            patterns, place = stack([*grid_rows(votes.take(first), Encoded.absent(first.size))]).grouped()
+            return patterns, place.astype(np.min_scalar_type(len(patterns)))[group]
+        return stack([EMPTY, *grid_rows(votes, Encoded.absent(n))]).grouped()
+
+    def settle(self, voted: list[Label], suggested: list[Label]) -> Categories:
         """Return the categories: as declared, as the columns of a matrix, else those voted for or suggested."""
         if self.declared is None and self.matrix is None:
             return union(voted, suggested)
@@ -197,7 +233,7 @@ class ItemVotes:
         return item, annotator, self.votes.digits().reshape(-1)
 
     @cached_property
-    def categories(self) -> tuple[Label, ...]:
+    def categories(self) -> Categories:
         """The categories, in order."""
         return self.settle(self.votes.occurring(self._flat[2]), self.columns.suggested_labels())
 
@@ -225,21 +261,13 @@ class ItemVotes:
 
     def labeled_patterns(self, labeler: str) -> LabeledPatterns:
         """Return one pattern per row, in the order of rows, with the labels of a labeler."""
-        if labeler not in self.columns.labels:
-            raise DataError(
-                f"Labeler {labeler!r} not found. Labelers: {shown(self.columns.labelers, 10)}.",
-                code="labeler-not-found",
-                parameter="suggested",
-            )
+        suggested = self.columns.codes(self.columns.labeler(labeler), self.categories)
         order = np.lexsort((self.code, self.item))
         start = np.searchsorted(self.item, np.arange(self.n_items + 1))
         nobody = np.zeros(len(self.categories), np.bool_)
         each = np.ones(self.n_items, np.int64) if self.items is None else self.items
-        suggested = self.columns.codes(labeler, self.categories)
         patterns = from_votes(self.code[order], start, nobody, suggested, each)
-        columns = self.columns.recode(self.categories)
-        stratum = None if columns.stratum is None else columns.stratum.values
-        return LabeledPatterns(self.categories, patterns, columns.strata, stratum, columns.weight)
+        return LabeledPatterns(self.categories, patterns, *self.columns.recode(self.categories).design())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,60 +279,37 @@ class Counts:
     categories : the categories, in the order of codes
     patterns : K distinct rows; ``suggested`` is an index into ``columns``
     columns : J distinct combinations of labels, stratum and weight, encoded by ``ItemColumns.recode``
+    source_notes : sentences about where the votes came from
     """
 
-    categories: tuple[Label, ...]
+    categories: Categories
     patterns: Patterns
     columns: ItemColumns
+    source_notes: tuple[str, ...] = ()
 
     @property
     def n_items(self) -> int:
         """The number of items, eligible or not."""
         return int(self.patterns.items.sum())
 
-    def labeler(self, name: str | None) -> str:
-        """Return the labeler with this name, or the only one."""
-        known = self.columns.labelers
-        if name is None and len(known) > 1:
-            raise DataError(
-                f"There are {len(known)} labelers: {shown(known, 10)}.",
-                code="several-labelers",
-                parameter="suggested",
-                hint=f"Choose one with $suggested, such as {known[0]!r}.",
-            )
-        if name is not None and name not in known:
-            raise DataError(
-                f"Labeler {shown([name])} not found. Labelers: {shown(known, 10)}.",
-                code="labeler-not-found",
-                parameter="suggested",
-            )
-        return known[0] if name is None else name
-
-    def labeled_patterns(self, labeler: str | None = None, source_notes: tuple[str, ...] = ()) -> LabeledPatterns:
+    def labeled_patterns(self, labeler: str | None = None) -> LabeledPatterns:
         """Return the distinct patterns with the labels of one labeler, and the stratum and weight of each."""
-        own = self.columns.choose([self.labeler(labeler)])
-        return self._rows(own, source_notes, merge=not self.columns.labels_only)
+        own = self.columns.choose([self.columns.labeler(labeler)])
+        return self._rows(own, merge=not self.columns.labels_only)
 
-    def unlabeled_patterns(self, source_notes: tuple[str, ...] = ()) -> LabeledPatterns:
+    def unlabeled_patterns(self) -> LabeledPatterns:
         """Return the distinct patterns without labels, and the stratum and weight of each."""
-        nobody = {"": Encoded(np.zeros(len(self.columns), np.uint8), 0, (None,))}
-        return self._rows(replace(self.columns, labels=nobody), source_notes, merge=True)
+        return self._rows(replace(self.columns, labels={"": Encoded.absent(len(self.columns))}), merge=True)
 
-    def _rows(self, own: ItemColumns, source_notes: tuple[str, ...], merge: bool) -> LabeledPatterns:
+    def _rows(self, own: ItemColumns, merge: bool) -> LabeledPatterns:
         patterns = self.patterns
         if merge:
             first, group = own.distinct()
             own = own.take(first)
             patterns = patterns.recode(np.arange(len(self.categories)), group.astype(np.int64)).merged()
         row = patterns.suggested
-        return LabeledPatterns(
-            self.categories,
-            replace(patterns, suggested=own.codes(own.labelers[0], self.categories)[row]),
-            own.strata,
-            None if own.stratum is None else own.stratum.values[row],
-            None if own.weight is None else own.weight[row],
-            source_notes,
-        )
+        patterns = replace(patterns, suggested=own.codes(own.labelers[0], self.categories)[row])
+        return LabeledPatterns(self.categories, patterns, *own.design(row), self.source_notes)
 
 
 def count(item_votes: ItemVotes) -> Counts:
@@ -326,13 +331,14 @@ def count(item_votes: ItemVotes) -> Counts:
     return Counts(categories, patterns, columns.take(first).recode(categories))
 
 
-def single_labeler(name: str, categories: tuple[Label, ...]) -> ItemColumns:
+def single_labeler(name: str, categories: Categories) -> ItemColumns:
     """Return the item columns of one labeler without strata and weights: missing, then every category."""
     return ItemColumns({name: Encoded(np.arange(len(categories) + 1), 0, (None, *categories))})
 
 
-def add(tables: Sequence[Counts], categories: tuple[Label, ...]) -> Counts:
+def add(tables: Sequence[Counts], categories: Categories) -> Counts:
     """Add up counts of the same labelers, in codes of these categories, which include all of theirs."""
+    notes = tuple(dict.fromkeys(chain.from_iterable(table.source_notes for table in tables)))
     tables = [table for table in tables if len(table.patterns)] or tables[:1]
     columns = ItemColumns.concat([table.columns for table in tables], categories)
     first, group = columns.distinct()
@@ -341,9 +347,139 @@ def add(tables: Sequence[Counts], categories: tuple[Label, ...]) -> Counts:
         table.patterns.recode(lookup(table.categories, categories), rows.astype(np.int64))
         for table, rows in zip(tables, np.split(group, ends), strict=True)
     ]
-    return Counts(categories, stack(patterns).merged(), columns.take(first))
+    return Counts(categories, stack(patterns).merged(), columns.take(first), notes)
 
 
-def empty(categories: tuple[Label, ...], labeler: str) -> Counts:
-    """Return the counts of no items."""
-    return Counts(categories, EMPTY, single_labeler(labeler, categories))
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemTable:
+    """Items with the labels of several labelers, for comparisons on the same items.
+
+    Attributes
+    ----------
+    categories : the m categories, in the order of codes
+    votes : V distinct vote patterns; their labels and items mean nothing
+    vote : (K,) index of a row's votes among these
+    labels : (K,) code of the suggested label, m if missing, by labeler
+    strata : names of the strata
+    stratum : (K,) index into ``strata``, or None
+    weight : (K,) sample weight of one item, or None
+    items : (K,) number of items
+    source_notes : sentences about where the votes came from
+    single : whether each row is one item
+    labeled : whether no label is missing, as far as known
+    """
+
+    categories: Categories
+    votes: Patterns
+    vote: Integers
+    labels: dict[str, Integers]
+    strata: Categories
+    stratum: Integers | None
+    weight: npt.NDArray[np.float64] | None
+    items: npt.NDArray[np.int64]
+    source_notes: tuple[str, ...] = ()
+    single: bool = False
+    labeled: bool = False
+
+    @property
+    def _base(self) -> int:
+        return max(len(self.categories) + (not self.labeled), 1)
+
+    def take(self, rows: npt.NDArray[Any]) -> ItemTable:
+        """Return some rows, by index or mask."""
+        return replace(
+            self,
+            vote=self.vote[rows],
+            labels={who: codes[rows] for who, codes in self.labels.items()},
+            stratum=None if self.stratum is None else self.stratum[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            items=self.items[rows],
+        )
+
+    def joint(self, labelers: Sequence[str]) -> tuple[int, Integers]:
+        """Return the labels of some labelers as one digit per row, and its base."""
+        base = self._base ** len(labelers)
+        if len(labelers) == 1 or base >= WORD:
+            return base, self.labels[labelers[0]]
+        digits = [self.labels[who] for who in labelers]
+        return base, join_digits([self._base] * len(labelers), digits, np.min_scalar_type(base))
+
+    def distinct(self, labelers: Sequence[str], joint: Sequence[tuple[int, Integers]] = ()) -> ItemTable:
+        """Return the distinct rows for these labelers, in an order that depends on the rows only.
+
+        ``joint`` holds their labels as fewer digits, if already computed.
+        """
+        columns: list[tuple[int, Any]] = [(len(self.votes), self.vote)]
+        columns += [(self._base, self.labels[who]) for who in labelers]
+        if self.stratum is not None:
+            columns.append((len(self.strata), self.stratum))
+        weights = np.zeros(0)
+        if self.weight is not None:
+            weights, place = np.unique(self.weight, return_inverse=True)
+            columns.append((weights.size, place))
+        bases = [base for base, _ in columns]
+        if math.prod(bases) >= WORD:
+            first, group = group_rows(columns)
+            items = np.zeros(first.size, np.int64)
+            np.add.at(items, group, self.items)
+            kept = self.take(first)
+            return replace(kept, labels={who: kept.labels[who] for who in labelers}, items=items, single=False)
+        at_once = [columns[0], *joint, *columns[1 + len(labelers) :]] if joint else columns
+        keys, items = count_rows(
+            self.vote.size,
+            [base for base, _ in at_once],
+            lambda rows: [digit[rows] for _, digit in at_once],
+            items=None if self.single else self.items,
+            block=2 * BLOCK,
+            bins=(1 << 16, 1 << 22),
+        )
+        vote, *digits = split_digits(keys, bases)
+        rest = iter(digits[len(labelers) :])
+        return replace(
+            self,
+            vote=vote,
+            labels=dict(zip(labelers, digits, strict=False)),
+            stratum=None if self.stratum is None else next(rest),
+            weight=None if self.weight is None else weights[next(rest)],
+            items=items,
+            single=False,
+        )
+
+
+def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = frozenset()) -> ItemTable:
+    """Return the table of items with one row per item."""
+    votes, columns = item_votes.votes, item_votes.columns
+    patterns, vote = item_votes.distinct_votes()
+    categories = item_votes.settle(votes.occurring(patterns.code), columns.suggested_labels())
+    check_missing(categories, missing)
+    m = len(categories)
+
+    def codes(column: Encoded) -> Integers:
+        table = lookup(column.labels, categories)
+        table = np.where(table < 0, m, table).astype(np.min_scalar_type(m))
+        digits = column.digits()
+        return digits if np.array_equal(table, np.arange(table.size)) else table[digits]
+
+    table = lookup(votes.labels, categories)
+    if not np.array_equal(table, np.arange(table.size)):  # same order as that of counts of the same items
+        patterns, order = patterns.recode(table, np.zeros(1, np.int64)).grouped()
+        vote = order.astype(vote.dtype)[vote]
+    labels = {who: codes(labels) for who, labels in columns.labels.items()}
+    design = (columns if columns.stratum is None else columns.recode(categories)).design()
+    each = np.broadcast_to(np.int64(1), vote.size)
+    return ItemTable(categories, patterns, vote, labels, *design, each, single=True)
+
+
+def item_table_of_counts(counts: Counts, labelers: Sequence[str] | None = None) -> ItemTable:
+    """Return the table of items of some labelers, or all, with one row per pattern."""
+    columns, row = counts.columns, counts.patterns.suggested
+    chosen = columns.labelers if labelers is None else [columns.labeler(name) for name in labelers]
+    if len(set(chosen)) < len(chosen):
+        message = f"suggested names a labeler twice: {shown(chosen)}."
+        raise DataError(message, code="labeler-twice", parameter="suggested")
+    votes, vote = replace(counts.patterns, suggested=np.zeros(len(row), np.int32)).grouped()
+    m = len(counts.categories)
+    codes = {who: columns.codes(who, counts.categories) for who in chosen}
+    labels = {who: np.where(code < 0, m, code).astype(np.min_scalar_type(m))[row] for who, code in codes.items()}
+    items = counts.patterns.items
+    return ItemTable(counts.categories, votes, vote, labels, *columns.design(row), items, counts.source_notes)

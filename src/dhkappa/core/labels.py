@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, Label
+from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.grouping import Encoded
-from dhkappa.errors import DataError, shown
+from dhkappa.errors import DataError, invalid, shown
 
 RULE = "A label is a string, an integer, a boolean or an enum member."
 
@@ -47,9 +47,8 @@ def encode(
     if values.size == 0:
         encoded = Encoded(np.zeros(values.shape, np.uint8), 0, ())
     elif kind == "b":
-        encoded = Encoded(
-            np.minimum(values.view(np.uint8), 1), 0, (False, True)
-        )  # True may be stored as any byte but 0
+        truth = np.minimum(values.view(np.uint8), 1)  # True may be stored as any byte but 0
+        encoded = Encoded(truth, 0, (False, True))
     elif kind in "iu":
         encoded = _encode_integers(values)
     elif kind == "f":
@@ -62,13 +61,10 @@ def encode(
     return encoded
 
 
-def _parameter(name: str) -> str:
-    """Return the parameter that ``name``, such as ``suggested['llm']``, is a part of."""
-    return name.partition("[")[0]
-
-
 def _not_a_label(name: str, what: str, advice: str = "") -> DataError:
-    return DataError(f"{name} holds {what}.", code="not-a-label", parameter=_parameter(name), hint=f"{RULE}{advice}")
+    """Return the error; ``suggested['llm']`` is a part of the parameter ``suggested``."""
+    parameter = name.partition("[")[0]
+    return DataError(f"{name} holds {what}.", code="not-a-label", parameter=parameter, hint=f"{RULE}{advice}")
 
 
 def _encode_integers(values: Integers) -> Encoded:
@@ -109,14 +105,13 @@ def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
     wrong = present[~(np.isfinite(present) & (present == np.rint(present)))]
     if wrong.size:
         raise _not_a_label(name, f"the number {wrong[0]}", " Convert such labels to text.")
-    if float(np.abs(present).max()) >= min(2 ** (np.finfo(present.dtype).nmant + 1), _EXACT_FLOAT):
-        raise DataError(
-            f"{name} holds {np.abs(present).max()} as a floating-point number, which cannot represent integers of this "
-            "size exactly.",
-            code="float-too-large",
-            parameter=_parameter(name),
-            hint="Pass integers or text.",
+    most = np.abs(present).max()
+    if float(most) >= min(2 ** (np.finfo(present.dtype).nmant + 1), _EXACT_FLOAT):
+        message = (
+            f"{name} holds {most} as a floating-point number, which cannot represent integers of this size exactly."
         )
+        hint = "Pass integers or text."
+        raise DataError(message, code="float-too-large", parameter=name.partition("[")[0], hint=hint)
     below = int(present.min()) - 1
     whole = np.full(values.shape, below)
     whole[~absent] = present.astype(np.int64)
@@ -145,20 +140,20 @@ def _encode_objects(values: npt.NDArray[Any], name: str, item_of: Callable[[int]
     flat = values.ravel().tolist()
     kinds = set(map(type, flat))
     table = _Digits()
+    table[None] = 0
+    odd = kinds - _PLAIN
     try:
-        if float in kinds:  # every NaN would be a key of its own
-            flat = [None if value != value else value for value in flat] if kinds <= _PLAIN else flat
-        table[None] = 0
-        odd = kinds - _PLAIN
         if odd:  # other types are converted first, as their own __eq__ must not decide
             flat = [to_label(value) if type(value) in odd else value for value in flat]
+        elif float in kinds:  # every NaN would be a key of its own
+            flat = [None if value != value else value for value in flat]
         digits = np.fromiter(map(table.__getitem__, flat), np.int32, len(flat))
     except NotALabelError as error:
         where = next(index for index, value in enumerate(values.ravel().tolist()) if value is error.value)
         item = item_of(where) if item_of else int(np.unravel_index(where, values.shape)[0])
         raise _not_a_label(name, f"{error} at item {item}") from None
     labels: list[Label] = list(table.labels)
-    if any(_is_number(kind) for kind in kinds):
+    if any(issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool for kind in kinds):
         labels = _booleans_as_integers(labels)
     order = sorted(range(len(labels)), key=lambda index: natural_key(labels[index]))
     rank = np.zeros(len(labels) + 1, np.int32)
@@ -175,10 +170,6 @@ class NotALabelError(Exception):
 
 
 _PLAIN = {str, int, bool, float, type(None)}
-
-
-def _is_number(kind: type) -> bool:
-    return issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool
 
 
 def to_label(value: Any) -> Label | None:
@@ -231,33 +222,26 @@ def _booleans_as_integers(labels: Iterable[Label]) -> list[Label]:
     return [int(label) if isinstance(label, bool) else label for label in labels]
 
 
-def check_categories(categories: Iterable[Any]) -> tuple[Label, ...]:
+def check_categories(categories: Iterable[Any]) -> Categories:
     """Check declared categories and return them as labels, in the given order."""
-    listed = not isinstance(categories, (str, bytes, set, frozenset)) and isinstance(categories, Iterable)
-    if not listed:
-        raise DataError(
-            f"categories must be an ordered list of labels: got {shown([categories])}.",
-            code="invalid-categories",
-            parameter="categories",
-        )
+    if isinstance(categories, (str, bytes, set, frozenset)) or not isinstance(categories, Iterable):
+        raise invalid("categories", f"categories must be an ordered list of labels: got {shown([categories])}.")
     declared: dict[Label, None] = {}
     for value in categories:
         try:
             label = to_label(value)
         except NotALabelError as wrong:
-            raise DataError(
-                f"categories holds {wrong}.", code="not-a-label", parameter="categories", hint=RULE
-            ) from None
+            raise _not_a_label("categories", str(wrong)) from None
         if label is None or label in declared:
             what = "a missing value" if label is None else f"{label!r} twice"
-            raise DataError(f"categories holds {what}.", code="invalid-categories", parameter="categories")
+            raise invalid("categories", f"categories holds {what}.")
         declared[label] = None
     check_lookalikes(declared)
     mixed = {bool, int} <= set(map(type, declared))
     return tuple(_booleans_as_integers(declared) if mixed else declared)
 
 
-def union(*groups: Collection[Label]) -> tuple[Label, ...]:
+def union(*groups: Collection[Label]) -> Categories:
     """Return the union of groups of labels, in natural order."""
     labels: list[Label] = list(dict.fromkeys(chain.from_iterable(groups)))
     kinds = set(map(type, chain.from_iterable(groups)))
@@ -275,11 +259,9 @@ def check_lookalikes(labels: Collection[Label]) -> None:
     texts = {label for label in labels if isinstance(label, str)}
     for label in labels:
         if not isinstance(label, str) and str(label) in texts:
-            raise DataError(
-                f"Labels hold both {label!r} and {str(label)!r}, which look the same but are different labels.",
-                code="mixed-label-types",
-                hint="Convert all labels to text, or all to numbers.",
-            )
+            message = f"Labels hold both {label!r} and {str(label)!r}, which look the same but are different labels."
+            hint = "Convert all labels to text, or all to numbers."
+            raise DataError(message, code="mixed-label-types", hint=hint)
 
 
 def check_missing(labels: Iterable[Label], missing: Collection[Label]) -> None:
@@ -288,12 +270,9 @@ def check_missing(labels: Iterable[Label], missing: Collection[Label]) -> None:
     for label in labels if missing else ():
         other = by_text.get(str(label), label)
         if isinstance(other, str) != isinstance(label, str) and label not in missing:
-            raise DataError(
-                f"missing names {other!r}, but the labels hold {label!r}, which has another type.",
-                code="missing-type",
-                parameter="missing",
-                hint="Name it in $missing as the labels spell it.",
-            )
+            message = f"missing names {other!r}, but the labels hold {label!r}, which has another type."
+            hint = "Name it in $missing as the labels spell it."
+            raise DataError(message, code="missing-type", parameter="missing", hint=hint)
 
 
 def check_declared(labels: Iterable[Label], categories: Collection[Label], name: str, columns: bool = False) -> None:
@@ -303,10 +282,6 @@ def check_declared(labels: Iterable[Label], categories: Collection[Label], name:
     if outside:
         check_lookalikes([*categories, *outside])
         where = "columns of counts" if columns else "declared categories"
-        raise DataError(
-            f"{name} holds {shown(outside)}, which is not among the {where} {shown(categories, 10)}.",
-            code="undeclared-label",
-            parameter=name,
-            hint=("Add a column" if columns else "Add it to $categories")
-            + ", or name it in $missing if it means missing.",
-        )
+        message = f"{name} holds {shown(outside)}, which is not among the {where} {shown(categories, 10)}."
+        hint = f"Add {'a column' if columns else 'it to $categories'}, or name it in $missing if it means missing."
+        raise DataError(message, code="undeclared-label", parameter=name, hint=hint)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, Label, is_real
+from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import Counts, ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import DataError, counted, invalid, is_real, shown
 
 LABELER = "labeler"
 """Name of a labeler whose labels were passed without one."""
@@ -27,59 +27,38 @@ def missing_labels(missing: Iterable[Any]) -> frozenset[Label]:
     try:
         labels = [to_label(value) for value in missing]
     except (TypeError, NotALabelError):
-        raise DataError(
-            f"missing must be a list of labels: got {shown([missing])}.", code="not-a-label", parameter="missing"
-        ) from None
+        message = f"missing must be a list of labels: got {shown([missing])}."
+        raise invalid("missing", message, code="not-a-label") from None
     return frozenset(label for label in labels if label is not None)
 
 
-def declared_categories(categories: Any, missing: frozenset[Label]) -> tuple[Label, ...] | None:
+def declared_categories(categories: Any, missing: frozenset[Label]) -> Categories | None:
     """Check declared categories; None if there are none."""
     if categories is None:
         return None
     declared = check_categories(categories)
+    if not declared:
+        raise invalid("categories", "categories is empty.")
     both = [label for label in declared if label in missing]
-    if both or not declared:
-        what = f"{shown(both)} is also named in missing" if both else "is empty"
-        raise DataError(
-            f"categories: {what}." if both else f"categories {what}.", code="invalid-categories", parameter="categories"
-        )
+    if both:
+        raise invalid("categories", f"categories: {shown(both)} is also named in missing.")
     return declared
 
 
-def read_arrays(
-    votes: Any,
-    suggested: Any = None,
-    counts: Any = None,
-    categories: Any = None,
-    missing: Any = (),
-    sample_weight: Any = None,
-    strata: Any = None,
-) -> ItemVotes:
-    """Read votes or counts with labels, weights and strata, as passed to ``Dataset``."""
+def read_arrays(votes: Any, *, counts: Any = None, **columns: Any) -> ItemVotes:
+    """Read votes or counts, with the other arguments of ``read_votes``."""
     if (votes is None) == (counts is None):
         raise DataError("Pass either votes or counts.", code="votes-or-counts", parameter="counts")
-    absent = missing_labels(missing)
-    declared = declared_categories(categories, absent)
-    if counts is not None:
-        return read_matrix(counts, suggested, absent, sample_weight, strata, declared)
-    return read_votes(votes, suggested, absent, sample_weight, strata, declared)
+    return read_votes(votes, **columns) if counts is None else read_matrix(counts, **columns)
 
 
-def count_arrays(
-    votes: Any,
-    suggested: Any,
-    counts: Any = None,
-    categories: Any = None,
-    missing: Any = (),
-    sample_weight: Any = None,
-    strata: Any = None,
-) -> Counts:
+def count_arrays(votes: Any, categories: Any, missing: Any, **columns: Any) -> Counts:
     """Count votes or counts with labels, weights and strata, as passed to ``Dataset``."""
     absent = missing_labels(missing)
-    counted_items = count(read_arrays(votes, suggested, counts, categories, absent, sample_weight, strata))
-    check_missing(counted_items.categories, absent)
-    return counted_items
+    declared = declared_categories(categories, absent)
+    found = count(read_arrays(votes, **columns, categories=declared, missing=absent))
+    check_missing(found.categories, absent)
+    return found
 
 
 def read_votes(
@@ -88,7 +67,7 @@ def read_votes(
     missing: Collection[Label] = (),
     sample_weight: Any = None,
     strata: Any = None,
-    categories: tuple[Label, ...] | None = None,
+    categories: Categories | None = None,
 ) -> ItemVotes:
     """Read an (n, N) array or n lists of votes. The columns of an array or a dataframe are annotators.
 
@@ -98,7 +77,7 @@ def read_votes(
     rows = _rows_of(votes)
     names = _index_of(votes)
     if isinstance(rows, np.ndarray):
-        columns = _read_columns(suggested, sample_weight, strata, rows.shape, "votes", missing)
+        columns = _read_columns(suggested, sample_weight, strata, rows.shape, missing)
         annotators = None
         if not isinstance(votes, (list, tuple)):
             annotators = tuple(getattr(votes, "columns", range(rows.shape[1])))
@@ -106,7 +85,7 @@ def read_votes(
     flat, length = rows
     ends = np.cumsum(length)
     encoded = encode(flat, "votes", missing, lambda index: int(np.searchsorted(ends, index, side="right")))
-    columns = _read_columns(suggested, sample_weight, strata, length.shape, "votes", missing)
+    columns = _read_columns(suggested, sample_weight, strata, length.shape, missing)
     return ItemVotes(encoded, columns, categories, length=length, names=names)
 
 
@@ -119,8 +98,7 @@ def read_lists(
     strata: Any = None,
 ) -> ItemVotes:
     """Read n lists of votes that are encoded already, flat, with the length of each list."""
-    columns = _read_columns(suggested, sample_weight, strata, length.shape, "votes", missing)
-    return ItemVotes(votes, columns, length=length)
+    return ItemVotes(votes, _read_columns(suggested, sample_weight, strata, length.shape, missing), length=length)
 
 
 def read_matrix(
@@ -129,7 +107,7 @@ def read_matrix(
     missing: Collection[Label] = (),
     sample_weight: Any = None,
     strata: Any = None,
-    categories: tuple[Label, ...] | None = None,
+    categories: Categories | None = None,
 ) -> ItemVotes:
     """Read an (n, m) matrix of vote counts (the paper's A), with labels, column codes or a one-hot matrix (its B)."""
     _check_alignment(counts, "counts", suggested, sample_weight, strata)
@@ -137,10 +115,9 @@ def read_matrix(
     names = _column_names(counts, matrix.shape, categories)
     both = [name for name in names if name in missing] if missing else []
     if both:
-        raise DataError(
-            f"missing names {shown(both)}, which is also a column of counts.", code="missing-type", parameter="missing"
-        )
-    columns = _read_columns(suggested, sample_weight, strata, matrix.shape, "counts", missing, names)
+        message = f"missing names {shown(both)}, which is also a column of counts."
+        raise invalid("missing", message, code="missing-type")
+    columns = _read_columns(suggested, sample_weight, strata, matrix.shape, missing, names)
     return ItemVotes(Encoded(matrix, 0, names), columns, categories, matrix=matrix, names=_index_of(counts))
 
 
@@ -171,12 +148,8 @@ def _rows_of(votes: Any) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArr
 
 
 def _not_2d(what: str) -> DataError:
-    return DataError(
-        f"votes must be 2-D, items by annotators: {what}",
-        code="invalid-shape",
-        parameter="votes",
-        hint="Pass one list of votes per item.",
-    )
+    message = f"votes must be 2-D, items by annotators: {what}"
+    return invalid("votes", message, code="invalid-shape", hint="Pass one list of votes per item.")
 
 
 def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
@@ -187,11 +160,8 @@ def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
         return _flat_array(list(values))
     if hasattr(values, "__array__"):
         return np.asarray(values)
-    raise DataError(
-        f"{name} must be an array or a list: got {shown([values])} (type {type(values).__name__}).",
-        code="invalid-type",
-        parameter=name.partition("[")[0],
-    )
+    message = f"{name} must be an array or a list: got {shown([values])} (type {type(values).__name__})."
+    raise invalid(name.partition("[")[0], message, code="invalid-type")
 
 
 def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
@@ -212,21 +182,15 @@ def _check_alignment(votes: Any, name: str, suggested: Any, sample_weight: Any, 
     for what, other in [*others, ("sample_weight", sample_weight), ("strata", strata)]:
         column, known = getattr(other, "name", None), getattr(votes, "columns", ())
         if isinstance(column, str) and hasattr(other, "equals") and column in known and other.equals(votes[column]):
-            raise DataError(
-                f"{name} contains the column {column!r}, which is also passed as {what}.",
-                code="column-among-votes",
-                parameter=what,
-                hint=f"Pass only the columns of votes, or the whole table with ${what}{column!r}.",
-            )
+            message = f"{name} contains the column {column!r}, which is also passed as {what}."
+            hint = f"Pass only the columns of votes, or the whole table with ${what}{column!r}."
+            raise invalid(what, message, code="column-among-votes", hint=hint)
         left, right = getattr(votes, "index", None), getattr(other, "index", None)
         named = hasattr(left, "equals") and hasattr(right, "equals")
         if named and len(votes) == len(other) and not left.equals(right):  # type: ignore[union-attr]
-            raise DataError(
-                f"{name} and {what} have different indexes, but rows are matched by position.",
-                code="different-index",
-                parameter=what,
-                hint=f"Reindex one like the other, or pass {what}.to_numpy() if the order is the same.",
-            )
+            message = f"{name} and {what} have different indexes, but rows are matched by position."
+            hint = f"Reindex one like the other, or pass {what}.to_numpy() if the order is the same."
+            raise invalid(what, message, code="different-index", hint=hint)
 
 
 def _read_columns(
@@ -234,20 +198,17 @@ def _read_columns(
     sample_weight: Any,
     strata: Any,
     shape: tuple[int, ...],
-    votes: str,
     missing: Collection[Label],
     names: Sequence[Label] | None = None,
 ) -> ItemColumns:
     """Encode labels, strata and weights of votes (or of counts, whose columns have ``names``) of this shape."""
+    votes = "votes" if names is None else "counts"
     given = suggested if isinstance(suggested, Mapping) else {LABELER: suggested}
     wrong = [name for name in given if not isinstance(name, str) or not name]
     if wrong or not given:
-        raise DataError(
-            f"suggested must map names of labelers to labels: got {shown(wrong) or 'none'}.",
-            code="invalid-labeler-name",
-            parameter="suggested",
-            hint="Pass a mapping such as {'llm': labels}.",
-        )
+        message = f"suggested must map names of labelers to labels: got {shown(wrong) or 'none'}."
+        hint = "Pass a mapping such as {'llm': labels}."
+        raise invalid("suggested", message, code="invalid-labeler-name", hint=hint)
     labels = {}
     for labeler, values in given.items():
         if names is not None and _is_matrix(values):
@@ -264,21 +225,15 @@ def _encode_labels(labels: Any, shape: tuple[int, ...], votes: str, missing: Col
     """Encode one label per item; ``shape`` is that of the votes or counts."""
     n = shape[0]
     if labels is None:
-        return Encoded(np.broadcast_to(np.uint8(0), n), 0, (None,))
+        return Encoded.absent(n)
     array = _array_of(labels, name)
     if array.ndim != 1:
-        raise DataError(
-            f"{name} must hold one label per item: got {array.ndim}-D with shape {array.shape}.",
-            code="invalid-shape",
-            parameter="suggested",
-        )
+        message = f"{name} must hold one label per item: got {array.ndim}-D with shape {array.shape}."
+        raise invalid("suggested", message, code="invalid-shape")
     if len(array) != n:
-        raise DataError(
-            f"{votes} has {counted(n, 'item')} but {name} has {counted(len(array), 'label')}.",
-            code="different-length",
-            parameter="strata" if name == "strata" else "suggested",
-            hint=f"Rows are items: did you mean {votes}.T?" if shape[1:] == array.shape else "",
-        )
+        message = f"{votes} has {counted(n, 'item')} but {name} has {counted(len(array), 'label')}."
+        hint = f"Rows are items: did you mean {votes}.T?" if shape[1:] == array.shape else ""
+        raise invalid("strata" if name == "strata" else "suggested", message, code="different-length", hint=hint)
     return encode(array, name, missing)
 
 
@@ -289,11 +244,8 @@ def _encode_strata(strata: Any, shape: tuple[int, ...], votes: str) -> Encoded:
     absent = np.array([label is None for label in given.labels], np.bool_)
     rows = np.flatnonzero(absent[given.digits()]) if given.labels else np.zeros(0)
     if rows.size:
-        raise DataError(
-            f"strata is missing for {counted(rows.size, 'item')}, such as item {rows[0]}.",
-            code="missing-stratum",
-            parameter="strata",
-        )
+        message = f"strata is missing for {counted(rows.size, 'item')}, such as item {rows[0]}."
+        raise invalid("strata", message, code="missing-stratum")
     return given
 
 
@@ -305,38 +257,31 @@ def read_weights(sample_weight: Any, n: int, votes: str) -> npt.NDArray[np.float
         given = np.asarray(sample_weight)
         if given.dtype.kind not in "biufO" or given.ndim != 1:
             raise TypeError
-        if given.dtype.kind == "O" and not all(_is_number(value) or value is None for value in given.flat):
+        if given.dtype.kind == "O" and not all(
+            is_real(one) or one is None or isinstance(one, np.bool_) for one in given.flat
+        ):
             raise TypeError
         masked = np.ma.is_masked(sample_weight)
         found = np.where(np.ma.getmaskarray(sample_weight), np.nan, given) if masked else given
         with np.errstate(over="ignore"):
             found = found.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise DataError(
-            f"sample_weight must be a list of numbers, one per item: got {shown([sample_weight])}.",
-            code="invalid-weight",
-            parameter="sample_weight",
-        ) from None
+        message = f"sample_weight must be a list of numbers, one per item: got {shown([sample_weight])}."
+        raise _invalid_weight(message) from None
     if found.size != n:
-        raise DataError(
-            f"{votes} has {counted(n, 'item')} but sample_weight has {found.size:,}.",
-            code="different-length",
-            parameter="sample_weight",
-        )
+        message = f"{votes} has {counted(n, 'item')} but sample_weight has {found.size:,}."
+        raise invalid("sample_weight", message, code="different-length")
     wrong = np.flatnonzero(~((found >= 0) & np.isfinite(found)))
     if wrong.size:
-        raise DataError(
-            f"sample_weight must be numbers, 0 or more: item {wrong[0]} has {found[wrong[0]]:g}.",
-            code="invalid-weight",
-            parameter="sample_weight",
-        )
+        where = f"item {wrong[0]} has {found[wrong[0]]:g}"
+        raise _invalid_weight(f"sample_weight must be numbers, 0 or more: {where}.")
     if n and not found.any():
-        raise DataError("sample_weight is 0 for every item.", code="invalid-weight", parameter="sample_weight")
+        raise _invalid_weight("sample_weight is 0 for every item.")
     return found
 
 
-def _is_number(value: Any) -> bool:
-    return is_real(value) or isinstance(value, np.bool_)
+def _invalid_weight(message: str) -> DataError:
+    return invalid("sample_weight", message, code="invalid-weight")
 
 
 def _count_matrix(counts: Any) -> Integers:
@@ -345,20 +290,14 @@ def _count_matrix(counts: Any) -> Integers:
     if matrix.ndim == 1 and matrix.size == 0:
         matrix = matrix.reshape(0, 0)
     if matrix.ndim != 2:
-        raise DataError(
-            f"counts must be 2-D, items by categories: got {matrix.ndim}-D with shape {matrix.shape}.",
-            code="invalid-shape",
-            parameter="counts",
-        )
+        message = f"counts must be 2-D, items by categories: got {matrix.ndim}-D with shape {matrix.shape}."
+        raise invalid("counts", message, code="invalid-shape")
     matrix = _whole(matrix, "counts")
     totals = matrix.sum(axis=1, dtype=np.int64)
     if totals.max(initial=0) > MAX_VOTES:
         row = int(totals.argmax())
-        raise DataError(
-            f"counts may hold at most {MAX_VOTES:,} votes on one item: item {row} has {totals[row]:,}.",
-            code="too-many-votes",
-            parameter="counts",
-        )
+        message = f"counts may hold at most {MAX_VOTES:,} votes on one item: item {row} has {totals[row]:,}."
+        raise invalid("counts", message, code="too-many-votes")
     return matrix
 
 
@@ -367,15 +306,10 @@ def _grid(values: Any, name: str) -> npt.NDArray[Any]:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise DataError(
-            f"{name} must be 2-D, items by categories: got lists of different lengths.",
-            code="invalid-shape",
-            parameter=name,
-        ) from None
+        message = f"{name} must be 2-D, items by categories: got lists of different lengths."
+        raise invalid(name, message, code="invalid-shape") from None
     if hasattr(values, "mask") and np.ma.is_masked(values):
-        raise DataError(
-            f"{name} has masked cells.", code="invalid-count", parameter=name, hint="Fill them with 0 for no votes."
-        )
+        raise invalid(name, f"{name} has masked cells.", code="invalid-count", hint="Fill them with 0 for no votes.")
     return array
 
 
@@ -386,11 +320,8 @@ def _whole(matrix: npt.NDArray[Any], name: str) -> Integers:
     if matrix.dtype.kind == "O" and all(is_real(value) for value in matrix.flat):
         matrix = np.array([_bounded(value) for value in matrix.flat], np.float64).reshape(matrix.shape)
     if matrix.dtype.kind not in "iuf":
-        raise DataError(
-            f"{name} must hold numbers of votes: got values of type {matrix.dtype}.",
-            code="invalid-count",
-            parameter=name,
-        )
+        message = f"{name} must hold numbers of votes: got values of type {matrix.dtype}."
+        raise invalid(name, message, code="invalid-count")
     if matrix.dtype.kind == "f":
         matrix = matrix.astype(np.float64)
     fine = (matrix >= 0) & (matrix <= MAX_VOTES)
@@ -398,13 +329,10 @@ def _whole(matrix: npt.NDArray[Any], name: str) -> Integers:
         fine &= matrix == np.floor(matrix)
     if not fine.all():
         row, column = (int(index[0]) for index in np.nonzero(~fine))
-        raise DataError(
-            f"{name} must be whole numbers from 0 to {MAX_VOTES:,}: item {row}, column {column} is "
-            f"{matrix[row, column]}.",
-            code="invalid-count",
-            parameter=name,
-            hint="Write 0 for no votes." if matrix[row, column] != matrix[row, column] else "",
-        )
+        value = matrix[row, column]
+        message = f"{name} must be whole numbers from 0 to {MAX_VOTES:,}: item {row}, column {column} is {value}."
+        hint = "Write 0 for no votes." if np.isnan(value) else ""
+        raise invalid(name, message, code="invalid-count", hint=hint)
     # uint64 is converted, too: numpy adds it to int64 as floats.
     return matrix.astype(np.int64, copy=False) if matrix.dtype.kind == "f" or matrix.dtype.itemsize == 8 else matrix
 
@@ -428,46 +356,34 @@ def _one_hot_codes(suggested: Any, shape: tuple[int, ...]) -> Integers:
     """Read the paper's matrix B: exactly one 1 in each row, under the suggested category."""
     hot = _grid(suggested, "suggested")
     if hot.shape != shape:
-        raise DataError(
-            f"suggested as a one-hot matrix must have the shape of counts, {shape}: got {hot.shape}.",
-            code="invalid-shape",
-            parameter="suggested",
-        )
+        message = f"suggested as a one-hot matrix must have the shape of counts, {shape}: got {hot.shape}."
+        raise invalid("suggested", message, code="invalid-shape")
     if not len(hot):
         return np.zeros(0, np.int32)
     hot = _whole(hot, "suggested")
     wrong = np.flatnonzero((hot.sum(axis=1, dtype=np.int64) != 1) | (hot.max(axis=1, initial=0) > 1))
     if wrong.size:
-        row = int(wrong[0])
-        raise DataError(
-            f"suggested as a one-hot matrix must have exactly one 1 per row: row {row} is {shown(hot[row].tolist())}.",
-            code="invalid-one-hot",
-            parameter="suggested",
-            hint="Pass a list of labels if some are missing.",
-        )
+        row = hot[wrong[0]].tolist()
+        message = f"suggested as a one-hot matrix must have exactly one 1 per row: row {wrong[0]} is {shown(row)}."
+        hint = "Pass a list of labels if some are missing."
+        raise invalid("suggested", message, code="invalid-one-hot", hint=hint)
     codes: Integers = hot.argmax(axis=1).astype(np.int32)
     return codes
 
 
-def _column_names(counts: Any, shape: tuple[int, ...], categories: tuple[Label, ...] | None) -> Sequence[Label]:
+def _column_names(counts: Any, shape: tuple[int, ...], categories: Categories | None) -> Sequence[Label]:
     """Return the category of each column of counts: as declared, as a dataframe names it, or its position."""
     n, m = shape
     columns = getattr(counts, "columns", None)
     if categories is None:
         return range(m) if columns is None else check_categories(columns)
     if n and len(categories) != m:
-        raise DataError(
-            f"counts has {counted(m, 'column')} but categories names {len(categories)}.",
-            code="different-length",
-            parameter="categories",
-            hint="Name every column of counts; a category without votes is a column of zeros.",
-        )
+        message = f"counts has {counted(m, 'column')} but categories names {len(categories)}."
+        hint = "Name every column of counts; a category without votes is a column of zeros."
+        raise invalid("categories", message, code="different-length", hint=hint)
     if columns is not None and set(columns) == set(categories) and list(columns) != list(categories):
-        raise DataError(
-            f"categories {shown(categories)} and the columns of counts {shown(columns)} are in different orders.",
-            code="different-order",
-            parameter="categories",
-        )
+        message = f"categories {shown(categories)} and the columns of counts {shown(columns)} are in different orders."
+        raise invalid("categories", message, code="different-order")
     return categories
 
 
@@ -475,12 +391,9 @@ def _as_columns(labels: Encoded, names: Sequence[Label]) -> Encoded:
     """Read labels next to counts: names of columns, or their positions from 0 if all names are text."""
     given = labels.occurring(labels.digits())
     if any(isinstance(label, str) for label in given) and isinstance(names, range):
-        raise DataError(
-            f"suggested holds {shown(given)} but the columns of counts have no names.",
-            code="unnamed-columns",
-            parameter="counts",
-            hint="Pass counts as a dataframe, or name the columns in $categories.",
-        )
+        message = f"suggested holds {shown(given)} but the columns of counts have no names."
+        hint = "Pass counts as a dataframe, or name the columns in $categories."
+        raise invalid("counts", message, code="unnamed-columns", hint=hint)
     if not given or not all(isinstance(label, int) for label in given):
         return labels
     if not isinstance(names, range) and any(isinstance(name, int) for name in names):
@@ -489,11 +402,10 @@ def _as_columns(labels: Encoded, names: Sequence[Label]) -> Encoded:
     m = len(names)
     outside = [code for code in given if not 0 <= int(code) < m]
     if outside:
-        raise DataError(
-            f"suggested holds {shown(outside)} but counts has {counted(m, 'column')}, with codes from 0 to {m - 1}.",
-            code="undeclared-label",
-            parameter="suggested",
-            hint="Pass $categories if these are labels, not codes.",
+        message = (
+            f"suggested holds {shown(outside)} but counts has {counted(m, 'column')}, with codes from 0 to {m - 1}."
         )
+        hint = "Pass $categories if these are labels, not codes."
+        raise invalid("suggested", message, code="undeclared-label", hint=hint)
     codes = [names[label] if isinstance(label, int) and 0 <= label < m else None for label in labels.labels]
     return Encoded(labels.values, labels.low, codes)

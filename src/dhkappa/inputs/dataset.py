@@ -1,291 +1,30 @@
-"""Dataset: votes and suggested labels of any origin, counted once. Tally: counts that add up, and can be saved."""
+"""Dataset: whatever a user passes, resolved once to a table or arrays, then counted once."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
-from dhkappa.core import Label
-from dhkappa.core.grouping import BLOCK, MAX_ITEMS, Patterns
-from dhkappa.core.items import Counts, ItemVotes, add, empty
-from dhkappa.core.labels import check_declared, union
-from dhkappa.errors import DataError, counted, shown
-from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
-from dhkappa.inputs.columns import RoleKeywords, check_keywords
-from dhkappa.inputs.load import InputData, input_data
-from dhkappa.inputs.tally_file import SavedTally, read_tally, write_tally
+import numpy as np
 
-if TYPE_CHECKING:
-    from dhkappa.inputs.tables import Source
+from dhkappa.core import Categories
+from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
+from dhkappa.core.labels import check_missing
+from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
+from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
+from dhkappa.inputs.columns import RoleKeywords, check_keywords, list_columns
+from dhkappa.inputs.tally import Tally, describe
+from dhkappa.resources import memory_errors
 
-_MAX_TABLES = 64
+if TYPE_CHECKING:  # imported when a table is passed
+    from dhkappa.inputs.aggregate import Groups
+    from dhkappa.inputs.tables import Source, VoteTable
 
-
-class Tally:
-    """Exact integer counts of votes and suggested labels, which can be added, saved and loaded.
-
-    A tally keeps each distinct pattern (suggested labels, votes by category, stratum, sample weight) with the number of
-    items that share it. Its size depends on the number of patterns, not of items. Update it from one thread at a time;
-    threads and machines keep a tally each, and add them.
-
-    Parameters
-    ----------
-    categories
-        The possible labels, in order; any other label is an error. By default the labels that occur, in natural order.
-    missing
-        Labels that mean missing, such as ``"NA"``.
-
-    Examples
-    --------
-    >>> monday = Tally()
-    >>> monday.update([["cat", "cat"], ["cat", "dog"]], ["cat", "dog"])
-    >>> tuesday = Tally()
-    >>> tuesday.update([["dog", "dog", "bird"]], ["dog"])
-    >>> monday + tuesday
-    Tally(3 items, 7 votes, 3 categories, 3 patterns, labelers 'labeler')
-    """
-
-    __slots__ = ("_categories", "_missing", "_orders", "_source_notes", "_tables")
-
-    def __init__(self, categories: Iterable[Any] | None = None, *, missing: Iterable[Any] = ()) -> None:
-        self._missing = missing_labels(missing)
-        declared = declared_categories(categories, self._missing)
-        self._categories = declared or ()
-        self._orders = frozenset() if declared is None else frozenset([declared])
-        self._tables: list[Counts] = []
-        self._source_notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, data: InputData) -> Self:
-        """Return the tally of some data."""
-        made = cls(data.declared, missing=data.missing_labels)
-        made._include(data.patterns, data.source_notes)
-        return made
-
-    @property
-    def categories(self) -> tuple[Label, ...]:
-        """The categories, declared or found, in order."""
-        return self._categories
-
-    @property
-    def declared(self) -> bool:
-        """Whether the categories, and so their order, were declared."""
-        return self._orders == {self._categories}
-
-    @property
-    def missing(self) -> frozenset[Label]:
-        """Labels that mean missing."""
-        return self._missing
-
-    @property
-    def labelers(self) -> tuple[str, ...]:
-        """The names of the labelers; labels passed without a name are those of ``"labeler"``."""
-        return self.counts.columns.labelers if self._tables else ()
-
-    @property
-    def strata(self) -> tuple[Label, ...]:
-        """The strata, in order; empty if there are none."""
-        return self.counts.columns.strata
-
-    @property
-    def source_notes(self) -> tuple[str, ...]:
-        """Sentences about where the votes came from, such as what an export holds besides votes."""
-        return self._source_notes
-
-    @property
-    def patterns(self) -> Patterns:
-        """The distinct patterns, in codes of ``categories``."""
-        return self.counts.patterns
-
-    @property
-    def counts(self) -> Counts:
-        """All that was counted, as one table."""
-        if not self._tables:
-            return empty(self._categories, LABELER)
-        if len(self._tables) != 1 or self._tables[0].categories != self._categories:
-            self._tables = [add(self._tables, self._categories)]
-        return self._tables[0]
-
-    @property
-    def n_items(self) -> int:
-        """The number of items, eligible or not."""
-        return sum(table.n_items for table in self._tables)
-
-    @property
-    def n_votes(self) -> int:
-        """The number of votes on them."""
-        return sum(table.patterns.n_votes() for table in self._tables)
-
-    def __len__(self) -> int:
-        return len(self.patterns)
-
-    def __repr__(self) -> str:
-        sizes = ((self.n_items, "item"), (self.n_votes, "vote"), (len(self._categories), "category"))
-        parts = [*(counted(*size) for size in sizes), counted(len(self), "pattern")]
-        return f"Tally({', '.join(parts)}{f', labelers {shown(self.labelers)}' if self.labelers else ''})"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Tally):
-            return NotImplemented
-        if self._categories != other._categories or _difference(self._tables, other._tables):
-            return False
-        right = other.counts
-        minus = replace(right, patterns=replace(right.patterns, items=-right.patterns.items))
-        return not add([self.counts, minus], self._categories).patterns.items.any()
-
-    __hash__ = None  # type: ignore[assignment]  # a tally can change
-
-    def copy(self) -> Tally:
-        """Return a copy that later updates of this tally do not change."""
-        twin = Tally()
-        twin._categories, twin._orders, twin._missing = self._categories, self._orders, self._missing
-        twin._tables, twin._source_notes = list(self._tables), self._source_notes
-        return twin
-
-    def update(
-        self,
-        data: Any = None,
-        suggested: Any = None,
-        *,
-        counts: Any = None,
-        sample_weight: Any = None,
-        strata: Any = None,
-        **roles: Unpack[RoleKeywords],
-    ) -> None:
-        """Count more items. After an error the tally is unchanged.
-
-        Parameters
-        ----------
-        data, suggested, counts, sample_weight, strata, **roles
-            As for ``Dataset``. Without suggested labels, the items count for Fleiss' kappa only.
-        """
-        if isinstance(getattr(data, "input_data", None), InputData):  # a Dataset, with categories of its own
-            other = Tally.of(input_data(data, suggested, counts, None, (), sample_weight, strata, roles))
-            if self.declared:
-                check_declared(other.categories, self._categories, "data")
-            self._merge(other)
-            return
-        categories = self._categories if self.declared else None
-        given = input_data(data, suggested, counts, categories, self._missing, sample_weight, strata, roles)
-        if counts is not None and given.table is None:
-            self._check_columns(given)
-        self._include(given.patterns, given.source_notes)
-
-    def _check_columns(self, given: InputData) -> None:
-        """Refuse unnamed columns of counts if this tally has other categories than their positions."""
-        names = given._arrays.votes.labels
-        places = range(max(len(names), len(self._categories)))
-        unnamed = bool(names) and isinstance(names, range)
-        if unnamed and not all(category in places for category in self._categories):
-            raise DataError(
-                f"The columns of counts have no names, and this tally counts {shown(self._categories)}.",
-                code="unnamed-columns",
-                parameter="counts",
-                hint="Pass counts as a dataframe, or make the tally with $categories.",
-            )
-
-    def _include(self, table: Counts, source_notes: Sequence[str]) -> None:
-        categories = union(self._categories, table.categories) if self._categories else table.categories
-        self._add([table], self._categories if self.declared else categories)
-        self._source_notes = tuple(dict.fromkeys([*self._source_notes, *source_notes]))
-
-    def __radd__(self, other: int) -> Tally:
-        return self.copy() if other == 0 else NotImplemented  # sum() starts from 0
-
-    def __add__(self, other: Tally) -> Tally:
-        """Count the items of both; an item in both counts twice.
-
-        Categories are united. A declared order is kept if it has all of them, else they are sorted.
-        """
-        if not isinstance(other, Tally):
-            return NotImplemented
-        total = self.copy()
-        total._merge(other)
-        return total
-
-    def _merge(self, other: Tally) -> None:
-        """Count the items of another tally, too."""
-        for one, two in ((self, other), (other, self)):
-            both = sorted(map(str, one._missing.intersection(two._categories)))
-            if both:
-                raise DataError(
-                    f"{shown(both)} means missing in one tally and is a category in the other.",
-                    code="different-missing",
-                    parameter="missing",
-                    hint="Make both tallies with the same $missing.",
-                )
-        orders = self._orders | other._orders
-        self._add(other._tables, _settle(orders, union(self._categories, other._categories)))
-        self._missing, self._orders = self._missing | other._missing, orders
-        self._source_notes = tuple(dict.fromkeys([*self._source_notes, *other._source_notes]))
-
-    def _add(self, tables: Sequence[Counts], categories: tuple[Label, ...]) -> None:
-        """Append tables, and merge them when the number of rows has doubled."""
-        if self.n_items + sum(table.n_items for table in tables) > MAX_ITEMS:
-            raise DataError(f"A tally holds at most {MAX_ITEMS:,} items.", code="too-many-items")
-        difference = _difference(self._tables, tables)
-        if difference:
-            raise DataError(
-                f"Items counted together must have the same labelers, and all or none have strata and weights: "
-                f"{difference}.",
-                code="different-columns",
-                hint="Pass None as the labels of a labeler that is absent." if "labelers" in difference else "",
-            )
-        _check_strata([*self._tables, *tables])
-        self._tables = [*self._tables, *tables]
-        self._categories = categories
-        fresh = sum(len(table.patterns) for table in self._tables[1:])
-        if self._tables and (fresh > max(len(self._tables[0].patterns), BLOCK) or len(self._tables) > _MAX_TABLES):
-            self._tables = [add(self._tables, categories)]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tally to a JSON file, atomically."""
-        write_tally(path, SavedTally(self.counts, self._orders, self._missing, self._source_notes))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a tally that ``save`` wrote."""
-        saved = read_tally(path)
-        result = cls(missing=saved.missing)
-        result._orders = saved.orders
-        result._categories = _settle(saved.orders, union(saved.counts.categories))
-        result._tables, result._source_notes = [saved.counts], saved.source_notes
-        return result
-
-
-def _check_strata(tables: Sequence[Counts]) -> None:
-    """Refuse strata 1 and "1" in one tally."""
-    try:
-        union(*(table.columns.strata for table in tables))
-    except DataError as error:
-        raise DataError(
-            error.message.replace("Labels", "Strata", 1), code=error.code, parameter="strata", hint=error.hint
-        ) from None
-
-
-def _difference(left: Sequence[Counts], right: Sequence[Counts]) -> str:
-    """Say how the item columns of two lists of tables differ; empty if they do not, or if one is empty."""
-    left, right = ([table for table in tables if len(table.patterns)] for tables in (left, right))
-    if not left or not right:
-        return ""
-    one, two = left[0].columns, right[0].columns
-    if sorted(one.labelers) != sorted(two.labelers):
-        return f"some have the labelers {shown(one.labelers)}, others {shown(two.labelers)}"
-    if (one.stratum is None) != (two.stratum is None):
-        return "some have strata, others do not"
-    return "some have weights, others do not" if (one.weight is None) != (two.weight is None) else ""
-
-
-def _settle(orders: frozenset[tuple[Label, ...]], labels: tuple[Label, ...]) -> tuple[Label, ...]:
-    """Return the labels in the one declared order, if it has them all; else as they are, sorted."""
-    if len(orders) == 1:
-        (order,) = orders
-        found = {label: label for label in labels}  # 1 rather than True if both occur
-        if len(order) == len(labels) and all(label in found for label in order):
-            return tuple(found[label] for label in order)
-    return labels
+_MAX_FETCHED = 2_000_000  # votes of a table outside this process that are fetched to identify items and annotators
 
 
 class Dataset:
@@ -339,7 +78,7 @@ class Dataset:
     Fraction(4, 7)
     """
 
-    __slots__ = ("_data",)
+    _labelers = "all"  # which labelers to read from a table if none is named
 
     def __init__(
         self,
@@ -353,40 +92,128 @@ class Dataset:
         strata: Any = None,
         **roles: Unpack[RoleKeywords],
     ) -> None:
-        self._data = input_data(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+        check_keywords(roles)
+        columns = {"suggested": suggested, "counts": counts, "sample_weight": sample_weight, "strata": strata}
+        if isinstance(data, Dataset):
+            check_options_absent({**columns, "categories": categories, "missing": missing, **roles}, "Dataset")
+            self.__dict__ = data.__dict__  # shared, so that the items are counted once
+            return
+        self._data, self._columns, self._roles = data, columns, roles
+        self._missing = missing_labels(missing)
+        self._declared = declared_categories(categories, self._missing)
 
-    @property
-    def input_data(self) -> InputData:
-        """The data and options as they were passed."""
-        return self._data
+    @cached_property
+    def table(self) -> VoteTable | None:
+        """The table that was passed, or that a path leads to, with its column roles; None for arrays."""
+        roles = self._roles
+        if not roles and (self._data is None or isinstance(self._data, (list, tuple, np.ndarray))):
+            return None
+        from dhkappa.inputs.tables import open_votes
+
+        if roles.get("items") is not None:
+            roles = {**roles, "items": _opened(roles["items"])}
+        table = open_votes(_opened(self._data), roles, **self._columns, labelers=self._labelers)
+        if table is not None and table.roles.item is None and "item" in table.unused and "item" not in roles:
+            table = replace(table, roles=replace(table.roles, item="item"))
+        return table
 
     @property
     def source(self) -> Source | None:
         """The file, export or database that was read; None for data in memory."""
         from dhkappa.inputs.tables import Source
 
-        return self._data.data if isinstance(self._data.data, Source) else None
+        return self._data if isinstance(self._data, Source) else None
 
     @property
-    def categories(self) -> tuple[Label, ...]:
+    def declared(self) -> bool:
+        """Whether the categories, and so their order, were declared."""
+        return self._declared is not None
+
+    @property
+    def categories(self) -> Categories:
         """The categories, in order."""
-        return self._data.patterns.categories
+        return self.counts.categories
 
     @property
     def labelers(self) -> tuple[str, ...]:
         """The names of the labelers."""
-        return self._data.patterns.columns.labelers
+        return self.counts.columns.labelers
+
+    def check_labeled(self) -> None:
+        """Refuse data without suggested labels."""
+        if self.table is not None:
+            from dhkappa.inputs.tables import check_labeled
+
+            check_labeled(self.table)
+        elif self._columns["suggested"] is None and (self._data is not None or self._columns["counts"] is not None):
+            columns = getattr(self._data, "columns", None)
+            known = "" if columns is None else f" {list_columns([str(column) for column in columns])}"
+            hint = "Pass one suggested label per item, or the name of their column."
+            raise invalid("suggested", f"suggested is missing.{known}", code="no-suggested-labels", hint=hint)
+
+    @cached_property
+    def arrays(self) -> ItemVotes:
+        """The votes of arrays."""
+        return read_arrays(self._data, **self._columns, categories=self._declared, missing=self._missing)
+
+    @cached_property
+    def _grouped(self) -> Groups | ItemVotes:
+        """Groups of equal items as counted by the engine, or all rows where there are too many categories for that."""
+        from dhkappa.inputs.aggregate import group
+
+        assert self.table is not None
+        with self.table.votes.asking():
+            return group(self.table, self._declared, self._missing) or self._rows(self.table)
+
+    def _rows(self, table: VoteTable) -> ItemVotes:
+        from dhkappa.inputs.aggregate import fetch_rows
+
+        return replace(fetch_rows(table, self._declared, self._missing), declared=self._declared)
+
+    @cached_property
+    @memory_errors("the votes")
+    def counts(self) -> Counts:
+        """All items, counted by pattern."""
+        if self.table is None:
+            item_votes, notes = self.arrays, ()
+        else:
+            grouped, notes = self._grouped, self.table.notes
+            item_votes = grouped if isinstance(grouped, ItemVotes) else replace(grouped.read, declared=self._declared)
+        counts = replace(count(item_votes), source_notes=notes)
+        check_missing(counts.categories, self._missing)
+        return counts
+
+    @cached_property
+    @memory_errors("the votes")
+    def _item_votes(self) -> ItemVotes | None:
+        if self.table is None:
+            return self.arrays
+        grouped = self._grouped
+        if isinstance(grouped, ItemVotes):
+            return grouped
+        if self.table.votes.in_memory or self.counts.patterns.n_votes() <= _MAX_FETCHED:
+            # If the rows do not fit into memory, use the groups: only the annotators are unknown then.
+            with suppress(OutOfMemoryError), self.table.votes.asking():
+                return self._rows(self.table)
+        return grouped.item_votes(self._declared)
+
+    def item_votes(self) -> ItemVotes | None:
+        """Return every vote with its item and annotator, as far as these are known; None if items have no names."""
+        return self._item_votes
+
+    @memory_errors("the votes")
+    def item_table(self) -> ItemTable:
+        """Return the items by votes and the labels of all labelers."""
+        if self.table is None and isinstance(self._columns["suggested"], Mapping):
+            return item_table_of_votes(self.arrays, self._missing)
+        return item_table_of_counts(self.counts)
 
     def tally(self) -> Tally:
         """Count votes and suggested labels."""
-        return Tally.of(self._data)
-
-    def item_votes(self) -> ItemVotes | None:
-        """Return every vote with its item and annotator, as far as these are known."""
-        return self._data.item_votes
+        return Tally.of(self.counts, self._declared, self._missing)
 
     def __repr__(self) -> str:
-        return f"Dataset{repr(self.tally()).removeprefix('Tally').replace(_patterns(self), '')}"
+        return f"Dataset({describe(self.counts, f'labelers {shown(self.labelers)}')})"
 
     def __copy__(self) -> Dataset:
         return self
@@ -395,16 +222,35 @@ class Dataset:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise DataError(
-            "A Dataset cannot be pickled, as it may hold an open file or database.",
-            code="not-picklable",
-            hint="Pickle what it was made from, or save its tally().",
-        )
+        message = "A Dataset cannot be pickled, as it may hold an open file or database."
+        raise DataError(message, code="not-picklable", hint="Pickle what it was made from, or save its tally().")
 
 
-def _patterns(dataset: Dataset) -> str:
-    n = len(dataset.input_data.patterns.patterns)
-    return f", {n:,} pattern{'' if n == 1 else 's'}"
+class UnlabeledDataset(Dataset):
+    """A dataset whose suggested labels are not read."""
+
+    _labelers = "none"
+
+
+def _opened(data: Any) -> Any:
+    """Return what a path leads to, or what a ``Dataset`` was read from; other data as they are."""
+    if isinstance(data, Dataset):
+        data = data._data
+    if not isinstance(data, (str, os.PathLike)):
+        return data
+    from dhkappa.inputs.reading import open_source
+
+    return open_source(data)
+
+
+def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
+    """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
+    empty = isinstance(given.get("missing"), (str, tuple, list, set, frozenset)) and not given["missing"]
+    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and empty)]
+    if extra:
+        message = f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already."
+        hint = f"Pass options when you make the {kind}."
+        raise DataError(message, code="option-with-dataset", parameter=extra[0], hint=hint)
 
 
 def read(
@@ -455,13 +301,5 @@ def read(
 
     check_keywords(roles)
     source = open_source(path, input_format=input_format, question=question, table=table)
-    return Dataset(
-        source,
-        suggested,
-        counts=counts,
-        categories=categories,
-        missing=missing,
-        sample_weight=sample_weight,
-        strata=strata,
-        **roles,
-    )
+    own = {"counts": counts, "categories": categories, "missing": missing}
+    return Dataset(source, suggested, **own, sample_weight=sample_weight, strata=strata, **roles)

@@ -17,6 +17,7 @@ from xml.etree import ElementTree  # nosec B405 - parses only the SVG of our own
 
 import numpy as np
 
+from dhkappa import __version__
 from dhkappa.errors import DataError, counted
 from dhkappa.paths import write_file
 from dhkappa.report import (
@@ -35,7 +36,6 @@ from dhkappa.report import (
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec, library
 from dhkappa.resources import MIB, need, need_address_space
-from dhkappa.version import __version__
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit

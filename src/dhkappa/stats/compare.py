@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
-from dhkappa.core.item_table import ItemTable
+from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, check_level, skewness, written

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import is_real
-from dhkappa.errors import DataError, shown
+from dhkappa.errors import DataError, is_real, shown
 
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""

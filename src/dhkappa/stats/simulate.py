@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Label, is_real
+from dhkappa.core import Label
 from dhkappa.core.labels import check_categories
-from dhkappa.errors import counted, invalid, shown
+from dhkappa.errors import counted, invalid, is_real, shown
 from dhkappa.resources import need
 from dhkappa.stats.sample import generator
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dhkappa.core import grouping
 from dhkappa.core.grouping import Encoded, Patterns, count_grid, count_lists, count_matrix
-from dhkappa.core.item_table import distinct_votes
+from dhkappa.core.items import ItemColumns, ItemVotes
 from dhkappa.core.labels import encode
 
 Pattern = tuple[Any, frozenset[tuple[Any, int]]]
@@ -141,7 +141,7 @@ def test_lists_of_different_lengths(n: int, categories: int, seed: int) -> None:
 def test_distinct_votes(n: int, N: int, categories: int, seed: int, missing: bool) -> None:
     votes, _ = make(n, N, categories, seed, missing)
     grid = encode(votes, "votes")
-    patterns, place = distinct_votes(grid, None, None)
+    patterns, place = ItemVotes(grid, ItemColumns({})).distinct_votes()
     rows = [frozenset(Counter(vote for vote in row if vote is not None).items()) for row in votes.tolist()]
     found = []
     for k in range(len(patterns)):

@@ -16,8 +16,10 @@ import pytest
 import dhkappa
 from dhkappa import Dataset, audit, compare, dh_kappa, fleiss_kappa, read, tally
 from dhkappa.core import items
-from dhkappa.inputs import load
+from dhkappa.errors import OutOfMemoryError
+from dhkappa.inputs import aggregate
 from dhkappa.inputs.backends import Frame
+from dhkappa.inputs.dataset import UnlabeledDataset, check_options_absent
 from expect import expect_error
 
 VOTES: list[list[Any]] = [
@@ -256,7 +258,7 @@ def test_arrays_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(votes)
         return counted(votes)
 
-    monkeypatch.setattr(load, "count", recorded)
+    monkeypatch.setattr("dhkappa.inputs.dataset.count", recorded)
     dataset = Dataset(ARRAY, LABELERS)
     assert calls == []
     dh_kappa(dataset, "rule")
@@ -312,3 +314,91 @@ def test_public_names() -> None:
     assert set(dhkappa.__all__) <= set(dir(dhkappa))
     with pytest.raises(AttributeError):
         dhkappa.nothing  # noqa: B018
+
+
+# Tables, paths and arrays resolved once, and counted once
+
+GRID = [["x", "x"], ["y", "x"], ["y", "y"]]
+LABELS = ["x", "y", "y"]
+WIDE = {"item": ["i", "j", "k"], "suggested": LABELS, "ann_1": list("xyy"), "ann_2": list("xxy")}
+
+
+def test_arrays_are_not_tables() -> None:
+    for votes in (GRID, tuple(map(tuple, GRID)), np.array(GRID), pd.DataFrame(GRID)):
+        data = Dataset(votes, LABELS)
+        assert data.table is None
+        assert data.counts.source_notes == ()
+        assert data.counts.categories == ("x", "y")
+        assert data.item_votes() is data.arrays
+
+
+def test_tables_are_resolved_once() -> None:
+    data = Dataset(pd.DataFrame(WIDE))
+    assert data.table is data.table
+    assert data.table is not None
+    assert data.table.roles.item == "item"
+    assert data.counts is data.counts
+    votes = data.item_votes()
+    assert votes is data.item_votes()
+    assert votes is not None
+    assert list(votes.item_names()) == ["i", "j", "k"]
+    assert votes.annotators == ("ann_1", "ann_2")
+
+
+def test_suggested_labels_may_be_ignored() -> None:
+    for data in (UnlabeledDataset(GRID), UnlabeledDataset(pd.DataFrame(WIDE))):
+        assert set(data.counts.labeled_patterns().patterns.suggested.tolist()) == {-1}
+        assert data.counts.n_items == 3
+
+
+@pytest.mark.parametrize("suggested", [LABELS, {"a": LABELS, "b": ["x", "x", None]}], ids=["one", "two"])
+def test_the_item_table_has_every_item(suggested: Any) -> None:
+    table = Dataset(GRID, suggested).item_table()
+    assert int(table.items.sum()) == 3
+    assert list(table.labels) == (["a", "b"] if isinstance(suggested, dict) else ["labeler"])
+
+
+def test_many_categories_are_counted_from_rows() -> None:
+    n = 400
+    votes = [[f"c{i}", f"c{(i * 7) % n}"] for i in range(n)]
+    labels = [f"c{(i * 3) % n}" for i in range(n)]
+    rows = {
+        "item": [i for i in range(n) for _ in range(2)],
+        "annotator": ["p", "q"] * n,
+        "label": [vote for row in votes for vote in row],
+        "suggested": [label for label in labels for _ in range(2)],
+    }
+    assert tally(pl.LazyFrame(rows)) == tally(votes, {"suggested": labels})
+
+
+def test_rows_that_do_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_large(*_: Any) -> Any:
+        raise OutOfMemoryError("Too large.", code="out-of-memory")
+
+    expected = audit(pl.LazyFrame(WIDE), progress=False)
+    monkeypatch.setattr(aggregate, "fetch_rows", too_large)
+    found = audit(pl.LazyFrame(WIDE), progress=False)
+    assert found.kappas["suggested"].exact == expected.kappas["suggested"].exact
+    assert found.review().to_dicts() == expected.review().to_dicts()
+    with expect_error("annotators-unknown"):
+        found.annotators()
+    assert "annotators-not-fetched" in {note.code for note in found.notes}
+
+
+def test_missing_labels_of_another_type() -> None:
+    for data in (Dataset(GRID, LABELS, missing=["1"]), Dataset([[1, 2]], [1], missing=["3"])):
+        assert data.counts.n_items
+    for suggested in ([1], {"a": [1], "b": [2]}):
+        with expect_error("missing-type", "missing"):
+            Dataset([[1, 2]], suggested, missing=["1"]).item_table()
+
+
+def test_options_of_a_dataset() -> None:
+    dataset = Dataset(GRID, LABELS)
+    for twin in (Dataset(dataset), Dataset(dataset, missing=())):
+        assert twin.counts is dataset.counts
+    with expect_error("option-with-dataset", "categories"):
+        Dataset(dataset, categories=["x", "y"])
+    check_options_absent({"counts": None, "missing": ()}, "Tally")
+    with expect_error("option-with-dataset", "strata"):
+        check_options_absent({"counts": None, "strata": ["s"]}, "Tally")

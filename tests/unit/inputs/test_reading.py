@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dhkappa import Tally, audit, compare, dh_kappa, fleiss_kappa, plan, read, tally
-from dhkappa.inputs import load
+from dhkappa.inputs import dataset as dataset_module
 from expect import expect_error
 
 EXPORTS = Path(__file__).parents[2] / "exports"
@@ -270,14 +270,14 @@ def test_items_of_large_tables_are_queried(
     for path, options in calls:
         whole = audit(path, **options, progress=False).review().to_dicts()
         with monkeypatch.context() as patch:
-            patch.setattr(load, "_MAX_FETCHED", 5)
+            patch.setattr(dataset_module, "_MAX_FETCHED", 5)
             found = audit(path, **options, progress=False)
             assert found.review().to_dicts() == whole
             assert found.review(limit=2).to_dicts() == whole[:2]
             assert "annotators-not-fetched" in {note.code for note in found.notes}
             with expect_error("annotators-unknown"):
                 found.annotators()
-    monkeypatch.setattr(load, "_MAX_FETCHED", 5)
+    monkeypatch.setattr(dataset_module, "_MAX_FETCHED", 5)
     unnamed = audit(wide, "suggested_rule", annotators="ann_*", progress=False)
     with expect_error("items-unknown", "item"):
         unnamed.review()

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dhkappa import Dataset, Tally, audit, dh_kappa, fleiss_kappa, tally
-from dhkappa.inputs import load
+from dhkappa.inputs import dataset as dataset_module
 from expect import expect_error
 
 
@@ -80,7 +80,7 @@ def test_items_without_a_label_are_not_in_the_review(monkeypatch: pytest.MonkeyP
     data = {"i": [0, 1, 2, 3], "s": [None, "b", "b", "a"], "p": ["a"] * 4, "q": ["a"] * 4}
     roles: dict[str, Any] = {"annotators": ["p", "q"], "item": "i", "progress": False}
     whole = audit(pl.DataFrame(data), "s", **roles).review().column("item")
-    monkeypatch.setattr(load, "_MAX_FETCHED", 5)
+    monkeypatch.setattr(dataset_module, "_MAX_FETCHED", 5)
     found = audit(pl.LazyFrame(data), "s", **roles)
     for limit in (1, 2, 9):
         assert found.review(limit=limit).column("item") == whole[:limit]

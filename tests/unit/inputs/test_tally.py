@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import DataError, Dataset, Tally, dh_kappa, fleiss_kappa, tally
-from dhkappa.inputs import dataset as module
+from dhkappa.inputs import tally as module
 from expect import expect_error
 from strategies import Data, ragged
 

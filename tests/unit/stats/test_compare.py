@@ -12,7 +12,7 @@ import pytest
 
 from compare_oracle import BOTH, EXAMPLE, Expected, F, check, rows_of
 from dhkappa import Comparison, Tally, compare, dh_kappa, simulate, tally
-from dhkappa.core.item_table import item_table_of_votes
+from dhkappa.core.items import item_table_of_votes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import compare as module
 from dhkappa.stats.compare import compare_labelers, holm
@@ -70,9 +70,11 @@ class TestCompare:
         assert [note.code for note in found.notes] == ["no-standard-error"]
 
     def test_the_source_is_said(self) -> None:
-        votes = tally(EXAMPLE.votes, self.LABELS)
-        votes._source_notes = ("Half of it was skipped.",)
-        assert compare(votes).notes[0].to_dict() == {"code": "source", "text": "Half of it was skipped."}
+        counts = replace(tally(EXAMPLE.votes, self.LABELS).counts, source_notes=("Half of it was skipped.",))
+        assert compare(Tally.of(counts, None, frozenset())).notes[0].to_dict() == {
+            "code": "source",
+            "text": "Half of it was skipped.",
+        }
 
     def test_estimates_of_a_table(self) -> None:
         estimates, differences, notes = compare_labelers(item_table_of_votes(read_votes(EXAMPLE.votes, self.LABELS)))

@@ -12,10 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import Tally, dh_kappa, tally
-from dhkappa.core import item_table as module
+from dhkappa.core import items as module
 from dhkappa.core.grouping import LabeledPatterns, count_rows
-from dhkappa.core.item_table import ItemTable, item_table_of_counts, item_table_of_votes
-from dhkappa.core.items import Counts, add, count, empty, single_labeler
+from dhkappa.core.items import (
+    Counts,
+    ItemTable,
+    add,
+    count,
+    item_table_of_counts,
+    item_table_of_votes,
+    single_labeler,
+)
 from dhkappa.inputs.arrays import read_matrix, read_votes
 from expect import expect_error
 from strategies import Data, ragged
@@ -274,7 +281,7 @@ class TestLabelers:
 
     def test_chosen_by_name(self) -> None:
         assert list(item_table_of_counts(self.counts, ["c", "a"]).labels) == ["c", "a"]
-        assert tally([[1, 1]], [1]).counts.labeler(None) == "labeler"
+        assert tally([[1, 1]], [1]).counts.columns.labeler(None) == "labeler"
 
     def test_not_found(self) -> None:
         for names in (["a", "d"], ["a", 3]):
@@ -306,7 +313,7 @@ def test_two_values_for_missing_labels_are_one_pattern() -> None:
 
 
 def test_empty_counts() -> None:
-    none = empty(("a", "b"), "llm")
-    assert (none.n_items, none.columns.labelers) == (0, ("llm",))
+    none = Tally(["a", "b"]).counts
+    assert (none.n_items, none.columns.labelers) == (0, ("labeler",))
     assert len(single_labeler("llm", ("a", "b"))) == 3
     assert dh_kappa(Tally(["a", "b"])).n_items == 0

@@ -1,0 +1,453 @@
+"""Tally: exact counts that add up, as an object and as a versioned JSON file that is checked number by number."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from dhkappa.core import Categories, Label
+from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Patterns
+from dhkappa.core.items import Counts, ItemColumns, add, single_labeler
+from dhkappa.core.labels import check_categories, check_declared, natural_key, union
+from dhkappa.errors import DataError, counted, shown
+from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
+from dhkappa.inputs.columns import RoleKeywords
+from dhkappa.paths import FileStates, check_regular, file_name, system_message, write_file
+
+_Codes = dict[tuple[type, Label | None], int]
+"""Codes of labels by type and label: to Python, True and 1.0 equal 1."""
+
+_MAX_TABLES = 64
+_FORMAT = "dhkappa-tally"
+_VERSION = 2
+
+
+class Tally:
+    """Exact integer counts of votes and suggested labels, which can be added, saved and loaded.
+
+    A tally keeps each distinct pattern (suggested labels, votes by category, stratum, sample weight) with the number of
+    items that share it. Its size depends on the number of patterns, not of items. Update it from one thread at a time;
+    threads and machines keep a tally each, and add them.
+
+    Parameters
+    ----------
+    categories
+        The possible labels, in order; any other label is an error. By default the labels that occur, in natural order.
+    missing
+        Labels that mean missing, such as ``"NA"``.
+
+    Examples
+    --------
+    >>> monday = Tally()
+    >>> monday.update([["cat", "cat"], ["cat", "dog"]], ["cat", "dog"])
+    >>> tuesday = Tally()
+    >>> tuesday.update([["dog", "dog", "bird"]], ["dog"])
+    >>> monday + tuesday
+    Tally(3 items, 7 votes, 3 categories, 3 patterns, labelers 'labeler')
+    """
+
+    __slots__ = ("_categories", "_missing", "_orders", "_tables")
+
+    def __init__(self, categories: Iterable[Any] | None = None, *, missing: Iterable[Any] = ()) -> None:
+        self._missing = missing_labels(missing)
+        declared = declared_categories(categories, self._missing)
+        self._categories = declared or ()
+        self._orders = frozenset() if declared is None else frozenset([declared])  # every order that was declared
+        self._tables: list[Counts] = []
+
+    @classmethod
+    def of(cls, counts: Counts, declared: Categories | None, missing: frozenset[Label]) -> Self:
+        """Return the tally of some counts."""
+        made = cls(declared, missing=missing)
+        made._include(counts)
+        return made
+
+    @property
+    def categories(self) -> Categories:
+        """The categories, declared or found, in order."""
+        return self._categories
+
+    @property
+    def declared(self) -> bool:
+        """Whether the categories, and so their order, were declared."""
+        return self._orders == {self._categories}
+
+    @property
+    def missing(self) -> frozenset[Label]:
+        """Labels that mean missing."""
+        return self._missing
+
+    @property
+    def labelers(self) -> tuple[str, ...]:
+        """The names of the labelers; labels passed without a name are those of ``"labeler"``."""
+        return self.counts.columns.labelers if self._tables else ()
+
+    @property
+    def strata(self) -> Categories:
+        """The strata, in order; empty if there are none."""
+        return self.counts.columns.strata
+
+    @property
+    def source_notes(self) -> tuple[str, ...]:
+        """Sentences about where the votes came from, such as what an export holds besides votes."""
+        return self.counts.source_notes
+
+    @property
+    def patterns(self) -> Patterns:
+        """The distinct patterns, in codes of ``categories``."""
+        return self.counts.patterns
+
+    @property
+    def counts(self) -> Counts:
+        """All that was counted, as one table."""
+        if not self._tables:
+            return Counts(self._categories, EMPTY, single_labeler(LABELER, self._categories))
+        if len(self._tables) != 1 or self._tables[0].categories != self._categories:
+            self._tables = [add(self._tables, self._categories)]
+        return self._tables[0]
+
+    @property
+    def n_items(self) -> int:
+        """The number of items, eligible or not."""
+        return sum(table.n_items for table in self._tables)
+
+    @property
+    def n_votes(self) -> int:
+        """The number of votes on them."""
+        return sum(table.patterns.n_votes() for table in self._tables)
+
+    def __len__(self) -> int:
+        return len(self.patterns)
+
+    def __repr__(self) -> str:
+        labelers = [f"labelers {shown(self.labelers)}"] if self.labelers else []
+        return f"Tally({describe(self.counts, counted(len(self), 'pattern'), *labelers)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if self._categories != other._categories or _difference(self._tables, other._tables):
+            return False
+        right = other.counts
+        minus = replace(right, patterns=replace(right.patterns, items=-right.patterns.items))
+        return not add([self.counts, minus], self._categories).patterns.items.any()
+
+    __hash__ = None  # type: ignore[assignment]  # a tally can change
+
+    def copy(self) -> Tally:
+        """Return a copy that later updates of this tally do not change."""
+        return copy.copy(self)  # updates assign new values
+
+    def update(
+        self,
+        data: Any = None,
+        suggested: Any = None,
+        *,
+        counts: Any = None,
+        sample_weight: Any = None,
+        strata: Any = None,
+        **roles: Unpack[RoleKeywords],
+    ) -> None:
+        """Count more items. After an error the tally is unchanged.
+
+        Parameters
+        ----------
+        data, suggested, counts, sample_weight, strata, **roles
+            As for ``Dataset``. Without suggested labels, the items count for Fleiss' kappa only.
+        """
+        from dhkappa.inputs.dataset import Dataset  # which imports this module
+
+        own: dict[str, Any] = {"categories": self._categories if self.declared else None, "missing": self._missing}
+        if isinstance(data, Dataset):  # with categories of its own
+            own = {}
+        given = Dataset(data, suggested, counts=counts, sample_weight=sample_weight, strata=strata, **own, **roles)
+        if isinstance(data, Dataset):
+            if self.declared:
+                check_declared(given.categories, self._categories, "data")
+            self._merge(given.tally())
+            return
+        if counts is not None and given.table is None:
+            self._check_columns(given.arrays.votes.labels)
+        self._include(given.counts)
+
+    def _check_columns(self, names: Sequence[Label | None]) -> None:
+        """Refuse unnamed columns of counts if this tally has other categories than their positions."""
+        places = range(max(len(names), len(self._categories)))
+        unnamed = bool(names) and isinstance(names, range)
+        if unnamed and not all(category in places for category in self._categories):
+            message = f"The columns of counts have no names, and this tally counts {shown(self._categories)}."
+            hint = "Pass counts as a dataframe, or make the tally with $categories."
+            raise DataError(message, code="unnamed-columns", parameter="counts", hint=hint)
+
+    def _include(self, table: Counts) -> None:
+        categories = union(self._categories, table.categories) if self._categories else table.categories
+        self._add([table], self._categories if self.declared else categories)
+
+    def __radd__(self, other: int) -> Tally:
+        return self.copy() if other == 0 else NotImplemented  # sum() starts from 0
+
+    def __add__(self, other: Tally) -> Tally:
+        """Count the items of both; an item in both counts twice.
+
+        Categories are united. A declared order is kept if it has all of them, else they are sorted.
+        """
+        if not isinstance(other, Tally):
+            return NotImplemented
+        total = self.copy()
+        total._merge(other)
+        return total
+
+    def _merge(self, other: Tally) -> None:
+        """Count the items of another tally, too."""
+        both = self._missing.intersection(other._categories) or other._missing.intersection(self._categories)
+        if both:
+            message = f"{shown(sorted(map(str, both)))} means missing in one tally and is a category in the other."
+            hint = "Make both tallies with the same $missing."
+            raise DataError(message, code="different-missing", parameter="missing", hint=hint)
+        orders = self._orders | other._orders
+        self._add(other._tables, _settle(orders, union(self._categories, other._categories)))
+        self._missing, self._orders = self._missing | other._missing, orders
+
+    def _add(self, tables: Sequence[Counts], categories: Categories) -> None:
+        """Append tables, and merge them when the number of rows has doubled."""
+        if self.n_items + sum(table.n_items for table in tables) > MAX_ITEMS:
+            raise DataError(f"A tally holds at most {MAX_ITEMS:,} items.", code="too-many-items")
+        difference = _difference(self._tables, tables)
+        if difference:
+            message = "Items counted together must have the same labelers, and all or none have strata and weights: "
+            hint = "Pass None as the labels of a labeler that is absent." if "labelers" in difference else ""
+            raise DataError(f"{message}{difference}.", code="different-columns", hint=hint)
+        tables = [*self._tables, *tables]
+        try:
+            union(*(table.columns.strata for table in tables))
+        except DataError as error:
+            message = error.message.replace("Labels", "Strata", 1)
+            raise DataError(message, code=error.code, parameter="strata", hint=error.hint) from None
+        fresh = sum(len(table.patterns) for table in tables[1:])
+        if tables and (fresh > max(len(tables[0].patterns), BLOCK) or len(tables) > _MAX_TABLES):
+            tables = [add(tables, categories)]
+        self._tables, self._categories = tables, categories
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tally to a JSON file, atomically."""
+        counts = add([self.counts], self._categories)  # item columns in a canonical order: equal tallies, equal files
+        columns = counts.columns
+        held = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "categories": counts.categories,
+            "declared": sorted(self._orders, key=repr),
+            "missing": sorted(self._missing, key=natural_key),
+            "items": counts.n_items,
+            "votes": counts.patterns.n_votes(),
+            "source_notes": counts.source_notes,
+            "labelers": columns.labelers,
+            "strata": None if columns.stratum is None else columns.strata,
+            "sample_weight": columns.weight is not None,
+        }
+        lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in held.items()]
+        lines.append('"patterns": [\n' + ",\n".join(map(json.dumps, _rows(counts))) + "\n]")
+        write_file(path, "{" + ",\n".join(lines) + "}\n", "tally")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a tally that ``save`` wrote."""
+        name = repr(file_name(path, "tally"))
+        held = _read(path, name)
+        result = cls()
+        try:
+            result._restore(held)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            what = f"{error.args[0]!r} is missing." if isinstance(error, KeyError) else str(error)
+            what = what if what.endswith(".") else f"a value has the wrong type ({what})."
+            raise _damaged(name, what) from None
+        found, claimed = (result.n_items, result.n_votes), (held.get("items"), held.get("votes"))
+        if found != claimed or not all(type(number) is int for number in claimed):
+            sums = f"{found[0]:,} items and {found[1]:,} votes"
+            raise _damaged(name, f"its patterns add up to {sums}, but it says {shown(claimed)}.")
+        return result
+
+    def _restore(self, held: dict[str, Any]) -> None:
+        """Check the content of a file and take it; raise ValueError, TypeError or KeyError if it is invalid."""
+        for key in ("categories", "declared", "missing", "patterns", "labelers", "source_notes"):
+            if type(held[key]) is not list:
+                raise ValueError(f"{key!r} is not a list.")
+        if not all(type(text) is str for text in (*held["source_notes"], *held["labelers"])):
+            raise ValueError("'source_notes' and 'labelers' must be lists of text.")
+        if not held["labelers"] or len(set(held["labelers"])) < len(held["labelers"]):
+            raise ValueError("'labelers' is empty or names one twice.")
+        categories, self._missing = check_categories(held["categories"]), frozenset(check_categories(held["missing"]))
+        self._orders = frozenset(check_categories(order) for order in held["declared"])
+        for order in self._orders:
+            check_declared(order, categories, "declared")
+        both = self._missing.intersection(categories)
+        if both:
+            raise ValueError(f"{shown(both)} is both a category and missing.")
+        codes: _Codes = {(type(label), label): code for code, label in enumerate((None, *categories), -1)}
+        patterns = _read_patterns(held["patterns"], codes)
+        columns = _read_columns(held, categories, codes)
+        self._tables = [add([Counts(categories, patterns, columns, tuple(held["source_notes"]))], categories)]
+        self._categories = _settle(self._orders, union(categories))
+
+
+def describe(counts: Counts, *more: str) -> str:
+    """Say how many items, votes and categories there are, and more."""
+    sizes = ((counts.n_items, "item"), (counts.patterns.n_votes(), "vote"), (len(counts.categories), "category"))
+    return ", ".join([*(counted(*size) for size in sizes), *more])
+
+
+def _difference(left: Sequence[Counts], right: Sequence[Counts]) -> str:
+    """Say how the item columns of two lists of tables differ; empty if they do not, or if one is empty."""
+    left, right = ([table for table in tables if len(table.patterns)] for tables in (left, right))
+    if not left or not right:
+        return ""
+    one, two = left[0].columns, right[0].columns
+    if sorted(one.labelers) != sorted(two.labelers):
+        return f"some have the labelers {shown(one.labelers)}, others {shown(two.labelers)}"
+    if (one.stratum is None) != (two.stratum is None):
+        return "some have strata, others do not"
+    return "some have weights, others do not" if (one.weight is None) != (two.weight is None) else ""
+
+
+def _settle(orders: frozenset[Categories], labels: Categories) -> Categories:
+    """Return the labels in the one declared order, if it has them all; else as they are, sorted."""
+    if len(orders) == 1:
+        (order,) = orders
+        found = {label: label for label in labels}  # 1 rather than True if both occur
+        if len(order) == len(labels) and all(label in found for label in order):
+            return tuple(found[label] for label in order)
+    return labels
+
+
+def _rows(counts: Counts) -> list[dict[str, Any]]:
+    """Return the patterns, sorted."""
+    patterns, names, columns = counts.patterns, counts.categories, counts.columns
+    start, code, votes = patterns.start.tolist(), patterns.code.tolist(), patterns.votes.tolist()
+    rows = sorted(
+        (row, list(zip(code[first:end], votes[first:end], strict=True)), items)
+        for row, first, end, items in zip(
+            patterns.suggested.tolist(), start[:-1], start[1:], patterns.items.tolist(), strict=True
+        )
+    )
+    labels = [[column.labels[digit] for digit in column.digits().tolist()] for column in columns.labels.values()]
+    stratum = None if columns.stratum is None else [columns.strata[place] for place in columns.stratum.values.tolist()]
+    weight = None if columns.weight is None else columns.weight.tolist()
+    return [
+        {
+            "suggested": [column[row] for column in labels],
+            **({} if stratum is None else {"stratum": stratum[row]}),
+            **({} if weight is None else {"weight": weight[row]}),
+            "votes": [[names[category], number] for category, number in pairs],
+            "items": items,
+        }
+        for row, pairs, items in rows
+    ]
+
+
+def _read(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
+    """Read the file of a tally of this version."""
+    check_regular(path)
+    try:
+        with FileStates.of([path]).unchanged(), open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeError) as error:
+        raise DataError(f"Cannot read the tally {name}: {system_message(error)}.", code="file-not-readable") from None
+    try:
+        held = json.loads(text, object_pairs_hook=_unique) if text.lstrip()[:1] in ("{", "") else None
+    except (ValueError, RecursionError) as error:
+        raise _damaged(name, f"{error}.", "It may be incomplete.") from None
+    if not isinstance(held, dict) or held.get("format") != _FORMAT:
+        hint = "Make one with dhkappa tally make, or with Tally.save."
+        raise DataError(f"{name} is not a tally.", code="not-a-tally", hint=hint)
+    if type(held.get("version")) is not int or held["version"] != _VERSION:
+        message = f"{name} is a tally of version {shown([held.get('version')])}; this dhkappa reads version {_VERSION}."
+        raise DataError(message, code="tally-version", hint="Make it again from the data, or update dhkappa.")
+    return held
+
+
+def _damaged(name: str, what: str, hint: str = "") -> DataError:
+    return DataError(f"{name} is a damaged tally file: {what}", code="damaged-tally", hint=hint)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a JSON object with a repeated key."""
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        twice = next(name for name, number in Counter(name for name, _ in pairs).items() if number > 1)
+        raise ValueError(f"the key {shown([twice])} is repeated")
+    return held
+
+
+def _read_patterns(rows: list[dict[str, Any]], codes: _Codes) -> Patterns:
+    """Return the votes and the number of items of each row."""
+    length: list[int] = []
+    votes: list[tuple[int, int]] = []
+    items: list[int] = []
+    for row in rows:
+        pairs = sorted((_code(label, codes, vote=True), number) for label, number in row["votes"])
+        numbers = [number for _, number in pairs]
+        _check_numbers([row["items"]], MAX_ITEMS)
+        _check_numbers(numbers, MAX_VOTES)
+        if sum(numbers) > MAX_VOTES or len(dict(pairs)) < len(pairs):
+            raise ValueError(f"{shown([row])} has too many votes, or a category twice.")
+        length.append(len(pairs))
+        votes += pairs
+        items.append(row["items"])
+    _check_numbers([sum(items) or 1], MAX_ITEMS)
+    return Patterns(
+        np.arange(len(items), dtype=np.int32),
+        np.concatenate([[0], np.cumsum(length, dtype=np.int64)]),
+        np.array([category for category, _ in votes], np.int32),
+        np.array([number for _, number in votes], np.int64),
+        np.array(items, np.int64),
+    )
+
+
+def _read_columns(held: dict[str, Any], categories: Categories, codes: _Codes) -> ItemColumns:
+    """Return labels, stratum and weight of each row."""
+    rows, names = held["patterns"], held["labelers"]
+    if held["strata"] is not None and type(held["strata"]) is not list:
+        raise ValueError("'strata' is not a list.")
+    if type(held["sample_weight"]) is not bool:
+        raise ValueError("'sample_weight' is neither true nor false.")
+    strata = None if held["strata"] is None else union(check_categories(held["strata"]))
+    places = {(type(name), name): place for place, name in enumerate(strata or ())}
+    known = {"suggested", "votes", "items", *["stratum"] * (strata is not None), *["weight"] * held["sample_weight"]}
+    labels: list[list[int]] = []
+    for row in rows:
+        if row.keys() != known:
+            raise ValueError(f"{shown([row])} has the keys {shown(sorted(row), 10)}, not {shown(sorted(known), 10)}.")
+        if type(row["suggested"]) is not list or len(row["suggested"]) != len(names):
+            raise ValueError(f"{shown([row])} must have one label per labeler.")
+        labels.append([_code(label, codes, vote=False) + 1 for label in row["suggested"]])
+        if strata is not None and (type(row["stratum"]), row["stratum"]) not in places:
+            raise ValueError(f"{shown([row['stratum']])} is not among the strata.")
+        weight = row.get("weight", 0)
+        if type(weight) not in (int, float) or not 0 <= weight < float("inf"):
+            raise ValueError(f"{shown([weight])} is not a weight.")
+    columns = np.array(labels, np.int32).reshape(-1, len(names)).T
+    stratum = None
+    if strata is not None:
+        stratum = Encoded(np.array([places[type(row["stratum"]), row["stratum"]] for row in rows], np.int32), 0, strata)
+    weights = np.array([float(row["weight"]) for row in rows]) if held["sample_weight"] else None
+    encoded = {name: Encoded(column, 0, (None, *categories)) for name, column in zip(names, columns, strict=True)}
+    return ItemColumns(encoded, stratum, weights)
+
+
+def _code(label: Any, codes: _Codes, vote: bool) -> int:
+    if (type(label), label) not in codes or (vote and label is None):
+        raise ValueError(f"{shown([label])} is not among the categories.")
+    return codes[type(label), label]
+
+
+def _check_numbers(values: list[Any], most: int) -> None:
+    for value in values:
+        if type(value) is not int or not 0 < value <= most:
+            raise ValueError(f"{shown([value])} is not a whole number from 1 to {most:,}.")
