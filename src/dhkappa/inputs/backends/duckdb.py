@@ -25,7 +25,7 @@ import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
-from dhkappa.inputs.backends import ROW_NUMBER, Frame, kind_in, lazy, with_none
+from dhkappa.inputs.backends import ROW_NUMBER, Frame, Query, kind_in, lazy, with_none
 from dhkappa.paths import is_unicode
 from dhkappa.resources import MIB, folder_on_disk, is_out_of_memory, need, out_of_memory, own_words, share
 
@@ -52,7 +52,7 @@ class DuckDBFrame(Frame):
         native = self.native.project(f"*, row_number() OVER () AS {quoted(ROW_NUMBER)}")
         return replace(self, native=native, columns=(*self.columns, ROW_NUMBER))
 
-    def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
+    def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by role; refuse JSON, in which even text is written with quotes."""
         types = dict(zip(self.native.columns, map(str, self.native.types), strict=True))
         for name in roles.values():
@@ -61,13 +61,12 @@ class DuckDBFrame(Frame):
                 raise DataError(message, code="mixed-types", hint="Write all values as text, or all as integers.")
         return self.native.project(", ".join(f"{quoted(name)} AS {role}" for role, name in roles.items())), {}
 
-    def native_type(self, native: Any, role: str) -> Any:
-        """Return the type of a column."""
+    def _native_type(self, native: Any, role: str) -> Any:
         return native.types[native.columns.index(role)]
 
-    def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
+    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
         """Compare text by bytes, whatever its collation."""
-        frame = super().normalize(frame, roles)
+        frame = super()._normalize(frame, roles)
         native: Any = frame.to_native()
         texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
         if not texts:
@@ -76,7 +75,7 @@ class DuckDBFrame(Frame):
         native = native.project(", ".join(binary.get(role, quoted(role)) for role in native.columns))
         return lazy(native)
 
-    def collect(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+    def _collect(self, query: Query) -> dict[str, list[Any]]:
         """Run a query without PyArrow, which narwhals would need."""
         native: Any = query.to_native()
         found = native.fetchnumpy()
@@ -89,7 +88,7 @@ class DuckDBFrame(Frame):
             name: with_none(column) if found[name].dtype.kind == "f" else column for name, column in columns.items()
         }
 
-    def repeated(self, frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
+    def repeated(self, frame: Query, keys: Sequence[str]) -> Query:
         """Drop rows whose hash is unique: DuckDB does not spill text that it groups by."""
         if "text" not in {kind_in(frame, key) for key in keys}:
             return frame
@@ -99,7 +98,7 @@ class DuckDBFrame(Frame):
         own = f"hash({', '.join(f'own.{quoted(key)}' for key in keys)})"
         return lazy(native.set_alias("own").join(shared, f"{own} = shared.code", "semi"))
 
-    def explain(self, error: Exception) -> None:
+    def _explain(self, error: Exception) -> None:
         """Raise clearer errors for what DuckDB says."""
         raise_if_stopped(error)
         raise_if_full(error, "The data that DuckDB counts")
