@@ -42,18 +42,11 @@ _CLASSES = {  # narwhals' name of an engine: module and class
 
 @dataclass(frozen=True)
 class Coding:
-    """How the labels of a column are stored in the engine.
+    """How the labels of a column are stored in the engine."""
 
-    Attributes
-    ----------
-    name : column name in the data
-    kind : ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``
-    values : if labels are stored as codes 0, 1, ...: the label of each code; -1 is missing
-    """
-
-    name: str
-    kind: str
-    values: tuple[Label, ...] | None = None
+    name: str  # of the column, in the data
+    kind: str  # "text", "integer", "float" or "boolean"
+    values: tuple[Label, ...] | None = None  # the label of each code, if labels are stored as codes; -1 is missing
 
     @cached_property
     def codes(self) -> dict[Label, int]:
@@ -95,20 +88,12 @@ def not_a_label(column: str, value: str) -> DataError:
 
 @dataclass(frozen=True)
 class Frame:
-    """A table of some engine. The methods fit any engine that narwhals knows; subclasses override what differs.
-
-    Attributes
-    ----------
-    native : table of the engine
-    engine : name of the engine
-    columns : column names, in order
-    in_memory : whether the rows are in this process
-    """
+    """A table of some engine. The methods fit any engine that narwhals knows; subclasses override what differs."""
 
     native: Any
     engine: str
     columns: tuple[str, ...]
-    in_memory: bool = False
+    in_memory: bool = False  # the rows are in this process
 
     name: ClassVar[str] = ""
     count_type: ClassVar[Any] = nw.Int64  # in which packed counts are added up
@@ -201,7 +186,6 @@ class Frame:
             return self._collect(query)
 
     def _collect(self, query: Query) -> dict[str, list[Any]]:
-        """Run a query and return its columns."""
         rows = query.collect()
         return {name: with_none(rows.get_column(name).to_list()) for name in rows.columns}
 

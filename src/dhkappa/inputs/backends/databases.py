@@ -49,18 +49,9 @@ _BINARY = ("", "binary", "c", "posix")  # collations of DuckDB
 def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
     """Open a table or a view of a database. Rows are read when a query runs.
 
-    Parameters
-    ----------
-    url
-        ``"postgresql://user:password@host:port/database"``, read as psql reads it; ``"sqlite:///path"`` or
-        ``"duckdb:///path"`` of a file.
-    table
-        ``"table"``, or ``"schema.table"`` if it is not in the current schema.
-
-    Returns
-    -------
-    Table or DuckDBPyRelation
-        An Ibis table, whose ``get_backend().disconnect()`` ends its connection; for a DuckDB file, a relation.
+    The URL is ``"postgresql://user:password@host:port/database"``, read as psql reads it, or ``"sqlite:///path"`` or
+    ``"duckdb:///path"`` of a file. The table is ``"table"``, or ``"schema.table"`` if not in the current schema. For an
+    Ibis table, ``get_backend().disconnect()`` ends the connection.
     """
     scheme, _, rest = url.partition("://")
     scheme = scheme.lower()

@@ -83,8 +83,7 @@ class ArrowFrame(Frame):
         native = self.native
         for place, field in enumerate(native.schema):
             if field.name in names:
-                column = _plain_column(native.column(place))
-                native = native if column.type == field.type else native.set_column(place, field.name, column)
+                native = native.set_column(place, field.name, _plain_column(native.column(place)))
         return native
 
     def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
