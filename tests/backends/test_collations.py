@@ -12,7 +12,7 @@ import pytest
 
 import dhkappa
 from dhkappa.inputs.backends import frame_of
-from dhkappa.inputs.backends.ibis import IbisFrame
+from dhkappa.inputs.backends.databases import IbisFrame
 from engines import ENGINES, Engine, only
 from expect import expect_error
 from postgres import PASSWORD, Server
@@ -204,7 +204,7 @@ def test_numbers_of_sqlite_that_are_wider_than_their_type(tmp_path: Path, kind: 
 
 def test_other_databases_are_asked_as_they_are() -> None:
     table: Any = SimpleNamespace(get_backend=lambda: SimpleNamespace(name="other"))
-    assert IbisFrame(table, "Other", ()).binary_text()("column") == "column"
+    assert IbisFrame(table, "Other", ())._binary_text()("column") == "column"
 
 
 def test_days_of_sqlite_are_items(tmp_path: Path) -> None:

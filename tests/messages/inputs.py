@@ -17,11 +17,10 @@ import polars as pl
 from dhkappa import Tally, dh_kappa, read, tally
 from dhkappa.inputs.aggregate import group
 from dhkappa.inputs.backends import frame_of
-from dhkappa.inputs.backends.duckdb import DuckDBFrame, raise_if_full, relation_of
+from dhkappa.inputs.backends.duckdb import DuckDBFrame, raise_if_stopped, relation_of
 from dhkappa.inputs.columns import find_roles
 from dhkappa.inputs.files import open_files
-from dhkappa.inputs.long_format import long_table
-from dhkappa.inputs.tables import open_votes
+from dhkappa.inputs.tables import long_table, open_votes
 from dhkappa.paths import FileStates, write_file
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dhkappa-messages-"))
@@ -234,7 +233,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "wrong-type": quiet(lambda: dh_kappa(read(sqlite(), table="votes", suggested="llm", annotators="ann_*"), "llm")),
     "different-connections": lambda: failing("Invalid Input Error: relations of different connections"),
     "connection-busy": lambda: failing("Connection Error: busy with another call"),
-    "disk-full": lambda: raise_if_full(duckdb.Error("No space left on device"), "The data that DuckDB counts"),
+    "disk-full": lambda: raise_if_stopped(duckdb.Error("No space left on device"), "The data that DuckDB counts"),
     "different-engines": lambda: long(items=pl.DataFrame(ITEMS)),
     "votes-lost": lost,
     # Column roles

@@ -9,36 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Label
-from dhkappa.core.grouping import Encoded
+from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import check_categories, check_declared, encode, name_key, union
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.arrays import read_lists, read_matrix, read_votes
-from dhkappa.inputs.backends import Coding, kind_in
-from dhkappa.inputs.long_format import (
-    LongTable,
-    check_item_columns,
-    check_unlisted,
-    join_items,
-    long_table,
-    most_votes,
-    pick_items,
-)
-from dhkappa.inputs.tables import VoteTable, read_item_columns, whole_counts
+from dhkappa.inputs.backends import Coding, Query, kind_in
+from dhkappa.inputs.tables import EXAMPLES, LongTable, VoteTable, long_table, pick_items, whole_counts
 from dhkappa.resources import need
 
 _FEW_COLUMNS = 6  # with so few columns of votes, grouping by them gives nearly as few groups as by counts
-_EXAMPLES = 3
 _VALUE = 128  # bytes of a fetched value in Python
 _WORD_BITS = 52  # a join of pandas or Dask turns int64 into float64
 _MOST_WORDS = 16
+
+_Counts: TypeAlias = npt.NDArray[np.int64]
+_Labels: TypeAlias = Collection[Label]
+_Declared: TypeAlias = tuple[Label, ...] | None
+_Codings: TypeAlias = Mapping[str, Coding]
+_Rows: TypeAlias = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +46,10 @@ class PackedCounts:
     bits: int
 
     @classmethod
-    def of(cls, categories: Collection[Label], bits: int) -> PackedCounts | None:
+    def of(cls, categories: _Labels, bits: int) -> PackedCounts | None:
         """Choose the width of digits, at least ``bits`` (0: what fits); None if that takes too many words."""
-        m = max(len(categories), 1)
-        found = cls(tuple(categories), bits or max(min(_WORD_BITS // m, 16), 4))
-        return found if found.bits <= 32 and -(-m // found._digits) <= _MOST_WORDS else None
+        found = cls(tuple(categories), bits or max(min(_WORD_BITS // max(len(categories), 1), 16), 4))
+        return found if found.bits <= 32 and len(found.names) <= _MOST_WORDS else None
 
     @property
     def _digits(self) -> int:
@@ -64,7 +60,7 @@ class PackedCounts:
         """Names of the words."""
         return [f"word_{place}" for place in range(-(-max(len(self.categories), 1) // self._digits))]
 
-    def words(self, columns: Mapping[str, Coding], count_type: Any, times: str | None = None) -> dict[str, nw.Expr]:
+    def words(self, columns: _Codings, count_type: Any, times: str | None = None) -> dict[str, nw.Expr]:
         """Return the words of a row with labels in some columns, each ``times`` a column of counts."""
         found = {}
         for place, name in enumerate(self.names):
@@ -82,7 +78,7 @@ class PackedCounts:
             found[name] = word if times is None else word * nw.col(times).cast(count_type)
         return found
 
-    def counts(self, keys: Mapping[str, Sequence[int]]) -> npt.NDArray[np.int64] | None:
+    def counts(self, keys: Mapping[str, Sequence[int]]) -> _Counts | None:
         """Return (K, m) counts for words; None if a word is out of range."""
         found = np.zeros((len(keys["items"]), len(self.categories)), np.int64)
         for place, name in enumerate(self.names):
@@ -104,29 +100,28 @@ def _balanced(terms: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Ex
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Groups of equal items, counted by the engine.
+    """Groups of equal items, counted by the engine, and read like rows of an array with a number of items each.
 
-    Attributes
-    ----------
-    read : the groups, read like rows of an array, with the number of items of each
-    each : query for one row per item, with its keys
-    keys : (K,) values of the keys, by key, and the number of ``items``
-    ask : runs a query
+    ``each`` has one row per item with its keys, ``keys`` the values of these for each group, and of ``items``.
     """
 
     read: ItemVotes
-    each: nw.LazyFrame[Any]
+    each: Query
     keys: dict[str, list[Any]]
-    ask: Callable[[nw.LazyFrame[Any]], dict[str, list[Any]]]
+    ask: Callable[[Query], dict[str, list[Any]]]
 
-    def item_votes(self, categories: tuple[Label, ...] | None) -> ItemVotes | None:
+    @property
+    def _names(self) -> list[str]:
+        return [name for name in self.keys if name != "items"]
+
+    def item_votes(self, categories: _Declared) -> ItemVotes | None:
         """Return one row per group, whose items are fetched when they are needed; None if items have no names.
 
         The annotators are left out: their statistics are about single items.
         """
         if "item" not in self.each.collect_schema().names():
             return None
-        values = [[repr(value) for value in column] for name, column in self.keys.items() if name != "items"]
+        values = [map(repr, self.keys[name]) for name in self._names]
         by_value = sorted(zip(*values, range(len(self.keys["items"])), strict=True))
         rank = np.empty(len(by_value), np.int64)
         rank[[row[-1] for row in by_value]] = np.arange(len(by_value))
@@ -135,7 +130,7 @@ class Groups:
     def _find(self, rows: Sequence[int], limit: int) -> list[tuple[int, Any]]:
         """Fetch up to ``limit`` items of some groups, in that order; within a group by name."""
         found: list[tuple[int, Any]] = []
-        whole, names = rows[:-1], [name for name in self.keys if name != "items"]
+        whole, names = rows[:-1], self._names
         if whole:
             group = {tuple(self.keys[name][row] for name in names): row for row in whole}
             either = _balanced([self._is_in(row) for row in whole], lambda one, other: one | other)
@@ -151,27 +146,19 @@ class Groups:
 
     def _is_in(self, row: int) -> nw.Expr:
         """Return the condition that an item is in a group."""
-        tests = [
-            nw.col(name).is_null()
-            if values[row] is None
-            else ~nw.col(name).is_null() & (nw.col(name) == nw.lit(values[row]))
-            for name, values in self.keys.items()
-            if name != "items"
-        ]
+        tests = []
+        for name in self._names:
+            null, value = nw.col(name).is_null(), self.keys[name][row]
+            tests.append(null if value is None else ~null & (nw.col(name) == nw.lit(value)))
         return nw.all_horizontal(*tests, ignore_nulls=True) if tests else nw.lit(True)
 
 
-def group(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Groups | None:
+def group(table: VoteTable, declared: _Declared, missing: _Labels) -> Groups | None:
     """Count in the engine; None if there are too many categories to pack their counts."""
     if table.roles.label is not None:
         return _group_long(table, declared, missing)
-    return (_group_counts if table.roles.counts else _group_wide)(table, declared, missing)
-
-
-def _group_wide(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Groups:
-    """Group rows by their votes."""
-    frame, codings, votes = _wide_table(table)
-    if len(votes) > _FEW_COLUMNS:
+    frame, codings, votes = table.wide
+    if table.roles.annotators and len(votes) > _FEW_COLUMNS:
         own = {vote: codings[vote] for vote in votes}
         packed = PackedCounts.of(_categories(_labels_in(table, frame, own), declared, missing), len(votes).bit_length())
         if packed is not None:
@@ -180,65 +167,35 @@ def _group_wide(table: VoteTable, declared: tuple[Label, ...] | None, missing: C
             keys = _group_by(table, each, [*table.item_roles, *packed.names])
             counts = packed.counts(keys)
             assert counts is not None  # digits are wide enough for all annotators
-            return _groups_of_counts(table, counts, packed.categories, codings, keys, each, missing)
+            read = _read_counts(table, counts, packed.categories, codings, keys, missing)
+            return Groups(read, each, keys, table.ask)
     keys = _group_by(table, frame, [*table.item_roles, *votes])
-    read = _read_wide(table, codings, keys, votes, missing)
-    return Groups(replace(read, items=np.array(list(map(int, keys["items"])), np.int64)), frame, keys, table.ask)
+    return Groups(_read_wide(table, codings, keys, votes, declared, missing), frame, keys, table.ask)
 
 
-def _group_counts(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Groups:
-    """Group rows by their counts."""
-    frame, codings, columns = _wide_table(table)
-    keys = _group_by(table, frame, [*table.item_roles, *columns])
-    categories = _categories_of_columns(table.roles.counts, declared)
-    return _groups_of_counts(table, _counts(table, keys, columns), categories, codings, keys, frame, missing)
-
-
-def _wide_table(table: VoteTable) -> tuple[nw.LazyFrame[Any], dict[str, Coding], list[str]]:
-    """Pick the columns of a table in wide format, and check that each item has one row; once for each table."""
-    if "wide" in table.cache:
-        found: tuple[nw.LazyFrame[Any], dict[str, Coding], list[str]] = table.cache["wide"]
-        return found
-    roles = table.roles
-    votes = {f"vote_{place}": name for place, name in enumerate(roles.annotators or roles.counts)}
-    columns = ({} if roles.item is None else {"item": roles.item}) | votes | roles.item_columns()
-    frame, codings = table.votes.pick(columns, [*(votes if roles.annotators else ()), *table.label_roles])
-    if roles.item is not None:
-        repeated = table.votes.group(table.votes.repeated(frame, ["item"]), ["item"], nw.len().alias("n"))
-        twice = table.ask(repeated.filter(nw.col("n") > 1).head(100))["item"]
-        few = sorted((item for item in twice if item is not None), key=str)[:_EXAMPLES]
-        if few:
-            message = f"Column {roles.item!r} has {shown(few)} in several rows, but wide format has one row per item."
-            hint = "Pass $item and $label if a row is a vote."
-            raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
-    table.cache["wide"] = frame, codings, list(votes)
-    return frame, codings, list(votes)
+def _group_by(table: VoteTable, each: Query, keys: Sequence[str]) -> dict[str, list[Any]]:
+    """Group items by some columns and count them."""
+    found = table.ask(table.votes.group(each, keys, nw.len().alias("items")))
+    return found | {"items": list(map(int, found["items"]))}
 
 
 def _read_wide(
-    table: VoteTable,
-    codings: Mapping[str, Coding],
-    rows: Mapping[str, Sequence[Any]],
-    votes: Sequence[str],
-    missing: Collection[Label],
+    table: VoteTable, codings: _Codings, rows: _Rows, votes: Sequence[str], declared: _Declared, missing: _Labels
 ) -> ItemVotes:
-    """Read rows of votes."""
-    grid = np.empty((len(rows[votes[0]]), len(votes)), object)
+    """Read rows of votes or counts."""
+    n, names = len(rows[votes[0]]), table.roles.counts
+    if names:
+        counts = np.zeros((n, len(votes)), np.int64)
+        for place, (vote, name) in enumerate(zip(votes, names, strict=True)):
+            counts[:, place] = whole_counts(rows[vote], name, "counts")
+        return _read_counts(table, counts, _categories_of_columns(names, declared), codings, rows, missing)
+    grid = np.empty((n, len(votes)), object)
     for place, vote in enumerate(votes):
         grid[:, place] = codings[vote].labels(rows[vote])
-    own = read_item_columns(table, codings, rows)
-    return read_votes(grid, own.suggested, missing, own.sample_weight, own.strata)
+    return _with_items(read_votes(grid, missing=missing, **_item_columns(table, codings, rows)), rows)
 
 
-def _counts(table: VoteTable, rows: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return columns of counts as a matrix."""
-    found = np.zeros((len(rows[columns[0]]), len(columns)), np.int64)
-    for place, (column, name) in enumerate(zip(columns, table.roles.counts, strict=True)):
-        found[:, place] = whole_counts(rows[column], name, "counts")
-    return found
-
-
-def _categories_of_columns(columns: Sequence[str], declared: tuple[Label, ...] | None) -> tuple[Label, ...]:
+def _categories_of_columns(columns: Sequence[str], declared: _Declared) -> tuple[Label, ...]:
     """Return the names of the columns of counts, then other declared categories."""
     if declared is not None and not {*columns} <= {*declared}:
         message = f"categories {shown(declared, 10)} lack some columns of counts: {shown(columns, 10)}."
@@ -247,37 +204,39 @@ def _categories_of_columns(columns: Sequence[str], declared: tuple[Label, ...] |
     return check_categories([*columns, *(label for label in declared or () if label not in columns)])
 
 
-def _group_long(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> Groups | None:
+def _group_long(table: VoteTable, declared: _Declared, missing: _Labels) -> Groups | None:
     """Add up the votes on each item, then group items by them."""
     long = long_table(table, missing)
     total = sum(long.label_counts.values())
     packed = PackedCounts.of(_categories(long.label_counts, declared, missing), 0)
-    found = None if packed is None else _sum_votes(table, long, packed, total)
+    found = _sum_votes(table, long, packed, total)
     if packed is not None and (found is None or found.n_votes != total):
-        most = most_votes(table, long)
+        most = _most_votes(table, long)
         if most >= 1 << packed.bits:
             packed = PackedCounts.of(packed.categories, most.bit_length())
-            found = None if packed is None else _sum_votes(table, long, packed, 0)
-    check_item_columns(table, long, None if found is None else sum(found.keys["items"]))
-    if packed is None or found is None:
-        check_unlisted(table, long)
+            found = _sum_votes(table, long, packed, 0)
+    _check_item_columns(table, long, None if found is None else sum(found.keys["items"]))
+    if found is None or found.n_votes != total:
+        _check_unlisted(table, long)
+    if found is None:
         return None
     if found.n_votes != total:
-        check_unlisted(table, long)
         message = f"{table.votes.engine} counted {found.n_votes:,} votes, but there are {total:,}."
         hint = "If the data do not change while they are read, please report this as a bug."
         raise DataError(message, code="votes-lost", hint=hint)
-    return _groups_of_counts(table, found.counts, packed.categories, found.codings, found.keys, found.each, missing)
+    read = _read_counts(table, found.counts, found.categories, found.codings, found.keys, missing)
+    return Groups(read, found.each, found.keys, table.ask)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
     """Items grouped by the sums of their votes: the query, its keys, and (K, m) counts."""
 
-    each: nw.LazyFrame[Any]
+    each: Query
     codings: dict[str, Coding]
     keys: dict[str, list[Any]]
-    counts: npt.NDArray[np.int64]
+    categories: tuple[Label, ...]
+    counts: _Counts
 
     @property
     def n_votes(self) -> int:
@@ -285,51 +244,94 @@ class _Sums:
         return sum(map(int.__mul__, self.counts.sum(axis=1).tolist(), self.keys["items"]))
 
 
-def _sum_votes(table: VoteTable, long: LongTable, packed: PackedCounts, total: int) -> _Sums | None:
+def _sum_votes(table: VoteTable, long: LongTable, packed: PackedCounts | None, total: int) -> _Sums | None:
     """Add up the votes on each item; None if a word overflows, which it cannot if ``total`` is 0."""
+    if packed is None:
+        return None
     own = [] if table.items is not None else table.item_roles
-    words = packed.words(
-        {"label": long.codings["label"]}, table.votes.count_type, "count" if table.roles.count else None
-    )
+    times = "count" if table.roles.count else None
+    words = packed.words({"label": long.codings["label"]}, table.votes.count_type, times)
     sums = (nw.col(name).sum() for name in words)
     by_item = table.votes.group(long.frame.with_columns(**words), ["item", *own], *sums)
-    each, codings = (by_item, long.codings) if table.items is None else join_items(table, by_item, list(words))
+    each, codings = (by_item, long.codings) if table.items is None else _join_items(table, by_item, list(words))
     each = each.with_columns(*(nw.col(name).cast(nw.Int64) for name in words))
     try:
         keys = _group_by(table, each, [*table.item_roles, *words])
     except DataError:
-        if total < 1 << packed.bits or most_votes(table, long) < 1 << packed.bits:
+        if total < 1 << packed.bits or _most_votes(table, long) < 1 << packed.bits:
             raise
         return None
     counts = packed.counts(keys)
-    return None if counts is None else _Sums(each, codings, keys, counts)
+    return None if counts is None else _Sums(each, codings, keys, packed.categories, counts)
 
 
-def _groups_of_counts(
-    table: VoteTable,
-    counts: npt.NDArray[np.int64],
-    categories: tuple[Label, ...],
-    codings: Mapping[str, Coding],
-    keys: dict[str, list[Any]],
-    each: nw.LazyFrame[Any],
-    missing: Collection[Label],
-) -> Groups:
-    """Read groups with (K, m) counts of the categories."""
-    read = _read_counts(table, counts, categories, codings, keys, missing)
-    return Groups(replace(read, items=np.array(list(map(int, keys["items"])), np.int64)), each, keys, table.ask)
+def _most_votes(table: VoteTable, long: LongTable) -> int:
+    """Return the largest number of votes on an item."""
+    each = table.votes.group(long.frame.with_columns(n=long.votes_in_row()), ["item"], nw.col("n").sum())
+    most = int(table.ask(each.select(nw.col("n").max()))["n"][0] or 0)
+    if most > MAX_VOTES:
+        raise DataError(f"An item has {most:,} votes. The limit is {MAX_VOTES:,}.", code="too-many-votes")
+    return most
+
+
+def _check_item_columns(table: VoteTable, long: LongTable, pairs: int | None) -> None:
+    """Refuse an item with two labels, weights or strata. ``pairs`` of item and item columns differ, if known."""
+    if table.items is not None or not table.item_roles:
+        return
+    different = long.frame.select("item", *table.item_roles).unique()
+    pairs = table.count_rows(different) if pairs is None else pairs
+    if pairs == table.count_rows(long.frame.select("item").unique()):
+        return
+    [item] = table.ask(table.repeats(different, ["item"]).sort("item").head(1))["item"]
+    found = table.ask(different.filter(nw.col("item") == nw.lit(item)))
+    for role, name in table.roles.item_columns().items():
+        values = set(found[role] if role not in long.codings else long.codings[role].labels(found[role]))
+        if len(values) > 1:
+            message = f"Column {name!r} has several values for item {item!r}: {shown(sorted(values, key=str))}."
+            hint = "Write the same value in all rows of an item."
+            raise DataError(message, code="item-column-varies", parameter=role.rstrip("_0123456789"), hint=hint)
+
+
+def _check_unlisted(table: VoteTable, long: LongTable) -> None:
+    """Refuse votes on items that the items table lacks."""
+    if table.items is None or table.roles.unlisted != "error":
+        return
+    listed, _ = pick_items(table)
+    unlisted = long.frame.with_columns(n=long.votes_in_row()).filter(nw.col("n") > 0)
+    unlisted = unlisted.join(listed.select("item"), on="item", how="anti")
+    few = table.ask(unlisted.select("item").unique().sort("item").head(EXAMPLES))["item"]
+    if few:
+        n = int(table.ask(unlisted.select(nw.col("n").sum()))["n"][0])
+        other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"
+        message = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks: {shown(few)}."
+        hint = f"Add them{other if table.votes.joins_unlisted else ''}."
+        raise DataError(message, code="unlisted-items", parameter="items", hint=hint)
+
+
+def _join_items(table: VoteTable, by_item: Query, numbers: Sequence[str]) -> tuple[Query, dict[str, Coding]]:
+    """Join the votes of each item with its row of the items table."""
+    listed, codings = pick_items(table)
+    each = listed.join(by_item, on="item", how="left")
+    each = each.with_columns(*(nw.col(name).fill_null(0) for name in numbers))
+    if table.roles.unlisted == "unlabeled":
+        if not table.votes.joins_unlisted:
+            message = f"unlisted='unlabeled' is not supported for tables of {table.votes.engine}."
+            hint = "Add the items to the items table, without a label."
+            raise DataError(message, code="engine-not-supported", parameter="unlisted", hint=hint)
+        absent = {role: nw.lit(None).cast(listed.collect_schema()[role]) for role in table.item_roles}
+        absent |= {role: nw.lit(-1, nw.Int64) for role, coding in codings.items() if coding.values is not None}
+        others = by_item.join(listed.select("item"), on="item", how="anti").with_columns(**absent)
+        columns = ["item", *table.item_roles, *numbers]
+        each = nw.concat([each.select(*columns), others.select(*columns)])
+    return each, codings
 
 
 def _read_counts(
-    table: VoteTable,
-    counts: npt.NDArray[np.int64],
-    categories: tuple[Label, ...],
-    codings: Mapping[str, Coding],
-    rows: Mapping[str, Sequence[Any]],
-    missing: Collection[Label],
+    table: VoteTable, counts: _Counts, categories: tuple[Label, ...], codings: _Codings, rows: _Rows, missing: _Labels
 ) -> ItemVotes:
     """Read rows of counts. Suggested labels outside the categories are categories without votes, in long format."""
-    own = read_item_columns(table, codings, rows)
-    given = {label for labels in (own.suggested or {}).values() for label in labels if label is not None}
+    own = _item_columns(table, codings, rows)
+    given = {label for labels in (own["suggested"] or {}).values() for label in labels if label is not None}
     if table.roles.counts:
         check_declared(given - set(missing), categories, "suggested")
     else:
@@ -337,75 +339,95 @@ def _read_counts(
         union(categories)
     wide = np.zeros((len(counts), len(categories)), np.min_scalar_type(int(counts.max(initial=0))))
     wide[:, : counts.shape[1]] = counts
-    return read_matrix(wide, own.suggested, missing, own.sample_weight, own.strata, categories)
+    return _with_items(read_matrix(wide, missing=missing, categories=categories, **own), rows)
 
 
-def _group_by(table: VoteTable, each: nw.LazyFrame[Any], keys: Sequence[str]) -> dict[str, list[Any]]:
-    """Group items by some columns and count them."""
-    return table.ask(table.votes.group(each, keys, nw.len().alias("items")))
+def _with_items(read: ItemVotes, rows: _Rows) -> ItemVotes:
+    """Add the number of items that each row stands for, if rows are groups."""
+    return replace(read, items=np.array(rows["items"], np.int64)) if "items" in rows else read
 
 
-def _labels_in(table: VoteTable, frame: nw.LazyFrame[Any], columns: Mapping[str, Coding]) -> set[Label]:
+def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str, Any]:
+    """Return labels by labeler, weights and strata of fetched rows."""
+    roles = table.roles
+    suggested = {
+        labeler: codings[f"suggested_{place}"].labels(rows[f"suggested_{place}"])
+        for place, labeler in enumerate(roles.suggested)
+    }
+    items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
+    weight = None if roles.sample_weight is None else _weights(rows["sample_weight"], items, roles.sample_weight)
+    strata = None if roles.strata is None else codings["strata"].labels(rows["strata"])
+    if strata is not None and None in strata:
+        absent = sum(n for label, n in zip(strata, items, strict=True) if label is None)
+        message = f"Column {roles.strata!r} has no stratum for {counted(absent, 'item')}."
+        raise DataError(message, code="missing-stratum", parameter="strata", hint="Give every item a stratum.")
+    return {"suggested": suggested or None, "sample_weight": weight, "strata": strata}
+
+
+def _weights(values: Sequence[Any], items: Sequence[int], name: str) -> list[float]:
+    """Convert weights, also from text."""
+    found = []
+    for value, n in zip(values, items, strict=True):
+        try:
+            odd = isinstance(value, (bool, np.ndarray)) or value is None or "_" in str(value)
+            weight = np.nan if odd else float(value)
+        except (TypeError, ValueError, OverflowError):
+            weight = np.nan
+        if not 0 <= weight < np.inf:
+            got = "missing" if value is None or value == "" else shown([value])
+            message = f"Column {name!r} must hold weights of 0 or more: {counted(n, 'item')} or more have {got}."
+            raise DataError(message, code="invalid-weight", parameter="sample_weight")
+        found.append(weight)
+    return found
+
+
+def _labels_in(table: VoteTable, frame: Query, columns: _Codings) -> set[Label]:
     """Return the labels in some columns: one query if all have the same type."""
-    schema = frame.collect_schema()
-    first = next(iter(columns.values()))
-    if len({schema[role] for role in columns}) == 1 and table.votes.stacks_columns and first.values is None:
-        both = nw.concat([frame.select(nw.col(role).alias("label")) for role in columns]).unique()
-        found = first.labels(table.ask(both)["label"])
-    else:
-        found = []
-        for role, coding in columns.items():
-            found += coding.labels(table.ask(frame.select(role).unique())[role])
-    return {label for label in found if label is not None}
+    parts = [(coding, frame.select(label=nw.col(role))) for role, coding in columns.items()]
+    first, types = parts[0][0], {part.collect_schema()["label"] for _, part in parts}
+    if len(types) == 1 and table.votes.stacks_columns and first.values is None:
+        parts = [(first, nw.concat([part for _, part in parts]))]
+    found = (coding.labels(table.ask(part.unique())["label"]) for coding, part in parts)
+    return {label for label in chain.from_iterable(found) if label is not None}
 
 
-def _categories(
-    found: Collection[Label], declared: tuple[Label, ...] | None, missing: Collection[Label]
-) -> tuple[Label, ...]:
+def _categories(found: _Labels, declared: _Declared, missing: _Labels) -> tuple[Label, ...]:
     """Return the categories of votes: as declared, or those that occur."""
     votes = [label for label in found if label not in missing]
-    if declared is None:
-        return union(votes)
-    check_declared(votes, declared, "votes")
-    return declared
+    if declared is not None:
+        check_declared(votes, declared, "votes")
+    return union(votes) if declared is None else declared
 
 
-def fetch_rows(table: VoteTable, declared: tuple[Label, ...] | None, missing: Collection[Label]) -> ItemVotes:
+def fetch_rows(table: VoteTable, declared: _Declared, missing: _Labels) -> ItemVotes:
     """Fetch all rows of a table."""
     if table.roles.label is not None:
         return _fetch_long(table, missing)
-    frame, codings, columns = _wide_table(table)
+    frame, codings, votes = table.wide
     rows = _fetch(table, frame)
-    names = rows.get("item", table.votes.row_names)
-    if table.roles.annotators:
-        read = _read_wide(table, codings, rows, columns, missing)
-        return replace(read, names=names, annotators=table.roles.annotators)
-    categories = _categories_of_columns(table.roles.counts, declared)
-    read = _read_counts(table, _counts(table, rows, columns), categories, codings, rows, missing)
-    return replace(read, names=names)
+    read = _read_wide(table, codings, rows, votes, declared, missing)
+    return replace(read, names=rows.get("item", table.votes.row_names), annotators=table.roles.annotators or None)
 
 
-def _fetch(table: VoteTable, frame: nw.LazyFrame[Any], n: int | None = None) -> dict[str, list[Any]]:
+def _fetch(table: VoteTable, frame: Query, n: int | None = None) -> dict[str, list[Any]]:
     """Fetch all ``n`` rows, if there is memory for them."""
     if table.votes.checks_memory:
-        n = int(table.ask(frame.select(nw.len().alias("n")))["n"][0]) if n is None else n
+        n = table.count_rows(frame) if n is None else n
         need(n * len(frame.collect_schema()) * _VALUE, counted(n, "row"))
     return table.ask(frame)
 
 
-def _check_distinct(table: VoteTable, frame: nw.LazyFrame[Any], role: str, values: Sequence[Any]) -> None:
+def _check_distinct(table: VoteTable, frame: Query, role: str, values: Sequence[Any]) -> None:
     """Refuse names that differ in the engine but not in Python: nanoseconds, decimals that become floats."""
     if kind_in(frame, role) in ("integer", "text", "boolean"):
         return
-    names = table.votes.group(frame, [role], nw.len().alias("n"))
-    [n] = table.ask(names.select(nw.len().alias("n")))["n"]
-    if int(n) != len(set(values)):
+    if table.count_rows(table.votes.group(frame, [role], nw.len().alias("n"))) != len(set(values)):
         name = table.roles.item if role == "item" else table.roles.annotator
         message = f"Column {name!r} has type {frame.collect_schema()[role]}: some names are equal in Python."
         raise DataError(message, code="names-not-distinct", parameter=role, hint="Write them as text.")
 
 
-def _fetch_long(table: VoteTable, missing: Collection[Label]) -> ItemVotes:
+def _fetch_long(table: VoteTable, missing: _Labels) -> ItemVotes:
     """Fetch votes, and the items table if there is one."""
     long = long_table(table, missing)
     rows = _fetch(table, long.frame, long.n_rows)
@@ -426,7 +448,7 @@ def _fetch_long(table: VoteTable, missing: Collection[Label]) -> ItemVotes:
     names = list(first) if table.votes.in_memory else sorted(first, key=name_key)
     rank = {item: place for place, item in enumerate(names)}
     item = np.fromiter((rank.get(name, -1) for name in rows["item"]), np.int64, len(rows["item"]))
-    own = read_item_columns(table, codings, listed)
+    own = _item_columns(table, codings, listed)
 
     def by_item(column: Sequence[Any] | None) -> Any:
         return None if column is None else [column[first[name]] if first[name] >= 0 else None for name in names]
@@ -440,8 +462,8 @@ def _fetch_long(table: VoteTable, missing: Collection[Label]) -> ItemVotes:
     each = np.repeat(order, times[order])
     encoded = encode(labels[each], "votes", missing) if each.size else Encoded(np.zeros(0, np.uint8), 0, ())
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
-    suggested = None if own.suggested is None else {who: by_item(given) for who, given in own.suggested.items()}
-    weight, strata = by_item(own.sample_weight), by_item(own.strata)  # type: ignore[arg-type]
+    suggested = own["suggested"] and {who: by_item(given) for who, given in own["suggested"].items()}
+    weight, strata = by_item(own["sample_weight"]), by_item(own["strata"])
     read = replace(read_lists(encoded, length, suggested, missing, weight, strata), names=names)
     voters = [] if table.roles.annotator is None else [rows["annotator"][place] for place in each.tolist()]
     if table.roles.annotator is None or None in voters:

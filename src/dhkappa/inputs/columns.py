@@ -25,19 +25,7 @@ _OPTIONS = ("suggested", "counts", "categories", "missing", "weights", "sample_w
 
 
 class RoleKeywords(TypedDict, total=False):
-    """Keyword arguments that describe a table.
-
-    Attributes
-    ----------
-    annotators : wide format: columns of votes, one per annotator; names, or patterns such as ``"ann_*"``
-    item : column with the name of the item
-    label : long format: column with the label of a vote
-    annotator : long format: column with the name of the annotator
-    count : long format: column with the number of votes for the label
-    items : second table, or a path to it, with one row per item: suggested labels, sample weights, strata
-    duplicates : if an annotator has several votes on an item: ``"error"``, ``"first"`` or ``"last"``
-    unlisted : votes on items that ``items`` lacks: ``"error"``, or ``"unlabeled"`` for items without suggested label
-    """
+    """Keyword arguments that describe a table, as ``Dataset`` documents them."""
 
     annotators: str | Sequence[str] | None
     item: str | None
@@ -85,10 +73,8 @@ def check_keywords(keywords: Mapping[str, Any]) -> None:
             hint = f". Did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"got an unexpected keyword argument {name!r}{hint}")
         if name in _CHOICES and not (isinstance(value, str) and value in _CHOICES[name]):
-            choices = ", ".join(map(repr, _CHOICES[name]))
-            raise DataError(
-                f"{name} must be one of {choices}, got {shown([value])}.", code="invalid-option", parameter=name
-            )
+            message = f"{name} must be one of {shown(_CHOICES[name])}, got {shown([value])}."
+            raise DataError(message, code="invalid-option", parameter=name)
 
 
 def find_roles(
@@ -104,53 +90,38 @@ def find_roles(
 ) -> ColumnRoles:
     """Find the column of each role.
 
-    Parameters
-    ----------
-    columns
-        Columns of the table with votes.
-    keywords
-        Roles that the user named.
-    suggested, counts, sample_weight, strata
-        Column names; suggested also a list of names, or a mapping from labelers to names. None if not given.
-    item_columns
-        Columns of the items table, if there is one.
-    names
-        How errors refer to the two tables.
+    ``columns`` are those of the table with votes, ``item_columns`` those of the items table, if there is one. Errors
+    refer to the two by ``names``. The other parameters are those of ``Dataset``.
     """
     annotators, item, label = keywords.get("annotators"), keywords.get("item"), keywords.get("label")
     if annotators is None and label is None and counts is None:
         annotators, item, label = _guess(columns, keywords, suggested)
     long: dict[str, Any] = {role: keywords.get(role, role if label and role in columns else None) for role in _LONG[2:]}
     _check_format({"annotators": annotators, "label": label, "counts": counts}, item, long, keywords)
-    if item_columns is None and keywords.get("unlisted", "error") != "error":
+    choices: dict[str, Any] = {name: keywords.get(name, "error") for name in _CHOICES}
+    if item_columns is None and choices["unlisted"] != "error":
         _conflict("unlisted is about items that the items table lacks, but there is none.", "unlisted", "Leave it out.")
-    one = {"item": item, "label": label, **long}
+    one: dict[str, Any] = {"item": item, "label": label, **long}
     for role, column in one.items():
         _check_column(column, columns, role, names[0])
     place, where = (columns, names[0]) if item_columns is None else (item_columns, names[1])
     labelers = _labelers(suggested, place)
     hint = "If it is in a table of items, pass that as $items." if label is not None and item_columns is None else ""
-    beside = [
-        *(("suggested", column) for column in labelers.values()),
-        ("sample_weight", sample_weight),
-        ("strata", strata),
-    ]
+    labels = [("suggested", column) for column in labelers.values()]
+    beside = [*labels, ("sample_weight", sample_weight), ("strata", strata)]
     for role, column in beside:
         _check_column(column, place, role, where, hint)
     if item_columns is not None:
         _check_column(item, item_columns, "item", names[1], "The column must have the same name in both tables.")
     taken = {column for column in [*one.values(), *(column for _, column in beside)] if isinstance(column, str)}
     return ColumnRoles(
-        suggested=labelers,
-        annotators=_several(annotators, columns, "annotators", taken, names[0]),
-        counts=_several(counts, columns, "counts", taken, names[0]),
-        item=item,
-        label=label,
-        **long,
+        labelers,
+        _several(annotators, columns, "annotators", taken, names[0]),
+        _several(counts, columns, "counts", taken, names[0]),
+        **one,
         sample_weight=sample_weight,
         strata=strata,
-        duplicates=keywords.get("duplicates", "error"),
-        unlisted=keywords.get("unlisted", "error"),
+        **choices,
     )
 
 
@@ -158,7 +129,7 @@ def _guess(
     columns: Sequence[str], keywords: RoleKeywords, suggested: Any
 ) -> tuple[list[str] | None, str | None, str | None]:
     """Guess annotators, item and label from column names."""
-    labelers = _strings(suggested)
+    labelers = _strings(suggested.values() if isinstance(suggested, Mapping) else suggested)
     annotators = [name for name in _annotators(columns) if name not in labelers]
     item = keywords.get("item") or ("item" if "item" in columns else None)
     long = item is not None and "label" in columns
@@ -173,8 +144,9 @@ def _guess(
         message, role = "The column with the label of each vote is unknown.", "label"
     else:
         message, role = "The columns with the votes are unknown.", "annotators"
-    message = f"{message} {list_columns(columns)}{nearly_known(columns)}"
-    raise DataError(message, code="format-unknown", parameter=role, hint=hint)
+    raise DataError(
+        f"{message} {list_columns(columns, explain=True)}", code="format-unknown", parameter=role, hint=hint
+    )
 
 
 def is_recognized(columns: Sequence[Any]) -> bool:
@@ -193,24 +165,20 @@ def likely_annotators(columns: Iterable[str]) -> list[str]:
     return next((names for names in groups.values() if len(names) > 1), [])
 
 
-def nearly_known(columns: Sequence[str]) -> str:
-    """Return a sentence on a column whose name would be recognized but for spaces or case; empty if there is none."""
-    for name in columns:
-        tidy = name.strip().casefold()
-        if tidy != name and (tidy in _LONG or suggested_columns([tidy]) or _annotators([tidy])):
-            return f" Column {name!r} differs from {tidy!r} in case or spaces."
-    return ""
-
-
 def _annotators(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name.startswith(_ANNOTATORS)]
 
 
-def _strings(suggested: Any) -> list[str]:
-    """Return the strings in what was passed as suggested."""
-    given = suggested.values() if isinstance(suggested, Mapping) else suggested
-    given = [suggested] if isinstance(suggested, str) else given if isinstance(given, Iterable) else ()
-    return [name for name in given if isinstance(name, str)]
+def _as_list(given: Any) -> list[Any]:
+    """Return the elements of a list, or the one value that was given."""
+    try:
+        return [given] if isinstance(given, str) else list(given)
+    except TypeError:
+        return [given]
+
+
+def _strings(given: Any) -> list[str]:
+    return [name for name in _as_list(given) if isinstance(name, str)]
 
 
 def _conflict(message: str, parameter: str, hint: str) -> NoReturn:
@@ -223,9 +191,8 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
     annotator, count, label = long["annotator"], long["count"], formats["label"]
     if annotator is not None and count is not None:
         message = f"Columns {shown([annotator])} (annotator) and {shown([count])} (count) exclude each other."
-        _conflict(
-            message, "annotator", "A row is one annotator's vote, or several votes: pass annotator=None or count=None."
-        )
+        hint = "A row is one annotator's vote, or several votes: pass annotator=None or count=None."
+        _conflict(message, "annotator", hint)
     if len(given) > 1:
         _conflict(f"{' and '.join(given)} belong to different formats.", given[0], _FORMATS)
     if label is not None and item is None:
@@ -239,25 +206,23 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
 
 
 def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
-    """Return the column of each labeler.
-
-    Beside a table, ``suggested`` names columns, never labels.
-    """
+    """Return the column of each labeler, which may also be called by a name without ``suggested_``."""
     if suggested is None:
         return {}
-    if isinstance(suggested, str):
-        return {suggested: _column(suggested, columns)}
-    if isinstance(suggested, Mapping) and "" in suggested:
-        raise DataError("A labeler has an empty name.", code="invalid-labeler-name", parameter="suggested")
-    names = suggested if isinstance(suggested, Mapping) else _as_list(suggested)
-    named = dict(names) if isinstance(names, Mapping) else {name: _column(name, columns) for name in _strings(names)}
-    if not named or not all(isinstance(text, str) for text in [*named, *named.values(), *names]):
+    if isinstance(suggested, Mapping):
+        names, named = list(suggested), dict(suggested)
+        if "" in named:
+            raise DataError("A labeler has an empty name.", code="invalid-labeler-name", parameter="suggested")
+    else:
+        names = _as_list(suggested)
+        known = {name.removeprefix(_PREFIX): name for name in columns} | {name: name for name in columns}
+        named = {name: known.get(name, name) for name in _strings(names)}
+    if not named or not all(isinstance(text, str) for text in [*names, *named.values()]):
         message = f"suggested must name columns of the table, got {shown([suggested])}. {list_columns(columns)}"
         raise DataError(message, code="not-a-column-name", parameter="suggested")
     if len(named) < len(names):
-        twice = [name for name in named if list(names).count(name) > 1]
+        message = f"suggested has {shown([name for name in named if names.count(name) > 1], 3)} more than once."
         hint = "suggested names columns of the table: put labels into a column."
-        message = f"suggested has {shown(twice, 3)} more than once."
         raise DataError(message, code="duplicate-labeler", parameter="suggested", hint=hint)
     return named
 
@@ -274,17 +239,11 @@ def labelers_of(columns: Iterable[str]) -> dict[str, str]:
     return dict(zip(short if len({*short}) == len(names) else names, names, strict=True))
 
 
-def _column(labeler: Any, columns: Sequence[str]) -> Any:
-    """Return the column of a labeler: its name, or ``suggested_`` and its name."""
-    longer = f"{_PREFIX}{labeler}"
-    return longer if labeler not in columns and longer in columns else labeler
-
-
 def _several(given: Any, columns: Sequence[str], role: str, taken: set[str], where: str) -> tuple[str, ...]:
     """Return the columns that are listed, or that match patterns and have no other role."""
     if given is None:
         return ()
-    patterns = [given] if isinstance(given, str) else _as_list(given)
+    patterns = _as_list(given)
     if not patterns:
         raise DataError(f"{role} is empty. {list_columns(columns)}", code="column-not-found", parameter=role)
     found: dict[str, None] = {}
@@ -292,11 +251,9 @@ def _several(given: Any, columns: Sequence[str], role: str, taken: set[str], whe
         wild = isinstance(name, str) and name not in columns and (name is given or any(sign in name for sign in "*?["))
         matched = [one for one in columns if fnmatch.fnmatchcase(one, name) and one not in taken] if wild else [name]
         if not matched:
-            message, hint = (
-                f"No column of {where} matches {name!r}. {list_columns(columns)}",
-                did_you_mean(name, columns),
-            )
-            raise DataError(message, code="column-not-found", parameter=role, hint=hint.strip())
+            message = f"No column of {where} matches {name!r}. {list_columns(columns)}"
+            hint = did_you_mean(name, columns).strip()
+            raise DataError(message, code="column-not-found", parameter=role, hint=hint)
         if not wild:
             _check_column(name, columns, role, where)
             if name in taken:
@@ -305,13 +262,6 @@ def _several(given: Any, columns: Sequence[str], role: str, taken: set[str], whe
                 _conflict(f"Column {name!r} is named twice in {role}.", role, "Name it once.")
         found |= dict.fromkeys(matched)
     return tuple(found) if [*found] == patterns else tuple(name for name in columns if name in found)
-
-
-def _as_list(given: Any) -> list[Any]:
-    try:
-        return list(given)
-    except TypeError:
-        return [given]
 
 
 def _check_column(column: Any, columns: Sequence[str], role: str, where: str, hint: str = "") -> None:
@@ -331,10 +281,13 @@ def _check_column(column: Any, columns: Sequence[str], role: str, where: str, hi
         raise DataError(message, code="ambiguous-columns", parameter=role, hint="Rename one of them.")
 
 
-def list_columns(columns: Sequence[str]) -> str:
-    """Return a sentence with the first column names."""
-    plain = [
-        name if name.isprintable() and len(name) <= 60 and name == name.strip() else shown([name])
-        for name in columns[:20]
-    ]
-    return f"Columns: {', '.join(plain)}{f', and {len(columns) - 20:,} more' if len(columns) > 20 else ''}."
+def list_columns(columns: Sequence[str], explain: bool = False) -> str:
+    """Return a sentence with the first column names; explain why a name with spaces or capitals is not recognized."""
+    first = columns[:20]
+    plain = [one if one.isprintable() and len(one) <= 60 and one == one.strip() else shown([one]) for one in first]
+    text = f"Columns: {', '.join(plain)}{f', and {len(columns) - 20:,} more' if len(columns) > 20 else ''}."
+    for name in columns if explain else ():
+        tidy = name.strip().casefold()
+        if tidy != name and (tidy in _LONG or suggested_columns([tidy]) or _annotators([tidy])):
+            return f"{text} Column {name!r} differs from {tidy!r} in case or spaces."
+    return text

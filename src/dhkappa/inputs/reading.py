@@ -10,7 +10,6 @@ from zipfile import is_zipfile
 
 from dhkappa.errors import invalid, shown
 from dhkappa.inputs.backends.duckdb import connect, fit, relation_of
-from dhkappa.inputs.databases import is_url, open_table
 from dhkappa.inputs.files import open_files
 from dhkappa.inputs.readers import TOOLS, Export, find_tool, read_file
 from dhkappa.inputs.tables import Source
@@ -23,6 +22,12 @@ if TYPE_CHECKING:
 _RECORDS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".zip")
 FORMATS = ("table", *TOOLS)
 """The values of ``input_format``."""
+_DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
+
+
+def is_url(path: Any) -> bool:
+    """Tell whether a path is the URL of a database."""
+    return isinstance(path, str) and "://" in path and path.partition("://")[0].lower() in _DATABASES
 
 
 def open_source(
@@ -40,6 +45,8 @@ def open_source(
     if isinstance(path, os.PathLike):
         path = os.fspath(path)
     if is_url(path):
+        from dhkappa.inputs.backends.databases import open_table
+
         return Source(open_table(str(path), table))
     if table is not None and "://" not in str(path):
         raise invalid(

@@ -1,66 +1,51 @@
-"""Tables of votes with the role of each column; checks and conversions of item columns and counts."""
+"""Tables of votes: open a table with the role of each column, pick its columns, and check it once."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
-import numpy.typing as npt
 
 from dhkappa.core import Label
 from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
-from dhkappa.inputs.backends import Coding, Frame, frame_of, kind_of
+from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
 from dhkappa.inputs.columns import (
     ColumnRoles,
     RoleKeywords,
-    check_keywords,
     find_roles,
     is_recognized,
     labelers_of,
     list_columns,
-    nearly_known,
     suggested_columns,
 )
 from dhkappa.paths import FileStates
+
+EXAMPLES = 3
+"""Number of items that an error names."""
 
 _KINDS = {"text": "text", "integer": "integers", "float": "floats", "boolean": "booleans", "": "other values"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)  # the repr of a table may run a query
 class Source:
-    """A table of votes that was read, and what is known about its columns.
+    """A table of votes that was read, and what is known about its columns."""
 
-    Attributes
-    ----------
-    votes : the table of votes, as an object of its engine
-    items : the table of items, or None
-    roles : the column roles that are known
-    labelers : columns with suggested labels, if they are known
-    tool : the annotation tool that wrote the export; None for a plain table
-    skipped : what an export holds besides votes, with how many of each
-    unlabeled : why there are no suggested labels, if an export should have them
-    cautions : sentences about what an export does not tell
-    ordered : whether rows are in the order of a file
-    files : the files that every query reads, as they were when they were opened
-    """
-
-    votes: Any
-    items: Any = None
-    roles: RoleKeywords = field(default_factory=lambda: RoleKeywords())
-    labelers: tuple[str, ...] = ()
-    tool: str | None = None
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    unlabeled: str = ""
-    cautions: tuple[str, ...] = ()
-    ordered: bool = False
-    files: FileStates = field(default_factory=FileStates)
+    votes: Any  # a table of some engine
+    items: Any = None  # the table of items, if there is one
+    roles: RoleKeywords = field(default_factory=lambda: RoleKeywords())  # those that are known
+    labelers: tuple[str, ...] = ()  # columns with suggested labels, if they are known
+    tool: str | None = None  # the annotation tool, if the table is an export
+    skipped: Mapping[str, int] = field(default_factory=dict)  # what an export holds besides votes, and how many
+    unlabeled: str = ""  # why there are no suggested labels, if an export should have them
+    cautions: tuple[str, ...] = ()  # sentences about what an export does not tell
+    ordered: bool = False  # rows are in the order of a file
+    files: FileStates = field(default_factory=FileStates)  # that every query reads, as they were when opened
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -70,13 +55,18 @@ class Source:
         skipped = ", ".join(f"{what} ({number:,})" for what, number in self.skipped.items())
         return (f"The {self.tool} export also holds what is not a vote: {skipped}.", *self.cautions)
 
+    @property
+    def file_name(self) -> str:
+        """The name of the file, if the table is one file."""
+        files = list(self.files.states)
+        return os.path.basename(files[0]) if len(files) == 1 else ""
+
 
 @dataclass(frozen=True)
 class VoteTable:
     """A table of votes, the items table if there is one, and the column roles.
 
-    ``notes`` are about where the data came from, ``files`` are the files that every query reads, ``unlabeled`` says why
-    there are no suggested labels. ``cache`` keeps what was checked and counted, so that it is done once.
+    ``notes``, ``files`` and ``unlabeled`` are those of the ``Source``. ``cache`` keeps the table in long format.
     """
 
     votes: Frame
@@ -85,7 +75,7 @@ class VoteTable:
     notes: tuple[str, ...] = ()
     files: FileStates = field(default_factory=FileStates)
     unlabeled: str = ""
-    cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    cache: dict[frozenset[Label], LongTable] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def item_roles(self) -> list[str]:
@@ -103,35 +93,61 @@ class VoteTable:
         roles = self.roles
         return {*self.votes.names} - {*roles.annotators, *roles.counts, *roles.item_columns().values()}
 
+    def count_rows(self, frame: Query) -> int:
+        """Count the rows of a table."""
+        return int(self.ask(frame.select(n=nw.len()))["n"][0])
+
+    def repeats(self, frame: Query, keys: Sequence[str]) -> Query:
+        """Return the values of some columns that several rows have, and ``n``, how many."""
+        repeated = self.votes.repeated(frame, keys)
+        return self.votes.group(repeated, keys, nw.len().alias("n")).filter(nw.col("n") > 1)
+
     @cached_property
-    def item_type(self) -> str:
-        """Type to which item names are cast: ``"text"``, ``"float"``, ``"integer"``; empty if both tables agree."""
+    def item_type(self) -> Any:
+        """Type to which item names are cast, because those of the two tables differ; None if they do not."""
         if self.items is None or self.roles.item is None:
-            return ""
+            return None
         names = [frame.pick({"item": self.roles.item})[0] for frame in (self.votes, self.items)]
         types = [frame.collect_schema()["item"] for frame in names]
         kinds = [type(one).__name__.lower() if one.is_temporal() else kind_of(one) for one in types]
-        if {*kinds} == {"integer"} and not self.votes.joins_integer_widths:
-            return "integer" if types[0] != types[1] else ""
-        if len({*kinds}) == 1:
-            return ""
+        if kinds[0] == kinds[1]:
+            same = types[0] == types[1] or kinds[0] != "integer" or self.votes.joins_integer_widths
+            return None if same else nw.Int64()
+        if {*kinds} == {"text", "integer"}:
+            return nw.String()
+        if "" in kinds and {*kinds} <= {"", "integer", "float", "boolean"}:
+            return None
+        first, second = (f"{_KINDS.get(kind, f'{kind}s')} in " for kind in kinds)
+        where = f"{first}the data and {second}the items table"
         if {*kinds} == {"integer", "float"}:
-            self._check_floats(names[kinds.index("integer")])
-            return "float"
-        if {*kinds} != {"text", "integer"} and ("" not in kinds or {*kinds} - _KINDS.keys() or "text" in kinds):
-            first, second = (_KINDS.get(kind, f"{kind}s") for kind in kinds)
-            message = f"Column {self.roles.item!r} holds {first} in the data and {second} in the items table."
-            raise DataError(message, code="item-types-differ", parameter="item", hint="Use the same type in both.")
-        return "text" if "text" in kinds else ""
+            integers = names[kinds.index("integer")]
+            ends = self.ask(integers.select(least=nw.col("item").min(), most=nw.col("item").max()))
+            if all(end is None or abs(int(end)) <= 2**53 for [end] in ends.values()):
+                return nw.Float64()
+            where = "integers beyond 2^53 in one table and floats in the other"  # which cannot represent them
+        message = f"Column {self.roles.item!r} holds {where}."
+        raise DataError(message, code="item-types-differ", parameter="item", hint="Use the same type in both.")
 
-    def _check_floats(self, names: nw.LazyFrame[Any]) -> None:
-        """Refuse integers beyond 2^53, which the floats of the other table cannot represent."""
-        found = self.ask(names.select(nw.col("item").min().alias("least"), nw.col("item").max().alias("most")))
-        if any(end is not None and abs(int(end)) > 2**53 for end in (*found["least"], *found["most"])):
-            message = f"Column {self.roles.item!r} holds integers beyond 2^53 in one table and floats in the other."
-            raise DataError(message, code="item-types-differ", parameter="item", hint="Use the same type in both.")
+    @cached_property
+    def wide(self) -> tuple[Query, dict[str, Coding], list[str]]:
+        """Columns of a table in wide format, in which each item has one row; their codings; the roles of votes."""
+        roles = self.roles
+        votes = {f"vote_{place}": name for place, name in enumerate(roles.annotators or roles.counts)}
+        columns = ({} if roles.item is None else {"item": roles.item}) | votes | roles.item_columns()
+        frame, codings = self.votes.pick(columns, [*(votes if roles.annotators else ()), *self.label_roles])
+        if roles.item is not None:
+            twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
+            few = sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]
+            if few:
+                several = f"Column {roles.item!r} has {shown(few)} in several rows"
+                message, hint = (
+                    f"{several}, but wide format has one row per item.",
+                    "Pass $item and $label if a row is a vote.",
+                )
+                raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
+        return frame, codings, list(votes)
 
-    def ask(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+    def ask(self, query: Query) -> dict[str, list[Any]]:
         """Run a query; raise an error if a file has changed since it was opened."""
         with self.files.unchanged():
             return self.votes.fetch(query)
@@ -142,23 +158,10 @@ def open_votes(
 ) -> VoteTable | None:
     """Return the table of votes with its column roles; None if the data are arrays.
 
-    A dataframe without role keywords may also be a grid of votes. A list of strings passed as ``suggested`` is then a
-    list of labels if it is as long as the dataframe, and a list of column names otherwise.
-
-    Parameters
-    ----------
-    data
-        A table, a ``Source`` or arrays.
-    keywords
-        Column roles that the user named.
-    suggested, counts, sample_weight, strata
-        As the user passed them: names of columns, if the data are a table.
-    labelers
-        Which labelers to read if ``suggested`` is None: ``"all"`` that are known, or ``"none"``.
+    ``labelers`` says which labelers to read if ``suggested`` is None: ``"all"`` that are known, or ``"none"``. All else
+    is as a user passed it to ``Dataset``.
     """
-    check_keywords(keywords)
-    source = data if isinstance(data, Source) else None
-    if source is None:
+    if not isinstance(data, Source):
         frame = frame_of(data)
         if frame is None or not _names_columns(frame, keywords, suggested, counts, sample_weight, strata):
             if keywords:
@@ -166,17 +169,17 @@ def open_votes(
                 message = f"Column roles ({', '.join(keywords)}) need a table, but {kind}."
                 raise DataError(message, code="not-a-table", parameter=next(iter(keywords)))
             return None
-        source = Source(data)
+    source = data if isinstance(data, Source) else Source(data)
     said: RoleKeywords = {**source.roles, **keywords}
     votes = _frame(source.votes)
     if source.ordered and said.get("duplicates", "error") != "error":
         votes = votes.numbered()
     given: Any = said.get("items") if said.get("items") is not None else source.items
-    listed = given if isinstance(given, Source) else None
-    items = None if given is None else _frame(given if listed is None else listed.votes)
+    listed = given if isinstance(given, Source) else Source(given)
+    items = None if given is None else _frame(listed.votes)
     place = votes if items is None else items
     if suggested is None and labelers != "none":
-        suggested = _default_labelers(source, place.names)
+        suggested = labelers_of(source.labelers or suggested_columns(place.names)) or None
     roles = find_roles(
         votes.names,
         {**said, "items": given},
@@ -185,20 +188,13 @@ def open_votes(
         sample_weight=sample_weight,
         strata=strata,
         item_columns=None if items is None else items.names,
-        names=(_name(source, "the data"), _name(listed, "the items table")),
+        names=(source.file_name or "the data", listed.file_name or "the items table"),
     )
     if items is not None and items.engine != votes.engine:
         message = f"The data are a table of {votes.engine}, the items a table of {items.engine}."
         hint = "Pass two paths, or two tables of one engine. Files are tables of DuckDB."
         raise DataError(message, code="different-engines", parameter="items", hint=hint)
-    files = source.files if listed is None else source.files + listed.files
-    return VoteTable(votes, items, roles, source.notes, files, source.unlabeled)
-
-
-def _name(source: Source | None, default: str) -> str:
-    """Return the name of the file, if the source is one file."""
-    files = [] if source is None else list(source.files.states)
-    return os.path.basename(files[0]) if len(files) == 1 else default
+    return VoteTable(votes, items, roles, source.notes, source.files + listed.files, source.unlabeled)
 
 
 def _frame(data: Any) -> Frame:
@@ -217,33 +213,29 @@ def _frame(data: Any) -> Frame:
 def _names_columns(
     frame: Frame, keywords: RoleKeywords, suggested: Any, counts: Any, sample_weight: Any, strata: Any
 ) -> bool:
-    """Tell whether the user means columns by name, rather than a grid of votes with arrays of labels and weights."""
+    """Tell whether the user means columns by name, rather than a grid of votes with arrays of labels and weights.
+
+    A list of strings is one of labels if it is as long as a dataframe in memory, and one of column names otherwise.
+    """
     recognized = is_recognized(frame.columns)
     single = any(isinstance(value, str) for value in (suggested, counts, sample_weight, strata))
     if keywords or single or not frame.in_memory or _are_strings(counts):
         return True
     if isinstance(suggested, Mapping):
         return _are_strings(list(suggested.values()))
-    if not isinstance(suggested, (list, tuple)):
+    if not _are_strings(suggested):
         return suggested is None and counts is None and recognized
-    columns = (
-        len({*suggested}) == len(suggested) and {*suggested} <= {*frame.names} if _are_strings(suggested) else False
-    )
-    if columns and not recognized and len(suggested) == len(frame.native):
+    columns = len({*suggested}) == len(suggested) and {*suggested} <= {*frame.names}
+    labels = len(suggested) == len(frame.native)
+    if columns and labels and not recognized:
         message = f"suggested may be names of columns or one label per row: {shown(suggested)}."
         hint = "Pass a mapping from labelers to columns, or an array of labels."
         raise DataError(message, code="ambiguous-suggested", parameter="suggested", hint=hint)
-    return columns or (_are_strings(suggested) and len(suggested) != len(frame.native))
+    return columns or not labels
 
 
 def _are_strings(values: Any) -> bool:
     return isinstance(values, (list, tuple)) and bool(values) and all(isinstance(name, str) for name in values)
-
-
-def _default_labelers(source: Source, columns: Sequence[str]) -> Any:
-    """Return the columns with suggested labels by their names; None if there are none."""
-    found = list(source.labelers) or suggested_columns(columns)
-    return labelers_of(found) if found else None
 
 
 def check_labeled(table: VoteTable) -> None:
@@ -253,53 +245,132 @@ def check_labeled(table: VoteTable) -> None:
     if table.unlabeled:
         raise DataError(table.unlabeled, code="no-suggested-labels", parameter="suggested")
     columns = (table.votes if table.items is None else table.items).names
-    message = f"The column with the suggested labels is unknown. {list_columns(columns)}{nearly_known(columns)}"
+    message = f"The column with the suggested labels is unknown. {list_columns(columns, explain=True)}"
     hint = "Name it as $suggested. If it is in a table of items, pass that as $items."
     raise DataError(message, code="no-suggested-labels", parameter="suggested", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
-class ItemValues:
-    """Item columns as values: labels by labeler, weights, strata."""
+class LongTable:
+    """A checked table in long format, with the number of votes for each label.
 
-    suggested: dict[str, list[Label | None]] | None
-    sample_weight: npt.NDArray[np.float64] | None
-    strata: list[Label | None] | None
+    ``frame`` has ``n_rows`` rows, of which some may have no valid vote, and columns that are named by role.
+    """
+
+    frame: Query
+    codings: dict[str, Coding]
+    label_counts: dict[Label, int]
+    n_rows: int
+
+    def votes_in_row(self) -> nw.Expr:
+        """Return the number of votes that a row stands for; 0 if its label is missing."""
+        if not self.label_counts:
+            return nw.lit(0, nw.Int64)
+        known = nw.col("label").is_in([self.codings["label"].value(label) for label in self.label_counts])
+        one = nw.col("count") if "count" in self.frame.collect_schema().names() else nw.lit(1, nw.Int64)
+        return nw.when(known).then(one).otherwise(nw.lit(0, nw.Int64))
 
 
-def read_item_columns(table: VoteTable, codings: Mapping[str, Coding], rows: Mapping[str, Sequence[Any]]) -> ItemValues:
-    """Return labels, weights and strata of fetched rows; ``rows["items"]`` says how many items each stands for."""
+def long_table(table: VoteTable, missing: Collection[Label]) -> LongTable:
+    """Check items, annotators and counts of a table in long format, and count its labels; once for each table."""
+    key = frozenset(missing)
+    if key not in table.cache:
+        if table.items is not None:
+            _check_items(table)
+        table.cache[key] = _check_duplicates(table, _count_labels(table, missing))
+    return table.cache[key]
+
+
+def _count_labels(table: VoteTable, missing: Collection[Label]) -> LongTable:
+    """Pick the columns, and count rows and votes for each label."""
     roles = table.roles
-    suggested = {
-        labeler: codings[f"suggested_{place}"].labels(rows[f"suggested_{place}"])
-        for place, labeler in enumerate(roles.suggested)
-    }
-    items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
-    weight = None if roles.sample_weight is None else _weights(rows["sample_weight"], items, roles.sample_weight)
-    strata = None if roles.strata is None else codings["strata"].labels(rows["strata"])
-    if strata is not None and None in strata:
-        absent = sum(n for label, n in zip(strata, items, strict=True) if label is None)
-        message = f"Column {roles.strata!r} has no stratum for {counted(absent, 'item')}."
-        raise DataError(message, code="missing-stratum", parameter="strata", hint="Give every item a stratum.")
-    return ItemValues(suggested or None, weight, strata)
+    own = {"item": roles.item, "label": roles.label, "annotator": roles.annotator, "count": roles.count}
+    columns = {role: name for role, name in own.items() if name is not None}
+    columns |= {} if table.items is not None else roles.item_columns()
+    labels = [role for role in ("label", *table.label_roles) if role in columns]
+    choose = roles.annotator is not None and roles.duplicates != "error"
+    if choose and not table.votes.has_row_order:
+        engine = table.votes.engine
+        message = f"duplicates={roles.duplicates!r} needs an order of rows, which a table of {engine} lacks."
+        hint = "Keep one vote per annotator and item with your own query."
+        raise DataError(message, code="no-row-order", parameter="duplicates", hint=hint)
+    frame, codings = table.votes.pick(columns, labels, row_number=choose)
+    frame = _cast_items(table, frame)
+    if roles.count is not None:
+        whole_counts(table.ask(frame.select("count").unique())["count"], roles.count, "count")
+        frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
+    texts = [role for role in labels[1:] if codings[role].kind == "text"]
+    texts += ["annotator"] if roles.annotator is not None and kind_in(frame, "annotator") == "text" else []
+    if texts:  # empty text and null are one
+        frame = frame.with_columns(*(nw.when(nw.col(role) != "").then(nw.col(role)).alias(role) for role in texts))
+    unnamed = nw.col("item").is_null()
+    if kind_in(frame, "item") == "text":
+        unnamed = unnamed | (nw.col("item") == "")
+    flagged = frame.with_columns(unnamed=nw.when(unnamed).then(nw.lit(1)).otherwise(nw.lit(0)))
+    totals = [nw.len().alias("rows"), nw.col("unnamed").sum()]
+    totals += [nw.col("count").sum().alias("votes")] if roles.count is not None else []
+    found = table.ask(table.votes.group(flagged, ["label"], *totals))
+    if any(found["unnamed"]):
+        message = f"Column {roles.item!r} has no item in {counted(sum(map(int, found['unnamed'])), 'row')}."
+        hint = "Name the item of each vote, or remove these rows."
+        raise DataError(message, code="missing-item", parameter="item", hint=hint)
+    counts = Counter[Label]()
+    votes = map(int, found.get("votes", found["rows"]))
+    for label, n in zip(codings["label"].labels(found["label"]), votes, strict=True):
+        if label is not None and label not in missing and n:
+            counts[label] += n
+    return LongTable(frame, codings, counts, sum(map(int, found["rows"])))
 
 
-def _weights(values: Sequence[Any], items: Sequence[int], name: str) -> npt.NDArray[np.float64]:
-    """Convert weights, also from text."""
-    found = np.empty(len(values))
-    for place, value in enumerate(values):
-        try:
-            odd = isinstance(value, (bool, np.ndarray)) or value is None or "_" in str(value)
-            found[place] = np.nan if odd else float(value)
-        except (TypeError, ValueError):
-            found[place] = np.nan
-        if not 0 <= found[place] < np.inf:
-            got = "missing" if value is None or value == "" else shown([value])
-            message = (
-                f"Column {name!r} must hold weights of 0 or more: {counted(items[place], 'item')} or more have {got}."
-            )
-            raise DataError(message, code="invalid-weight", parameter="sample_weight")
-    return found
+def _check_duplicates(table: VoteTable, long: LongTable) -> LongTable:
+    """Keep the first or last vote of an annotator on an item, or refuse several."""
+    roles, frame, pair = table.roles, long.frame, ["item", "annotator"]
+    if roles.annotator is None:
+        return long
+    signed = ~nw.col("annotator").is_null() & (long.votes_in_row() > 0)
+    if roles.duplicates != "error":
+        keep: Any = roles.duplicates
+        kept = frame.filter(signed).unique(pair, keep=keep, order_by=["order"])
+        frame = nw.concat([kept, frame.filter(~signed)])
+        found = table.ask(table.votes.group(frame, ["label"], nw.len().alias("n")))
+        by_label = zip(long.codings["label"].labels(found["label"]), map(int, found["n"]), strict=True)
+        counts = {label: n for label, n in by_label if label is not None and label in long.label_counts}
+        return replace(long, frame=frame, label_counts=counts)
+    few = table.ask(table.repeats(frame.filter(signed), pair).sort(*pair).head(EXAMPLES))
+    if few["n"]:
+        pairs = ", ".join(f"{who!r} on item {item!r}" for item, who in zip(few["item"], few["annotator"], strict=True))
+        message = f"An annotator has several votes on one item: {pairs}."
+        hint = "Pass $duplicates with 'first' or 'last' to choose one, or correct the data."
+        raise DataError(message, code="duplicate-votes", parameter="duplicates", hint=hint)
+    return long
+
+
+def pick_items(table: VoteTable) -> tuple[Query, dict[str, Coding]]:
+    """Pick the columns of the items table."""
+    assert table.items is not None
+    assert table.roles.item is not None
+    frame, codings = table.items.pick({"item": table.roles.item} | table.roles.item_columns(), table.label_roles)
+    return _cast_items(table, frame), codings
+
+
+def _cast_items(table: VoteTable, frame: Query) -> Query:
+    """Cast item names so that both tables have the same type."""
+    if table.item_type is None or frame.collect_schema()["item"] == table.item_type:
+        return frame
+    return frame.with_columns(item=nw.col("item").cast(table.item_type))
+
+
+def _check_items(table: VoteTable) -> None:
+    """Refuse an items table with an item twice, or without a name."""
+    listed, _ = pick_items(table)
+    wrong = (nw.col("n") > 1) | nw.col("item").is_null()
+    few = table.ask(table.votes.group(listed, ["item"], nw.len().alias("n")).filter(wrong).head(100))
+    if None in few["item"]:
+        message = f"Column {table.roles.item!r} of the items table has rows without a name."
+        raise DataError(message, code="missing-item", parameter="items", hint="Name every item.")
+    if few["n"]:
+        message = f"The items table has several rows for {shown(sorted(few['item'])[:EXAMPLES])}."
+        raise DataError(message, code="duplicate-items", parameter="items", hint="Keep one row per item.")
 
 
 def whole_counts(values: Sequence[Any], name: str, parameter: str) -> list[int]:

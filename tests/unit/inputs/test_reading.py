@@ -14,6 +14,7 @@ import pytest
 
 from dhkappa import Tally, audit, compare, dh_kappa, fleiss_kappa, plan, read, tally
 from dhkappa.inputs import dataset as dataset_module
+from dhkappa.inputs.reading import is_url
 from expect import expect_error
 
 EXPORTS = Path(__file__).parents[2] / "exports"
@@ -46,6 +47,23 @@ def long_files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 # Files
+
+
+def test_which_paths_are_databases() -> None:
+    for url in ("postgresql://h/d", "postgres://h/d", "sqlite:///a.db", "duckdb:///a", "SQLite://a"):
+        assert is_url(url)
+    for path in (
+        "a.csv",
+        "s3://bucket/a.csv",
+        "https://x",
+        "sqlite:",
+        "postgresql",
+        Path("sqlite://a"),
+        None,
+        7,
+        ["a"],
+    ):
+        assert not is_url(path)
 
 
 def test_files_equal_lists(wide: Path, long_files: tuple[Path, Path]) -> None:

@@ -2,18 +2,18 @@
 
 Queries are written once, with narwhals, and return plain Python values. Columns are renamed to their roles, so that no
 column name of the data becomes part of a query. What differs between engines is in the subclasses of ``Frame``:
-``duckdb``, ``dataframes`` (pandas, PyArrow, Dask, Spark) and ``ibis`` (databases).
+``duckdb``, ``dataframes`` (pandas, Polars, PyArrow, Dask, Spark) and ``databases`` (Ibis).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -21,6 +21,9 @@ import numpy as np
 from dhkappa.core import Label
 from dhkappa.core.labels import RULE, NotALabelError, to_label
 from dhkappa.errors import DataError
+
+Query: TypeAlias = nw.LazyFrame[Any]
+"""A table that is read when it is fetched."""
 
 ROW_NUMBER = "dhkappa: row number"
 """Name of the column that numbers the rows of a file."""
@@ -33,24 +36,17 @@ _CLASSES = {  # narwhals' name of an engine: module and class
     "PYSPARK": ("dataframes", "SparkFrame"),
     "PYSPARK_CONNECT": ("dataframes", "SparkFrame"),
     "DUCKDB": ("duckdb", "DuckDBFrame"),
-    "IBIS": ("ibis", "IbisFrame"),
+    "IBIS": ("databases", "IbisFrame"),
 }
 
 
 @dataclass(frozen=True)
 class Coding:
-    """How the labels of a column are stored in the engine.
+    """How the labels of a column are stored in the engine."""
 
-    Attributes
-    ----------
-    name : column name in the data
-    kind : ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``
-    values : if labels are stored as codes 0, 1, ...: the label of each code; -1 is missing
-    """
-
-    name: str
-    kind: str
-    values: tuple[Label, ...] | None = None
+    name: str  # of the column, in the data
+    kind: str  # "text", "integer", "float" or "boolean"
+    values: tuple[Label, ...] | None = None  # the label of each code, if labels are stored as codes; -1 is missing
 
     @cached_property
     def codes(self) -> dict[Label, int]:
@@ -92,22 +88,15 @@ def not_a_label(column: str, value: str) -> DataError:
 
 @dataclass(frozen=True)
 class Frame:
-    """A table of some engine. The methods fit any engine that narwhals knows; subclasses override what differs.
-
-    Attributes
-    ----------
-    native : table of the engine
-    engine : name of the engine
-    columns : column names, in order
-    in_memory : whether the rows are in this process
-    """
+    """A table of some engine. The methods fit any engine that narwhals knows; subclasses override what differs."""
 
     native: Any
     engine: str
     columns: tuple[str, ...]
-    in_memory: bool = False
+    in_memory: bool = False  # the rows are in this process
 
     name: ClassVar[str] = ""
+    count_type: ClassVar[Any] = nw.Int64  # in which packed counts are added up
     ordered = False  # rows have a reliable order
     has_nan = True
     joins_integer_widths = True
@@ -139,14 +128,9 @@ class Frame:
         """Names of the rows (the index of pandas), if the engine has them."""
         return None
 
-    @property
-    def count_type(self) -> Any:
-        """Type in which packed counts are added up."""
-        return nw.Int64
-
     def pick(
         self, roles: Mapping[str, str], labels: Sequence[str] = (), row_number: bool = False
-    ) -> tuple[nw.LazyFrame[Any], dict[str, Coding]]:
+    ) -> tuple[Query, dict[str, Coding]]:
         """Return some columns, renamed to their roles, and the coding of those that hold labels.
 
         With ``row_number``, one more column, ``order``, ascends with the rows.
@@ -154,10 +138,10 @@ class Frame:
         with self.asking():
             numbered = row_number and ROW_NUMBER in self.columns
             wanted = {**roles, "order": ROW_NUMBER} if numbered else dict(roles)
-            native, values = self.select(wanted, labels)
+            native, values = self._select(wanted, labels)
             if row_number and not numbered:
-                native = self.with_row_number(native)
-            frame = self.normalize(lazy(native), wanted)
+                native = self._with_row_number(native)
+            frame = self._normalize(lazy(native), wanted)
             schema = frame.collect_schema()
         codings = {role: Coding(roles[role], kind_of(schema[role]), values.get(role)) for role in labels}
         for role, coding in codings.items():
@@ -165,25 +149,26 @@ class Frame:
                 raise not_a_label(coding.name, f"values of type {schema[role]}")
         return frame, codings
 
-    def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
+    def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by position, renamed to their roles; and the labels of those stored as codes."""
-        return self.select_from(self.native, roles).to_native(), {}
-
-    def select_from(self, native: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
-        """Select columns of a native table with the same columns as this one."""
         chosen = [nw.nth(self.columns.index(name)).alias(role) for role, name in roles.items()]
-        return lazy(native).select(*chosen)
+        return lazy(self._plain(roles.values())).select(*chosen).to_native(), {}
 
-    def with_row_number(self, native: Any) -> Any:
+    def _plain(self, names: Collection[str]) -> Any:
+        """Return the table with some columns changed so that they can be selected, grouped and joined."""
+        return self.native
+
+    def _with_row_number(self, native: Any) -> Any:
         """Add the column ``order``, the number of each row."""
         return nw.from_native(native).with_row_index("order").to_native()
 
-    def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
-        """Cast dictionaries to text and NaN to null."""
+    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
+        """Cast dictionaries and columns without a type, in which all is null, to text, and NaN to null."""
         new = []
         for role, dtype in frame.collect_schema().items():
             column = nw.col(role)
-            if dtype in (nw.Categorical, nw.Enum) or (dtype == nw.Unknown and self.is_null(frame.to_native(), role)):
+            native = str(self._native_type(frame.to_native(), role)) if dtype == nw.Unknown else ""
+            if dtype in (nw.Categorical, nw.Enum) or native.strip('"').lower().startswith(("null", "void", "unknown")):
                 new.append(column.cast(nw.String))
             elif dtype in (nw.Int128, nw.UInt128):  # some engines return them as floats
                 new.append(column.cast(nw.Int64))
@@ -191,29 +176,24 @@ class Frame:
                 new.append(column.fill_nan(None))
         return frame.with_columns(*new) if new else frame
 
-    def is_null(self, native: Any, role: str) -> bool:
-        """Tell whether a column has no type because all values are null."""
-        return str(self.native_type(native, role)).strip('"').lower().startswith(("null", "void", "unknown"))
-
-    def native_type(self, native: Any, role: str) -> Any:
+    def _native_type(self, native: Any, role: str) -> Any:
         """Return the engine's type of a column."""
         return ""
 
-    def fetch(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+    def fetch(self, query: Query) -> dict[str, list[Any]]:
         """Run a query and return its columns, null and NaN as None."""
         with self.asking():
-            return self.collect(query)
+            return self._collect(query)
 
-    def collect(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
-        """Run a query and return its columns."""
+    def _collect(self, query: Query) -> dict[str, list[Any]]:
         rows = query.collect()
         return {name: with_none(rows.get_column(name).to_list()) for name in rows.columns}
 
-    def group(self, frame: nw.LazyFrame[Any], keys: Sequence[str], *aggregates: nw.Expr) -> nw.LazyFrame[Any]:
+    def group(self, frame: Query, keys: Sequence[str], *aggregates: nw.Expr) -> Query:
         """Group rows by some columns; null is a group too."""
         return frame.group_by(*keys).agg(*aggregates)
 
-    def repeated(self, frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
+    def repeated(self, frame: Query, keys: Sequence[str]) -> Query:
         """Return rows that may equal another row in some columns; all rows, unless the engine knows better."""
         return frame
 
@@ -225,11 +205,11 @@ class Frame:
         except (DataError, KeyboardInterrupt, MemoryError):
             raise
         except Exception as error:
-            self.explain(error)
+            self._explain(error)
             message = f"{self.engine} could not run the query:\n{_message(error)}"
             raise DataError(message, code="engine-error") from error
 
-    def explain(self, error: Exception) -> None:
+    def _explain(self, error: Exception) -> None:
         """Raise a clearer error for an error of the engine, if there is one."""
 
 
@@ -260,9 +240,9 @@ def _frame(kind: str, data: Any, columns: tuple[str, ...], in_memory: bool) -> F
     return made
 
 
-def lazy(native: Any) -> nw.LazyFrame[Any]:
+def lazy(native: Any) -> Query:
     """Return a table of an engine as a lazy frame of narwhals."""
-    frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
+    frame: Query = nw.from_native(native).lazy()
     return frame
 
 
@@ -274,17 +254,15 @@ def kind_of(dtype: Any) -> str:
     return "float" if dtype.is_float() else kinds.get(type(dtype), "")
 
 
-def kind_in(frame: nw.LazyFrame[Any], role: str) -> str:
-    """Return the kind of a column; see ``kind_of``."""
+def kind_in(frame: Query, role: str) -> str:
+    """Return the kind of a column, see ``kind_of``."""
     return kind_of(frame.collect_schema()[role])
 
 
 def _message(error: Exception) -> str:
     """Return the engine's message without stack traces, of which Java and Python workers add many lines."""
-    lines = [
-        line for line in str(error).splitlines() if line.strip() and not line.startswith(("\tat ", "  File ", "    "))
-    ]
-    lines = lines or [""]
+    own = (line for line in str(error).splitlines() if not line.startswith(("\tat ", "  File ", "    ")))
+    lines = [line for line in own if line.strip()] or [""]
     rest = lines[1:] if len(lines) <= 10 else [*lines[1:4], "...", *lines[-5:]]
     return "\n".join([f"{type(error).__name__}: {lines[0]}", *rest])
 
@@ -295,6 +273,4 @@ def with_none(column: list[Any]) -> list[Any]:
         return [None if value is None or value != value else value for value in column]
     except (TypeError, ValueError):  # NA and arrays have no truth value
         column = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
-        return [
-            None if value is None or type(value).__name__ == "NAType" or value != value else value for value in column
-        ]
+        return [None if type(value).__name__ in ("NoneType", "NAType") or value != value else value for value in column]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from operator import methodcaller
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import shown
-from dhkappa.inputs.backends import Coding, Frame, lazy, not_a_label, with_none
+from dhkappa.inputs.backends import Coding, Frame, Query, lazy, not_a_label, with_none
 
 _GROUPABLE = {"string_view": "string", "halffloat": "float"}  # types that PyArrow cannot group by
 
@@ -29,8 +29,7 @@ class PandasFrame(Frame):
         """The index."""
         return list(self.native.index)
 
-    def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
-        """Return columns by role; labels as codes."""
+    def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         pandas = sys.modules["pandas"]
         picked, values = {}, {}
         for role, name in roles.items():
@@ -65,12 +64,10 @@ class PolarsFrame(Frame):
     name = "Polars"
     ordered = True
 
-    def with_row_number(self, native: Any) -> Any:
-        """Add the column ``order``."""
+    def _with_row_number(self, native: Any) -> Any:
         return native.with_row_index("order")  # narwhals wants order_by for lazy frames
 
-    def native_type(self, native: Any, role: str) -> Any:
-        """Return the type of a column."""
+    def _native_type(self, native: Any, role: str) -> Any:
         return native.collect_schema()[role]
 
 
@@ -82,18 +79,18 @@ class ArrowFrame(Frame):
     joins_integer_widths = False
     stacks_columns = False  # string and large_string are one type to narwhals
 
-    def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
-        """Return columns by role, with types that can be grouped and joined."""
+    def _plain(self, names: Collection[str]) -> Any:
         native = self.native
         for place, field in enumerate(native.schema):
-            if field.name in roles.values():
-                column = _plain_column(native.column(place))
-                native = native if column.type == field.type else native.set_column(place, field.name, column)
-        floats = nw.selectors.by_dtype(nw.Float32, nw.Float64)
-        return self.select_from(native, roles).with_columns(floats + 0.0).to_native(), {}  # -0 and 0 are one label
+            if field.name in names:
+                native = native.set_column(place, field.name, _plain_column(native.column(place)))
+        return native
 
-    def native_type(self, native: Any, role: str) -> Any:
-        """Return the type of a column."""
+    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
+        floats = nw.selectors.by_dtype(nw.Float32, nw.Float64)
+        return super()._normalize(frame.with_columns(floats + 0.0), roles)  # -0 and 0 are one label
+
+    def _native_type(self, native: Any, role: str) -> Any:
         return native.schema.field(role).type
 
 
@@ -114,25 +111,20 @@ class DaskFrame(Frame):
     name = "Dask"
     joins_unlisted = False
 
-    def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
-        """Return columns by role, categories decoded."""
+    def _plain(self, names: Collection[str]) -> Any:
         native = self.native
-        for name in self.columns:
-            if name in roles.values() and str(native[name].dtype) == "category":
+        for name in names:
+            if str(native[name].dtype) == "category":
                 known = native[name].cat.as_known()
                 held = known.dtype.categories.dtype
                 target = "Int64" if held.kind in "iu" else held  # int64 cannot hold null
                 native = native.assign(**{name: known.astype(target)})
-        return self.select_from(native, roles).to_native(), {}
+        return native
 
-    def group(self, frame: nw.LazyFrame[Any], keys: Sequence[str], *aggregates: nw.Expr) -> nw.LazyFrame[Any]:
-        """Group rows. A copy of the partitions makes Dask forget column names that narwhals has since changed.
-
-        Without it, a second group-by or a join fails.
-        """
-        native: Any = frame.group_by(*keys).agg(*aggregates).to_native()
-        copied = native.map_partitions(methodcaller("copy", deep=False), meta=native._meta)
-        return lazy(copied)
+    def group(self, frame: Query, keys: Sequence[str], *aggregates: nw.Expr) -> Query:
+        """Group rows, and copy the partitions: after that, a second group-by or a join knows all column names."""
+        native: Any = super().group(frame, keys, *aggregates).to_native()
+        return lazy(native.map_partitions(methodcaller("copy", deep=False), meta=native._meta))
 
 
 class SparkFrame(Frame):
@@ -140,27 +132,24 @@ class SparkFrame(Frame):
 
     name = "Spark"
 
-    def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
-        """Return columns by role. All are renamed by position first: dots and backticks in names are syntax."""
-        places = {name: f"column_{place}" for place, name in enumerate(self.columns)}
-        frame = lazy(self.native.toDF(*places.values()))
-        return frame.select(*(nw.col(places[name]).alias(role) for role, name in roles.items())).to_native(), {}
+    def _plain(self, names: Collection[str]) -> Any:
+        """Rename all columns by position: dots and backticks in names are syntax."""
+        return self.native.toDF(*(f"column_{place}" for place in range(len(self.columns))))
 
-    def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
+    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
         """Compare text by bytes, whatever its collation."""
         from pyspark.sql.types import StringType
 
-        frame = super().normalize(frame, roles)
+        frame = super()._normalize(frame, roles)
         native: Any = frame.to_native()
         texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
         collated = {role: native[role].cast("string") for role in texts if native.schema[role].dataType != StringType()}
         return lazy(native.withColumns(collated)) if collated else frame
 
-    def native_type(self, native: Any, role: str) -> Any:
-        """Return the type of a column."""
+    def _native_type(self, native: Any, role: str) -> Any:
         return native.schema[role].dataType.simpleString()
 
-    def collect(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+    def _collect(self, query: Query) -> dict[str, list[Any]]:
         """Run a query without pandas and PyArrow, which narwhals would need."""
         native: Any = query.to_native()
         names, rows = query.collect_schema().names(), native.collect()

@@ -25,7 +25,7 @@ import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
-from dhkappa.inputs.backends import ROW_NUMBER, Frame, kind_in, lazy, with_none
+from dhkappa.inputs.backends import ROW_NUMBER, Frame, Query, kind_in, lazy, with_none
 from dhkappa.paths import is_unicode
 from dhkappa.resources import MIB, folder_on_disk, is_out_of_memory, need, out_of_memory, own_words, share
 
@@ -38,6 +38,7 @@ MAX_LINE = 2_000_000
 _BLOCK = 1 << 16  # rows inserted at a time
 _LEAST = 192 * MIB  # memory to start with: with less, threads may not start
 _PER_THREAD = 64 * MIB
+_ONE_TYPE = "Write all values as text, or all as integers."
 _FILE_ERROR = re.compile("CSV Error|CSV Parser|JSON|[Pp]arquet|[Uu][Tt][Ff]-?8|[Gg][Zz][Ii][Pp]|IO Error")
 
 
@@ -52,44 +53,42 @@ class DuckDBFrame(Frame):
         native = self.native.project(f"*, row_number() OVER () AS {quoted(ROW_NUMBER)}")
         return replace(self, native=native, columns=(*self.columns, ROW_NUMBER))
 
-    def select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
+    def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by role; refuse JSON, in which even text is written with quotes."""
         types = dict(zip(self.native.columns, map(str, self.native.types), strict=True))
         for name in roles.values():
             if types.get(name) == "JSON":
                 message = f"Column {name!r} holds lists, objects or values of several types."
-                raise DataError(message, code="mixed-types", hint="Write all values as text, or all as integers.")
+                raise DataError(message, code="mixed-types", hint=_ONE_TYPE)
         return self.native.project(", ".join(f"{quoted(name)} AS {role}" for role, name in roles.items())), {}
 
-    def native_type(self, native: Any, role: str) -> Any:
-        """Return the type of a column."""
+    def _native_type(self, native: Any, role: str) -> Any:
         return native.types[native.columns.index(role)]
 
-    def normalize(self, frame: nw.LazyFrame[Any], roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
+    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
         """Compare text by bytes, whatever its collation."""
-        frame = super().normalize(frame, roles)
+        frame = super()._normalize(frame, roles)
         native: Any = frame.to_native()
         texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
         if not texts:
             return frame
         binary = {role: f"{quoted(role)} COLLATE C AS {quoted(role)}" for role in texts}
-        native = native.project(", ".join(binary.get(role, quoted(role)) for role in native.columns))
-        return lazy(native)
+        return lazy(native.project(", ".join(binary.get(role, quoted(role)) for role in native.columns)))
 
-    def collect(self, query: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+    def _collect(self, query: Query) -> dict[str, list[Any]]:
         """Run a query without PyArrow, which narwhals would need."""
         native: Any = query.to_native()
         found = native.fetchnumpy()
-        columns = {name: found[name].tolist() for name in query.collect_schema().names()}
-        for name, values in columns.items():
+        columns = {}
+        for name in query.collect_schema().names():
+            kind, values = found[name].dtype.kind, found[name].tolist()
             nulls = np.count_nonzero(np.ma.getmaskarray(found[name]))
-            if found[name].dtype.kind == "O" and sum(map(is_, values, repeat(None))) != nulls:
+            if kind == "O" and sum(map(is_, values, repeat(None))) != nulls:
                 raise MemoryError  # DuckDB ignores that Python could not allocate a text
-        return {
-            name: with_none(column) if found[name].dtype.kind == "f" else column for name, column in columns.items()
-        }
+            columns[name] = with_none(values) if kind == "f" else values
+        return columns
 
-    def repeated(self, frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
+    def repeated(self, frame: Query, keys: Sequence[str]) -> Query:
         """Drop rows whose hash is unique: DuckDB does not spill text that it groups by."""
         if "text" not in {kind_in(frame, key) for key in keys}:
             return frame
@@ -99,10 +98,9 @@ class DuckDBFrame(Frame):
         own = f"hash({', '.join(f'own.{quoted(key)}' for key in keys)})"
         return lazy(native.set_alias("own").join(shared, f"{own} = shared.code", "semi"))
 
-    def explain(self, error: Exception) -> None:
+    def _explain(self, error: Exception) -> None:
         """Raise clearer errors for what DuckDB says."""
-        raise_if_stopped(error)
-        raise_if_full(error, "The data that DuckDB counts")
+        raise_if_stopped(error, "The data that DuckDB counts")
         words = own_words(error)
         if "different connections" in words:
             message = "The votes and the items are tables of two DuckDB connections and cannot be joined."
@@ -113,14 +111,13 @@ class DuckDBFrame(Frame):
             hint = "Give each thread a table of its own, by connection.cursor() or from a path."
             raise DataError(message, code="connection-busy", hint=hint) from error
         if "out of range for the destination type INT64" in words:
-            raise DataError(
-                "A column holds integers of more than 64 bits.", code="integer-too-large", hint="Write them as text."
-            ) from error
+            message = "A column holds integers of more than 64 bits."
+            raise DataError(message, code="integer-too-large", hint="Write them as text.") from error
         if _FILE_ERROR.search(str(error)):
             raise file_error(str(error), "A file of the data") from error
 
 
-def load() -> Any:
+def _load() -> Any:
     """Import DuckDB. Ctrl-C is handled afterwards, because it aborts the process while DuckDB is half loaded."""
     kept: Any = signal.getsignal(signal.SIGINT)
     stopped: list[int] = []
@@ -143,7 +140,7 @@ def connect(path: str | None = None) -> DuckDBPyConnection:
     It spills to a private folder and never uses the network. One on a file reads no other file.
     """
     need(_LEAST, "DuckDB")
-    duckdb = load()
+    duckdb = _load()
     # Two DuckDBs that spill into one folder would overwrite each other's files; those of one file are one.
     folder = secrets.token_hex(8) if path is None else hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
     own: dict[str, Any] = {
@@ -222,8 +219,7 @@ def _type_of(name: str, values: Sequence[Any]) -> str:
         return "BOOLEAN"
     if not kinds <= {int, bool}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        hint = "Write all values as text, or all as integers."
-        raise DataError(f"Column {name!r} holds values of several types: {names}.", code="mixed-types", hint=hint)
+        raise DataError(f"Column {name!r} holds values of several types: {names}.", code="mixed-types", hint=_ONE_TYPE)
     present = [value for value in values if value is not None]
     widest = max(max(present), -min(present) - 1)
     if widest >= 2**127:
@@ -239,24 +235,18 @@ def reading(what: str = "The data") -> Iterator[None]:
 
     try:
         yield
-    except duckdb.Error as error:
-        raise_if_full(error, what)
-        raise file_error(str(error), what) from error
-    except RuntimeError as error:
-        raise_if_stopped(error)
-        raise_if_full(error, what)
+    except (duckdb.Error, RuntimeError) as error:
+        raise_if_stopped(error, what)
+        if isinstance(error, duckdb.Error):
+            raise file_error(str(error), what) from error
         raise
 
 
-def raise_if_stopped(error: Exception) -> None:
-    """Raise KeyboardInterrupt if DuckDB turned it into an error of its own."""
+def raise_if_stopped(error: Exception, what: str) -> None:
+    """Raise what DuckDB turns into errors of its own: Ctrl-C, and that memory or the disk for spilled data is full."""
     interrupted = type(error) is RuntimeError and str(error) == "Query interrupted"
     if interrupted or (isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)):
         raise KeyboardInterrupt from None
-
-
-def raise_if_full(error: Exception, what: str) -> None:
-    """Raise ``OutOfMemoryError`` if memory or the disk for spilled data is full."""
     words = own_words(error)
     if "No space left" in words or "failed to offload" in words:
         message = f"{what} did not fit into memory, and the disk to which DuckDB spills is full."

@@ -1,0 +1,307 @@
+"""Databases: open a table by the address of its database, and query it there, through Ibis or in DuckDB itself.
+
+A database may compare text without case, accents or trailing blanks, and would merge labels that differ. SQLite stores
+any value in any column, and reading it by the column's type would change it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+from weakref import WeakValueDictionary
+
+import narwhals.stable.v2 as nw
+
+from dhkappa.errors import DataError, did_you_mean, shown
+from dhkappa.inputs.backends import Frame, Query, lazy
+from dhkappa.inputs.backends.duckdb import connect, quoted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from ibis.expr.types import Table
+
+_FILES = {"sqlite": "ibis-framework[sqlite]", "duckdb": "duckdb"}  # databases in a file, and the package of each
+_TIMEOUT = 10  # seconds for a server to answer: behind a firewall it would be minutes
+_POSTGRES_TABLES = """
+    SELECT CASE WHEN nspname = current_schema() THEN '' ELSE nspname || '.' END || relname AS name
+    FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname <> 'information_schema' AND nspname !~ '^pg_'
+    ORDER BY nspname <> current_schema(), name"""
+_NAMES = {"postgres": "Postgres", "sqlite": "SQLite"}
+_CASE_INSENSITIVE = ("mysql", "mssql")
+_STORAGE = {  # types of SQLite's values that fit a declared type
+    "boolean": ("integer",),
+    "integer": ("integer",),
+    "floating": ("integer", "real"),
+    "decimal": ("integer", "real"),
+    "string": ("text",),
+    "unknown": ("text",),
+}
+_BINARY = ("", "binary", "c", "posix")  # collations of DuckDB
+
+
+def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
+    """Open a table or a view of a database. Rows are read when a query runs.
+
+    The URL is ``"postgresql://user:password@host:port/database"``, read as psql reads it, or ``"sqlite:///path"`` or
+    ``"duckdb:///path"`` of a file. The table is ``"table"``, or ``"schema.table"`` if not in the current schema. For an
+    Ibis table, ``get_backend().disconnect()`` ends the connection.
+    """
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    place = f"{scheme}://{rest}" if scheme in _FILES else _without_password(scheme, rest)
+    database: Any = None
+    try:
+        database = _connect(scheme, rest, place)
+        return _find_table(database, table, place)
+    except ImportError as error:
+        hint = f"Run pip install {_FILES.get(scheme, 'dhkappa[postgres]')!r}."
+        raise DataError(f"{place} needs a package: {error}.", code="missing-package", hint=hint) from None
+    except Exception as error:  # every driver has its own errors
+        if database is not None:
+            database.close()
+        if isinstance(error, DataError):
+            raise
+        if "disabled by configuration" in str(error):
+            message = f"Table {table!r} of {place} is a view that reads other files, which is not allowed."
+            hint = "If you trust it, open it with duckdb.connect and pass the result of table()."
+            raise DataError(message, code="view-reads-files", parameter="table", hint=hint) from None
+        check = "whether it is such a file" if scheme in _FILES else "the address, the user and the password"
+        message = f"Cannot open {place}. Check {check}.\n{_scrubbed(str(error), rest)}"
+        raise DataError(message, code="database-not-readable", parameter="path") from None
+
+
+def _connect(scheme: str, rest: str, place: str) -> _Ibis | _DuckDB:
+    if scheme == "duckdb":
+        return _DuckDB(_file(rest, place))
+    import ibis
+
+    if scheme == "sqlite":
+        return _Ibis(ibis.sqlite.connect(_file(rest, place)))
+    from psycopg.conninfo import conninfo_to_dict
+
+    # Ibis would read a plus sign in a password as a blank, and would not decode the user.
+    options: dict[str, Any] = conninfo_to_dict(f"postgresql://{rest}")
+    options.setdefault("connect_timeout", _TIMEOUT)
+    return _Ibis(ibis.postgres.connect(database=options.pop("dbname", None), **options))
+
+
+class _Ibis:
+    """A database behind Ibis."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self.close = backend.disconnect
+
+    def table(self, schema: str, name: str) -> Table | None:
+        """Return a table of a schema (by default the current one), or None."""
+        from ibis.common.exceptions import TableNotFound
+
+        # A schema alone would be parsed as SQL.
+        catalog = getattr(self._backend, "current_catalog", None)
+        database: Any = (catalog, schema) if schema and catalog is not None else schema or None
+        with suppress(TableNotFound):
+            opened: Table = self._backend.table(name, database=database)
+            return opened
+        return None
+
+    def names(self) -> list[str]:
+        """List tables: those of the current schema, then the others with their schema."""
+        if self._backend.name == "postgres":
+            return [name for (name,) in self._backend.con.execute(_POSTGRES_TABLES).fetchall()]
+        return sorted(self._backend.list_tables())
+
+
+# Tables can only be joined within one connection, so all tables that a thread opens of one file share it.
+_OPEN: WeakValueDictionary[tuple[int, str], DuckDBPyConnection] = WeakValueDictionary()
+
+
+class _DuckDB:
+    """A DuckDB file, whose current schema is ``main``."""
+
+    def __init__(self, path: str) -> None:
+        place = (threading.get_ident(), os.path.realpath(path))
+        connection = _OPEN.get(place)
+        if connection is None:
+            connection = _OPEN[place] = connect(path)
+        self._connection = connection
+        query = "SELECT table_schema, table_name FROM information_schema.tables"
+        self._tables = sorted(connection.execute(query).fetchall(), key=lambda table: (table[0] != "main", table))
+
+    def close(self) -> None:
+        """Do nothing: the connection closes with the last table that uses it."""
+
+    def table(self, schema: str, name: str) -> DuckDBPyRelation | None:
+        place = (schema or "main", name)
+        known = place in self._tables
+        return self._connection.sql(f"SELECT * FROM {'.'.join(map(quoted, place))}") if known else None  # nosec B608
+
+    def names(self) -> list[str]:
+        return [name if schema == "main" else f"{schema}.{name}" for schema, name in self._tables]
+
+
+def _file(rest: str, place: str) -> str:
+    """Return the file of a database: in ``sqlite:///path``, the path may start at the third slash."""
+    for path in (rest, rest.removeprefix("/")):
+        if os.path.isfile(path):
+            return path
+    folder, name = os.path.split(rest)
+    hint = did_you_mean(name, os.listdir(folder) if os.path.isdir(folder) else []).strip()
+    raise DataError(f"{place}: file not found: {rest!r}.", code="file-not-found", parameter="path", hint=hint)
+
+
+def _find_table(database: _Ibis | _DuckDB, table: str | None, place: str) -> Table | DuckDBPyRelation:
+    """Find a table by name, or by schema and name."""
+    if table is not None:
+        dots = [place for place, sign in enumerate(table) if sign == "."]
+        for schema, name in [("", table), *((table[:dot], table[dot + 1 :]) for dot in dots)]:
+            opened = database.table(schema, name)
+            if opened is not None:
+                return opened
+    names = database.names()
+    tables = f"Tables: {shown(names, 20) or 'none'}."
+    if table is None:
+        message = f"{place} is a database. {tables}"
+        raise DataError(message, code="table-missing", parameter="table", hint="Choose a table with $table.")
+    message, hint = f"Table {table!r} not found in {place}. {tables}", did_you_mean(table, names).strip()
+    raise DataError(message, code="table-not-found", parameter="table", hint=hint)
+
+
+def _without_password(scheme: str, rest: str) -> str:
+    """Return the URL of a server without its password; refuse one whose password cannot be delimited."""
+    front, slash, path = rest.partition("/")
+    if rest.count("@") > 1 or "@" in path or re.search("%(?![0-9A-Fa-f]{2})|%00", rest):
+        message = f"The {scheme}:// URL has a special character in a name or a password."
+        hint = "Write '@', '/', '#', '?' and '%' as %40, %2F, %23, %3F and %25."
+        raise DataError(message, code="invalid-url", parameter="path", hint=hint)
+    masked = re.sub("^([^:@]*):[^@]*@", r"\1:***@", front)
+    return f"{scheme}://{masked}{slash}{path.partition('?')[0]}"
+
+
+def _scrubbed(message: str, rest: str) -> str:
+    """Mask passwords in a driver's message."""
+    found = re.findall("^[^:@]*:([^@]*)@", rest) + re.findall(r"[?&]\w*password=([^&]*)", rest)
+    for secret in sorted({*found, *map(unquote, found)} - {""}, key=len, reverse=True):
+        message = message.replace(secret, "***")
+    return message.strip()
+
+
+class IbisFrame(Frame):
+    """A table of a database, as Ibis opens it."""
+
+    count_type = nw.Float64  # exact to 53 bits: in Postgres, a literal that fits into 32 bits has 32 and would overflow
+
+    @classmethod
+    def of(cls, data: Any, columns: tuple[str, ...], in_memory: bool) -> IbisFrame:
+        """Make a frame; refuse databases that compare text without case."""
+        database = data.get_backend().name
+        if database in _CASE_INSENSITIVE:
+            message = f"Tables of {database} are not supported, because {database} may treat 'A' and 'a' as one label."
+            raise DataError(message, code="engine-not-supported", hint="Pass table.to_pyarrow().")
+        made = {"sqlite": SQLiteFrame, "postgres": PostgresFrame}.get(database, cls)
+        return made(data, _NAMES.get(database, "Ibis"), columns)
+
+    def _native_type(self, native: Any, role: str) -> Any:
+        return native.schema()[role]
+
+    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
+        """Compare text by bytes, whatever its collation."""
+        frame = super()._normalize(frame, roles)
+        native: Any = frame.to_native()
+        schema = frame.collect_schema().items()
+        texts = [role for role, dtype in schema if dtype == nw.String or self._is_read_as_text(native, role)]
+        if not texts:
+            return frame
+        binary = self._binary_text()
+        return lazy(native.mutate(**{role: binary(native[role]) for role in texts}))
+
+    def _is_read_as_text(self, native: Any, role: str) -> bool:
+        """Tell whether a column of another type has to be read as text."""
+        return False
+
+    def _binary_text(self) -> Callable[[Any], Any]:
+        """Return the function that removes the collation of a text column."""
+        backend = self.native.get_backend()
+        if backend.name != "duckdb":
+            return lambda column: column
+        [(collation,)] = backend.con.execute("SELECT current_setting('default_collation')").fetchall()
+        if collation.lower() not in _BINARY:
+            message = f"The DuckDB connection has default_collation {collation!r}, which may merge different labels."
+            raise DataError(message, code="collation", hint="Run SET default_collation = '' on it first.")
+        functions = _functions()
+        return lambda column: functions["decode"](functions["encode"](column))
+
+
+class PostgresFrame(IbisFrame):
+    """A table of Postgres."""
+
+    def _is_read_as_text(self, native: Any, role: str) -> bool:
+        """Tell types that cannot be fetched as they are."""
+        dtype = native.schema()[role]
+        unlimited = dtype.is_decimal() and dtype.scale is None and role in ("item", "annotator")
+        return bool(unlimited or dtype.is_uuid() or dtype.is_inet() or dtype.is_macaddr())
+
+    def _binary_text(self) -> Callable[[Any], Any]:
+        """Convert to bytes and back; enumerations are cast to text first."""
+        to, back, text = (_functions()[name] for name in ("convert_to", "convert_from", "text"))
+        return lambda column: back(to(text(column), "UTF8"), "UTF8")
+
+
+class SQLiteFrame(IbisFrame):
+    """A table of SQLite."""
+
+    has_nan = False
+
+    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
+        """Check that values have the declared types, and read numbers unrounded."""
+        self._check_storage(frame, roles)
+        new = []
+        for role, dtype in frame.collect_schema().items():
+            if dtype.is_integer():  # 64 bits, whatever width is declared
+                new.append(nw.col(role).cast(nw.Int64))
+            elif dtype == nw.Decimal:  # not rounded to the declared digits
+                new.append(nw.col(role).cast(nw.Float64))
+        return super()._normalize(frame.with_columns(*new) if new else frame, roles)
+
+    def _check_storage(self, frame: Query, roles: Mapping[str, str]) -> None:
+        """Refuse columns with values of other types than declared."""
+        native: Any = frame.to_native()
+        wrong = {}
+        for role, dtype in native.schema().items():
+            fitting = next((kinds for kind, kinds in _STORAGE.items() if getattr(dtype, f"is_{kind}")()), None)
+            if fitting is not None:
+                misfit = ~_functions()["typeof"](native[role]).isin([*fitting, "null"])
+                misfit = misfit | ~native[role].cast("int64").isin([0, 1]) if dtype.is_boolean() else misfit
+                wrong[role] = misfit.any()
+        found = self.fetch(lazy(native.aggregate(**wrong))) if wrong else {}
+        for role, [misfit] in found.items():
+            if misfit:
+                declared = str(frame.collect_schema()[role]).replace("Unknown", "String")
+                message = f"Column {roles[role]!r} of SQLite is read as {declared} and holds values of other types."
+                raise DataError(message, code="wrong-type", hint="Correct them, or declare the column as TEXT.")
+
+    def _binary_text(self) -> Callable[[Any], Any]:
+        """Append empty text: an expression has no collation."""
+        return lambda column: column + ""
+
+
+@cache
+def _functions() -> dict[str, Any]:
+    """Return database functions that Ibis does not have."""
+    import ibis
+
+    of = ibis.udf.scalar.builtin
+    return {
+        "text": of(lambda value: None, name="text", signature=((None,), str)),
+        "convert_to": of(lambda value, encoding: None, name="convert_to", signature=((str, str), bytes)),
+        "convert_from": of(lambda value, encoding: None, name="convert_from", signature=((bytes, str), str)),
+        "encode": of(lambda value: None, name="encode", signature=((str,), bytes)),
+        "decode": of(lambda value: None, name="decode", signature=((bytes,), str)),
+        "typeof": of(lambda value: None, name="typeof", signature=((None,), str)),
+    }
