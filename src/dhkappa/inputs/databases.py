@@ -26,11 +26,6 @@ _FILES = ("sqlite", "duckdb")
 _TIMEOUT = 10  # seconds for a server to answer: behind a firewall it would be minutes
 
 
-def is_url(path: Any) -> bool:
-    """Tell whether a path is the URL of a database."""
-    return isinstance(path, str) and "://" in path and path.partition("://")[0].lower() in _PACKAGES
-
-
 def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
     """Open a table or a view of a database. Rows are read when a query runs.
 

@@ -161,7 +161,7 @@ def _opened(data: Any) -> Any:
         data = inner.data
     if not isinstance(data, (str, os.PathLike)):
         return data
-    from dhkappa.inputs.reading import open_source
+    from dhkappa.inputs.files import open_source
 
     return open_source(data)
 

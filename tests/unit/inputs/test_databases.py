@@ -13,7 +13,7 @@ import pytest
 
 import dhkappa
 from dhkappa.errors import DataError
-from dhkappa.inputs.databases import is_url, open_table
+from dhkappa.inputs.databases import open_table
 from expect import expect_error
 from postgres import PASSWORD, Server, postgres
 
@@ -157,22 +157,6 @@ class TestPostgres:
 
 
 class TestAddresses:
-    def test_which_are_databases(self) -> None:
-        for url in ("postgresql://h/d", "postgres://h/d", "sqlite:///a.db", "duckdb:///a", "SQLite://a"):
-            assert is_url(url)
-        for path in (
-            "a.csv",
-            "s3://bucket/a.csv",
-            "https://x",
-            "sqlite:",
-            "postgresql",
-            Path("sqlite://a"),
-            None,
-            7,
-            ["a"],
-        ):
-            assert not is_url(path)
-
     def test_a_server_that_refuses(self) -> None:
         pytest.importorskip("psycopg")
         error = refusal("postgresql://me:hush@127.0.0.1:1/x")

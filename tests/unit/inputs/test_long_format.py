@@ -9,8 +9,8 @@ import pytest
 
 import dhkappa
 from dhkappa.inputs.backends import Frame
+from dhkappa.inputs.files import open_source
 from dhkappa.inputs.long_format import long_table
-from dhkappa.inputs.reading import open_source
 from dhkappa.inputs.tables import VoteTable, open_votes
 
 

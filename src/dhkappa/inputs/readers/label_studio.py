@@ -18,8 +18,8 @@ from typing import Any
 from dhkappa.core import Label
 from dhkappa.core.labels import natural_key
 from dhkappa.errors import shown
-from dhkappa.inputs.readers import Export, ExportBuilder
-from dhkappa.inputs.readers.records import Records
+from dhkappa.inputs.readers import ExportBuilder, Records, labeler_name
+from dhkappa.inputs.tables import Source
 
 Answers = dict[str, list[Label]]
 """Answers by the name of the control."""
@@ -59,7 +59,7 @@ def _is_task(record: Mapping[str, Any]) -> bool:
     return isinstance(record.get("data"), dict) and bool(lists) and all(isinstance(held, list) for held in lists)
 
 
-def read_export(records: Records, *, question: str | None = None) -> Export:
+def read_export(records: Records, *, question: str | None = None) -> Source:
     """Read votes, and suggested labels by model version.
 
     ``question`` is the control whose answers are the votes, if there are several. For a control with several choices
@@ -96,8 +96,8 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
             builder.skipped["predictions without an answer"] += 1
         else:
             builder.suggest(labeler, item, label)
-    parts = {f"regions or texts in control {name!r}": many for name, many in content.regions.items()}
-    return builder.build(content.unlabeled, skipped=parts)
+    builder.skipped.update({f"regions or texts in control {name!r}": many for name, many in content.regions.items()})
+    return builder.build(content.unlabeled)
 
 
 def _add_task(content: _Content, item: Label, task: Mapping[str, Any]) -> None:
@@ -117,7 +117,9 @@ def _add_task(content: _Content, item: Label, task: Mapping[str, Any]) -> None:
             content.votes.append((item, who, _answers(content, annotation, item)))
     for prediction in task.get("predictions") or ():
         if isinstance(prediction, dict):
-            content.suggestions.append((item, _labeler(prediction), _answers(content, prediction, item)))
+            version = prediction.get("model_version")  # the server writes "undefined" for none
+            labeler = labeler_name(None if version == "undefined" else version, "prediction")
+            content.suggestions.append((item, labeler, _answers(content, prediction, item)))
         else:
             content.unlabeled = content.unlabeled or (
                 f"Task {item} has ids as predictions ({shown([prediction])}), without labels. Label Studio's export "
@@ -138,14 +140,6 @@ def _annotator(content: _Content, completed_by: Any) -> Label | None:
     if isinstance(completed_by, dict):
         completed_by = completed_by.get("email") or completed_by.get("id")
     return content.builder.label(completed_by, "completed_by of an annotation")
-
-
-def _labeler(prediction: Mapping[str, Any]) -> str:
-    """Return the model version of a prediction; the server writes "" or "undefined" for none."""
-    version = str(prediction.get("model_version") or "")
-    if version in ("", "undefined"):
-        return "prediction"
-    return f"prediction {version}" if version == "item" else version
 
 
 def _answers(content: _Content, given: Mapping[str, Any], item: Label) -> Answers:
@@ -212,9 +206,7 @@ def _label(content: _Content, control: str, choice: Label | None, answers: Answe
     if choice is not None:
         return choice if choice in chosen else f"not {choice}"
     if len(chosen) > 1:
-        hint = (
-            f"Ask about one choice, as $question with {f'{control}={chosen[0]}'!r}: votes are then that choice or not. "
-        )
-        hint += f"Choices: {shown(content.choices(control), 20)}."
-        raise content.builder.several_labels(where, chosen, hint)
+        example, choices = f"{control}={chosen[0]}", shown(content.choices(control), 20)
+        hint = f"Ask about one choice, as $question with {example!r}: votes are then that choice or not. "
+        raise content.builder.several_labels(where, chosen, f"{hint}Choices: {choices}.")
     return chosen[0]
