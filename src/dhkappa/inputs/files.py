@@ -40,6 +40,7 @@ _DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _RECORDS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".zip")
 _SEPARATORS = {"CSV": ",;\t", "TSV": "\t"}
 _UNPACKING = (OSError, EOFError, zlib.error)
+_LOCAL = threading.local()  # holds a connection
 _LIMIT = threading.Lock()  # the csv module has one field size limit for all threads
 _LONG = 1 << 20  # bytes of a file that DuckDB gives to one thread
 _UNNAMED = "dhkappa: unnamed "
@@ -86,20 +87,14 @@ def is_url(path: Any) -> bool:
     return isinstance(path, str) and "://" in path and path.partition("://")[0].lower() in _DATABASES
 
 
-class _Local(threading.local):
-    connection: DuckDBPyConnection | None = None
-
-
-_LOCAL = _Local()
-
-
 def _connection() -> DuckDBPyConnection:
     """Return the DuckDB connection of this thread: only tables of one connection can be joined."""
-    if _LOCAL.connection is None:
-        _LOCAL.connection = connect()
+    connection: DuckDBPyConnection | None = getattr(_LOCAL, "connection", None)
+    if connection is None:
+        connection = _LOCAL.connection = connect()
     else:
-        fit(_LOCAL.connection)
-    return _LOCAL.connection
+        fit(connection)
+    return connection
 
 
 def _tool(path: Any) -> str | None:

@@ -116,7 +116,11 @@ def _streams(name: str) -> Generator[tuple[str, _Stream]]:
             return
         with zipfile.ZipFile(file) as archive:
             inside = [info.filename for info in archive.infolist() if not info.is_dir()]
-            members = [member for member in inside if _is_json(member)]
+            plain = {member: member.lower().removesuffix(".gz") for member in inside}
+            # macOS adds files with similar names.
+            members = [
+                one for one in inside if plain[one].endswith(_SUFFIXES) and "__macosx" not in plain[one].split("/")
+            ]
             if not members:
                 held = shown(inside) or "nothing"
                 raise DataError(f"The zip {name!r} has no .json or .jsonl file. It holds: {held}.", code="empty-file")
@@ -125,12 +129,6 @@ def _streams(name: str) -> Generator[tuple[str, _Stream]]:
                     stream = io.BufferedReader(cast(io.RawIOBase, opened))
                     packed = stream.peek(2).startswith(_GZIP)
                     yield member, limited(gzip.GzipFile(fileobj=stream) if packed else stream)
-
-
-def _is_json(member: str) -> bool:
-    """Tell whether a file in a zip holds records; macOS adds files with similar names."""
-    plain = member.lower().removesuffix(".gz")
-    return plain.endswith(_SUFFIXES) and "__macosx" not in plain.split("/")
 
 
 class _Text:
@@ -253,7 +251,7 @@ class ExportBuilder:
         self.tool = tool
         self.items: dict[Label, None] = {}
         self.skipped: Counter[str] = Counter()
-        self._votes: dict[str, list[Label | None]] = {"item": [], "annotator": [], "label": []}
+        self.votes: dict[str, list[Label | None]] = {"item": [], "annotator": [], "label": []}
         self._suggested: dict[str, dict[Label, Label]] = {}
 
     def item(self, value: Any, where: str) -> Label:
@@ -264,9 +262,12 @@ class ExportBuilder:
         self.items.setdefault(item)
         return item
 
-    def vote(self, item: Label, annotator: Label | None, label: Label) -> None:
-        """Add a vote."""
-        for column, value in zip(self._votes.values(), (item, annotator, label), strict=True):
+    def vote(self, item: Label, annotator: Label | None, label: Label | None, otherwise: str) -> None:
+        """Add a vote. What has no label is not a vote and counted as ``otherwise``."""
+        if label is None:
+            self.skipped[otherwise] += 1
+            return
+        for column, value in zip(self.votes.values(), (item, annotator, label), strict=True):
             column.append(value)
 
     def suggest(self, labeler: str, item: Label, label: Label | None) -> None:
@@ -317,4 +318,4 @@ class ExportBuilder:
             items[labeler] = [self._suggested[labeler].get(item) for item in self.items]
         roles = RoleKeywords(item="item", label="label", annotator="annotator")
         skipped = dict(+self.skipped)
-        return Source(self._votes, items, roles, labelers, self.tool, skipped, unlabeled, cautions, ordered=True)
+        return Source(self.votes, items, roles, labelers, self.tool, skipped, unlabeled, cautions, ordered=True)

@@ -7,9 +7,10 @@ labeler.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 from dhkappa.core import Label
 from dhkappa.core.labels import natural_key
@@ -24,9 +25,7 @@ _NO_STATUS = (
 _PARTS = ("fields", "suggestions", "responses")  # of a nested record
 _UNNAMED = "suggestion"
 _LONGEST = 200  # characters of a label on Argilla's server; a longer answer is free text
-_RESPONSES, _SUGGESTION = ".responses", ".suggestion"
-# Answers of a record to one question: agent and value of the suggestion; value, user and status of each response.
-_Answers: TypeAlias = tuple[Any, Any, list[tuple[Any, str | None, str | None]]]
+_COLUMN = re.compile(r"(.*)\.(?:responses|suggestion)", re.DOTALL)  # of a flat record, with the question
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
@@ -46,13 +45,12 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
     if not names:
         raise builder.malformed("no responses and no suggestions", "Export them with the records.")
     name = builder.choose(question, names)
-    votes: set[type] = set()
     numbers: list[int] = []  # suggested
     silent = False
     for place, record in enumerate(held, 1):
         item = builder.item(record.get("id"), f"record {place}")
         try:
-            agent, suggestion, responses = (_nested if _is_nested(record) else _flat)(record, name)
+            agent, suggestion, responses = _answers(record, name)
         except (AttributeError, TypeError, ValueError):
             hint = "Export the records again, with to_json() or to_list()."
             raise builder.malformed(f"suggestions or responses to {name!r} in record {place}", hint) from None
@@ -63,16 +61,12 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
             numbers.append(label)
         for value, user, status in responses:
             silent = silent or status is None
-            if status not in (None, "submitted"):
-                builder.skipped[f"{status} responses"] += 1
-                continue
-            label = _label(builder, value, item, name)
-            if label is None:
-                builder.skipped["responses without a value"] += 1
+            if status in (None, "submitted"):
+                builder.vote(item, user, _label(builder, value, item, name), "responses without a value")
             else:
-                builder.vote(item, user, label)
-                votes.add(type(label))
-    if numbers and votes == {str}:  # to_datasets() writes the position of a label for the label
+                builder.skipped[f"{status} responses"] += 1
+    # to_datasets() writes the position of a label for the label.
+    if numbers and {*map(type, builder.votes["label"])} == {str}:
         problem = f"question {name!r} has text as votes, but the number {numbers[0]} as a suggestion"
         raise builder.malformed(problem, "Export with to_list(flatten=True).")
     return builder.build(cautions=(_NO_STATUS,) if silent else ())
@@ -99,33 +93,26 @@ def _is_nested(record: Mapping[str, Any]) -> bool:
     return isinstance(fields, Mapping) and bool(known) and all(known)
 
 
-def _questions(record: Mapping[str, Any]) -> Iterator[str]:
+def _questions(record: Mapping[str, Any]) -> set[str]:
     """Return the questions of a record."""
     if _is_nested(record):
-        yield from chain(record["responses"], record["suggestions"])
-        return
-    for name in record:
-        for ending in (_RESPONSES, _SUGGESTION):
-            if name.endswith(ending):
-                yield name.removesuffix(ending)
+        return {*record["responses"], *record["suggestions"]}
+    return {found[1] for name in record if (found := _COLUMN.fullmatch(name))}
 
 
-def _nested(record: Mapping[str, Any], question: str) -> _Answers:
-    """Return the answers of a nested record."""
-    suggestion = record["suggestions"].get(question) or {}
-    given = record["responses"].get(question) or []
-    responses = [(one.get("value"), one.get("user_id"), one.get("status")) for one in given]
-    return suggestion.get("agent"), suggestion.get("value"), responses
-
-
-def _flat(record: Mapping[str, Any], question: str) -> _Answers:
-    """Return the answers of a flat record."""
-    suggestion, column = question + _SUGGESTION, question + _RESPONSES
-    values = record.get(column) or []
-    users, statuses = (record.get(column + ending) or [None] * len(values) for ending in (".users", ".status"))
+def _answers(record: Mapping[str, Any], question: str) -> tuple[Any, Any, list[tuple[Any, Any, Any]]]:
+    """Return agent and value of the suggestion; value, user and status of each response."""
+    if _is_nested(record):
+        suggestion = record["suggestions"].get(question) or {}
+        given = record["responses"].get(question) or []
+        responses = [(one.get("value"), one.get("user_id"), one.get("status")) for one in given]
+        return suggestion.get("agent"), suggestion.get("value"), responses
+    agent, suggestion = (record.get(f"{question}.suggestion{ending}") for ending in (".agent", ""))
+    values = record.get(f"{question}.responses") or []
+    users, statuses = (record.get(f"{question}.responses.{key}") or [None] * len(values) for key in ("users", "status"))
     if not all(isinstance(held, list) for held in (values, users, statuses)):
         raise TypeError
-    return record.get(suggestion + ".agent"), record.get(suggestion), list(zip(values, users, statuses, strict=True))
+    return agent, suggestion, list(zip(values, users, statuses, strict=True))
 
 
 def _label(builder: ExportBuilder, value: Any, item: Label, question: str) -> Label | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dhkappa.core import Label
 from dhkappa.errors import DataError, shown
 from dhkappa.inputs.columns import suggested_columns
 from dhkappa.inputs.readers import ExportBuilder, Records
@@ -43,21 +42,13 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
             for name in suggested_columns(document):
                 label = builder.label(document[name], f"{name!r} of item {shown([item])}")
                 builder.suggest(name, item, str(label) if type(label) is int else label)  # labels of doccano are text
-            labels = _labels(builder, document, item)
+            given = next((document[name] for name in _WHOLE if name in document), None)
+            if not (isinstance(given, list) and all(isinstance(label, str) for label in given)):
+                problem = f"has no list of labels for item {shown([item])}, and spans and boxes are not labels of items"
+                raise builder.no_labels(problem, "Export a text classification project.")
+            labels = [label for label in given if label]
             if len(labels) > 1:
                 hint = "Turn on 'Allow single label' in the project, or keep one label of each list."
                 raise builder.several_labels(f"item {shown([item])}", labels, hint)
-            if labels:
-                builder.vote(item, annotator, labels[0])
-            else:
-                builder.skipped["documents without a label"] += 1
+            builder.vote(item, annotator, labels[0] if labels else None, "documents without a label")
     return builder.build()
-
-
-def _labels(builder: ExportBuilder, document: Mapping[str, Any], item: Label) -> list[str]:
-    """Return the labels of a whole document."""
-    labels = next((document[name] for name in _WHOLE if name in document), None)
-    if not (isinstance(labels, list) and all(isinstance(label, str) for label in labels)):
-        problem = f"has no list of labels for item {shown([item])}, and spans and boxes are not labels of items"
-        raise builder.no_labels(problem, "Export a text classification project.")
-    return [label for label in labels if label]

@@ -86,10 +86,7 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
     control, choice = _chosen(content, question)
     for item, who, answers in content.votes:
         label = _label(content, control, choice, answers, f"annotator {who!r} on task {item}")
-        if label is None:
-            builder.skipped["annotations without an answer"] += 1
-        else:
-            builder.vote(item, who, label)
+        builder.vote(item, who, label, "annotations without an answer")
     for item, labeler, answers in content.suggestions:
         label = _label(content, control, choice, answers, f"{labeler!r} on task {item}")
         if label is None:

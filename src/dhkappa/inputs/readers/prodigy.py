@@ -61,11 +61,7 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
     if asked is None:
         _check_single(builder, tasks, labels)
     for task in tasks:
-        label, otherwise = _vote(task, asked)
-        if label is None:
-            builder.skipped[otherwise] += 1
-        else:
-            builder.vote(task.item, task.annotator, label)
+        builder.vote(task.item, task.annotator, *_vote(task, asked))
     shown_labels = {task.item: task.label for task in tasks if task.label is not None}
     if asked is None and len(set(shown_labels.values())) > 1:
         for item, label in shown_labels.items():
