@@ -57,32 +57,23 @@ def share() -> int | None:
     return min(parts, default=None)
 
 
-def _limits(swap: bool) -> list[MemoryLimit]:
-    return [*_machine(swap), *_cgroups(), *_address_space()]
-
-
-def _machine(swap: bool) -> Iterator[MemoryLimit]:
+def _limits(swap: bool) -> Iterator[MemoryLimit]:
+    """Yield the limits of the machine, of every control group of this process, and of the address space."""
     numbers = _numbers("/proc/meminfo", 1024)
     if "MemAvailable" in numbers:
         free, total = (numbers.get(name, 0) if swap else 0 for name in ("SwapFree", "SwapTotal"))
         yield MemoryLimit(numbers["MemAvailable"] + free, numbers["MemTotal"] + total, "this machine")
-
-
-def _cgroups() -> Iterator[MemoryLimit]:
-    """Yield the limit of every control group of this process, from the outermost that is visible."""
     for line in _text("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
+        steps = path.strip("/").split("/")
         for root, controller, limit, used in _CGROUPS:
-            if controller not in controllers.split(","):
-                continue
-            steps = path.strip("/").split("/")
-            for depth in range(len(steps) + 1):
+            for depth in range(len(steps) + 1) if controller in controllers.split(",") else ():
                 folder = os.path.join(root, *steps[:depth])
-                total = _text(os.path.join(folder, limit)).strip()
-                if total.isdecimal() and int(total) < 1 << 60:  # version 1 writes a huge number for no limit
+                size = _text(os.path.join(folder, limit)).strip()
+                if size.isdecimal() and int(size) < 1 << 60:  # version 1 writes a huge number for no limit
                     stat = _numbers(os.path.join(folder, "memory.stat"), 1)
-                    left = int(total) - sum(stat.get(name, 0) for name in used)
-                    yield MemoryLimit(left, int(total), "control group")
+                    yield MemoryLimit(int(size) - sum(stat.get(name, 0) for name in used), int(size), "control group")
+    yield from _address_space()
 
 
 def _address_space() -> Iterator[MemoryLimit]:

@@ -21,9 +21,7 @@ from dhkappa.errors import shown
 from dhkappa.inputs.readers import ExportBuilder, Records, labeler_name
 from dhkappa.inputs.tables import Source
 
-Answers = dict[str, list[Label]]
-"""Answers by the name of the control."""
-
+Answers = dict[str, list[Label]]  # by the name of the control
 _KINDS = ("choices", "rating", "number", "taxonomy")
 _SNAPSHOT = (
     'POST {"serialization_options": {"predictions": {"only_id": false}, "annotations__completed_by": '
@@ -39,14 +37,10 @@ class _Content:
     builder: ExportBuilder = field(default_factory=lambda: ExportBuilder("Label Studio"))
     votes: list[tuple[Label, Label | None, Answers]] = field(default_factory=list)
     suggestions: list[tuple[Label, str, Answers]] = field(default_factory=list)
+    choices: dict[str, set[Label]] = field(default_factory=dict)  # all answers by control
     regions: Counter[str] = field(default_factory=Counter)
     minimal: bool = False
     unlabeled: str = ""
-
-    def choices(self, control: str) -> list[Label]:
-        """Return all answers of a control, in natural order."""
-        given = (answers.get(control, ()) for _, _, answers in (*self.votes, *self.suggestions))
-        return sorted({label for labels in given for label in labels}, key=natural_key)
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
@@ -158,8 +152,10 @@ def _add_answer(content: _Content, found: Answers, control: str, value: Any, ite
     given = answer if isinstance(answer, list) else [answer]
     if kind == "taxonomy":
         given = [" / ".join(map(str, path)) if isinstance(path, list) else path for path in given]
-    labels = [content.builder.label(label, f"control {control!r} of task {item}") for label in given]
-    found.setdefault(control, []).extend(label for label in dict.fromkeys(labels) if label is not None)
+    known = dict.fromkeys(content.builder.label(label, f"control {control!r} of task {item}") for label in given)
+    labels = [label for label in known if label is not None]
+    found.setdefault(control, []).extend(labels)
+    content.choices.setdefault(control, set()).update(labels)
 
 
 def _add_annotation(content: _Content, item: Label, record: Mapping[str, Any]) -> None:
@@ -178,9 +174,7 @@ def _add_annotation(content: _Content, item: Label, record: Mapping[str, Any]) -
 
 def _chosen(content: _Content, question: str | None) -> tuple[str, Label | None]:
     """Return the control whose answers are votes, and the choice if one was asked about."""
-    controls = sorted(
-        {name for _, _, answers in (*content.votes, *content.suggestions) for name in answers}, key=natural_key
-    )
+    controls = sorted(content.choices, key=natural_key)
     builder, regions = content.builder, shown(content.regions)
     if question is None and content.regions and content.minimal and controls:
         problem = f"marks regions (control {regions}), and JSON-MIN does not tell what {shown(controls, 20)} is about"
@@ -190,7 +184,7 @@ def _chosen(content: _Content, question: str | None) -> tuple[str, Label | None]
         raise builder.no_labels(problem, "A vote is one choice, rating, number or taxonomy entry on a whole task.")
     for control in controls if question not in controls else ():
         if question is not None and question.startswith(f"{control}="):
-            choices = {str(label): label for label in content.choices(control)}
+            choices = {str(label): label for label in sorted(content.choices[control], key=natural_key)}
             return control, choices[builder.choose(question.removeprefix(f"{control}="), choices, "choices")]
     return builder.choose(question, controls, "controls"), None
 
@@ -203,7 +197,7 @@ def _label(content: _Content, control: str, choice: Label | None, answers: Answe
     if choice is not None:
         return choice if choice in chosen else f"not {choice}"
     if len(chosen) > 1:
-        example, choices = f"{control}={chosen[0]}", shown(content.choices(control), 20)
+        example, choices = f"{control}={chosen[0]}", sorted(content.choices[control], key=natural_key)
         hint = f"Ask about one choice, as $question with {example!r}: votes are then that choice or not. "
-        raise content.builder.several_labels(where, chosen, f"{hint}Choices: {choices}.")
+        raise content.builder.several_labels(where, chosen, f"{hint}Choices: {shown(choices, 20)}.")
     return chosen[0]
