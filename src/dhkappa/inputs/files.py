@@ -18,6 +18,7 @@ import re
 import threading
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from itertools import chain, groupby
@@ -39,7 +40,6 @@ _FORMATS = ("table", *TOOLS)
 _DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _RECORDS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".zip")
 _SEPARATORS = {"CSV": ",;\t", "TSV": "\t"}
-_UNPACKING = (OSError, EOFError, zlib.error)
 _LOCAL = threading.local()  # holds a connection
 _LIMIT = threading.Lock()  # the csv module has one field size limit for all threads
 _LONG = 1 << 20  # bytes of a file that DuckDB gives to one thread
@@ -205,7 +205,7 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
             except csv.Error as wrong:
                 message = f"{file!r} is not well-formed. Look for unclosed quotes.\n{wrong}"
                 raise invalid("path", message, code="malformed-file") from None
-            except (UnicodeDecodeError, *_UNPACKING):
+            except UnicodeDecodeError:
                 raise error from None
             finally:
                 csv.field_size_limit(limit)
@@ -217,30 +217,32 @@ def _is_packed(file: str) -> bool:
     return file.lower().endswith(".gz")
 
 
-def _blocks(file: str, last: int | None = None) -> Iterator[bytes]:
-    """Read a file in blocks, unpacked if it is gzipped; only the ``last`` bytes if it is not."""
-    packed = _is_packed(file)
+@contextmanager
+def _unpacked(file: str) -> Iterator[io.BufferedIOBase]:
+    """Open a file, unpacked if it is gzipped."""
     try:
-        with gzip.open(file) if packed else open(file, "rb") as opened:
-            if last is not None and not packed:
-                opened.seek(max(0, os.fstat(opened.fileno()).st_size - last))
-            yield from iter(lambda: opened.read(1 << 20), b"")
-    except _UNPACKING as error:
-        raise _cannot_unpack(file, error) from None
+        with gzip.open(file) if _is_packed(file) else open(file, "rb") as opened:
+            yield opened
+    except (OSError, EOFError, zlib.error) as error:
+        message = f"{file!r} cannot be unpacked. It may be damaged or truncated.\n{error}"
+        raise invalid("path", message, code="unreadable-file") from None
+
+
+def _blocks(file: str, last: int | None = None) -> Iterator[bytes]:
+    """Read a file in blocks; only the ``last`` bytes if it is not gzipped."""
+    with _unpacked(file) as opened:
+        if last is not None and not _is_packed(file):
+            opened.seek(max(0, os.fstat(opened.fileno()).st_size - last))
+        yield from iter(lambda: opened.read(1 << 20), b"")
 
 
 def _lines(file: str) -> Iterator[str]:
     """Read lines of limited length for the csv module: a file of one line would fill the memory."""
-    with io.TextIOWrapper(gzip.open(file) if _is_packed(file) else open(file, "rb"), "utf-8-sig", newline="") as text:
+    with _unpacked(file) as opened, io.TextIOWrapper(opened, "utf-8-sig", newline="") as text:
         while line := text.readline(MAX_LINE + 1):
             if len(line) > MAX_LINE:
                 raise _line_too_long(file)
             yield line
-
-
-def _cannot_unpack(file: str, error: Exception) -> DataError:
-    message = f"{file!r} cannot be unpacked. It may be damaged or truncated.\n{error}"
-    return invalid("path", message, code="unreadable-file")
 
 
 def _line_too_long(file: str) -> DataError:
@@ -269,8 +271,6 @@ def _header(file: str, separators: str) -> tuple[list[str], str]:
                 wrong = wrong or error
     except UnicodeDecodeError:
         raise not_utf8(repr(file), "one of the first lines") from None
-    except _UNPACKING as error:
-        raise _cannot_unpack(file, error) from None
     names, separator = max(headers, key=lambda header: len(header[0]) > 1, default=([], ""))
     if wrong and len(names) < 2:
         message = f"The header of {file!r} is not well-formed. Look for unclosed quotes.\n{wrong}"
