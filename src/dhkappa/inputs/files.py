@@ -218,7 +218,7 @@ def _is_packed(file: str) -> bool:
 
 
 @contextmanager
-def _unpacked(file: str) -> Iterator[io.BufferedIOBase]:
+def _unpacked(file: str) -> Iterator[gzip.GzipFile | io.BufferedReader]:
     """Open a file, unpacked if it is gzipped."""
     try:
         with gzip.open(file) if _is_packed(file) else open(file, "rb") as opened:
