@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeAlias
 
-from dhkappa.errors import DataError, did_you_mean, shown
+from dhkappa.errors import DataError, did_you_mean, invalid, shown
 
 Path: TypeAlias = str | os.PathLike[str]
 
@@ -44,16 +44,15 @@ def find_files(path: Path | Iterable[Path]) -> list[str]:
         given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
         files = list(chain.from_iterable(_matches(os.path.expanduser(os.fspath(one))) for one in given))
     except TypeError:
-        message = f"The path must be a path or a list of paths, got {shown([path])}."
-        raise DataError(message, code="invalid-path", parameter="path") from None
+        raise invalid("path", f"The path must be a path or a list of paths, got {shown([path])}.") from None
     if not files:
-        raise DataError("The list of paths is empty.", code="invalid-path", parameter="path")
+        raise invalid("path", "The list of paths is empty.")
     places: dict[str, str] = {}
     for file in files:
         place = os.path.realpath(file)
         if place in places:
             message = f"{places[place]!r} and {file!r} are the same file, whose votes would be counted twice."
-            raise DataError(message, code="duplicate-file", parameter="path")
+            raise invalid("path", message, code="duplicate-file")
         places[place] = file
     return files
 
@@ -66,19 +65,19 @@ def file_type(files: Iterable[str]) -> str:
     if len(types) > 1:
         (one, first), (other, second) = list(types.items())[:2]
         message = f"The files have several types: {first!r} is {one}, {second!r} is {other}."
-        raise DataError(message, code="mixed-file-types", parameter="path", hint="Open one type at a time.")
+        raise invalid("path", message, hint="Open one type at a time.", code="mixed-file-types")
     return next(iter(types))
 
 
 def check_regular(file: Path) -> None:
     """Refuse a pipe or a device, which may have no end. A missing file is reported when it is opened."""
-    try:
-        mode = os.stat(file).st_mode
-    except (OSError, ValueError):
-        return
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+    if _is_special(file):
         message = f"{os.fspath(file)!r} is not a regular file."
-        raise DataError(message, code="not-a-regular-file", parameter="path", hint="Save its content to a file first.")
+        raise invalid("path", message, hint="Save its content to a file first.", code="not-a-regular-file")
+
+
+def _is_special(file: Path) -> bool:
+    return os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file)
 
 
 def is_unicode(text: str) -> bool:
@@ -95,7 +94,7 @@ def _matches(path: str) -> list[str]:
     if re.match("[A-Za-z][A-Za-z0-9+.-]+://", path):
         message = f"URLs of type {path.partition(':')[0]}:// are not supported."
         hint = "Download the file first, or open it with your own engine and pass the table."
-        raise DataError(message, code="url-not-supported", parameter="path", hint=hint)
+        raise invalid("path", message, hint=hint, code="url-not-supported")
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -103,7 +102,7 @@ def _matches(path: str) -> list[str]:
         matching = sorted(file for file in glob.iglob(pattern, recursive=True) if not os.path.isdir(file))
         if matching == [path]:  # listed, but not there
             message = f"File not found: {path!r} is a link to {os.readlink(path)!r}, which does not exist."
-            raise DataError(message, code="file-not-found", parameter="path") from None
+            raise invalid("path", message, code="file-not-found") from None
         if not matching or pattern != path:
             raise _not_found(path) from None
         return matching
@@ -116,18 +115,20 @@ def _matches(path: str) -> list[str]:
 
 def _not_readable(path: str, error: OSError) -> DataError:
     message = f"Cannot open {path!r}: {system_message(error)}."
-    return DataError(message, code="file-not-readable", parameter="path", hint="Check its permissions.")
+    return invalid("path", message, hint="Check its permissions.", code="file-not-readable")
 
 
 def _not_found(path: str) -> DataError:
     """Return the error for a missing file, with a similar name if there is one."""
     folder, name = os.path.split(path)
+    message, hint = f"File not found: {path!r}.", ""
     if glob.escape(path) != path:
-        return DataError(f"No file matches {path!r}.", code="file-not-found", parameter="path")
-    near = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
-    missing = "" if os.path.isdir(folder or ".") else f" There is no folder {folder!r}."
-    hint = did_you_mean(name, near).strip()
-    return DataError(f"File not found: {path!r}.{missing}", code="file-not-found", parameter="path", hint=hint)
+        message = f"No file matches {path!r}."
+    elif os.path.isdir(folder or "."):
+        hint = did_you_mean(name, os.listdir(folder or ".")).strip()
+    else:
+        message += f" There is no folder {folder!r}."
+    return invalid("path", message, hint=hint, code="file-not-found")
 
 
 def _is_folder(folder: str) -> DataError:
@@ -137,7 +138,7 @@ def _is_folder(folder: str) -> DataError:
     pattern = os.path.join(glob.escape(folder), f"*{suffix}")
     hint = "" if suffix is None else f"Pass a pattern, such as {pattern!r}."
     message = f"{folder!r} is a folder. It contains: {shown(names) or 'nothing'}."
-    return DataError(message, code="path-is-folder", parameter="path", hint=hint)
+    return invalid("path", message, hint=hint, code="path-is-folder")
 
 
 def _file_type(file: str) -> str:
@@ -145,12 +146,12 @@ def _file_type(file: str) -> str:
     kind = next((kind for ending, kind in FILE_TYPES.items() if file.lower().endswith(ending)), None)
     if file.lower().endswith(_SPREADSHEETS):
         hint = "Save the sheet as CSV and pass that."
-        raise DataError(f"{file!r} is a spreadsheet.", code="spreadsheet", parameter="path", hint=hint)
+        raise invalid("path", f"{file!r} is a spreadsheet.", hint=hint, code="spreadsheet")
     if kind is None:
         hint = f"The name must end in one of {', '.join(FILE_TYPES)}."
-        raise DataError(f"The type of {file!r} is unknown.", code="unknown-file-type", parameter="path", hint=hint)
+        raise invalid("path", f"The type of {file!r} is unknown.", hint=hint, code="unknown-file-type")
     if not is_unicode(file):
-        raise DataError(f"The file name {file!r} is not UTF-8.", code="not-utf8", parameter="path", hint="Rename it.")
+        raise invalid("path", f"The file name {file!r} is not UTF-8.", hint="Rename it.", code="not-utf8")
     check_regular(file)
     try:
         with open(file, "rb") as opened:
@@ -160,28 +161,24 @@ def _file_type(file: str) -> str:
     except OSError as error:
         raise _not_readable(file, error) from None
     if not first:
-        raise DataError(f"{file!r} is empty.", code="empty-file", parameter="path")
+        raise invalid("path", f"{file!r} is empty.", code="empty-file")
     for signature, (endings, problem, hint) in _SIGNATURES.items():
         wrong = first.startswith(signature) and not file.lower().endswith(endings)
         if wrong and (signature != _PARQUET or last == _PARQUET):
-            raise DataError(f"{file!r} {problem}.", code="wrong-file-type", parameter="path", hint=hint)
+            raise invalid("path", f"{file!r} {problem}.", hint=hint, code="wrong-file-type")
     return kind
-
-
-_State = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FileStates:
     """Identity, size and times of some files by path; None for a path that is not a regular file."""
 
-    states: Mapping[str, _State | None] = field(default_factory=dict)
+    states: Mapping[str, tuple[int, ...] | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, files: Iterable[str | os.PathLike[str]]) -> FileStates:
+    def of(cls, files: Iterable[Path]) -> FileStates:
         """Record the state of files before they are read."""
-        paths = [os.path.abspath(path) for path in files]  # independent of the working directory
-        return cls({path: _state(path) for path in paths})
+        return cls({path: _state(path) for path in map(os.path.abspath, files)})  # whatever the working directory
 
     def __add__(self, other: FileStates) -> FileStates:
         return FileStates({**self.states, **other.states})
@@ -202,10 +199,10 @@ class FileStates:
             if _state(path) != state:
                 message = f"{path!r} has changed since it was opened."
                 hint = "Open it again when it no longer changes."
-                raise DataError(message, code="file-changed", parameter="path", hint=hint) from error
+                raise invalid("path", message, hint=hint, code="file-changed") from error
 
 
-def _state(path: str) -> _State | None:
+def _state(path: str) -> tuple[int, ...] | None:
     """Return device, inode, size and times; the change time cannot be set back."""
     try:
         found = os.stat(path)
@@ -220,17 +217,13 @@ _OPEN = re.compile("/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/([0-9]{1,9})")  #
 _ABANDONED = 3600  # age in seconds at which a draft is taken for abandoned
 
 
-def write_file(path: str | os.PathLike[str], text: str, what: str) -> None:
+def write_file(path: Path, text: str, what: str) -> None:
     """Write text to a file as UTF-8, atomically; an existing file keeps its permissions. ``what`` is for errors."""
     name = file_name(path, what)
-    target = os.path.realpath(name)
+    stream = is_stream(name)
+    target = name if stream else os.path.realpath(name)  # a link to a pipe has no real path
     try:
-        data = text.encode("utf-8")
-        if is_stream(name):  # by its own name: a link to a pipe has no real path
-            target = name
-            _write_stream(name, data)
-        else:
-            _replace(target, data)
+        (_write_stream if stream else _replace)(target, text.encode("utf-8"))
     except BrokenPipeError:  # the reader has closed the pipe
         raise
     except (OSError, ValueError) as error:
@@ -239,22 +232,16 @@ def write_file(path: str | os.PathLike[str], text: str, what: str) -> None:
 
 def is_stream(name: str) -> bool:
     """Tell whether a name is that of a device, a pipe or an open file descriptor."""
-    return _OPEN.fullmatch(name) is not None or (
-        os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
-    )
+    return _OPEN.fullmatch(name) is not None or _is_special(name)
 
 
 def _write_stream(name: str, data: bytes) -> None:
     """Write to a device or a pipe, or to an open file descriptor at its position."""
     found = _OPEN.fullmatch(name)
-    if found is None:
-        with open(name, "wb") as file:
-            file.write(data)
-        return
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
+        if found and stream is not None:
             stream.flush()
-    with open(os.dup(_STANDARD.get(found[1]) or int(found[2])), "wb") as file:
+    with open(os.dup(_STANDARD.get(found[1]) or int(found[2])) if found else name, "wb") as file:
         file.write(data)
 
 
@@ -296,9 +283,9 @@ def file_name(path: Any, what: str) -> str:
         os.fsencode(name)
     except (TypeError, UnicodeError):
         message = f"The name of a {what} file must be text or a path, got {shown([path])}."
-        raise DataError(message, code="invalid-path", parameter="path") from None
+        raise invalid("path", message) from None
     if "\0" in name or not name:
-        raise DataError(f"{name!r} is not a valid name of a {what} file.", code="invalid-path", parameter="path")
+        raise invalid("path", f"{name!r} is not a valid name of a {what} file.")
     return name
 
 

@@ -57,32 +57,23 @@ def share() -> int | None:
     return min(parts, default=None)
 
 
-def _limits(swap: bool) -> list[MemoryLimit]:
-    return [*_machine(swap), *_cgroups(), *_address_space()]
-
-
-def _machine(swap: bool) -> Iterator[MemoryLimit]:
+def _limits(swap: bool) -> Iterator[MemoryLimit]:
+    """Yield the limits of the machine, of every control group of this process, and of the address space."""
     numbers = _numbers("/proc/meminfo", 1024)
     if "MemAvailable" in numbers:
         free, total = (numbers.get(name, 0) if swap else 0 for name in ("SwapFree", "SwapTotal"))
         yield MemoryLimit(numbers["MemAvailable"] + free, numbers["MemTotal"] + total, "this machine")
-
-
-def _cgroups() -> Iterator[MemoryLimit]:
-    """Yield the limit of every control group of this process, from the outermost that is visible."""
     for line in _text("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
+        steps = path.strip("/").split("/")
         for root, controller, limit, used in _CGROUPS:
-            if controller not in controllers.split(","):
-                continue
-            steps = path.strip("/").split("/")
-            for depth in range(len(steps) + 1):
+            for depth in range(len(steps) + 1) if controller in controllers.split(",") else ():
                 folder = os.path.join(root, *steps[:depth])
-                total = _text(os.path.join(folder, limit)).strip()
-                if total.isdecimal() and int(total) < 1 << 60:  # version 1 writes a huge number for no limit
+                size = _text(os.path.join(folder, limit)).strip()
+                if size.isdecimal() and int(size) < 1 << 60:  # version 1 writes a huge number for no limit
                     stat = _numbers(os.path.join(folder, "memory.stat"), 1)
-                    left = int(total) - sum(stat.get(name, 0) for name in used)
-                    yield MemoryLimit(left, int(total), "control group")
+                    yield MemoryLimit(int(size) - sum(stat.get(name, 0) for name in used), int(size), "control group")
+    yield from _address_space()
 
 
 def _address_space() -> Iterator[MemoryLimit]:
@@ -110,34 +101,28 @@ def need(least: int, what: str) -> None:
     """Raise an error if less memory is left than ``what`` needs, because some libraries crash then."""
     found = memory_limit()
     if found is not None and found.left < least:
-        raise OutOfMemoryError(
-            f"Not enough memory for {what}: {least // MIB:,} MiB needed, {max(found.left, 0) // MIB:,} MiB left of "
-            f"{found}.",
-            code="out-of-memory",
-            hint="Raise the limit or stop other processes.",
-        )
+        left = f"{least // MIB:,} MiB needed, {max(found.left, 0) // MIB:,} MiB left of {found}"
+        raise _error(f"Not enough memory for {what}: {left}.", "Raise the limit or stop other processes.")
 
 
 def need_address_space(least: int, what: str) -> None:
     """Raise an error if less address space is left than ``what`` reserves."""
     for found in _address_space():
         if found.left < least:
-            raise OutOfMemoryError(
-                f"{what} reserves {least >> 30} GiB of address space, but the limit is {found}.",
-                code="out-of-memory",
-                hint="Raise that limit, or limit memory with a control group instead.",
-            )
+            message = f"{what} reserves {least >> 30} GiB of address space, but the limit is {found}."
+            raise _error(message, "Raise that limit, or limit memory with a control group instead.")
 
 
 def out_of_memory(what: str) -> OutOfMemoryError:
     """Return the error for data that does not fit into memory."""
     found = memory_limit()
     limit = "" if found is None else f" Memory is limited to {found}."
-    return OutOfMemoryError(
-        f"Not enough memory for {what}.{limit}",
-        code="out-of-memory",
-        hint="Provide more memory, or split the data by items, make a tally of each part and add the tallies.",
-    )
+    hint = "Provide more memory, or split the data by items, make a tally of each part and add the tallies."
+    return _error(f"Not enough memory for {what}.{limit}", hint)
+
+
+def _error(message: str, hint: str) -> OutOfMemoryError:
+    return OutOfMemoryError(message, code="out-of-memory", hint=hint)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -189,16 +174,7 @@ def folder_on_disk() -> str | None:
 class Progress:
     """Show progress on standard error if it is a terminal and the work takes over a second.
 
-    The display disappears at the end. It never raises.
-
-    Parameters
-    ----------
-    total
-        Number of steps; None if unknown.
-    what
-        Short description of the work.
-    shown
-        False shows nothing.
+    ``total`` is the number of steps, None if unknown. The display disappears at the end. It never raises.
 
     Examples
     --------
@@ -210,16 +186,14 @@ class Progress:
     delay = 1.0
     """Seconds before the display appears."""
 
-    __slots__ = ("_display", "_done", "_ended", "_lock", "_timer", "_total", "_what")
-
     def __init__(self, total: int | None, what: str, shown: bool = True) -> None:
         self._total, self._what, self._done = total, what, 0
         self._display: Any = None
-        self._ended = False
-        self._lock = threading.Lock()
-        self._timer = threading.Timer(self.delay, self._start) if shown and _stderr_is_terminal() else None
-        if self._timer is not None:
-            self._timer.daemon = True
+        self._timer: threading.Timer | None = None
+        with suppress(Exception):  # standard error may be closed, or not a real stream
+            if shown and sys.stderr.isatty():
+                self._timer = threading.Timer(self.delay, self._start)
+                self._timer.daemon = True
 
     def __enter__(self) -> Self:
         if self._timer is not None:
@@ -227,14 +201,12 @@ class Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._timer is None:
-            return
-        self._timer.cancel()
-        with self._lock, suppress(Exception):
-            self._ended = True
-            if self._display is not None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()  # it may be about to start the display
+        if self._display is not None:
+            with suppress(Exception):
                 self._display.stop()
-        self._timer.join()
 
     def advance(self, steps: int = 1) -> None:
         """Count steps as done."""
@@ -260,17 +232,7 @@ class Progress:
             time = progress.TimeElapsedColumn() if self._total is None else progress.TimeRemainingColumn()
             console = Console(stderr=True, markup=False, emoji=False, highlight=False)
             text = progress.TextColumn("{task.description}", markup=False)
-            with self._lock:
-                if not self._ended:
-                    display = progress.Progress(text, *known, time, console=console, transient=True)
-                    display.add_task(self._what, total=self._total, completed=self._done)
-                    self._display = display
-                    display.start()
-
-
-def _stderr_is_terminal() -> bool:
-    """Tell whether standard error is open and a terminal."""
-    try:
-        return sys.stderr is not None and sys.stderr.isatty()
-    except Exception:  # closed, or not a real stream
-        return False
+            display = progress.Progress(text, *known, time, console=console, transient=True)
+            display.add_task(self._what, total=self._total, completed=self._done)
+            self._display = display
+            display.start()

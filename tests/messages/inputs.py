@@ -19,9 +19,9 @@ from dhkappa.inputs.aggregate import group
 from dhkappa.inputs.backends import frame_of
 from dhkappa.inputs.backends.duckdb import DuckDBFrame, raise_if_stopped, relation_of
 from dhkappa.inputs.columns import find_roles
-from dhkappa.inputs.files import open_files
 from dhkappa.inputs.tables import long_table, open_votes
 from dhkappa.paths import FileStates, write_file
+from opening import open_files
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dhkappa-messages-"))
 WIDE: dict[str, Any] = {"id": [1, 2], "ann_1": ["a", "b"], "ann_2": ["a", "a"], "llm": ["a", "b"]}
@@ -190,7 +190,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "file-not-found (database)": lambda: read("sqlite://nowhere.db", table="votes"),
     "file-not-readable": lambda: _not_readable(),
     "file-changed": changed,
-    "invalid-path": lambda: open_files(7),  # type: ignore[arg-type]
+    "invalid-path": lambda: open_files(7),
     "invalid-path (empty)": lambda: open_files([]),
     "invalid-path (output)": lambda: write_file("", "text", "report"),
     "cannot-write": lambda: write_file(subfolder("reports"), "text", "report"),

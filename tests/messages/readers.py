@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dhkappa.inputs.readers import argilla, doccano, label_studio, prodigy, records
+from dhkappa.inputs.readers import argilla, doccano, label_studio, prodigy, read_records
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dhkappa-messages-"))
 
@@ -34,19 +34,19 @@ def studio(*tasks: dict[str, Any], question: str | None = None) -> Any:
 def bomb() -> Any:
     path = FOLDER / "large.json.gz"
     path.write_bytes(gzip.compress(b"[" + b" " * (1 << 28) + b"]", 9))
-    return records.read_records(path)
+    return read_records(path)
 
 
 def endless() -> Any:
     path = FOLDER / "endless.json.gz"
     path.write_bytes(gzip.compress(b'[{"id": "' + b"a" * (65 * 10**6) + b'"}]', 1))
-    return records.read_records(path)
+    return read_records(path)
 
 
 def text(name: str, content: str) -> Any:
     path = FOLDER / name
     path.write_text(content)
-    return records.read_records(path)
+    return read_records(path)
 
 
 SPANS = {"id": 1, "text": "a", "entities": []}

@@ -19,8 +19,8 @@ import duckdb
 import pytest
 
 import dhkappa
+from dhkappa.inputs import readers
 from dhkappa.inputs.backends import duckdb as duck
-from dhkappa.inputs.readers import records
 from expect import expect_error
 from postgres import Server
 
@@ -153,7 +153,7 @@ def test_a_long_object(tmp_path: Path, size: int, code: str | None) -> None:
 
 def test_bounds_are_told_as_they_are() -> None:
     told = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
-    assert f"may unpack to {records._UNPACKED // MIB} MiB, or to {records._TIMES} times its size" in told
+    assert f"may unpack to {readers._UNPACKED // MIB} MiB, or to {readers._TIMES} times its size" in told
     assert f"a line of CSV {duck.MAX_LINE // 10**6} MB" in told
 
 
@@ -222,11 +222,11 @@ def test_a_record_without_an_end(tmp_path: Path) -> None:
 
 
 def test_an_honest_packed_export_may_be_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_UNPACKED", 1000)
+    monkeypatch.setattr(readers, "_UNPACKED", 1000)
     held = [{"id": place, "text": os.urandom(20).hex()} for place in range(1000)]
     path = tmp_path / "export.jsonl.gz"
     path.write_bytes(gzip.compress(export(*held)))
-    assert records.read_records(path) == {"export": held}
+    assert readers.read_records(path) == {"export": held}
 
 
 @pytest.mark.parametrize("block", [16, 17, 23, 64])
@@ -234,7 +234,7 @@ def test_an_honest_packed_export_may_be_large(tmp_path: Path, monkeypatch: pytes
 def test_records_do_not_depend_on_where_a_block_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, indent: int | None
 ) -> None:
-    monkeypatch.setattr(records, "_BLOCK", block)
+    monkeypatch.setattr(readers, "_BLOCK", block)
     held = [{"id": n, "t": 'é 😀 \\ "q" ]}' * (n % 4), "x": [n, -1.5e3, True, None, {"y": []}]} for n in range(60)]
     path = tmp_path / "export.json"
     for text in (
@@ -243,13 +243,13 @@ def test_records_do_not_depend_on_where_a_block_ends(
         "\r\n\n".join(json.dumps(record, indent=indent) for record in held),
     ):
         path.write_bytes(text.encode())
-        assert records.read_records(path) == {"export": held}
-        assert records.first_record(path) == held[0]
+        assert readers.read_records(path) == {"export": held}
+        assert readers.first_record(path) == held[0]
     lines = [json.dumps(record) for record in held]
     lines[40] = lines[40][:-1]
     path.write_text("\n".join(lines))
     with pytest.raises(dhkappa.DataError, match=rf"in line 41, column {len(lines[40]) + 1}: Expecting"):
-        records.read_records(path)
+        readers.read_records(path)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_names_in_a_zip_lead_nowhere(tmp_path: Path, name: str) -> None:
     inside.mkdir(parents=True)
     path = zipped(inside / "export.zip", {name: export(DOCCANO)})
     before = sorted(tmp_path.rglob("*"))
-    [stem] = records.read_records(path)
+    [stem] = readers.read_records(path)
     assert "/" not in stem
     assert sorted(tmp_path.rglob("*")) == before
     assert not Path("/outside.jsonl").exists()
@@ -275,7 +275,7 @@ def test_a_link_in_a_zip_is_not_followed(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(link, str(tmp_path / "secret.jsonl"))
     with expect_error("malformed-file"):
-        records.read_records(path)
+        readers.read_records(path)
 
 
 DEEP = {

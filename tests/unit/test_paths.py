@@ -9,7 +9,7 @@ import pytest
 
 from dhkappa.errors import DataError
 from dhkappa.inputs.backends.duckdb import connect, reading
-from dhkappa.inputs.files import open_files
+from opening import open_files
 
 
 @pytest.fixture

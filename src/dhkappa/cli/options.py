@@ -172,7 +172,7 @@ class Input:
 
     def _dataset(self) -> Dataset:
         from dhkappa.inputs.dataset import Dataset
-        from dhkappa.inputs.reading import open_source
+        from dhkappa.inputs.files import open_source
 
         path: Any = self.files[0] if len(self.files) == 1 else list(self.files)
         source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})

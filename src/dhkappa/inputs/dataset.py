@@ -238,7 +238,7 @@ def _opened(data: Any) -> Any:
         data = data._data
     if not isinstance(data, (str, os.PathLike)):
         return data
-    from dhkappa.inputs.reading import open_source
+    from dhkappa.inputs.files import open_source
 
     return open_source(data)
 
@@ -297,7 +297,7 @@ def read(
     ...     print(dhkappa.dh_kappa(dhkappa.read(path)).exact)
     1/2
     """
-    from dhkappa.inputs.reading import open_source
+    from dhkappa.inputs.files import open_source
 
     check_keywords(roles)
     source = open_source(path, input_format=input_format, question=question, table=table)

@@ -1,8 +1,9 @@
-"""Files of votes, opened by DuckDB: CSV, TSV, Parquet, JSON. Spellings are kept and types are not guessed.
+"""Open a path, a pattern, a database address or an annotation tool's export as a ``Source``.
 
-Every column of a CSV file is text, and an empty field is missing. JSON keeps text, integers, floats and booleans
-apart; a column with several of these, or with lists or objects, has DuckDB's type ``JSON`` and cannot hold labels.
-Parquet keeps its types. Columns without a name, which spreadsheets export, are ignored.
+Files are opened by DuckDB: CSV, TSV, Parquet, JSON. Spellings are kept and types are not guessed. Every column of a CSV
+file is text, and an empty field is missing. JSON keeps text, integers, floats and booleans apart; a column with several
+of these, or with lists or objects, has DuckDB's type ``JSON`` and cannot hold labels. Parquet keeps its types. Columns
+without a name, which spreadsheets export, are ignored.
 """
 
 from __future__ import annotations
@@ -11,49 +12,122 @@ import codecs
 import csv
 import glob
 import gzip
+import io
 import os
 import re
 import threading
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from itertools import chain, groupby
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
+from zipfile import is_zipfile
 
-from dhkappa.errors import DataError, did_you_mean, shown
-from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, not_utf8, quoted, reading
-from dhkappa.paths import Path, file_type, find_files
+from dhkappa.errors import DataError, did_you_mean, invalid, shown
+from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
+from dhkappa.inputs.readers import TOOLS, find_tool, read_file
+from dhkappa.inputs.tables import Source
+from dhkappa.paths import FileStates, Path, file_type, find_files
+from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
+_FORMATS = ("table", *TOOLS)
+_DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
+_RECORDS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".zip")
 _SEPARATORS = {"CSV": ",;\t", "TSV": "\t"}
-_UNPACKING = (OSError, EOFError, zlib.error)
+_LOCAL = threading.local()  # holds a connection
 _LIMIT = threading.Lock()  # the csv module has one field size limit for all threads
 _LONG = 1 << 20  # bytes of a file that DuckDB gives to one thread
 _UNNAMED = "dhkappa: unnamed "
 
 
-def open_files(path: Path | Iterable[Path], *, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:
-    """Open a file, or several with the same columns, as one table. Rows are read when a query runs.
+def open_source(
+    path: Path | Iterable[Path],
+    *,
+    input_format: str | None = None,
+    question: str | None = None,
+    table: str | None = None,
+) -> Source:
+    """Open a file, an export or a table of a database; the parameters are those of ``read``."""
+    if input_format is not None and not (isinstance(input_format, str) and input_format in _FORMATS):
+        message = f"input_format must be one of {shown(_FORMATS, 10)}: got {shown([input_format])}."
+        raise invalid("input_format", message)
+    if question is not None and not isinstance(question, str):
+        raise invalid("question", f"question must be the name of a question: got {shown([question])}.")
+    if isinstance(path, os.PathLike):
+        path = os.fspath(path)
+    if is_url(path):
+        from dhkappa.inputs.backends.databases import open_table
 
-    Parameters
-    ----------
-    path
-        A path, a pattern such as ``"votes/*.parquet"``, or a list of these. Matches of a pattern are sorted by name. A
-        file whose name looks like a pattern is that file.
-    connection
-        Where to open them; by default a new connection.
-
-    Returns
-    -------
-    DuckDBPyRelation
-        Rows in the order of the files. Run queries on it within ``reading``.
-    """
+        return Source(open_table(str(path), table))
+    if table is not None and "://" not in str(path):
+        message = f"table names a table of a database, but {shown([path])} is a file."
+        raise invalid("table", message, hint="Omit $table.", code="option-not-supported")
+    if isinstance(path, str):
+        path = os.path.expanduser(path)
+    tool = _tool(path) if input_format is None else input_format
+    if tool is not None and tool != "table":
+        return _open_export(path, tool, question)
+    if question is not None:
+        message = f"question names a question of an annotation tool's export, but {shown([path])} is a table."
+        raise invalid("question", message, hint="Omit $question.", code="option-not-supported")
     files = find_files(path)
+    state = FileStates.of(files)
+    with state.unchanged():
+        return Source(open_files(files, _connection()), ordered=True, files=state)
+
+
+def is_url(path: Any) -> bool:
+    """Tell whether a path is the URL of a database."""
+    return isinstance(path, str) and "://" in path and path.partition("://")[0].lower() in _DATABASES
+
+
+def _connection() -> DuckDBPyConnection:
+    """Return the DuckDB connection of this thread: only tables of one connection can be joined."""
+    connection: DuckDBPyConnection | None = getattr(_LOCAL, "connection", None)
+    if connection is None:
+        connection = _LOCAL.connection = connect()
+    else:
+        fit(connection)
+    return connection
+
+
+def _tool(path: Any) -> str | None:
+    """Return the tool that wrote a file, by its content; None for a table."""
+    if not (isinstance(path, str) and path.lower().endswith(_RECORDS) and os.path.isfile(path)):
+        return None
+    zipped = path.lower().endswith(".zip")
+    if zipped and os.access(path, os.R_OK) and not is_zipfile(path):
+        message = f"{shown([path])} is not a valid zip file."
+        raise invalid("path", message, hint="It may be incomplete.", code="unreadable-file")
+    tool = find_tool(path)
+    if zipped and tool is None:
+        message = f"{shown([path])} is a zip file, but not an export of a known tool."
+        raise invalid("path", message, hint="Unzip it and pass the files.", code="unknown-file-type")
+    return tool
+
+
+def _open_export(path: Any, tool: str, question: str | None) -> Source:
+    """Read an export and convert its columns to tables."""
+    if not isinstance(path, str):
+        raise invalid("path", f"An export of {TOOLS[tool]} is one file: got {shown([path])}.")
+    with FileStates.of([path]).unchanged(), memory_errors("the export"):
+        export = read_file(path, tool, question)
+        votes, items = (relation_of(columns, connection=_connection()) for columns in (export.votes, export.items))
+        return replace(export, votes=votes, items=items)
+
+
+def open_files(files: list[str], connection: DuckDBPyConnection) -> DuckDBPyRelation:
+    """Open files with the same columns as one table, with rows in the order of the files.
+
+    Rows are read when a query runs; run queries within ``reading``.
+    """
     kind = file_type(files)
-    connection = connect() if connection is None else connection
     with reading(shown(files)):
         if kind in _SEPARATORS:
             return _open_text(connection, files, _SEPARATORS[kind])
@@ -74,8 +148,7 @@ def _check_same(columns: Mapping[str, Collection[str]]) -> None:
         for file, names in columns.items():
             if name not in names:
                 message = f"Column {name!r} of {having!r} not found in {file!r}, but all files need the same columns."
-                hint = did_you_mean(name, names).strip()
-                raise DataError(message, code="columns-differ", parameter="path", hint=hint)
+                raise invalid("path", message, hint=did_you_mean(name, names).strip(), code="columns-differ")
 
 
 def _open_text(connection: DuckDBPyConnection, files: list[str], separators: str) -> DuckDBPyRelation:
@@ -119,7 +192,7 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
     """
     import duckdb
 
-    if not _may_hide_lines(file):
+    if not _is_packed(file) and (os.path.getsize(file) <= _LONG or not any(b'"' in part for part in _blocks(file))):
         return True
     try:
         _read_text(connection, [file], names, separator, True).aggregate("count(*)").fetchall()
@@ -127,13 +200,12 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
         with _LIMIT:
             limit = csv.field_size_limit(MAX_LINE)
             try:
-                with _unpacked(file) as text:
-                    for _ in csv.reader(_lines(text, file), delimiter=separator, strict=True):
-                        pass
+                for _ in csv.reader(_lines(file), delimiter=separator, strict=True):
+                    pass
             except csv.Error as wrong:
                 message = f"{file!r} is not well-formed. Look for unclosed quotes.\n{wrong}"
-                raise DataError(message, code="malformed-file", parameter="path") from None
-            except (UnicodeDecodeError, *_UNPACKING):
+                raise invalid("path", message, code="malformed-file") from None
+            except UnicodeDecodeError:
                 raise error from None
             finally:
                 csv.field_size_limit(limit)
@@ -141,30 +213,40 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
     return True
 
 
-def _may_hide_lines(file: str) -> bool:
-    """Tell whether a file has quotes and is long enough for several threads; assumed of a compressed file."""
-    if file.lower().endswith(".gz"):
-        return True
-    with open(file, "rb") as opened:
-        long = os.fstat(opened.fileno()).st_size > _LONG
-        return long and any(b'"' in block for block in iter(lambda: opened.read(1 << 20), b""))
+def _is_packed(file: str) -> bool:
+    return file.lower().endswith(".gz")
+
+
+@contextmanager
+def _unpacked(file: str) -> Iterator[gzip.GzipFile | io.BufferedReader]:
+    """Open a file, unpacked if it is gzipped."""
+    try:
+        with gzip.open(file) if _is_packed(file) else open(file, "rb") as opened:
+            yield opened
+    except (OSError, EOFError, zlib.error) as error:
+        message = f"{file!r} cannot be unpacked. It may be damaged or truncated.\n{error}"
+        raise invalid("path", message, code="unreadable-file") from None
 
 
 def _blocks(file: str, last: int | None = None) -> Iterator[bytes]:
-    """Read a file in blocks, unpacked if it is gzipped; only the ``last`` bytes if it is not."""
-    packed = file.lower().endswith(".gz")
-    try:
-        with gzip.open(file) if packed else open(file, "rb") as opened:
-            if last is not None and not packed:
-                opened.seek(max(0, os.fstat(opened.fileno()).st_size - last))
-            yield from iter(lambda: opened.read(1 << 20), b"")
-    except _UNPACKING as error:
-        raise _cannot_unpack(file, error) from None
+    """Read a file in blocks; only the ``last`` bytes if it is not gzipped."""
+    with _unpacked(file) as opened:
+        if last is not None and not _is_packed(file):
+            opened.seek(max(0, os.fstat(opened.fileno()).st_size - last))
+        yield from iter(lambda: opened.read(1 << 20), b"")
 
 
-def _cannot_unpack(file: str, error: Exception) -> DataError:
-    message = f"{file!r} cannot be unpacked. It may be damaged or truncated.\n{error}"
-    return DataError(message, code="unreadable-file", parameter="path")
+def _lines(file: str) -> Iterator[str]:
+    """Read lines of limited length for the csv module: a file of one line would fill the memory."""
+    with _unpacked(file) as opened, io.TextIOWrapper(opened, "utf-8-sig", newline="") as text:
+        while line := text.readline(MAX_LINE + 1):
+            if len(line) > MAX_LINE:
+                raise _line_too_long(file)
+            yield line
+
+
+def _line_too_long(file: str) -> DataError:
+    return invalid("path", f"{file!r} has a line of over {MAX_LINE:,} bytes. It may be damaged.", code="line-too-long")
 
 
 def _check_last_line(file: str) -> None:
@@ -177,50 +259,24 @@ def _check_last_line(file: str) -> None:
             raise _line_too_long(file)
 
 
-def _line_too_long(file: str) -> DataError:
-    message = f"{file!r} has a line of over {MAX_LINE:,} bytes. It may be damaged."
-    return DataError(message, code="line-too-long", parameter="path")
-
-
-def _unpacked(file: str) -> IO[str]:
-    """Open a file as text, as the csv module needs it."""
-    unpack: Any = gzip.open if file.lower().endswith(".gz") else open
-    text: IO[str] = unpack(file, "rt", encoding="utf-8-sig", newline="")
-    return text
-
-
-def _lines(text: IO[str], file: str) -> Iterator[str]:
-    """Read lines of limited length: a file of one line would fill the memory."""
-    while line := text.readline(MAX_LINE + 1):
-        if len(line) > MAX_LINE:
-            raise _line_too_long(file)
-        yield line
-
-
 def _header(file: str, separators: str) -> tuple[list[str], str]:
     """Return the column names, and the first of the separators that gives several."""
     headers: list[tuple[list[str], str]] = []
-    wrong = []
+    wrong = None
     try:
-        with _unpacked(file) as text:
-            for separator in separators:
-                text.seek(0)
-                try:
-                    rows = csv.reader(_lines(text, file), delimiter=separator, strict=True)
-                    headers.append((next(rows, []), separator))
-                except csv.Error as error:
-                    wrong.append(error)
+        for separator in separators:
+            try:
+                headers.append((next(csv.reader(_lines(file), delimiter=separator, strict=True), []), separator))
+            except csv.Error as error:
+                wrong = wrong or error
     except UnicodeDecodeError:
         raise not_utf8(repr(file), "one of the first lines") from None
-    except _UNPACKING as error:
-        raise _cannot_unpack(file, error) from None
-    several = [header for header in headers if len(header[0]) > 1]
-    if wrong and not several:
-        message = f"The header of {file!r} is not well-formed. Look for unclosed quotes.\n{wrong[0]}"
-        raise DataError(message, code="malformed-file", parameter="path")
-    names, separator = (several or headers)[0]
+    names, separator = max(headers, key=lambda header: len(header[0]) > 1, default=([], ""))
+    if wrong and len(names) < 2:
+        message = f"The header of {file!r} is not well-formed. Look for unclosed quotes.\n{wrong}"
+        raise invalid("path", message, code="malformed-file")
     if not any(names):
-        raise DataError(f"The first line of {file!r} has no column names.", code="no-header", parameter="path")
+        raise invalid("path", f"The first line of {file!r} has no column names.", code="no-header")
     check_names(names, repr(file))
     return names, separator
 
@@ -233,9 +289,8 @@ def _open_parquet(connection: DuckDBPyConnection, files: list[str]) -> DuckDBPyR
             relation = connection.read_parquet(_literal([file]))
             stored = connection.table_function("parquet_schema", _literal([file])).project("name").fetchall()
         names = {name for (name,) in stored}
-        schemas[file] = {
-            name: kind for name, kind in zip(relation.columns, relation.types, strict=True) if name in names and name
-        }
+        types = zip(relation.columns, relation.types, strict=True)
+        schemas[file] = {name: kind for name, kind in types if name in names and name}
         renamed = len(relation.columns) - len(schemas[file])  # DuckDB renames what it cannot tell apart
         if renamed > sum(name == "" for (name,) in stored):
             message = f"{file!r} has column names that differ only in case: {shown(sorted(names), 10)}."
@@ -249,8 +304,8 @@ def _open_parquet(connection: DuckDBPyConnection, files: list[str]) -> DuckDBPyR
         if len(families) > 1:
             (one, first), (other, second) = list(families.items())[:2]
             message = f"Column {name!r} is of type {one} in {first!r} and of type {other} in {second!r}."
-            raise DataError(message, code="types-differ", parameter="path", hint="Use one type in all files.")
-    differ = len({tuple(map(str, chain.from_iterable(schema.items()))) for schema in schemas.values()}) > 1
+            raise invalid("path", message, hint="Use one type in all files.", code="types-differ")
+    differ = len(set(map(str, schemas.values()))) > 1
     whole = connection.read_parquet(_literal(files), union_by_name=differ)
     return whole.project(", ".join(map(quoted, schemas[files[0]])))
 
@@ -262,6 +317,14 @@ def _family(kind: DuckDBPyType) -> str:
     return "text" if kind.id in ("varchar", "enum") else kind.id
 
 
+# The type of a column that holds every value unchanged, by kinds of values; otherwise JSON.
+_JSON_TYPES = {
+    "VARCHAR": {"VARCHAR"},
+    "BOOLEAN": {"BOOLEAN"},
+    "BIGINT": {"SHORT", "LONG"},
+    "HUGEINT": {"SHORT", "LONG", "WIDE"},
+    "DOUBLE": {"SHORT", "DOUBLE"},  # it cannot distinguish longer integers
+}
 _KEYS = """
     SELECT key FROM (
         SELECT unnest(keys) AS key, generate_subscripts(keys, 1) AS place FROM (
@@ -284,7 +347,7 @@ def _open_json(connection: DuckDBPyConnection, files: list[str], form: Any) -> D
         with open(file, "rb") as opened:
             if opened.read(3) == codecs.BOM_UTF8:
                 message = f"{file!r} starts with a byte order mark, which JSON must not have."
-                raise DataError(message, code="malformed-file", parameter="path", hint="Save it without.")
+                raise invalid("path", message, hint="Save it without.", code="malformed-file")
         if form == "auto":
             _check_closed(file)
         with reading(repr(file)):
@@ -292,19 +355,22 @@ def _open_json(connection: DuckDBPyConnection, files: list[str], form: Any) -> D
         if not any(keys[file]) or None in keys[file]:
             message = f"{file!r} does not consist of JSON objects with keys."
             hint = "A row is one JSON object, its keys are the column names."
-            raise DataError(message, code="not-records", parameter="path", hint=hint)
+            raise invalid("path", message, hint=hint, code="not-records")
         check_names(keys[file], repr(file))
     _check_same(keys)
     names = [name for name in keys[files[0]] if name]
 
-    def read(types: Mapping[str, str]) -> DuckDBPyRelation:
+    def read(types: dict[str, str]) -> DuckDBPyRelation:
         return connection.read_json(
-            _literal(files), columns=dict(types), format=form, records="true", hive_partitioning=False
+            _literal(files), columns=types, format=form, records="true", hive_partitioning=False
         )
 
     look = ", ".join(_VALUE.format(quoted(name)) for name in names)
     [seen] = read(dict.fromkeys(names, "JSON")).aggregate(look).fetchall()
-    return read({name: _json_type({kind for kind in kinds if kind}) for name, kinds in zip(names, seen, strict=True)})
+    types = {}
+    for name, kinds in zip(names, seen, strict=True):
+        types[name] = next((one for one, values in _JSON_TYPES.items() if {*kinds} - {None} <= values), "JSON")
+    return read(types)
 
 
 def _check_closed(file: str) -> None:
@@ -315,16 +381,4 @@ def _check_closed(file: str) -> None:
         first, last = first or text[:1], text[-1:] or last
     if first == b"[" and last != b"]":
         message = f"{file!r} is a JSON array without its closing bracket at the end. It may be truncated."
-        raise DataError(message, code="malformed-file", parameter="path")
-
-
-def _json_type(kinds: set[str]) -> str:
-    """Return the type that holds every value unchanged; JSON if there is none."""
-    fitting = {
-        "VARCHAR": {"VARCHAR"},
-        "BOOLEAN": {"BOOLEAN"},
-        "BIGINT": {"SHORT", "LONG"},
-        "HUGEINT": {"SHORT", "LONG", "WIDE"},
-        "DOUBLE": {"SHORT", "DOUBLE"},  # it cannot distinguish longer integers
-    }
-    return next((kind for kind, values in fitting.items() if kinds <= values), "JSON")
+        raise invalid("path", message, code="malformed-file")

@@ -18,8 +18,8 @@ import dhkappa
 from dhkappa.errors import DataError
 from dhkappa.inputs.backends import ROW_NUMBER, frame_of
 from dhkappa.inputs.backends.duckdb import connect, reading, relation_of
-from dhkappa.inputs.files import open_files
 from expect import expect_error
+from opening import open_files
 
 HOSTILE = ["'; DROP TABLE x; --", 'a"b""c', "back\\slash", "nul\0nul", "two\nlines", "two\r\nlines", "😀", "\u202eabc"]
 HOSTILE += ["NA", "nan", "null", "None", "007", "1e3", " x ", "$1", "%s", "{0}", "x" * 10_000]

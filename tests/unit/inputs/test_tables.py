@@ -11,7 +11,7 @@ import pytest
 from dhkappa import Dataset, Tally, audit, dh_kappa, fleiss_kappa, tally
 from dhkappa.inputs import dataset as dataset_module
 from dhkappa.inputs.backends import Frame
-from dhkappa.inputs.reading import open_source
+from dhkappa.inputs.files import open_source
 from dhkappa.inputs.tables import VoteTable, long_table, open_votes
 from expect import expect_error
 

@@ -7,16 +7,16 @@ labeler.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
 from dhkappa.core import Label
 from dhkappa.core.labels import natural_key
 from dhkappa.errors import shown
-from dhkappa.inputs.readers import Export, ExportBuilder
-from dhkappa.inputs.readers.records import Records
+from dhkappa.inputs.readers import ExportBuilder, Records, labeler_name
+from dhkappa.inputs.tables import Source
 
 _NO_STATUS = (
     "The export does not distinguish drafts and discarded responses from submitted ones, so all of them are votes. "
@@ -25,17 +25,7 @@ _NO_STATUS = (
 _PARTS = ("fields", "suggestions", "responses")  # of a nested record
 _UNNAMED = "suggestion"
 _LONGEST = 200  # characters of a label on Argilla's server; a longer answer is free text
-_RESPONSES, _SUGGESTION = ".responses", ".suggestion"
-_CHOOSE = "Choose a label or rating question with $question."
-
-
-@dataclass(frozen=True, slots=True)
-class _Answers:
-    """Answers of a record to one question; a response is a value, a user and a status."""
-
-    agent: str
-    suggestion: Any
-    responses: list[tuple[Any, str | None, str | None]]
+_COLUMN = re.compile(r"(.*)\.(?:responses|suggestion)", re.DOTALL)  # of a flat record, with the question
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
@@ -43,7 +33,7 @@ def recognize(record: Mapping[str, Any]) -> bool:
     return _is_nested(record) or any(name.endswith((".responses.users", ".suggestion.agent")) for name in record)
 
 
-def read_export(records: Records, *, question: str | None = None) -> Export:
+def read_export(records: Records, *, question: str | None = None) -> Source:
     """Read votes and suggested labels of a question.
 
     Labels and ratings are labels, and so are multi-label answers of one label. Short answers to a text question look
@@ -55,36 +45,28 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
     if not names:
         raise builder.malformed("no responses and no suggestions", "Export them with the records.")
     name = builder.choose(question, names)
-    several: dict[Label, list[Any]] = {}
-    votes: set[type] = set()
+    numbers: list[int] = []  # suggested
     silent = False
-    suggested: list[Label] = []
     for place, record in enumerate(held, 1):
         item = builder.item(record.get("id"), f"record {place}")
         try:
-            answers = (_nested if _is_nested(record) else _flat)(record, name)
+            agent, suggestion, responses = _answers(record, name)
         except (AttributeError, TypeError, ValueError):
             hint = "Export the records again, with to_json() or to_list()."
             raise builder.malformed(f"suggestions or responses to {name!r} in record {place}", hint) from None
-        label = _label(builder, answers.suggestion, item, name, several)
+        label = _label(builder, suggestion, item, name)
         if label is not None:
-            builder.suggest(answers.agent, item, label)
-            suggested.append(label)
-        for value, user, status in answers.responses:
+            builder.suggest(labeler_name(agent, _UNNAMED), item, label)
+        if isinstance(label, int):
+            numbers.append(label)
+        for value, user, status in responses:
             silent = silent or status is None
-            label = None if status not in (None, "submitted") else _label(builder, value, item, name, several)
-            if status not in (None, "submitted"):
-                builder.skipped[f"{status} responses"] += 1
-            elif label is None:
-                builder.skipped["responses without a value"] += 1
+            if status in (None, "submitted"):
+                builder.vote(item, user, _label(builder, value, item, name), "responses without a value")
             else:
-                builder.vote(item, user, label)
-                votes.add(type(label))
-    for item, labels in several.items():
-        hint = "Use a label question, or a yes/no question per label. Rankings are not labels."
-        raise builder.several_labels(f"question {name!r} on item {shown([item])}", labels, hint)
-    numbers = [label for label in suggested if isinstance(label, int)]
-    if numbers and votes == {str}:  # to_datasets() writes the position of a label for the label
+                builder.skipped[f"{status} responses"] += 1
+    # to_datasets() writes the position of a label for the label.
+    if numbers and {*map(type, builder.votes["label"])} == {str}:
         problem = f"question {name!r} has text as votes, but the number {numbers[0]} as a suggestion"
         raise builder.malformed(problem, "Export with to_list(flatten=True).")
     return builder.build(cautions=(_NO_STATUS,) if silent else ())
@@ -111,53 +93,38 @@ def _is_nested(record: Mapping[str, Any]) -> bool:
     return isinstance(fields, Mapping) and bool(known) and all(known)
 
 
-def _questions(record: Mapping[str, Any]) -> Iterator[str]:
+def _questions(record: Mapping[str, Any]) -> set[str]:
     """Return the questions of a record."""
     if _is_nested(record):
-        yield from chain(record["responses"], record["suggestions"])
-        return
-    for name in record:
-        for ending in (_RESPONSES, _SUGGESTION):
-            if name.endswith(ending):
-                yield name.removesuffix(ending)
+        return {*record["responses"], *record["suggestions"]}
+    return {found[1] for name in record if (found := _COLUMN.fullmatch(name))}
 
 
-def _nested(record: Mapping[str, Any], question: str) -> _Answers:
-    """Return the answers of a nested record."""
-    suggestion = record["suggestions"].get(question) or {}
-    given = record["responses"].get(question) or []
-    responses = [(one.get("value"), one.get("user_id"), one.get("status")) for one in given]
-    return _Answers(_agent(suggestion.get("agent")), suggestion.get("value"), responses)
-
-
-def _flat(record: Mapping[str, Any], question: str) -> _Answers:
-    """Return the answers of a flat record."""
-    suggestion, column = question + _SUGGESTION, question + _RESPONSES
-    values = record.get(column) or []
-    users, statuses = (record.get(column + ending) or [None] * len(values) for ending in (".users", ".status"))
+def _answers(record: Mapping[str, Any], question: str) -> tuple[Any, Any, list[tuple[Any, Any, Any]]]:
+    """Return agent and value of the suggestion; value, user and status of each response."""
+    if _is_nested(record):
+        suggestion = record["suggestions"].get(question) or {}
+        given = record["responses"].get(question) or []
+        responses = [(one.get("value"), one.get("user_id"), one.get("status")) for one in given]
+        return suggestion.get("agent"), suggestion.get("value"), responses
+    agent, suggestion = (record.get(f"{question}.suggestion{ending}") for ending in (".agent", ""))
+    values = record.get(f"{question}.responses") or []
+    users, statuses = (record.get(f"{question}.responses.{key}") or [None] * len(values) for key in ("users", "status"))
     if not all(isinstance(held, list) for held in (values, users, statuses)):
         raise TypeError
-    responses = list(zip(values, users, statuses, strict=True))
-    return _Answers(_agent(record.get(suggestion + ".agent")), record.get(suggestion), responses)
+    return agent, suggestion, list(zip(values, users, statuses, strict=True))
 
 
-def _agent(agent: Any) -> str:
-    """Return the name of a labeler; ``item`` is the name of another column."""
-    name = str(agent or _UNNAMED)
-    return f"{_UNNAMED} {name}" if name == "item" else name
-
-
-def _label(
-    builder: ExportBuilder, value: Any, item: Label, question: str, several: dict[Label, list[Any]]
-) -> Label | None:
-    """Return the label of an answer; note the item if there are several."""
+def _label(builder: ExportBuilder, value: Any, item: Label, question: str) -> Label | None:
+    """Return the label of an answer; None if it has no value."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         if len(value) > 1:
-            several.setdefault(item, value)
-            return None
+            hint = "Use a label question, or a yes/no question per label. Rankings are not labels."
+            raise builder.several_labels(f"question {question!r} on item {shown([item])}", value, hint)
         value = value[0] if value else None
     label = builder.label(value, f"the answer to {question!r} on item {shown([item])}")
     if isinstance(label, str) and len(label) > _LONGEST:
         problem = f"has an answer of {len(label):,} characters to {question!r} on item {shown([item])}"
-        raise builder.no_labels(f"{problem}, over {_LONGEST}", f"Free text is not a label. {_CHOOSE}")
+        hint = "Free text is not a label. Choose a label or rating question with $question."
+        raise builder.no_labels(f"{problem}, over {_LONGEST}", hint)
     return label

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dhkappa.core import Label
 from dhkappa.errors import DataError, shown
 from dhkappa.inputs.columns import suggested_columns
-from dhkappa.inputs.readers import Export, ExportBuilder
-from dhkappa.inputs.readers.records import Records
+from dhkappa.inputs.readers import ExportBuilder, Records
+from dhkappa.inputs.tables import Source
 
 _WHOLE = ("label", "cats")  # labels of a whole document; cats if the project asks for spans as well
 _PARTS = ("entities", "bbox", "segmentation")
@@ -28,7 +27,7 @@ def recognize(record: Mapping[str, Any]) -> bool:
     return document and any(isinstance(record.get(name), list) for name in (*_WHOLE, *_PARTS))
 
 
-def read_export(records: Records, *, question: str | None = None) -> Export:
+def read_export(records: Records, *, question: str | None = None) -> Source:
     """Read votes and suggested labels. A document without a label is not a vote. There is one question only."""
     builder = ExportBuilder("doccano")
     if question is not None:
@@ -37,31 +36,19 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
     if set(records) == {"all"}:
         hint = "Turn off 'Share annotations across all users' in the project's settings and export again."
         raise builder.malformed("one file for all annotators does not tell who gave a label", hint)
-    several: dict[Label, list[str]] = {}
     for annotator, documents in records.items():
         for number, document in enumerate(documents, 1):
             item = builder.item(document.get("id"), f"record {number} of {annotator!r}")
             for name in suggested_columns(document):
                 label = builder.label(document[name], f"{name!r} of item {shown([item])}")
-                # Labels of doccano are text.
-                builder.suggest(name, item, str(label) if type(label) is int else label)
-            labels = _labels(builder, document, item)
+                builder.suggest(name, item, str(label) if type(label) is int else label)  # labels of doccano are text
+            given = next((document[name] for name in _WHOLE if name in document), None)
+            if not (isinstance(given, list) and all(isinstance(label, str) for label in given)):
+                problem = f"has no list of labels for item {shown([item])}, and spans and boxes are not labels of items"
+                raise builder.no_labels(problem, "Export a text classification project.")
+            labels = [label for label in given if label]
             if len(labels) > 1:
-                several.setdefault(item, labels)
-            elif labels:
-                builder.vote(item, annotator, labels[0])
-            else:
-                builder.skipped["documents without a label"] += 1
-    for item, labels in several.items():
-        hint = "Turn on 'Allow single label' in the project, or keep one label of each list."
-        raise builder.several_labels(f"item {shown([item])}", labels, hint)
+                hint = "Turn on 'Allow single label' in the project, or keep one label of each list."
+                raise builder.several_labels(f"item {shown([item])}", labels, hint)
+            builder.vote(item, annotator, labels[0] if labels else None, "documents without a label")
     return builder.build()
-
-
-def _labels(builder: ExportBuilder, document: Mapping[str, Any], item: Label) -> list[str]:
-    """Return the labels of a whole document."""
-    labels = next((document[name] for name in _WHOLE if name in document), None)
-    if not (isinstance(labels, list) and all(isinstance(label, str) for label in labels)):
-        problem = f"has no list of labels for item {shown([item])}, and spans and boxes are not labels of items"
-        raise builder.no_labels(problem, "Export a text classification project.")
-    return [label for label in labels if label]

@@ -18,12 +18,10 @@ from typing import Any
 from dhkappa.core import Label
 from dhkappa.core.labels import natural_key
 from dhkappa.errors import shown
-from dhkappa.inputs.readers import Export, ExportBuilder
-from dhkappa.inputs.readers.records import Records
+from dhkappa.inputs.readers import ExportBuilder, Records, labeler_name
+from dhkappa.inputs.tables import Source
 
-Answers = dict[str, list[Label]]
-"""Answers by the name of the control."""
-
+Answers = dict[str, list[Label]]  # by the name of the control
 _KINDS = ("choices", "rating", "number", "taxonomy")
 _SNAPSHOT = (
     'POST {"serialization_options": {"predictions": {"only_id": false}, "annotations__completed_by": '
@@ -39,14 +37,10 @@ class _Content:
     builder: ExportBuilder = field(default_factory=lambda: ExportBuilder("Label Studio"))
     votes: list[tuple[Label, Label | None, Answers]] = field(default_factory=list)
     suggestions: list[tuple[Label, str, Answers]] = field(default_factory=list)
+    choices: dict[str, set[Label]] = field(default_factory=dict)  # all answers by control
     regions: Counter[str] = field(default_factory=Counter)
     minimal: bool = False
     unlabeled: str = ""
-
-    def choices(self, control: str) -> list[Label]:
-        """Return all answers of a control, in natural order."""
-        given = (answers.get(control, ()) for _, _, answers in (*self.votes, *self.suggestions))
-        return sorted({label for labels in given for label in labels}, key=natural_key)
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
@@ -59,7 +53,7 @@ def _is_task(record: Mapping[str, Any]) -> bool:
     return isinstance(record.get("data"), dict) and bool(lists) and all(isinstance(held, list) for held in lists)
 
 
-def read_export(records: Records, *, question: str | None = None) -> Export:
+def read_export(records: Records, *, question: str | None = None) -> Source:
     """Read votes, and suggested labels by model version.
 
     ``question`` is the control whose answers are the votes, if there are several. For a control with several choices
@@ -86,18 +80,15 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
     control, choice = _chosen(content, question)
     for item, who, answers in content.votes:
         label = _label(content, control, choice, answers, f"annotator {who!r} on task {item}")
-        if label is None:
-            builder.skipped["annotations without an answer"] += 1
-        else:
-            builder.vote(item, who, label)
+        builder.vote(item, who, label, "annotations without an answer")
     for item, labeler, answers in content.suggestions:
         label = _label(content, control, choice, answers, f"{labeler!r} on task {item}")
         if label is None:
             builder.skipped["predictions without an answer"] += 1
         else:
             builder.suggest(labeler, item, label)
-    parts = {f"regions or texts in control {name!r}": many for name, many in content.regions.items()}
-    return builder.build(content.unlabeled, skipped=parts)
+    builder.skipped.update({f"regions or texts in control {name!r}": many for name, many in content.regions.items()})
+    return builder.build(content.unlabeled)
 
 
 def _add_task(content: _Content, item: Label, task: Mapping[str, Any]) -> None:
@@ -117,7 +108,9 @@ def _add_task(content: _Content, item: Label, task: Mapping[str, Any]) -> None:
             content.votes.append((item, who, _answers(content, annotation, item)))
     for prediction in task.get("predictions") or ():
         if isinstance(prediction, dict):
-            content.suggestions.append((item, _labeler(prediction), _answers(content, prediction, item)))
+            version = prediction.get("model_version")  # the server writes "undefined" for none
+            labeler = labeler_name(None if version == "undefined" else version, "prediction")
+            content.suggestions.append((item, labeler, _answers(content, prediction, item)))
         else:
             content.unlabeled = content.unlabeled or (
                 f"Task {item} has ids as predictions ({shown([prediction])}), without labels. Label Studio's export "
@@ -140,14 +133,6 @@ def _annotator(content: _Content, completed_by: Any) -> Label | None:
     return content.builder.label(completed_by, "completed_by of an annotation")
 
 
-def _labeler(prediction: Mapping[str, Any]) -> str:
-    """Return the model version of a prediction; the server writes "" or "undefined" for none."""
-    version = str(prediction.get("model_version") or "")
-    if version in ("", "undefined"):
-        return "prediction"
-    return f"prediction {version}" if version == "item" else version
-
-
 def _answers(content: _Content, given: Mapping[str, Any], item: Label) -> Answers:
     """Return the answers about the whole item; count those about regions."""
     found: Answers = {}
@@ -167,8 +152,10 @@ def _add_answer(content: _Content, found: Answers, control: str, value: Any, ite
     given = answer if isinstance(answer, list) else [answer]
     if kind == "taxonomy":
         given = [" / ".join(map(str, path)) if isinstance(path, list) else path for path in given]
-    labels = [content.builder.label(label, f"control {control!r} of task {item}") for label in given]
-    found.setdefault(control, []).extend(label for label in dict.fromkeys(labels) if label is not None)
+    known = dict.fromkeys(content.builder.label(label, f"control {control!r} of task {item}") for label in given)
+    labels = [label for label in known if label is not None]
+    found.setdefault(control, []).extend(labels)
+    content.choices.setdefault(control, set()).update(labels)
 
 
 def _add_annotation(content: _Content, item: Label, record: Mapping[str, Any]) -> None:
@@ -187,9 +174,7 @@ def _add_annotation(content: _Content, item: Label, record: Mapping[str, Any]) -
 
 def _chosen(content: _Content, question: str | None) -> tuple[str, Label | None]:
     """Return the control whose answers are votes, and the choice if one was asked about."""
-    controls = sorted(
-        {name for _, _, answers in (*content.votes, *content.suggestions) for name in answers}, key=natural_key
-    )
+    controls = sorted(content.choices, key=natural_key)
     builder, regions = content.builder, shown(content.regions)
     if question is None and content.regions and content.minimal and controls:
         problem = f"marks regions (control {regions}), and JSON-MIN does not tell what {shown(controls, 20)} is about"
@@ -199,7 +184,7 @@ def _chosen(content: _Content, question: str | None) -> tuple[str, Label | None]
         raise builder.no_labels(problem, "A vote is one choice, rating, number or taxonomy entry on a whole task.")
     for control in controls if question not in controls else ():
         if question is not None and question.startswith(f"{control}="):
-            choices = {str(label): label for label in content.choices(control)}
+            choices = {str(label): label for label in sorted(content.choices[control], key=natural_key)}
             return control, choices[builder.choose(question.removeprefix(f"{control}="), choices, "choices")]
     return builder.choose(question, controls, "controls"), None
 
@@ -212,9 +197,7 @@ def _label(content: _Content, control: str, choice: Label | None, answers: Answe
     if choice is not None:
         return choice if choice in chosen else f"not {choice}"
     if len(chosen) > 1:
-        hint = (
-            f"Ask about one choice, as $question with {f'{control}={chosen[0]}'!r}: votes are then that choice or not. "
-        )
-        hint += f"Choices: {shown(content.choices(control), 20)}."
-        raise content.builder.several_labels(where, chosen, hint)
+        example, choices = f"{control}={chosen[0]}", sorted(content.choices[control], key=natural_key)
+        hint = f"Ask about one choice, as $question with {example!r}: votes are then that choice or not. "
+        raise content.builder.several_labels(where, chosen, f"{hint}Choices: {shown(choices, 20)}.")
     return chosen[0]

@@ -19,8 +19,8 @@ from typing import Any
 
 from dhkappa.core import Label
 from dhkappa.core.labels import natural_key
-from dhkappa.inputs.readers import Export, ExportBuilder
-from dhkappa.inputs.readers.records import Records
+from dhkappa.inputs.readers import ExportBuilder, Records
+from dhkappa.inputs.tables import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def recognize(record: Mapping[str, Any]) -> bool:
     return "_input_hash" in record
 
 
-def read_export(records: Records, *, question: str | None = None) -> Export:
+def read_export(records: Records, *, question: str | None = None) -> Source:
     """Read votes, and suggested labels if items have different ones.
 
     ``question`` is a label, if annotators may accept several on one item: a vote is then that label or
@@ -55,16 +55,13 @@ def read_export(records: Records, *, question: str | None = None) -> Export:
     if all(task.label is None and task.chosen is None for task in tasks):
         hint = "Use a recipe that asks about the whole item, such as textcat.manual."
         raise builder.no_labels("has neither choices nor labels of whole items", hint)
-    labels = {str(label): label for label in _labels(tasks)}
+    found: set[Any] = {label for task in tasks for label in (task.label, *(task.chosen or ()), *task.options)} - {None}
+    labels = {str(label): label for label in sorted(found, key=natural_key)}
     asked = None if question is None else labels[builder.choose(question, labels, "labels")]
     if asked is None:
         _check_single(builder, tasks, labels)
     for task in tasks:
-        label, otherwise = _vote(task, asked)
-        if label is None:
-            builder.skipped[otherwise] += 1
-        else:
-            builder.vote(task.item, task.annotator, label)
+        builder.vote(task.item, task.annotator, *_vote(task, asked))
     shown_labels = {task.item: task.label for task in tasks if task.label is not None}
     if asked is None and len(set(shown_labels.values())) > 1:
         for item, label in shown_labels.items():
@@ -123,9 +120,3 @@ def _check_single(builder: ExportBuilder, tasks: list[_Task], labels: Mapping[st
             raise builder.several_labels(f"{task.annotator!r} on item {task.item}", task.chosen, hint)
         if task.label is not None and seen.setdefault(task.item, task.label) != task.label:
             raise builder.several_labels(f"item {task.item}", (seen[task.item], task.label), hint)
-
-
-def _labels(tasks: list[_Task]) -> list[Label]:
-    """Return every label that was shown, offered or accepted, in natural order."""
-    found = {label for task in tasks for label in (task.label, *(task.chosen or ()), *task.options)}
-    return sorted((label for label in found if label is not None), key=natural_key)

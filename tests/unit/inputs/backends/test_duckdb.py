@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 from dhkappa.inputs.backends.duckdb import connect, relation_of
-from dhkappa.inputs.files import open_files
 from expect import expect_error
+from opening import open_files
 
 HOSTILE = ["'; DROP TABLE x; --", 'a"b""c', "back\\slash", "nul\0nul", "two\nlines", "two\r\nlines", "😀", "\u202eabc"]
 HOSTILE += ["NA", "nan", "null", "None", "007", "1e3", " x ", "$1", "%s", "{0}", "x" * 10_000]
@@ -128,7 +128,7 @@ class TestEngine:
         script = (
             "import sys, dhkappa.inputs.files as f, dhkappa.inputs.backends.duckdb as d;"
             "before = 'duckdb' in sys.modules;"
-            f"f.open_files({str(path)!r}).fetchall(); d.relation_of({{'a': ['x']}}).fetchall();"
+            f"f.open_files([{str(path)!r}], d.connect()).fetchall(); d.relation_of({{'a': ['x']}}).fetchall();"
             "print(before, sorted({'pandas', 'pyarrow', 'ibis'} & set(sys.modules)))"
         )
         spill = tmp_path / "spill"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dhkappa import DataError
-from dhkappa.inputs.readers import Export
+from dhkappa.inputs.readers import first_record, read_records
 from dhkappa.inputs.readers.argilla import read_export, recognize
-from dhkappa.inputs.readers.records import first_record, read_records
+from dhkappa.inputs.tables import Source
 from expect import expect_error
 
 FILES = Path(__file__).parents[3] / "exports" / "argilla"
@@ -21,11 +21,11 @@ FIRST = GIVEN["ANNOTATORS"][0]
 Row = tuple[Any, ...]
 
 
-def read(name: str, **options: Any) -> Export:
+def read(name: str, **options: Any) -> Source:
     return read_export(read_records(FILES / name), **options)
 
 
-def votes_of(export: Export) -> list[Row]:
+def votes_of(export: Source) -> list[Row]:
     assert list(export.votes) == ["item", "annotator", "label"]
     return list(zip(*export.votes.values(), strict=True))
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dhkappa import DataError
-from dhkappa.inputs.readers import Export
+from dhkappa.inputs.readers import first_record, read_records
 from dhkappa.inputs.readers.doccano import read_export, recognize
-from dhkappa.inputs.readers.records import first_record, read_records
+from dhkappa.inputs.tables import Source
 from expect import expect_error
 
 FILES = Path(__file__).parents[3] / "exports" / "doccano"
@@ -20,17 +20,17 @@ YES, NO, MAYBE = GIVEN["YES"], GIVEN["NO"], GIVEN["MAYBE"]
 Row = tuple[Any, ...]
 
 
-def read(name: str, **options: Any) -> Export:
+def read(name: str, **options: Any) -> Source:
     return read_export(read_records(FILES / f"{name}.zip"), **options)
 
 
-def votes_of(export: Export) -> list[Row]:
+def votes_of(export: Source) -> list[Row]:
     """Return the votes in an order of their own: a zip holds its files in any."""
     assert list(export.votes) == ["item", "annotator", "label"]
     return sorted(zip(*export.votes.values(), strict=True))
 
 
-def items_of(export: Export) -> list[Row]:
+def items_of(export: Source) -> list[Row]:
     assert tuple(export.items) == ("item", *export.labelers)
     return sorted(zip(*export.items.values(), strict=True), key=repr)
 

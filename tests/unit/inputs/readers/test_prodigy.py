@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dhkappa.inputs.readers import Export
+from dhkappa.inputs.readers import Records, first_record, read_records
 from dhkappa.inputs.readers.prodigy import read_export, recognize
-from dhkappa.inputs.readers.records import Records, first_record, read_records
+from dhkappa.inputs.tables import Source
 from expect import expect_error
 
 FOLDER = Path(__file__).parents[3] / "exports" / "prodigy"
@@ -19,7 +19,7 @@ def fixture(name: str) -> Records:
     return read_records(FOLDER / f"{name}.jsonl")
 
 
-def rows(export: Export) -> list[Any]:
+def rows(export: Source) -> list[Any]:
     return list(zip(*export.votes.values(), strict=True))
 
 

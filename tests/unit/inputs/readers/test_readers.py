@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dhkappa.errors import DataError
-from dhkappa.inputs.readers.records import first_record, read_records
+from dhkappa.inputs.readers import first_record, read_records
 from expect import expect_error
 
 ROWS: list[dict[str, Any]] = [

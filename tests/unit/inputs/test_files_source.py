@@ -14,7 +14,7 @@ import pytest
 
 from dhkappa import Tally, audit, compare, dh_kappa, fleiss_kappa, plan, read, tally
 from dhkappa.inputs import dataset as dataset_module
-from dhkappa.inputs.reading import is_url
+from dhkappa.inputs.files import is_url
 from expect import expect_error
 
 EXPORTS = Path(__file__).parents[2] / "exports"
@@ -165,6 +165,14 @@ def test_items_may_be_lists() -> None:
 
 
 # Options of read
+
+
+def test_addresses_of_databases() -> None:
+    for url in ("postgresql://h/d", "postgres://h/d", "sqlite:///a.db", "duckdb:///a", "SQLite://a"):
+        assert is_url(url)
+    others = ("a.csv", "s3://bucket/a.csv", "https://x", "sqlite:", "postgresql", Path("sqlite://a"), None, 7, ["a"])
+    for path in others:
+        assert not is_url(path)
 
 
 def test_options_that_are_refused(tmp_path: Path) -> None:
