@@ -18,10 +18,10 @@ from dhkappa.core.grouping import Patterns, from_votes
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Terms, influence, item_weights, standard_error, sum_of_squares, terms
-from dhkappa.stats.intervals import Gap, check_level, skewness, written
+from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Sums, dh_parts, sums
 from dhkappa.stats.notes import Note
-from dhkappa.stats.sample import Pool, Sample, Stratum, sample_of
+from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
 from dhkappa.table import Table, html_summary, plain, visible
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared

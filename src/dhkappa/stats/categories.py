@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from dhkappa.core import Label
 from dhkappa.stats.influence import Numbers, Terms, unseen_parts, variance
-from dhkappa.stats.intervals import check_level, flawless, written
+from dhkappa.stats.intervals import flawless, written
+from dhkappa.stats.sample import check_level
 from dhkappa.table import Table
 
 _CANCELLED = 1e-13  # a sum of squares below this share of its largest term, accurate to 10^-15, is rounding

@@ -14,10 +14,10 @@ from dhkappa.core import Integers
 from dhkappa.core.item_table import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
-from dhkappa.stats.intervals import Gap, check_level, skewness, written
+from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh
 from dhkappa.stats.notes import Note
-from dhkappa.stats.sample import Excluded, Pool, Sample, drawn, generator
+from dhkappa.stats.sample import Excluded, Pool, Sample, check_level, drawn, generator
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test

@@ -10,13 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import is_real
-from dhkappa.errors import DataError, shown
-
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
 _WIDEST = 27 / 13  # largest difference between two kappas
-_CLOSEST_LEVEL = 1e-9  # to 0 or 1
 _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 """Each limit is computed as if this part of a worst (or best) item had been added to the sample."""
 
@@ -88,19 +84,6 @@ class Basis:
     def se(self) -> float:
         """The standard error of kappa."""
         return math.sqrt(self.squares / (self.n * (self.n - 1)))
-
-
-def check_level(confidence_level: float) -> float:
-    """Return a confidence level as a float, or raise DataError."""
-    if not is_real(confidence_level) or not _CLOSEST_LEVEL < confidence_level < 1 - _CLOSEST_LEVEL:
-        raise DataError(
-            f"confidence_level must be between {_CLOSEST_LEVEL:g} and 1 - {_CLOSEST_LEVEL:g}, "
-            f"but is {shown([confidence_level])}.",
-            code="invalid-confidence-level",
-            parameter="confidence_level",
-            hint="Pass a probability such as 0.95.",
-        )
-    return float(confidence_level)
 
 
 def written(confidence_level: float, whole: int = 1) -> str:

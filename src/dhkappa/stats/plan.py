@@ -15,10 +15,10 @@ import numpy.typing as npt
 from dhkappa.errors import counted, invalid
 from dhkappa.stats.influence import Numbers, Terms, Unseen, basis, extremes, influence, terms, unseen_items
 from dhkappa.stats.influence import variance as sample_variance
-from dhkappa.stats.intervals import Basis, beta_interval, check_level, written
+from dhkappa.stats.intervals import Basis, beta_interval, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import Note
-from dhkappa.stats.simulate import category_shares, check_integer, check_real
+from dhkappa.stats.sample import category_shares, check_integer, check_level, check_real
 from dhkappa.table import Table, html_summary
 
 _VOTES_COMPARED = range(2, 8)

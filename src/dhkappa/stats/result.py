@@ -13,10 +13,10 @@ import numpy as np
 from dhkappa.core import Label
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.influence import Terms, basis, influence, terms
-from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, check_level, wald_interval, written
+from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Baselines, Estimate, Parts, rounded
 from dhkappa.stats.notes import Note, notes_of
-from dhkappa.stats.sample import Excluded, Sample
+from dhkappa.stats.sample import Excluded, Sample, check_level
 from dhkappa.table import Table, html_facts, html_list, plain, text_list
 
 if TYPE_CHECKING:  # imported when a method needs them
