@@ -141,10 +141,9 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
     like, unseen = _effective(terms, parts), _unseen(terms)
     quantiles = stdtrit(np.maximum(like - 1, 1), (1 + confidence_level) / 2).tolist()
     shares = unseen / np.maximum(like, 1)
-    found = [
-        _interval(parts, variances, code, shares[code], 1 - confidence_level, t) for code, t in enumerate(quantiles)
-    ]
-    se, low, high, reason = zip(*found, strict=True) if found else ((),) * 4
+    alpha = 1 - confidence_level
+    found = [_interval(parts, variances, code, shares[code], alpha, t) for code, t in enumerate(quantiles)]
+    se, low, high, reason = zip(*found, strict=True)
     return Table(
         {
             "category": terms.sample.categories,
@@ -154,10 +153,7 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
             "low": low,
             "high": high,
             "weight": map(float, parts.weight),
-            "loss": [
-                float(weight * (1 - kappa)) if weight else 0.0
-                for weight, kappa in zip(parts.weight, parts.kappa, strict=True)
-            ],
+            "loss": np.where(parts.weight == 0, 0.0, parts.weight * (1 - parts.kappa)).tolist(),
             "vote_share": map(float, terms.C),
             "label_share": map(float, terms.L),
             "reason": reason,

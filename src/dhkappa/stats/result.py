@@ -95,17 +95,17 @@ class Kappa:
     @property
     def n_votes(self) -> int:
         """Number of votes on eligible items."""
-        return self.estimate.n_votes
+        return self.estimate.sums.n_votes
 
     @property
     def n_effective(self) -> float:
         """Number of equally weighted items that carry as much information; ``n_items`` without sample weights."""
-        return self.estimate.n_effective
+        return self.estimate.sample.n_effective
 
     @property
     def excluded(self) -> Excluded:
         """Number of items that are not eligible, by reason."""
-        return self.estimate.excluded
+        return self.estimate.sample.excluded
 
     @property
     def reason(self) -> str | None:
