@@ -21,14 +21,13 @@ from dhkappa.stats.annotators import (
     require_annotators,
 )
 from dhkappa.stats.compare import compare_labelers
-from dhkappa.stats.intervals import check_level
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table
 from dhkappa.stats.review import check_limit, review_queue
-from dhkappa.stats.sample import Pool, generator, own_pool, sample_of
+from dhkappa.stats.sample import Pool, check_level, generator, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, judge, summarize
 from dhkappa.stats.weights import estimate_weighted
 from dhkappa.table import Display, Table

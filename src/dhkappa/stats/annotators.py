@@ -17,11 +17,11 @@ from dhkappa.core import Integers
 from dhkappa.core.grouping import Patterns, from_votes
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.stats.influence import Terms, influence, item_weights, standard_error, sum_of_squares, terms
-from dhkappa.stats.intervals import Gap, check_level, skewness, written
+from dhkappa.stats.influence import Terms, influence, item_weights, sum_of_squares, terms
+from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Sums, dh_parts, sums
 from dhkappa.stats.notes import Note
-from dhkappa.stats.sample import Pool, Sample, Stratum, sample_of
+from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
 from dhkappa.table import Table, html_summary, plain, visible
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared
@@ -419,7 +419,7 @@ def _interval(
     n = len(move)
     pull, ones = n / total * weight * move, np.ones(n, np.int64)
     squares = sum_of_squares(pull, ones)
-    se = standard_error(squares, n)
+    se = math.sqrt(squares / (n * (n - 1)))
     each = weight / weight.max()
     n_effective = float(each.sum() ** 2 / (each**2).sum())
     gap = Gap(difference, se, skewness(pull, ones) if squares else 0.0, n_effective, n - 1, *ends)

@@ -99,11 +99,7 @@ def bootstrap(
 
 def percentile_interval(values: Floats, alpha: float) -> ConfidenceInterval:
     """Return the alpha/2 and 1 - alpha/2 quantiles of the replicates."""
-    reason = _no_variation(values)
-    if reason:
-        return _no_interval("bootstrap", alpha, reason)
-    low, high = np.quantile(values, [alpha / 2, 1 - alpha / 2]).tolist()
-    return ConfidenceInterval(low, high, 1 - alpha, "bootstrap")
+    return _interval("bootstrap", values, [alpha / 2, 1 - alpha / 2], alpha, _no_variation(values))
 
 
 def bca_interval(
@@ -117,15 +113,14 @@ def bca_interval(
     """
     from scipy.special import ndtr, ndtri
 
-    squares = sum_of_squares(phi, items)
+    squares, share = sum_of_squares(phi, items), _share_below(values, kappa)
     reason = _no_variation(values)
-    share = math.nan if reason else _share_below(values, kappa)
     if not reason and not 0 < share < 1:
         reason = "Kappa lies outside all of its replicates, so their bias cannot be corrected."
     if not reason and squares == 0:
         reason = "No item has any influence on kappa, so the acceleration is undefined."
     if reason:
-        return _no_interval("bca", alpha, reason)
+        return _interval("bca", values, [], alpha, reason)
     a = math.fsum((phi**3 * items).tolist()) / (6 * squares**1.5)
     bias = float(ndtri(share))
     places = []
@@ -134,8 +129,7 @@ def bca_interval(
         # Beyond the pole at a (z_0 + z) = 1 there is no quantile: the limit is the last replicate on that side.
         moved = bias + moved / (1 - a * moved) if a * moved < 1 else math.copysign(math.inf, moved)
         places.append(float(ndtr(moved)))
-    low, high = np.quantile(values, places).tolist()
-    return ConfidenceInterval(low, high, 1 - alpha, "bca")
+    return _interval("bca", values, places, alpha)
 
 
 def _adding(terms: Terms, order: npt.NDArray[np.intp]) -> tuple[Any, int]:
@@ -209,12 +203,19 @@ def _sum_rows(rows: Floats) -> Floats:
     return total
 
 
+def _slack(kappa: float) -> float:
+    """Return by how much equal kappas may differ.
+
+    1 - kappa is a quotient, accurate to a few units in the last place times the square root of the patterns.
+    """
+    return 1e-13 * (1 - kappa) + float(np.finfo(np.float64).eps)
+
+
 def _share_below(values: Floats, kappa: float) -> float:
     """Return the share of replicates below kappa; ties, up to rounding, count half."""
-    # 1 - kappa is a quotient, accurate to a few units in the last place times the square root of the patterns.
-    slack = 1e-13 * (1 - kappa) + np.finfo(np.float64).eps
+    slack = _slack(kappa)
     below, tied = np.count_nonzero(values < kappa - slack), np.count_nonzero(np.abs(values - kappa) <= slack)
-    return float((below + tied / 2) / values.size)
+    return float((below + tied / 2) / max(values.size, 1))
 
 
 def _no_variation(values: Floats) -> str | None:
@@ -222,10 +223,12 @@ def _no_variation(values: Floats) -> str | None:
     if values.size == 0:
         return "No replicate has a kappa."
     low, high = float(values.min()), float(values.max())
-    if high - low <= 1e-13 * (1 - low) + np.finfo(np.float64).eps:
-        return "All replicates are equal."
-    return None
+    return "All replicates are equal." if high - low <= _slack(low) else None
 
 
-def _no_interval(method: str, alpha: float, reason: str) -> ConfidenceInterval:
-    return ConfidenceInterval(math.nan, math.nan, 1 - alpha, method, reason)
+def _interval(
+    method: str, values: Floats, places: list[float], alpha: float, reason: str | None = None
+) -> ConfidenceInterval:
+    """Return the quantiles of the replicates at two places, NaN if there is a reason against it."""
+    low, high = (math.nan, math.nan) if reason else np.quantile(values, places).tolist()
+    return ConfidenceInterval(low, high, 1 - alpha, method, reason)

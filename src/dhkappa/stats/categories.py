@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from dhkappa.core import Label
 from dhkappa.stats.influence import Numbers, Terms, unseen_parts, variance
-from dhkappa.stats.intervals import check_level, flawless, written
+from dhkappa.stats.intervals import flawless, written
+from dhkappa.stats.sample import check_level
 from dhkappa.table import Table
 
 _CANCELLED = 1e-13  # a sum of squares below this share of its largest term, accurate to 10^-15, is rounding
@@ -140,10 +141,9 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
     like, unseen = _effective(terms, parts), _unseen(terms)
     quantiles = stdtrit(np.maximum(like - 1, 1), (1 + confidence_level) / 2).tolist()
     shares = unseen / np.maximum(like, 1)
-    found = [
-        _interval(parts, variances, code, shares[code], 1 - confidence_level, t) for code, t in enumerate(quantiles)
-    ]
-    se, low, high, reason = zip(*found, strict=True) if found else ((),) * 4
+    alpha = 1 - confidence_level
+    found = [_interval(parts, variances, code, shares[code], alpha, t) for code, t in enumerate(quantiles)]
+    se, low, high, reason = zip(*found, strict=True)
     return Table(
         {
             "category": terms.sample.categories,
@@ -153,10 +153,7 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
             "low": low,
             "high": high,
             "weight": map(float, parts.weight),
-            "loss": [
-                float(weight * (1 - kappa)) if weight else 0.0
-                for weight, kappa in zip(parts.weight, parts.kappa, strict=True)
-            ],
+            "loss": np.where(parts.weight == 0, 0.0, parts.weight * (1 - parts.kappa)).tolist(),
             "vote_share": map(float, terms.C),
             "label_share": map(float, terms.L),
             "reason": reason,

@@ -14,10 +14,10 @@ from dhkappa.core import Integers
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
-from dhkappa.stats.intervals import Gap, check_level, skewness, written
+from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh
 from dhkappa.stats.notes import Note
-from dhkappa.stats.sample import Excluded, Pool, Sample, drawn, generator
+from dhkappa.stats.sample import Excluded, Pool, Sample, check_level, drawn, generator
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
@@ -159,7 +159,7 @@ def _difference(
         return _Difference(one, other, difference, discordant=discordant, reason=reason)
 
     def terms_of(name: str, parts: Parts) -> Terms:
-        return terms(_sample(table, name, first.excluded, pool), parts)
+        return terms(_sample(table, name, first.sample.excluded, pool), parts)
 
     if first.sample.designed:
         known = terms_of(one, first.parts)
@@ -172,7 +172,7 @@ def _difference(
     se = math.sqrt(spread.value)
     reach = sum(1 / each for each in one_minus_E) * float(unseen_parts(strata).max())
     df = max(n - len(strata), 1)
-    gap = Gap(difference, se, skew if spread.endless else 0.0, first.n_effective, df, -reach, reach)
+    gap = Gap(difference, se, skew if spread.endless else 0.0, first.sample.n_effective, df, -reach, reach)
     row = _Difference(one, other, difference, se, discordant=discordant, gap=gap)
     if discordant < FEW_DISCORDANT or not spread.endless:
         pvalue = _swap_test(terms_of(one, first.parts), terms_of(other, second.parts), source)

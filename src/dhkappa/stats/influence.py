@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,29 +23,17 @@ _NOTHING = 1e-12  # a root mean square below this is rounding: one odd item in 1
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of kappa for K eligible patterns and m categories, as floats.
+    """The terms of kappa for K eligible patterns and m categories, as floats."""
 
-    Attributes
-    ----------
-    sample : the eligible patterns, with an entry for each category that has votes
-    weight : (K,) weight of all items of a pattern; item weights have mean 1, so these sum to n
-    c : (entries,) share of the item's votes, P_ij / N_i
-    g : (entries,) share of the item's pairs that agree on the category, C(P_ij, 2) / C(N_i, 2)
-    t : (K,) share of the item's pairs that agree on any category, sum_j g_ij
-    d : (K,) agreement differential of the item, R_i - S_i; for Fleiss' kappa, t
-    C, L : (m,) shares of votes and of suggested labels; for Fleiss' kappa L is empty
-    D, E, C_E, kappa : as in the paper
-    """
-
-    sample: Sample
-    weight: Numbers
-    c: Numbers
-    g: Numbers
-    t: Numbers
-    d: Numbers
-    C: Numbers
-    L: Numbers
-    D: Any
+    sample: Sample  # the eligible patterns, with an entry for each category that has votes
+    weight: Numbers  # (K,) weight of all items of a pattern; item weights have mean 1, so these sum to n
+    c: Numbers  # (entries,) share of the item's votes, P_ij / N_i
+    g: Numbers  # (entries,) share of the item's pairs that agree on the category, C(P_ij, 2) / C(N_i, 2)
+    t: Numbers  # (K,) share of the item's pairs that agree on any category, sum_j g_ij
+    d: Numbers  # (K,) agreement differential of the item, R_i - S_i (eq. 10, 12); for Fleiss' kappa, t
+    C: Numbers  # (m,) shares of votes (eq. 1, 4)
+    L: Numbers  # (m,) shares of suggested labels (eq. 5); for Fleiss' kappa empty
+    D: Any  # the means over items, and kappa, as in the paper
     E: Any
     C_E: Any
     kappa: Any
@@ -151,24 +139,16 @@ def _influence_near_certainty(terms: Terms) -> Numbers:
     return phi
 
 
-@dataclass(frozen=True, slots=True)
-class _Chance:
-    """The terms of eps as distances from 1, which keep their digits if E is close to 1.
+class _Chance(NamedTuple):
+    """The terms of ``eps = 2 (middle - sum_j votes_j c_ij - labels_l)`` as distances from 1.
 
-    ``eps = 2 (middle - sum_j votes_j c_ij - labels_l)``; for Fleiss' kappa without labels.
-
-    Attributes
-    ----------
-    not_by_chance : 1 - E
-    middle : 2 - E - C_E, or 1 - E for Fleiss' kappa
-    votes : (m,) 1 - C_j (2 L_j - 1), or 1 - C_j
-    labels : (m,) 1 - C_j^2
+    They keep their digits if E is close to 1. For Fleiss' kappa eps is without labels.
     """
 
-    not_by_chance: float
-    middle: float
-    votes: Numbers
-    labels: Numbers
+    not_by_chance: float  # 1 - E
+    middle: float  # 2 - E - C_E, or 1 - E for Fleiss' kappa
+    votes: Numbers  # (m,) 1 - C_j (2 L_j - 1), or 1 - C_j
+    labels: Numbers  # (m,) 1 - C_j^2
 
 
 def _chance(terms: Terms) -> _Chance:
@@ -204,19 +184,12 @@ def _fsum(values: Numbers) -> float:
     return math.fsum(values.tolist())
 
 
-@dataclass(frozen=True, slots=True)
-class Extremes:
-    """Least and greatest influence of an item whose votes are all equal, by its label.
+class Extremes(NamedTuple):
+    """Least and greatest influence of an item whose votes are all equal, by its label."""
 
-    Attributes
-    ----------
-    label : (J,) codes of the categories that occur among votes or labels
-    low, high : (J,) least and greatest influence of an item with this label
-    """
-
-    label: npt.NDArray[np.int64]
-    low: Numbers
-    high: Numbers
+    label: npt.NDArray[np.int64]  # (J,) codes of the categories that occur among votes or labels
+    low: Numbers  # (J,)
+    high: Numbers  # (J,)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # if E is 1 by rounding only
@@ -226,21 +199,16 @@ def extremes(terms: Terms) -> Extremes:
     Votes range over the categories that occur. They enter by ``C_v (2 L_v - 1)`` only, so for each label it is enough
     to look at votes for the label itself and for the other categories with the largest and the smallest such value.
     """
-    chance, one_minus_kappa = _chance(terms), 1 - terms.kappa
-    label = np.flatnonzero(terms.C + terms.L > 0)
-    low, high = np.full(len(label), math.nan), np.full(len(label), math.nan)
-    ascending = sorted(label.tolist(), key=chance.votes.__getitem__)
-    ends = ascending[::-1][:2], ascending[:2]
-    for place, j in enumerate(label.tolist() if chance.not_by_chance else []):
-        others = [next((v for v in order if v != j), j) for order in ends]
-        found = []
-        for v in {j, *others}:
-            eps = 2 * (chance.middle - chance.votes[v] - chance.labels[j])
-            found.append(
-                one_minus_kappa * (1 - eps / chance.not_by_chance) - (0 if v == j else 2) / chance.not_by_chance
-            )
-        low[place], high[place] = min(found), max(found)
-    return Extremes(label, low, high)
+    chance, label = _chance(terms), np.flatnonzero(terms.C + terms.L > 0)
+    if not chance.not_by_chance:
+        return Extremes(label, *np.full((2, len(label)), math.nan))
+    ascending = label[np.argsort(chance.votes[label], kind="stable")]
+    others = [np.where(label == ends[0], ends[-1], ends[0]) for ends in (ascending[:2], ascending[::-1][:2])]
+    votes = np.array([label, *others])
+    eps = 2 * (chance.middle - chance.votes[votes] - chance.labels[label])
+    one_minus_d = np.where(votes == label, 0, 2)
+    phi = (1 - terms.kappa) * (1 - eps / chance.not_by_chance) - one_minus_d / chance.not_by_chance
+    return Extremes(label, phi.min(axis=0), phi.max(axis=0))
 
 
 def sum_of_squares(phi: npt.NDArray[np.float64], items: npt.NDArray[np.int64]) -> float:
@@ -249,18 +217,12 @@ def sum_of_squares(phi: npt.NDArray[np.float64], items: npt.NDArray[np.int64]) -
     return 0.0 if _is_rounding(total, int(items.sum())) else total
 
 
-def standard_error(squares: float, n: int) -> float:
-    """Return sqrt(sum phi^2 / (n (n - 1))); NaN for one item."""
-    return math.sqrt(squares / (n * (n - 1))) if n > 1 else math.nan
-
-
 def _is_rounding(squares: float, n: int) -> bool:
     """Return whether a sum of squared influence over n items is 0 up to rounding."""
     return bool(squares <= _NOTHING**2 * n)
 
 
-@dataclass(frozen=True, slots=True)
-class Variance:
+class Variance(NamedTuple):
     """The variance of an estimate: ``value``, and ``endless`` for an infinite pool."""
 
     value: float
@@ -303,25 +265,22 @@ def basis(estimate: Estimate) -> Basis | None:
         return None
     known = terms(estimate.sample.merged(), estimate.parts)
     far = extremes(known) if estimate.metric == "dh" else None
-    return basis_of(known, influence(known), estimate.value, float(estimate.parts.E), far)
+    return basis_of(known, influence(known), far)
 
 
-def basis_of(
-    terms: Terms, phi: Numbers, kappa: float, E: float, extremes: Extremes | None, bottom: float = LEAST
-) -> Basis | None:
+def basis_of(terms: Terms, phi: Numbers, extremes: Extremes | None, bottom: float = LEAST) -> Basis | None:
     """Return the basis of a kappa with influence values phi; ``extremes`` is None if no interval needs them."""
     n, whole = terms.n, all(part.fraction == 1 for part in terms.sample.strata)
-    if n < 2 or E == 1:  # E is 1 only by rounding: one item outweighs all others
+    if n < 2 or terms.E == 1:  # E is 1 only by rounding: one item outweighs all others
         return None
     found = variance(terms, phi)
-    if found.endless == 0 and kappa != 1 and not whole:
+    if found.endless == 0 and terms.kappa != 1 and not whole:
         return None
     unseen = unseen_items(terms, phi)
-    none = Unseen(math.nan, math.nan)
-    least, greatest = (none, none) if extremes is None else unseen.ends(extremes)
+    least, greatest = (Unseen(math.nan, math.nan),) * 2 if extremes is None else unseen.ends(extremes)
     return Basis(
-        kappa=kappa,
-        E=E,
+        kappa=terms.kappa,
+        E=terms.E,
         n=n,
         squares=n * (n - 1) * found.value,
         least=least.phi,
@@ -334,30 +293,20 @@ def basis_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Unseen:
+class Unseen(NamedTuple):
     """An item that the sample may have missed: its influence on kappa, and its share of the whole weight."""
 
     phi: float
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class UnseenItems:
-    """Kinds of items that the sample may have missed, by stratum and label.
+class UnseenItems(NamedTuple):
+    """Kinds of items that the sample may have missed, by stratum and label."""
 
-    Attributes
-    ----------
-    label : (J,) code of the label
-    share : (J,) share of the whole weight that one such item might have had
-    middle : (J,) mean influence of the items of its stratum, which it would replace
-    most : the largest share, also that of labels which no item has
-    """
-
-    label: npt.NDArray[np.int64]
-    share: npt.NDArray[np.float64]
-    middle: npt.NDArray[np.float64]
-    most: float
+    label: npt.NDArray[np.int64]  # (J,) code of the label
+    share: npt.NDArray[np.float64]  # (J,) share of the whole weight that one such item might have had
+    middle: npt.NDArray[np.float64]  # (J,) mean influence of the items of its stratum, which it would replace
+    most: float  # the largest share, also that of labels which no item has
 
     def ends(self, extremes: Extremes) -> tuple[Unseen, Unseen]:
         """Return the items that would lower and raise kappa the most, by influence times share."""

@@ -10,12 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.errors import DataError, is_real, shown
-
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
 _WIDEST = 27 / 13  # largest difference between two kappas
-_CLOSEST_LEVEL = 1e-9  # to 0 or 1
 _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 """Each limit is computed as if this part of a worst (or best) item had been added to the sample."""
 
@@ -57,49 +54,24 @@ class ConfidenceInterval:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the standard error and the intervals of a kappa are computed from.
-
-    Attributes
-    ----------
-    kappa, E : the estimate, and the differential expected by chance
-    n : number of items
-    squares : n (n - 1) times the variance of kappa; the sum of squared influence if all weights are equal
-    least, greatest : influence of the items that would lower and raise kappa the most
-    least_share, greatest_share : their shares of the whole weight, 1/n if all weights are equal
-    unseen : largest share of the weight that one more item might have had, 1/n if all weights are equal
-    df : degrees of freedom of the variance
-    bottom : lower bound of kappa
-    """
+    """What the standard error and the intervals of a kappa are computed from."""
 
     kappa: float
-    E: float
-    n: int
-    squares: float
-    least: float
+    E: float  # the differential expected by chance
+    n: int  # number of items
+    squares: float  # n (n - 1) times the variance of kappa; the sum of squared influence if all weights are equal
+    least: float  # influence of the items that would lower and raise kappa the most
     greatest: float
-    least_share: float
+    least_share: float  # their shares of the whole weight, 1/n if all weights are equal
     greatest_share: float
-    unseen: float
-    df: int
-    bottom: float = LEAST
+    unseen: float  # largest share of the weight that one more item might have had, 1/n if all weights are equal
+    df: int  # degrees of freedom of the variance
+    bottom: float = LEAST  # lower bound of kappa
 
     @property
     def se(self) -> float:
         """The standard error of kappa."""
         return math.sqrt(self.squares / (self.n * (self.n - 1)))
-
-
-def check_level(confidence_level: float) -> float:
-    """Return a confidence level as a float, or raise DataError."""
-    if not is_real(confidence_level) or not _CLOSEST_LEVEL < confidence_level < 1 - _CLOSEST_LEVEL:
-        raise DataError(
-            f"confidence_level must be between {_CLOSEST_LEVEL:g} and 1 - {_CLOSEST_LEVEL:g}, "
-            f"but is {shown([confidence_level])}.",
-            code="invalid-confidence-level",
-            parameter="confidence_level",
-            hint="Pass a probability such as 0.95.",
-        )
-    return float(confidence_level)
 
 
 def written(confidence_level: float, whole: int = 1) -> str:
@@ -185,24 +157,15 @@ def _beta_limit(basis: Basis, added: float, share: float, probability: float, qu
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A difference between two kappas on the same items; each attribute is a number or an array.
-
-    Attributes
-    ----------
-    value : the difference
-    se : its standard error
-    skew : skewness of the influence on it, ``sum z^3 / (sum z^2)^1.5``
-    n, df : effective number of items, and degrees of freedom
-    worst, best : influence of an item that only one of the two labels wrongly
-    """
+    """A difference between two kappas on the same items; each attribute is a number or an array."""
 
     value: Any
     se: Any
-    skew: Any
-    n: Any
-    df: Any
-    worst: Any
-    best: Any
+    skew: Any  # skewness of the influence on the difference, sum z^3 / (sum z^2)^1.5
+    n: Any  # effective number of items
+    df: Any  # degrees of freedom
+    worst: Any  # influence of an item that only the first of the two labels wrongly
+    best: Any  # and of one that only the second labels wrongly
 
     def limits(self, confidence_level: float) -> tuple[Any, Any]:
         """Return the confidence limits of the difference.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dhkappa.core import Label
 from dhkappa.errors import counted
 from dhkappa.stats.intervals import Basis
-from dhkappa.stats.sample import Excluded, Sample
+from dhkappa.stats.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,36 +82,23 @@ class Baselines:
     majority : kappa of each item's most frequent vote, an optimistic value: the same votes make and judge the labels
     """
 
-    random: Any
-    majority: Any
+    random: Any = None
+    majority: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """A kappa of a sample, exact; None where a value is undefined.
+    """A kappa of a sample, exact; None where a value is undefined."""
 
-    Attributes
-    ----------
-    metric : ``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``
-    sample : the eligible items
-    sums : sums over items, each counted once whatever its sample weight
-    parts : the terms of kappa; None if no item is eligible
-    exact : kappa
-    baselines : kappa of random labels and of majority labels
-    fleiss : Fleiss' kappa of the same items
-    reason : why kappa is undefined; None if it is defined
-    weighted_basis : for the metric ``"weighted"``, what its standard error and intervals are computed from
-    """
-
-    metric: str
-    sample: Sample
-    sums: Sums
-    parts: Parts | None
-    exact: Fraction | None
-    baselines: Baselines
-    fleiss: Fraction | None
-    reason: str | None
-    weighted_basis: Basis | None = None
+    metric: str  # "dh", "weighted" (with agreement weights) or "fleiss"
+    sample: Sample  # the eligible items
+    sums: Sums  # sums over items, each counted once whatever its sample weight
+    parts: Parts | None = None  # the terms of kappa; None if no item is eligible
+    exact: Fraction | None = None  # kappa
+    baselines: Baselines = Baselines()  # kappa of random labels and of majority labels
+    fleiss: Fraction | None = None  # Fleiss' kappa of the same items
+    reason: str | None = None  # why kappa is undefined; None if it is defined
+    weighted_basis: Basis | None = None  # of the metric "weighted": what its standard error and intervals need
 
     @property
     def value(self) -> float:
@@ -124,21 +111,6 @@ class Estimate:
         return self.sums.n
 
     @property
-    def n_votes(self) -> int:
-        """Number of votes on eligible items."""
-        return self.sums.n_votes
-
-    @property
-    def n_effective(self) -> float:
-        """Number of items of equal weight that carry as much information (Kish)."""
-        return self.sample.n_effective
-
-    @property
-    def excluded(self) -> Excluded:
-        """Items that are not eligible, by reason."""
-        return self.sample.excluded
-
-    @property
     def categories(self) -> tuple[Label, ...]:
         """The categories, in order."""
         return self.sample.categories
@@ -149,7 +121,7 @@ def estimate_dh(sample: Sample) -> Estimate:
     by_items = sums(sample)
     if by_items.n == 0:
         return _nothing("dh", sample, by_items)
-    total = sums(sample, weighted=True) if sample.mass is not sample.patterns.items else by_items
+    total = sums(sample, weighted=True) if sample.weighted else by_items
     parts = dh_parts(total, sample.categories)
     n, pairs = total.n, total.n * total.pair_unit
     agreeing, same = parts.R + parts.S, parts.C_E + parts.C_F
@@ -157,17 +129,10 @@ def estimate_dh(sample: Sample) -> Estimate:
     random_D = Fraction(sum(g * (2 * b - n) for g, b in zip(total.pairs, total.labels, strict=True)), n * pairs)
     majority_D = 2 * Fraction(total.on_majority, pairs) - agreeing
     majority_E = 2 * _chance_on(total, total.majority) - same
-    kappa = parts.kappa
-    return Estimate(
-        metric="dh",
-        sample=sample,
-        sums=by_items,
-        parts=parts,
-        exact=kappa,
-        baselines=Baselines(_above_chance(random_D, parts.E), _above_chance(majority_D, majority_E)),
-        fleiss=_above_chance(agreeing, same),  # eq. 3
-        reason="Every vote and every suggested label is the same category." if kappa is None else None,
-    )
+    baselines = Baselines(_above_chance(random_D, parts.E), _above_chance(majority_D, majority_E))
+    fleiss = _above_chance(agreeing, same)  # eq. 3
+    reason = "Every vote and every suggested label is the same category." if parts.kappa is None else None
+    return Estimate("dh", sample, by_items, parts, parts.kappa, baselines, fleiss, reason)
 
 
 def dh_parts(total: Sums, categories: tuple[Label, ...]) -> Parts:
@@ -191,17 +156,11 @@ def estimate_fleiss(sample: Sample) -> Estimate:
     if by_items.n == 0:
         return _nothing("fleiss", sample, by_items)
     total = sums(sample, labeled=False, weighted=True) if sample.weighted else by_items
-    parts = Parts(
-        R=Fraction(sum(total.pairs), total.n * total.pair_unit),  # eq. 2
-        S=Fraction(0),
-        C_E=_chance_same(total),
-        C_F=Fraction(0),
-        categories=sample.categories,
-        sums=total,
-    )
+    agreeing = Fraction(sum(total.pairs), total.n * total.pair_unit)  # eq. 2
+    parts = Parts(agreeing, Fraction(0), _chance_same(total), Fraction(0), sample.categories, total)
     kappa = parts.kappa  # eq. 3
     reason = "Every vote is the same category." if kappa is None else None
-    return Estimate("fleiss", sample, by_items, parts, kappa, Baselines(None, None), kappa, reason)
+    return Estimate("fleiss", sample, by_items, parts, kappa, fleiss=kappa, reason=reason)
 
 
 def rounded(exact: Fraction | None) -> float:
@@ -213,10 +172,10 @@ def _nothing(metric: str, sample: Sample, by_items: Sums) -> Estimate:
     """Return the estimate of a sample without eligible items."""
     lost, reason = sample.excluded, "There are no items."
     if lost.total:
-        also = [what for what, number in (("a suggested label", lost.no_label), ("a weight", lost.no_weight)) if number]
-        needs = " and ".join(["two votes", *also])
-        reason = f"No item has {needs} ({counted(lost.total, 'item')}: {lost.why()})."
-    return Estimate(metric, sample, by_items, None, None, Baselines(None, None), None, reason)
+        needs = ("two votes", True), ("a suggested label", lost.no_label), ("a weight", lost.no_weight)
+        needed = " and ".join(what for what, number in needs if number)
+        reason = f"No item has {needed} ({counted(lost.total, 'item')}: {lost.why()})."
+    return Estimate(metric, sample, by_items, reason=reason)
 
 
 def _above_chance(D: Fraction, E: Fraction) -> Fraction | None:
@@ -237,34 +196,19 @@ def _chance_on(total: Sums, labels: list[int]) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Integer sums over n eligible items; lists have one entry per category.
+    """Integer sums over n eligible items; lists have one entry per category."""
 
-    Attributes
-    ----------
-    n : number of items
-    n_votes : number of votes
-    vote_unit : least common multiple of the N_i: C_j = votes[j] / (n vote_unit)
-    pair_unit : least common multiple of the C(N_i, 2): G_j = pairs[j] / (n pair_unit)
-    votes : votes by category, sum_i P_ij vote_unit / N_i
-    pairs : agreeing pairs by category, sum_i C(P_ij, 2) pair_unit / C(N_i, 2)
-    labels : items by suggested label, n L_j
-    majority : items by most frequent vote, the first category of several
-    on_label : pairs that agree on the suggested label, n pair_unit Rbar
-    on_majority : pairs that agree on the most frequent vote
-    perfect : items on which every vote is the suggested label
-    """
-
-    n: int
-    n_votes: int
-    vote_unit: int
-    pair_unit: int
-    votes: list[int]
-    pairs: list[int]
-    labels: list[int]
-    majority: list[int]
-    on_label: int
-    on_majority: int
-    perfect: int
+    n: int  # number of items
+    n_votes: int  # number of votes
+    vote_unit: int  # least common multiple of the N_i: C_j = votes[j] / (n vote_unit)
+    pair_unit: int  # least common multiple of the C(N_i, 2): G_j = pairs[j] / (n pair_unit)
+    votes: list[int]  # votes by category, sum_i P_ij vote_unit / N_i (eq. 1, 4)
+    pairs: list[int]  # agreeing pairs by category, sum_i C(P_ij, 2) pair_unit / C(N_i, 2) (eq. 2)
+    labels: list[int]  # items by suggested label, n L_j (eq. 5)
+    majority: list[int]  # items by most frequent vote, the first category of several
+    on_label: int  # pairs that agree on the suggested label, n pair_unit R (eq. 10)
+    on_majority: int  # pairs that agree on the most frequent vote
+    perfect: int  # items on which every vote is the suggested label
 
 
 def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
@@ -329,14 +273,11 @@ def _top(values: npt.NDArray[Any]) -> int:
     return int(values.max(initial=0))
 
 
-def _times(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _times(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Any:
     if _top(left) <= 1:  # items: where there are many patterns, most have one item
-        product: npt.NDArray[Any] = right
-    elif _top(left) * _top(right) < 2**63:
-        product = left * right
-    else:
-        product = left.astype(object) * right.astype(object)
-    return product
+        return right
+    fits = _top(left) * _top(right) < 2**63
+    return left * right if fits else left.astype(object) * right.astype(object)
 
 
 def _dot(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> int:

@@ -60,7 +60,7 @@ def notes_of(estimate: Estimate, se: float) -> Iterator[Note]:
 
 def _on_votes(estimate: Estimate) -> Iterator[Note]:
     """Yield notes on items and votes."""
-    total, excluded = estimate.sums, estimate.excluded
+    total, excluded = estimate.sums, estimate.sample.excluded
     if excluded.total:
         yield Note("items-excluded", f"{counted(excluded.total, 'item')} excluded: {excluded.why()}.")
     if 0 < total.n < _FEW_ITEMS:

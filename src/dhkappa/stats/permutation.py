@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core.grouping import Patterns
-from dhkappa.errors import DataError, shown
+from dhkappa.errors import invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, complement, one_minus_E, variance
 from dhkappa.stats.sample import check_n_resamples, generator
 from dhkappa.table import html_facts, plain
@@ -58,7 +58,7 @@ class PermutationTest:
     pvalue: float
     alternative: str
     method: str
-    n_resamples: int
+    n_resamples: int = 0
     reason: str | None = None
 
     def __repr__(self) -> str:
@@ -97,14 +97,13 @@ def permutation_test(
     0: the mean kappa of random labels is seldom 0 with three or more categories.
     """
     designed = terms.sample.weighted or len(terms.sample.strata) > 1
-    chosen = _check_method(method, designed)
-    if not isinstance(alternative, str) or alternative not in ALTERNATIVES:
-        raise DataError(
-            f"Unknown alternative {shown([alternative])}.",
-            code="invalid-alternative",
-            parameter="alternative",
-            hint=f"Use one of {shown(ALTERNATIVES)}.",
-        )
+    if method is not None:
+        _check_choice("method", method, METHODS)
+    if designed and method not in (None, "wald"):
+        message = f"method={method!r} permutes labels over items of equal weight, without strata."
+        raise invalid("method", message, hint="Use method='wald'.", code="method-needs-equal-weights")
+    _check_choice("alternative", alternative, ALTERNATIVES)
+    chosen = method or ("wald" if designed else "exact")
     n_resamples, source = check_n_resamples(n_resamples), generator(rng)
     if chosen == "wald":
         return _wald_test(terms, alternative)
@@ -115,22 +114,19 @@ def permutation_test(
     difference = float((terms.D - D0) / (1 - terms.E))
     if spread == 0:
         reason = "Every permutation of these labels scores the same."
-        return PermutationTest(difference, math.nan, 1.0, alternative, chosen, 0, reason)
+        return PermutationTest(difference, math.nan, 1.0, alternative, chosen, reason=reason)
     z = beyond / math.sqrt(spread)
     if chosen == "exact":
         pvalue = _exact_pvalue(terms, alternative, _FAST if method is None else _MOST_STEPS)
         if pvalue is not None:
-            return PermutationTest(difference, z, pvalue, alternative, chosen, 0)
+            return PermutationTest(difference, z, pvalue, alternative, chosen)
         if method is not None:
-            raise DataError(
-                f"method='exact' would take too long for {terms.n:,} items.",
-                code="permutation-too-large",
-                parameter="method",
-                hint="Use method='z' or method='monte-carlo'.",
-            )
+            message = f"method='exact' would take too long for {terms.n:,} items."
+            hint = "Use method='z' or method='monte-carlo'."
+            raise invalid("method", message, hint=hint, code="permutation-too-large")
         chosen = "z"
     if chosen == "z":
-        return PermutationTest(difference, z, _tail(z, alternative), alternative, chosen, 0)
+        return PermutationTest(difference, z, _tail(z, alternative), alternative, chosen)
     two_sided = alternative == "two-sided"
     least = (abs(beyond) if two_sided else beyond) - _TIE
     as_far, R0 = 0, float(D0 + terms.mean(terms.t)) / 2
@@ -140,25 +136,9 @@ def permutation_test(
     return PermutationTest(difference, z, (1 + as_far) / (n_resamples + 1), alternative, chosen, n_resamples)
 
 
-def _check_method(method: str | None, designed: bool) -> str:
-    """Return the method to use; ``designed`` if items have weights or strata."""
-    if method is None:
-        return "wald" if designed else "exact"
-    if not isinstance(method, str) or method not in METHODS:
-        raise DataError(
-            f"Unknown method {shown([method])}.",
-            code="invalid-method",
-            parameter="method",
-            hint=f"Use one of {shown(METHODS)}.",
-        )
-    if designed and method != "wald":
-        raise DataError(
-            f"method={method!r} permutes labels over items of equal weight, without strata.",
-            code="method-needs-equal-weights",
-            parameter="method",
-            hint="Use method='wald'.",
-        )
-    return method
+def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise invalid(parameter, f"Unknown {parameter} {shown([value])}.", hint=f"Use one of {shown(choices)}.")
 
 
 def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
@@ -167,14 +147,14 @@ def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
     one_minus_D0 = terms.mean(1 - terms.t) + 2 * (_mean_g(terms) * complement(terms.L)).sum()
     if not one_minus_D0 or terms.E == 1:  # by rounding
         reason = "One item outweighs all others."
-        return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", 0, reason)
+        return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", reason=reason)
     difference = float(value * one_minus_D0 / one_minus_E(terms))
     spread = variance(terms, phi)
     if not spread.endless or not spread.value:
         reason = "Every item has the same influence on kappa, or the sample is the whole pool."
-        return PermutationTest(difference, math.nan, math.nan, alternative, "wald", 0, reason)
+        return PermutationTest(difference, math.nan, math.nan, alternative, "wald", reason=reason)
     z = float(value) / math.sqrt(spread.value)
-    return PermutationTest(difference, z, _tail(z, alternative), alternative, "wald", 0)
+    return PermutationTest(difference, z, _tail(z, alternative), alternative, "wald")
 
 
 def _tail(z: float, alternative: str) -> float:
@@ -216,19 +196,12 @@ def _mean_g(terms: Terms) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """V groups of items with the same g_ij, and the U labels that occur and that pairs agree on.
+    """V groups of items with the same g_ij, and the U labels that occur and that pairs agree on."""
 
-    Attributes
-    ----------
-    items : (V,) items of each group
-    code, labels : (U,) category of each label, and number of items with it
-    row, column, g : (entries,) group, label and g_ij where it is above 0
-    """
-
-    items: npt.NDArray[np.int64]
-    code: npt.NDArray[Any]
-    labels: npt.NDArray[np.int64]
-    row: npt.NDArray[np.int64]
+    items: npt.NDArray[np.int64]  # (V,) items of each group
+    code: npt.NDArray[Any]  # (U,) category of each label
+    labels: npt.NDArray[np.int64]  # (U,) number of items with it
+    row: npt.NDArray[np.int64]  # (entries,) group and label of each g_ij above 0
     column: npt.NDArray[np.int64]
     g: Numbers
 
@@ -345,12 +318,9 @@ def _draws(groups: Groups, n: int, draws: int, source: np.random.Generator) -> I
     cells = groups.items.size * groups.code.size * _CELL
     shuffle = n < cells and n <= _MOST_SHUFFLED
     if (n > _MOST_ITEMS and not shuffle) or (n if shuffle else cells) * draws > _MOST_WORK:
-        raise DataError(
-            f"method='monte-carlo' would take too long for {n:,} items and {draws:,} permutations.",
-            code="permutation-too-large",
-            parameter="n_resamples",
-            hint="Use method='z', or lower $n_resamples.",
-        )
+        message = f"method='monte-carlo' would take too long for {n:,} items and {draws:,} permutations."
+        hint = "Use method='z', or lower $n_resamples."
+        raise invalid("n_resamples", message, hint=hint, code="permutation-too-large")
     yield from (_shuffled if shuffle else _tables)(groups, n, draws, source)
 
 

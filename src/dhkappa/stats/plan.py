@@ -15,10 +15,10 @@ import numpy.typing as npt
 from dhkappa.errors import counted, invalid
 from dhkappa.stats.influence import Numbers, Terms, Unseen, basis, extremes, influence, terms, unseen_items
 from dhkappa.stats.influence import variance as sample_variance
-from dhkappa.stats.intervals import Basis, beta_interval, check_level, written
+from dhkappa.stats.intervals import Basis, beta_interval, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import Note
-from dhkappa.stats.simulate import category_shares, check_integer, check_real
+from dhkappa.stats.sample import category_shares, check_integer, check_level, check_real
 from dhkappa.table import Table, html_summary
 
 _VOTES_COMPARED = range(2, 8)
@@ -343,7 +343,7 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
         outlook.row(N, max(scale * float(variance(products, N)), 0.0), goal)
         for N in sorted({*(_VOTES_COMPARED if per_item == 4 else range(2, per_item + 1)), votes or 2})
     ]
-    mean = Fraction(pilot.n_votes, n)
+    mean = Fraction(pilot.sums.n_votes, n)
     mean_votes = float(mean) if mean.denominator > 1 else int(mean)
     chosen = next(row for row in rows if row["votes"] == votes) if votes else outlook.row(mean_votes, own, goal)
     enough = int(known.items[totals >= per_item].sum())
@@ -360,7 +360,7 @@ def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
     n, far = pilot.n_items, extremes(known)
     endless = replace(known.sample, strata=tuple(replace(part, size=None) for part in known.sample.strata))
     unseen = unseen_items(replace(known, sample=endless), phi)
-    least, greatest = (replace(end, share=n * end.share) for end in unseen.ends(far))
+    least, greatest = (Unseen(end.phi, n * end.share) for end in unseen.ends(far))
     heaviest = float((known.weight / known.items).max()) if known.sample.weighted else 1.0
     most = (heaviest * max(abs(float(far.low.min())), abs(float(far.high.max())))) ** 2
     return Outlook(pilot.value, float(known.E), least, greatest, n * unseen.most, most, n)

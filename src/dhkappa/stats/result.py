@@ -13,10 +13,10 @@ import numpy as np
 from dhkappa.core import Label
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.stats.influence import Terms, basis, influence, terms
-from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, check_level, wald_interval, written
+from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Baselines, Estimate, Parts, rounded
 from dhkappa.stats.notes import Note, notes_of
-from dhkappa.stats.sample import Excluded, Sample
+from dhkappa.stats.sample import Excluded, Sample, check_level
 from dhkappa.table import Table, html_facts, html_list, plain, text_list
 
 if TYPE_CHECKING:  # imported when a method needs them
@@ -95,17 +95,17 @@ class Kappa:
     @property
     def n_votes(self) -> int:
         """Number of votes on eligible items."""
-        return self.estimate.n_votes
+        return self.estimate.sums.n_votes
 
     @property
     def n_effective(self) -> float:
         """Number of equally weighted items that carry as much information; ``n_items`` without sample weights."""
-        return self.estimate.n_effective
+        return self.estimate.sample.n_effective
 
     @property
     def excluded(self) -> Excluded:
         """Number of items that are not eligible, by reason."""
-        return self.estimate.excluded
+        return self.estimate.sample.excluded
 
     @property
     def reason(self) -> str | None:

@@ -15,8 +15,7 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
 from dhkappa.stats.influence import Numbers, Terms, influence, terms
 from dhkappa.stats.kappa import Parts, dh_parts, sums
-from dhkappa.stats.sample import Pool, Sample, sample_of
-from dhkappa.stats.simulate import check_integer
+from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.table import Table
 
 _CANCELLED = 64  # a difference this many times smaller than its first term is recomputed exactly

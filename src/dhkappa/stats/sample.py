@@ -1,10 +1,10 @@
-"""Sample: the eligible items, their weights, and the design they were drawn by."""
+"""Sample: the eligible items, their weights, and the design they were drawn by; checks of numbers that users pass."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -13,14 +13,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, Label
+from dhkappa.core import Integers, Label, is_real
 from dhkappa.core.grouping import LabeledPatterns, Patterns
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import DataError, counted, invalid, shown
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """Number of items in the pool that the sample was drawn from: in all, or by stratum."""
 
 _MOST_RESAMPLES = 10**8
+_CLOSEST_LEVEL = 1e-9  # to 0 or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,7 @@ class Excluded:
 
     def why(self) -> str:
         """Return the numbers by reason as text."""
-        reasons = (
-            (self.no_votes, "no votes"),
-            (self.one_vote, "one vote"),
-            (self.no_label, "no suggested label"),
-            (self.no_weight, "weight 0"),
-        )
+        reasons = zip(self.to_dict().values(), ("no votes", "one vote", "no suggested label", "weight 0"), strict=True)
         return ", ".join(f"{number:,} with {what}" for number, what in reasons if number)
 
 
@@ -76,30 +72,17 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Eligible items as K patterns, with weights and strata.
+    """Eligible items as K patterns, with weights and strata."""
 
-    Attributes
-    ----------
-    categories : the m categories, in the order of codes
-    patterns : the eligible patterns, K rows; ``items`` counts items
-    excluded : number of items that are not eligible
-    mass : (K,) weight of all items of a pattern, as integers; only ratios matter
-    stratum : (K,) index into ``strata``
-    strata : at least one; a sample without strata has one without a name
-    kept : (K,) row of each pattern in the data that the sample was made from; None if patterns were merged
-    source_notes : sentences about where the votes came from
-    is_merged : whether patterns are distinct and in canonical order
-    """
-
-    categories: tuple[Label, ...]
-    patterns: Patterns
+    categories: tuple[Label, ...]  # the m categories, in the order of codes
+    patterns: Patterns  # the eligible patterns, K rows; ``items`` counts items
     excluded: Excluded
-    mass: npt.NDArray[Any]
-    stratum: Integers
-    strata: tuple[Stratum, ...]
-    kept: npt.NDArray[np.int64] | None = None
-    source_notes: tuple[str, ...] = ()
-    is_merged: bool = False
+    mass: npt.NDArray[Any]  # (K,) weight of all items of a pattern, as integers; only ratios matter
+    stratum: Integers  # (K,) index into ``strata``
+    strata: tuple[Stratum, ...]  # at least one; a sample without strata has one without a name
+    kept: npt.NDArray[np.int64] | None = None  # (K,) row of each pattern in the data; None if patterns were merged
+    source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
+    is_merged: bool = False  # whether patterns are distinct and in canonical order
 
     @property
     def n(self) -> int:
@@ -180,7 +163,8 @@ def _strata(
     items: npt.NDArray[np.int64], stratum: Integers | None, names: Sequence[Label], pool: Pool, weighted: bool
 ) -> tuple[Stratum, ...]:
     """Return the strata with the sizes that ``pool`` gives them."""
-    _check_design(stratum is not None, names, pool, weighted)
+    if pool is not None:
+        _check_pool(pool, stratum is not None, names, weighted)
     if stratum is None:
         n = int(items.sum())
         return (Stratum(None, n, None if pool is None else _size(pool, n)),)
@@ -190,56 +174,40 @@ def _strata(
     found = []
     for name, n in zip(names, numbers.tolist(), strict=True):
         if sizes is not None and name not in sizes:
-            raise _pool_error(
-                "pool-stratum-missing",
-                f"pool has no size for stratum {name!r}. Strata in pool: {shown(sizes) or 'none'}.",
-                "Add its number of items to $pool.",
-            )
+            message = f"pool has no size for stratum {name!r}. Strata in pool: {shown(sizes) or 'none'}."
+            raise _pool_error("pool-stratum-missing", message, "Add its number of items to $pool.")
         size = None if sizes is None else _size(sizes[name], n, name)
+        hint = "Merge it with another stratum, or remove its items."
         if n == 1 and size != 1:
-            raise _strata_error("stratum-one-item", f"Stratum {name!r} has one eligible item; its variance is unknown.")
+            message = f"Stratum {name!r} has one eligible item; its variance is unknown."
+            raise invalid("strata", message, hint=hint, code="stratum-one-item")
         if n == 0 and (size or sizes is None):
-            raise _strata_error("stratum-empty", f"Stratum {name!r} has no eligible item.")
+            raise invalid("strata", f"Stratum {name!r} has no eligible item.", hint=hint, code="stratum-empty")
         found.append(Stratum(name, n, size))
     left = [name for name, size in (sizes or {}).items() if name not in names and _size(size, 0, name)]
     if left:
-        raise _pool_error(
-            "pool-unknown-stratum",
-            f"pool names {counted(len(left), 'stratum')} without items in the data: {shown(left, 3)}.",
-            "Merge them with other strata, or remove them from $pool.",
-        )
+        message = f"pool names {counted(len(left), 'stratum')} without items in the data: {shown(left, 3)}."
+        hint = "Merge them with other strata, or remove them from $pool."
+        raise _pool_error("pool-unknown-stratum", message, hint)
     return tuple(found)
 
 
-def _check_design(stratified: bool, names: Sequence[Label], pool: Pool, weighted: bool) -> None:
+def _check_pool(pool: Pool, stratified: bool, names: Sequence[Label], weighted: bool) -> None:
     """Raise DataError if pool, strata and weights do not go together."""
     by_stratum = isinstance(pool, Mapping)
-    if pool is None:
-        return
     if by_stratum and not stratified:
-        raise _pool_error(
-            "pool-without-strata", "pool has a size for each stratum, but there are no strata.", "Pass $strata too."
-        )
+        message = "pool has a size for each stratum, but there are no strata."
+        raise _pool_error("pool-without-strata", message, "Pass $strata too.")
     if stratified and not by_stratum:
-        raise _pool_error(
-            "pool-not-by-stratum",
-            f"With strata, pool must map each stratum to its size, but is {shown([pool])}.",
-            f"Pass a mapping such as {{{shown(names[:1])}: 1000}}.",
-        )
+        message = f"With strata, pool must map each stratum to its size, but is {shown([pool])}."
+        raise _pool_error("pool-not-by-stratum", message, f"Pass a mapping such as {{{shown(names[:1])}: 1000}}.")
     if weighted:
-        raise _pool_error(
-            "pool-with-weights",
-            "sample_weight and pool cannot be combined.",
-            "Leave out $sample_weight or $pool. With $strata, $pool sets the weights.",
-        )
+        hint = "Leave out $sample_weight or $pool. With $strata, $pool sets the weights."
+        raise _pool_error("pool-with-weights", "sample_weight and pool cannot be combined.", hint)
 
 
 def _pool_error(code: str, message: str, hint: str) -> DataError:
-    return DataError(message, code=code, parameter="pool", hint=hint)
-
-
-def _strata_error(code: str, message: str) -> DataError:
-    return DataError(message, code=code, parameter="strata", hint="Merge it with another stratum, or remove its items.")
+    return invalid("pool", message, hint=hint, code=code)
 
 
 def _name(stratum: Any) -> Any:
@@ -260,29 +228,20 @@ def own_pool(pool: Any) -> Pool:
 
 
 def _own_size(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    try:
-        return value if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        return value
+    number = int(value) if isinstance(value, float) and value.is_integer() else _integer(value)
+    return value if number is None else number
 
 
 def _size(value: Any, n: int, stratum: Label | None = None) -> int:
     """Return a checked pool size, of which n items were sampled."""
     whose = "" if stratum is None else f" of stratum {shown([stratum])}"
     if type(value) is not int or value < 0:
-        raise _pool_error(
-            "invalid-pool-size",
-            f"pool{whose} must be a non-negative integer, but is {shown([value])}.",
-            "Pass the number of items in the pool.",
-        )
+        message = f"pool{whose} must be a non-negative integer, but is {shown([value])}."
+        raise _pool_error("invalid-pool-size", message, "Pass the number of items in the pool.")
     if value < n:
-        raise _pool_error(
-            "pool-too-small",
-            f"pool{whose} has {counted(value, 'item')}, fewer than the {n:,} in the sample.",
-            "Pass the number of items in the whole data set that the sample was drawn from.",
-        )
+        message = f"pool{whose} has {counted(value, 'item')}, fewer than the {n:,} in the sample."
+        hint = "Pass the number of items in the whole data set that the sample was drawn from."
+        raise _pool_error("pool-too-small", message, hint)
     return value
 
 
@@ -317,23 +276,64 @@ def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise DataError(
-            f"rng must be a non-negative integer, a numpy Generator or None, but is {shown([rng])}.",
-            code="invalid-rng",
-            parameter="rng",
-        ) from None
+        message = f"rng must be a non-negative integer, a numpy Generator or None: got {shown([rng])}."
+        raise invalid("rng", message) from None
+
+
+def check_integer(parameter: str, value: Any, low: int, high: float = math.inf) -> int:
+    """Return an integer from ``low`` to ``high``, or raise DataError."""
+    number = _integer(value)
+    if number is None or not low <= number <= high:
+        rule = f"of at least {low:,}" if high == math.inf else f"from {low:,} to {high:,}"
+        raise invalid(parameter, f"{parameter} must be an integer {rule}: got {shown([value])}.")
+    return number
 
 
 def check_n_resamples(n: Any) -> int:
-    """Return a checked number of resamples."""
+    """Return a number of resamples, or raise DataError."""
+    return check_integer("n_resamples", n, 1, _MOST_RESAMPLES)
+
+
+def check_real(
+    parameter: str,
+    value: Any,
+    rule: str = "from 0 to 1",
+    holds: Callable[[Any], bool] = lambda p: 0 <= p <= 1,
+    hint: str = "",
+) -> float:
+    """Return a real number for which a rule holds as a float, or raise DataError."""
+    if not is_real(value) or isinstance(value, bool) or not holds(value):
+        raise invalid(parameter, f"{parameter} must be {rule}: got {shown([value])}.", hint=hint)
+    return float(value)
+
+
+def check_level(confidence_level: float) -> float:
+    """Return a confidence level as a float, or raise DataError."""
+    rule, hint = f"between {_CLOSEST_LEVEL:g} and 1 - {_CLOSEST_LEVEL:g}", "Pass a probability such as 0.95."
+    return check_real(
+        "confidence_level", confidence_level, rule, lambda p: _CLOSEST_LEVEL < p < 1 - _CLOSEST_LEVEL, hint
+    )
+
+
+def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:
+    """Return the share of each of ``m`` categories; None for as many as ``prevalence`` has."""
     try:
-        number = -1 if isinstance(n, (bool, np.bool_)) else operator.index(n)
+        values = np.ones(m or 0) if prevalence is None else np.array([float(share) for share in prevalence])
+    except (TypeError, ValueError, OverflowError):
+        values = np.zeros(0)
+    valid = bool(((values >= 0) & (values < np.inf)).all()) and bool(values.any())
+    if not valid or m not in (None, len(values)):
+        size = "numbers" if m is None else counted(m, "number")
+        text = f"Prevalence must be {size}, one for each category, 0 or more and not all 0: got {shown([prevalence])}."
+        raise invalid("prevalence", text)
+    shares: npt.NDArray[np.float64] = values / values.max()
+    shares /= shares.sum()
+    return shares
+
+
+def _integer(value: Any) -> int | None:
+    """Return an integer of any type as Python's, None for booleans and values that are no integers."""
+    try:
+        return None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
-        number = -1
-    if not 1 <= number <= _MOST_RESAMPLES:
-        raise DataError(
-            f"n_resamples must be an integer from 1 to {_MOST_RESAMPLES:,}, but is {shown([n])}.",
-            code="invalid-n-resamples",
-            parameter="n_resamples",
-        )
-    return number
+        return None

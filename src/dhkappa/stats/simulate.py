@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +13,7 @@ from dhkappa.core import Label
 from dhkappa.core.labels import check_categories
 from dhkappa.errors import counted, invalid, is_real, shown
 from dhkappa.resources import need
-from dhkappa.stats.sample import generator
+from dhkappa.stats.sample import category_shares, check_integer, check_real, generator
 
 _MAX_ITEMS = 10**10
 _BYTES_PER_VOTE = 40  # while votes are drawn
@@ -132,40 +130,3 @@ def _answers(truth: npt.NDArray[np.int64], rate: float, m: int, rng: np.random.G
         return truth
     other = (truth + rng.integers(1, m, truth.size)) % m
     return np.where(rng.random(truth.size) < rate, truth, other)
-
-
-def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:
-    """Return the share of each of ``m`` categories; None for as many as ``prevalence`` has."""
-    try:
-        values = np.ones(m or 0) if prevalence is None else np.array([float(share) for share in prevalence])
-    except (TypeError, ValueError, OverflowError):
-        values = np.zeros(0)
-    valid = bool(((values >= 0) & (values < np.inf)).all()) and bool(values.any())
-    if not valid or m not in (None, len(values)):
-        size = "numbers" if m is None else counted(m, "number")
-        text = f"Prevalence must be {size}, one for each category, 0 or more and not all 0: got {shown([prevalence])}."
-        raise invalid("prevalence", text)
-    shares: npt.NDArray[np.float64] = values / values.max()
-    shares /= shares.sum()
-    return shares
-
-
-def check_integer(parameter: str, value: Any, low: int, high: float = math.inf) -> int:
-    """Return an integer from ``low`` to ``high``."""
-    try:
-        number = low - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        number = low - 1
-    if not low <= number <= high:
-        rule = f"of at least {low:,}" if high == math.inf else f"from {low:,} to {high:,}"
-        raise invalid(parameter, f"{parameter} must be an integer {rule}: got {shown([value])}.")
-    return number
-
-
-def check_real(
-    parameter: str, value: Any, rule: str = "from 0 to 1", holds: Callable[[Any], bool] = lambda p: 0 <= p <= 1
-) -> float:
-    """Return a real number for which a rule holds."""
-    if not is_real(value) or isinstance(value, bool) or not holds(value):
-        raise invalid(parameter, f"{parameter} must be {rule}: got {shown([value])}.")
-    return float(value)

@@ -74,13 +74,13 @@ def estimate_weighted(sample: Sample, weights: Any) -> Estimate:
     if kappa is not None:
         known = weighted_terms(merged, pairs, parts, checked)
         phi, far = weighted_influence(known, checked.matrix())
-        basis = basis_of(known, phi, known.kappa, known.E, far, _lower_bound(checked, known.E))
+        basis = basis_of(known, phi, far, _lower_bound(checked, known.E))
     return replace(
         plain,
         metric="weighted",
         parts=parts,
         exact=kappa,
-        baselines=Baselines(None, None),
+        baselines=Baselines(),
         fleiss=None if chance == 1 else (agreement - chance) / (1 - chance),
         reason="Every category that occurs has weight 1 with every other." if kappa is None else None,
         weighted_basis=basis,

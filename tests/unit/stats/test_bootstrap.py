@@ -20,7 +20,7 @@ from dhkappa import Bootstrap, Tally
 from dhkappa.resources import Progress
 from dhkappa.stats import bootstrap as module
 from dhkappa.stats.bootstrap import bca_interval, bootstrap, percentile_interval
-from dhkappa.stats.influence import Terms, influence, standard_error, sum_of_squares
+from dhkappa.stats.influence import Terms, influence, sum_of_squares
 from exact import dense, example, float_terms
 from expect import expect_error
 from strategies import Data, complete, from_counts, ragged
@@ -204,7 +204,7 @@ def test_mean_and_sd_against_scipy(sixty: tuple[ByItems, Terms]) -> None:
 
 def test_sd_is_close_to_the_standard_error_by_influence() -> None:
     of = terms_of(dhkappa.tally(*simulated(500)))
-    se = standard_error(sum_of_squares(influence(of), of.items), of.n)
+    se = math.sqrt(sum_of_squares(influence(of), of.items) / (of.n * (of.n - 1)))
     # Monte Carlo error of an sd is 1/sqrt(2B) = 0.5%, the two differ by a further term of order 1/n = 0.2%
     assert bootstrap(of, n_resamples=B, rng=2).sd == pytest.approx(se, rel=0.02)
 
@@ -304,7 +304,7 @@ def test_a_thousand_million_items_and_more(doublings: int) -> None:
     of = terms_of(times(dhkappa.tally(*simulated(500)), doublings))
     assert of.n == 500 * 2**doublings >= 10**9
     drawn = bootstrap(of, n_resamples=B, rng=3)
-    se = standard_error(sum_of_squares(influence(of), of.items), of.n)
+    se = math.sqrt(sum_of_squares(influence(of), of.items) / (of.n * (of.n - 1)))
     # Once 1e-16, the rounding of a kappa, is no longer small beside the standard error, the sd holds it too.
     assert drawn.sd == pytest.approx(se, rel=4 / math.sqrt(2 * B), abs=1e-16)
     assert drawn.mean == pytest.approx(drawn.kappa, rel=0, abs=4 * se / math.sqrt(B) + 1e-15)

@@ -22,7 +22,6 @@ from dhkappa.stats.influence import (
     influence,
     item_weights,
     one_minus_E,
-    standard_error,
     sum_of_squares,
     unseen_items,
     variance,
@@ -335,9 +334,6 @@ def test_rounding_is_no_variation() -> None:
     assert sum_of_squares(np.array([1e-12]), np.array([4])) == 0
     assert sum_of_squares(np.array([1.1e-12]), np.array([4])) > 0
     assert sum_of_squares(np.array([1.0, -2.0]), np.array([2, 3])) == 14
-    assert standard_error(6.0, 3) == 1
-    assert standard_error(8.0, 2) == 2
-    assert math.isnan(standard_error(6.0, 1))
 
 
 class TestVariance:
@@ -376,18 +372,18 @@ class TestVariance:
 class TestBasis:
     def test_example(self) -> None:
         found = float_terms(example())
-        made = basis_of(found, influence(found), 0.5, -0.1, extremes(found), -2.0)
+        made = basis_of(replace(found, kappa=0.5, E=-0.1), influence(found), extremes(found), -2.0)
         assert made is not None
         assert (made.kappa, made.E, made.n, made.df, made.bottom) == (0.5, -0.1, 6, 5, -2.0)
         assert made.squares == pytest.approx(float(30 * F(432125685, 5473632256)), rel=1e-12)
         assert (made.least, made.greatest) == pytest.approx((-50355 / 36992, 21087 / 36992), rel=1e-12)
         assert (made.least_share, made.greatest_share, made.unseen) == (1 / 6, 1 / 6, 1 / 6)
-        plain = basis_of(found, influence(found), 0.5, -0.1, None)
+        plain = basis_of(found, influence(found), None)
         assert plain is not None
         assert plain.bottom == LEAST
         assert math.isnan(plain.least)
         assert math.isnan(plain.greatest)
-        assert basis_of(found, influence(found), 0.5, 1.0, None) is None
+        assert basis_of(replace(found, E=1.0), influence(found), None) is None
 
     def test_of_estimates(self) -> None:
         two = basis(dh_kappa([[1, 1], [1, 2]], [1, 2]).estimate)

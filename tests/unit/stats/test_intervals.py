@@ -18,7 +18,6 @@ from dhkappa.stats.intervals import (
     Gap,
     beta_interval,
     beta_quantile,
-    check_level,
     skewness,
     wald_interval,
     written,
@@ -293,10 +292,6 @@ class TestIntervals:
             )
             assert wide == (LEAST, 1.0)
         assert wald_interval(basis(kappa=1.0, unseen=5.0, E=0.9), 0.05) == (-1.5, 1.0)
-
-    def test_levels(self) -> None:
-        assert check_level(np.float64(0.9)) == 0.9
-        assert check_level(Fraction(9, 10)) == 0.9  # type: ignore[arg-type]
 
     def test_levels_in_digits(self) -> None:
         """Four digits, or more if the level would round to the whole."""

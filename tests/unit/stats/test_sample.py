@@ -9,7 +9,7 @@ import pytest
 from dhkappa import DataError, Excluded, Kappa, Note, dh_kappa, tally
 from dhkappa.core.grouping import LabeledPatterns, Patterns
 from dhkappa.stats.kappa import estimate_dh
-from dhkappa.stats.sample import Stratum, check_n_resamples, generator, own_pool, sample_of
+from dhkappa.stats.sample import Stratum, check_level, check_n_resamples, generator, own_pool, sample_of
 from exact import EXAMPLE, STRATA, example
 from expect import expect_error
 
@@ -157,3 +157,8 @@ def test_generator() -> None:
 
 def test_check_n_resamples() -> None:
     assert [check_n_resamples(n) for n in (1, np.int64(7), 10**8)] == [1, 7, 10**8]
+
+
+def test_check_level() -> None:
+    assert check_level(np.float64(0.9)) == 0.9
+    assert check_level(Fraction(9, 10)) == 0.9  # type: ignore[arg-type]
