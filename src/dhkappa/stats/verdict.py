@@ -171,7 +171,7 @@ def _split_items(sample: Sample) -> int | None:
 def summarize(
     verdicts: Mapping[str, Verdict], kappas: Mapping[str, float], differences: Table | None, confidence_level: float
 ) -> str:
-    """Return which labeler is best and its verdict; ``differences`` of ``compare_labelers``, None for one labeler."""
+    """Return which labeler is best and its verdict; ``differences`` of ``Comparison``, None for one labeler."""
     if differences is None:
         return next(iter(verdicts.values())).text
     judged = sorted((name for name in verdicts if verdicts[name].judged), key=lambda name: -kappas[name])
@@ -189,7 +189,8 @@ def summarize(
     if not rest:
         said = [f"{best} is the only one {of} that can be judged."]
     elif not better and not similar:
-        said = [f"{best} scores highest {of} and is better than every other."]
+        others = rest[0] if len(rest) == 1 else "every other"
+        said = [f"{best} scores highest {of} and is better than {others}."]
     else:
         own = " on its own items" if better else ""
         said = [f"{best} scores highest {of}{own}."]
