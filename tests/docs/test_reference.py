@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def listed(kind: type) -> set[str]:
 def has_docstring(kind: type, name: str) -> bool:
     """Tell whether a method or a property has a docstring, or a field one below it."""
     member = inspect.getattr_static(kind, name, None)
-    if callable(member) or isinstance(member, (property, classmethod, staticmethod)):
+    if callable(member) or isinstance(member, (property, cached_property, classmethod, staticmethod)):
         return bool(inspect.getdoc(member))
     return re.search(rf'^    {name}: [^\n]+\n    r?"""', inspect.getsource(kind), re.MULTILINE) is not None
 
