@@ -12,14 +12,9 @@ from typing import Any
 import numpy as np
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
-from dhkappa.errors import DataError, did_you_mean, shown
+from dhkappa.errors import DataError, did_you_mean, invalid, shown
 from dhkappa.resources import Progress
-from dhkappa.stats.annotators import (
-    AnnotatorComparison,
-    annotator_table,
-    compare_with_annotators,
-    require_annotators,
-)
+from dhkappa.stats.annotators import AnnotatorComparison, annotator_table, compare_with_annotators, require_annotators
 from dhkappa.stats.compare import compare_labelers
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note
@@ -110,11 +105,9 @@ class Audit(Display):
             Number of items; by default all, or 100 if the table is too large to be fetched.
         """
         if self._item_votes is None:
-            raise DataError(
-                "The items are unknown: a tally keeps only counts, and a large table needs names of items.",
-                code="items-unknown",
-                parameter="item",
-                hint="Pass votes or counts; for a large table also $item.",
+            message = "The items are unknown: a tally keeps only counts, and a large table needs names of items."
+            raise invalid(
+                "item", message, hint="Pass votes or counts; for a large table also $item.", code="items-unknown"
             )
         key = self._name(labeler), check_limit(limit)
         if key not in self._reviews:
@@ -124,9 +117,8 @@ class Audit(Display):
     @property
     def ranking(self) -> list[str]:
         """The labelers, the highest kappa first; those that cannot be judged last."""
-        verdicts = self.verdicts
         order: list[str] = self.table().column("labeler")
-        return sorted(order, key=lambda name: not verdicts[name].judged)
+        return sorted(order, key=lambda name: not self.verdict(name).judged)
 
     def table(self) -> Table:
         """Return one row per labeler, the highest kappa first, with confidence interval and baselines."""
@@ -135,19 +127,13 @@ class Audit(Display):
     @property
     def verdicts(self) -> dict[str, Verdict]:
         """The verdict on each labeler."""
-        return {
-            name: judge(
-                name,
-                kappa.estimate,
-                kappa.confidence_interval(self.confidence_level),
-                self._annotator_comparisons.get(name),
-            )
-            for name, kappa in self.kappas.items()
-        }
+        return {name: self.verdict(name) for name in self.kappas}
 
     def verdict(self, labeler: str | None = None) -> Verdict:
         """Return whether the labels of a labeler can be trusted, as a code and a sentence."""
-        return self.verdicts[self._name(labeler)]
+        name = self._name(labeler)
+        interval = self.kappas[name].confidence_interval(self.confidence_level)
+        return judge(name, self.kappas[name].estimate, interval, self._annotator_comparisons.get(name))
 
     @property
     def summary(self) -> str:
@@ -162,25 +148,21 @@ class Audit(Display):
         ``items`` in all, ``more_items`` and ``more_votes`` than there are, and ``items_assured`` for 0.9 assurance.
         """
         name = self._name(labeler)
-        kappa = self.kappas[name]
-        interval = kappa.confidence_interval(self.confidence_level)
-        half = (interval.high - interval.low) / 2
+        kappa, level = self.kappas[name], self.confidence_level
+        low, high = kappa.confidence_interval(level)
+        half = (high - low) / 2
         pool = sum(self._pool.values()) if isinstance(self._pool, Mapping) else self._pool
         goals = [goal for goal in _HALF_WIDTHS if goal < half][:3]
-        plans = [
-            plan_items(goal, pilot=kappa.estimate, pool=pool, confidence_level=self.confidence_level) for goal in goals
-        ]
+        plans = [plan_items(goal, pilot=kappa.estimate, pool=pool, confidence_level=level) for goal in goals]
         more = [max(planned.items - kappa.n_items, 0) for planned in plans]
-        return Table(
-            {
-                "half_width": goals,
-                "items": [planned.items for planned in plans],
-                "more_items": more,
-                "more_votes": [math.ceil(n * planned.votes) for n, planned in zip(more, plans, strict=True)],
-                "items_assured": [planned.items_assured for planned in plans],
-            },
-            title=f"{name}: items for a narrower interval than plus or minus {half:.3f}",
-        )
+        columns = {
+            "half_width": goals,
+            "items": [planned.items for planned in plans],
+            "more_items": more,
+            "more_votes": [math.ceil(n * planned.votes) for n, planned in zip(more, plans, strict=True)],
+            "items_assured": [planned.items_assured for planned in plans],
+        }
+        return Table(columns, title=f"{name}: items for a narrower interval than plus or minus {half:.3f}")
 
     def to_html(self, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None) -> None:
         """Write a report to one HTML file that opens without a network; needs ``pip install 'dhkappa[report]'``.
@@ -252,15 +234,19 @@ class Audit(Display):
 
     def _labeler_dict(self, name: str, limit: int | None) -> dict[str, Any]:
         kappa, test = self.kappas[name], self.permutation_tests[name]
-        weighted, compared = self.weighted.get(name), self._annotator_comparisons.get(name)
-        defined = not math.isnan(kappa.confidence_interval(self.confidence_level).low)
+        weighted, compared, level = (
+            self.weighted.get(name),
+            self._annotator_comparisons.get(name),
+            self.confidence_level,
+        )
+        defined = not math.isnan(kappa.confidence_interval(level).low)
         tables = {what: self._tables.get((what, name)) for what in ("categories", "confusion", "annotators")}
         return {
-            "verdict": self.verdicts[name].to_dict(),
-            "kappa": kappa.to_dict(self.confidence_level),
-            "weighted": weighted.to_dict(self.confidence_level) if weighted else None,
+            "verdict": self.verdict(name).to_dict(),
+            "kappa": kappa.to_dict(level),
+            "weighted": weighted.to_dict(level) if weighted else None,
             "permutation_test": test.to_dict() if test else None,
-            **{what: table.to_json() if table is not None else None for what, table in tables.items()},
+            **{what: None if table is None else table.to_json() for what, table in tables.items()},
             "annotator_comparison": compared.to_dict() if compared else None,
             "review": None if self._item_votes is None else self.review(name, limit).to_json(),
             "sample_sizes": self.sample_sizes(name).to_json() if defined else None,
@@ -274,14 +260,9 @@ class Audit(Display):
             return labeler
         known = f"Labelers: {shown(self.kappas, 10)}."
         if labeler is None:
-            raise DataError(
-                f"There are several labelers. {known}", code="several-labelers", parameter="labeler", hint="Name one."
-            )
-        raise DataError(
-            f"Labeler {shown([labeler])} not found. {known}{did_you_mean(labeler, self.kappas)}",
-            code="labeler-not-found",
-            parameter="labeler",
-        )
+            raise invalid("labeler", f"There are several labelers. {known}", hint="Name one.", code="several-labelers")
+        message = f"Labeler {shown([labeler])} not found. {known}{did_you_mean(labeler, self.kappas)}"
+        raise invalid("labeler", message, code="labeler-not-found")
 
     def _table(self, what: str, labeler: str | None) -> Table:
         name = self._name(labeler)
@@ -314,8 +295,9 @@ def audit_of(
             kappa = kappas[name] = Kappa(estimate_dh(sample))
             if weights is not None:
                 weighted[name] = Kappa(estimate_weighted(sample, weights))
-            tests[name] = kappa.permutation_test() if kappa.exact is not None else None
+            tests[name] = None
             if kappa.exact is not None:
+                tests[name] = kappa.permutation_test()
                 tables["categories", name] = kappa.by_category(confidence_level)
                 tables["confusion", name] = kappa.confusion()
             if item_votes is not None and item_votes.annotators is not None:
@@ -324,11 +306,9 @@ def audit_of(
             bar.advance()
         comparison = None
         if len(names) > 1:
+            table = item_table_of_counts(counts, names)
             estimates, differences, notes = compare_labelers(
-                item_table_of_counts(counts, names),
-                confidence_level=confidence_level,
-                pool=pool,
-                rng=source,
+                table, confidence_level=confidence_level, pool=pool, rng=source
             )
             common = {name: Kappa(estimate) for name, estimate in estimates.items()}
             comparison = Comparison(common, differences, notes, confidence_level)

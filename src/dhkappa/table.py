@@ -260,11 +260,6 @@ def html_facts(facts: Iterable[tuple[str, str]], sentences: Iterable[str] = ()) 
     return f"<table>{rows}</table>{html_list(sentences)}"
 
 
-def html_summary(text: str, table: Table, sentences: Iterable[str] = ()) -> str:
-    """Return a paragraph, a table and sentences as HTML."""
-    return f"<p>{html.escape(text)}</p>{table._repr_html_()}{html_list(sentences)}"
-
-
 def text_table(
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],

@@ -22,7 +22,7 @@ from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Sums, dh_parts, sums
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
-from dhkappa.table import Table, html_summary, plain, visible
+from dhkappa.table import Display, Table, plain, visible
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared
 
@@ -88,14 +88,8 @@ def _own_votes(sample: Sample, rows: npt.NDArray[np.int64], entry: npt.NDArray[n
     no_category = np.zeros(len(sample.categories), np.bool_)
     others = from_votes(np.repeat(own.code, left), start, no_category, own.suggested, own.items)
     kept = n_left >= 2
-    return OwnVotes(
-        rows=rows,
-        items=_part(sample, rows, own),
-        code=own.code[at],
-        alike=left[at],
-        kept=kept,
-        others=_part(sample, rows[kept], others.take(kept)),
-    )
+    left_over = _part(sample, rows[kept], others.take(kept))
+    return OwnVotes(rows, _part(sample, rows, own), own.code[at], left[at], kept, left_over)
 
 
 def _part(sample: Sample, rows: npt.NDArray[np.int64], patterns: Patterns) -> Sample:
@@ -114,45 +108,54 @@ class AnnotatorParts:
     """The part of one annotator in kappa, as exact fractions; None if undefined.
 
     ``agree`` is the weighted share of votes for the suggested label, ``weight`` is omega_a, sum_i w_i / N_i over the
-    annotator's items divided by sum_i w_i, and ``D`` is D_a, the mean with weights w_i / N_i of the differential of
-    the pairs of votes with the annotator. ``without`` is kappa without the annotator's votes.
+    annotator's items divided by sum_i w_i, and ``differential`` is D_a, the mean with weights w_i / N_i of the
+    differential of the pairs of votes with the annotator. ``change`` is the difference of ``kappa_without`` the
+    annotator's votes from the kappa of all.
     """
 
     items: int
     agree: Fraction | None
     weight: Fraction
-    D: Fraction | None
+    differential: Fraction | None
     kappa: Fraction | None
-    without: Fraction | None
-    items_without: int
+    kappa_without: Fraction | None
+    change: Fraction | None
+    reason: str | None
 
 
-def annotator_parts(
-    item_votes: ItemVotes, labeler: str, pool: Pool = None
-) -> tuple[Fraction | None, list[AnnotatorParts]]:
-    """Return kappa and the part of each annotator: D = sum_a omega_a D_a and kappa = sum_a omega_a kappa_a."""
+def annotator_parts(item_votes: ItemVotes, labeler: str, pool: Pool = None) -> list[AnnotatorParts]:
+    """Return the part of each annotator: D = sum_a omega_a D_a and kappa = sum_a omega_a kappa_a."""
     require_annotators(item_votes)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
     total = sums(sample, weighted=sample.weighted)
-    E = dh_parts(total, sample.categories).E if total.n else Fraction(1)
+    whole = dh_parts(total, sample.categories) if total.n else None
+    E, kappa = (whole.E, whole.kappa) if whole else (Fraction(1), None)
     found = []
     for own in by_annotator(item_votes, sample):
         agree, weight, D = _own_part(own)
-        without = _replaced(
-            total, sums(own.items, weighted=sample.weighted), sums(own.others, weighted=sample.weighted)
-        )
+        old, new = (sums(part, weighted=sample.weighted) for part in (own.items, own.others))
+        rest = _replaced(total, old, new)
+        without = dh_parts(rest, sample.categories).kappa if rest.n else None
+        reason = None
+        if D is None:
+            reason = _NO_ITEMS
+        elif kappa is None:
+            reason = _CERTAIN
+        elif without is None:
+            reason = _CERTAIN_WITHOUT if rest.n else _NO_PAIRS
         found.append(
             AnnotatorParts(
                 items=len(own.rows),
                 agree=agree,
                 weight=weight / total.n if total.n else Fraction(0),
-                D=D,
+                differential=D,
                 kappa=None if D is None or E == 1 else (D - E) / (1 - E),
-                without=_kappa(without, sample),
-                items_without=sample.n - int((~own.kept).sum()),
+                kappa_without=without,
+                change=None if kappa is None or without is None else without - kappa,
+                reason=reason,
             )
         )
-    return _kappa(total, sample), found
+    return found
 
 
 def _own_part(own: OwnVotes) -> tuple[Fraction | None, Fraction, Fraction | None]:
@@ -196,39 +199,14 @@ def _replaced(total: Sums, old: Sums, new: Sums) -> Sums:
     )
 
 
-def _kappa(total: Sums, sample: Sample) -> Fraction | None:
-    return dh_parts(total, sample.categories).kappa if total.n else None
-
-
 def annotator_table(item_votes: ItemVotes, labeler: str, pool: Pool = None) -> Table:
     """Return the part of each annotator in kappa and kappa without their votes; see ``Audit.annotators``."""
-    kappa, found = annotator_parts(item_votes, labeler, pool)
-    return Table(
-        {
-            "annotator": item_votes.annotators or (),
-            "items": [part.items for part in found],
-            "agree": [_rounded(part.agree) for part in found],
-            "weight": [float(part.weight) for part in found],
-            "differential": [_rounded(part.D) for part in found],
-            "kappa": [_rounded(part.kappa) for part in found],
-            "kappa_without": [_rounded(part.without) for part in found],
-            "change": [
-                math.nan if kappa is None or part.without is None else float(part.without - kappa) for part in found
-            ],
-            "reason": [_reason(kappa, part) for part in found],
-        },
-        title=f"Part of each annotator in the kappa of {labeler}",
-    )
-
-
-def _reason(kappa: Fraction | None, part: AnnotatorParts) -> str | None:
-    if part.D is None:
-        return _NO_ITEMS
-    if kappa is None:
-        return _CERTAIN
-    if part.without is not None:
-        return None
-    return _CERTAIN_WITHOUT if part.items_without else _NO_PAIRS
+    found = annotator_parts(item_votes, labeler, pool)
+    columns: dict[str, Any] = {"annotator": item_votes.annotators or (), "items": [part.items for part in found]}
+    for name in ("agree", "weight", "differential", "kappa", "kappa_without", "change"):
+        columns[name] = [_rounded(getattr(part, name)) for part in found]
+    columns["reason"] = [part.reason for part in found]
+    return Table(columns, title=f"Part of each annotator in the kappa of {labeler}")
 
 
 def _rounded(value: Fraction | None) -> float:
@@ -241,8 +219,8 @@ def _rounded(value: Fraction | None) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AnnotatorComparison:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AnnotatorComparison(Display):
     """A labeler compared with each annotator, both scored by the votes of all other annotators.
 
     Attributes
@@ -274,16 +252,19 @@ class AnnotatorComparison:
 
     def __repr__(self) -> str:
         compared = len(self.table) - len(self.skipped)
-        matched = f"matches or beats {self.matched * compared:,.0f} of {counted(compared, 'annotator')}"
-        skipped = f"{len(self.skipped):,} skipped"
-        parts = ((True, counted(self.n_items, "item")), (compared, matched), (self.skipped, skipped))
-        details = [text for shows, text in (*parts, (self.reason, (self.reason or "").rstrip("."))) if shows]
+        details = [counted(self.n_items, "item")]
+        if compared:
+            details.append(f"matches or beats {self.matched * compared:,.0f} of {counted(compared, 'annotator')}")
+        if self.skipped:
+            details.append(f"{len(self.skipped):,} skipped")
+        if self.reason:
+            details.append(self.reason.rstrip("."))
         limits = f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {written(self.confidence_level)}"
         difference = "undefined" if math.isnan(self.low) else limits
         return f"{visible(self.labeler)} compared with annotators: {difference} ({'; '.join(details)})"
 
-    def _repr_html_(self) -> str:
-        return html_summary(repr(self), self.table, (note.text for note in self.notes))
+    def _display(self) -> tuple[str, Table, list[str]]:
+        return repr(self), self.table, [note.text for note in self.notes]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN is None."""
@@ -369,14 +350,8 @@ def _pair(own: OwnVotes, weight: npt.NDArray[np.float64]) -> _Pair | str:
         return _CERTAIN_HERE
     if labeler.E == 1 or annotator.E == 1 or not weight[rows].any():  # only after rounding
         return _ONE_WEIGHT
-    return _Pair(
-        rows=rows,
-        move=influence(labeler) - influence(annotator),
-        annotator=annotator.kappa,
-        labeler=labeler.kappa,
-        weight=math.fsum(weight[rows].tolist()),
-        reach=1 / (1 - labeler.E) + 1 / (1 - annotator.E),
-    )
+    move, reach = influence(labeler) - influence(annotator), 1 / (1 - labeler.E) + 1 / (1 - annotator.E)
+    return _Pair(rows, move, annotator.kappa, labeler.kappa, math.fsum(weight[rows].tolist()), reach)
 
 
 def _terms(sample: Sample) -> Terms | None:

@@ -55,11 +55,7 @@ class _Difference:
 
 
 def compare_labelers(
-    table: ItemTable,
-    *,
-    confidence_level: float = 0.95,
-    pool: Pool = None,
-    rng: int | np.random.Generator | None = None,
+    table: ItemTable, *, confidence_level: float = 0.95, pool: Pool = None, rng: int | np.random.Generator | None = None
 ) -> tuple[dict[str, Estimate], Table, tuple[Note, ...]]:
     """Return the estimate of each labeler, the differences between each two, and notes; see ``dhkappa.compare``.
 
@@ -80,13 +76,13 @@ def compare_labelers(
         some = [name for part in parts for name in part]
         for part in parts:
             joint.setdefault(part, table.joint(part))
-        counted_together = table.distinct(some, [joint[part] for part in parts])
+        together = table.distinct(some, [joint[part] for part in parts])
         for name in some:
             if name not in found:
-                found[name] = _labeler(counted_together, name, excluded, pool)
+                found[name] = _labeler(together, name, excluded, pool)
         for one, other in combinations(some, 2):
             if (one, other) not in pairs:
-                both = counted_together.distinct([one, other])
+                both = together.distinct([one, other])
                 pairs[one, other] = _difference(both, one, other, found, pool, source)
     rows = [pairs[pair] for pair in combinations(names, 2)]
     estimates = {name: found[name].estimate for name in names}
@@ -106,15 +102,14 @@ def _eligible(table: ItemTable) -> tuple[ItemTable, Excluded]:
         unlabeled |= codes == m
     no_weight = np.zeros_like(unlabeled) if table.weight is None else table.weight == 0
     lost = (total == 0, total == 1, ~few & unlabeled, ~few & ~unlabeled & no_weight)
-    kept = replace(table.take(~(few | unlabeled | no_weight)), labeled=True)
-    return kept, Excluded(*(int(table.items[rows].sum()) for rows in lost))
+    excluded = Excluded(*(int(table.items[rows].sum()) for rows in lost))
+    return replace(table.take(~(few | unlabeled | no_weight)), labeled=True), excluded
 
 
 def _groups(table: ItemTable, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield pairs of groups of labelers to count together: every two labelers meet, in few passes over the items."""
-    m = len(table.categories)
     size = 1
-    while len(table.votes) * m ** (2 * (size + 1)) <= _MAX_GROUPS and 2 * size < len(names):
+    while len(table.votes) * len(table.categories) ** (2 * (size + 1)) <= _MAX_GROUPS and 2 * size < len(names):
         size += 1
     parts = [tuple(names[first : first + size]) for first in range(0, len(names), size)]
     yield from combinations(parts, 2)
@@ -137,12 +132,7 @@ def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> _La
 
 
 def _difference(
-    table: ItemTable,
-    one: str,
-    other: str,
-    found: Mapping[str, _Labeler],
-    pool: Pool,
-    source: np.random.Generator,
+    table: ItemTable, one: str, other: str, found: Mapping[str, _Labeler], pool: Pool, source: np.random.Generator
 ) -> _Difference:
     """Compare two labelers on rows that are distinct for them."""
     first, second = found[one].estimate, found[other].estimate
@@ -174,10 +164,10 @@ def _difference(
     df = max(n - len(strata), 1)
     gap = Gap(difference, se, skew if spread.endless else 0.0, first.sample.n_effective, df, -reach, reach)
     row = _Difference(one, other, difference, se, discordant=discordant, gap=gap)
-    if discordant < FEW_DISCORDANT or not spread.endless:
-        pvalue = _swap_test(terms_of(one, first.parts), terms_of(other, second.parts), source)
-        return replace(row, pvalue=pvalue, method="swap")
-    return replace(row, method="t")
+    if discordant >= FEW_DISCORDANT and spread.endless:
+        return replace(row, method="t")
+    pvalue = _swap_test(terms_of(one, first.parts), terms_of(other, second.parts), source)
+    return replace(row, pvalue=pvalue, method="swap")
 
 
 def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
@@ -202,18 +192,16 @@ def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
     if exact:
         each = np.repeat(np.arange(rows.size), items)
         tossed = np.array(list(product((0, 1), repeat=each.size)), np.float64).reshape(2**each.size, each.size)
-        sums = tuple((tossed @ moves[each]).T)
+        D, E = (tossed @ moves[each]).T
     else:
         step = max(1, _DRAWS_PER_BLOCK // rows.size)
-        parts = [
-            source.binomial(items, 0.5, (min(step, _SWAPS - at), rows.size)) @ moves for at in range(0, _SWAPS, step)
-        ]
-        sums = tuple(np.concatenate(parts).T)
+        sizes = [min(step, _SWAPS - at) for at in range(0, _SWAPS, step)]
+        D, E = np.concatenate([source.binomial(items, 0.5, (size, rows.size)) @ moves for size in sizes]).T
     with np.errstate(divide="ignore", invalid="ignore"):
-        kappas = [1 - (1 - of.D - sign * sums[0]) / (1 - of.E - sign * sums[1]) for of, sign in ((one, 1), (other, -1))]
-    # A swap after which kappa is undefined counts as a large difference.
-    as_far = int((~(np.abs(kappas[0] - kappas[1]) < abs(one.kappa - other.kappa) - _TIE)).sum())
-    return as_far / len(sums[0]) if exact else (1 + as_far) / (_SWAPS + 1)
+        kappa, other_kappa = (1 - (1 - of.D - move * D) / (1 - of.E - move * E) for of, move in ((one, 1), (other, -1)))
+        # A swap after which kappa is undefined counts as a large difference.
+        as_far = int((~(np.abs(kappa - other_kappa) < abs(one.kappa - other.kappa) - _TIE)).sum())
+    return as_far / len(D) if exact else (1 + as_far) / (_SWAPS + 1)
 
 
 def holm(pvalues: Sequence[float]) -> list[float]:
@@ -230,54 +218,39 @@ def holm(pvalues: Sequence[float]) -> list[float]:
 def _differences(rows: Sequence[_Difference], confidence_level: float) -> Table:
     """Return the table of differences; limits and p-values are computed all at once."""
     columns = {part.name: [getattr(row, part.name) for row in rows] for part in fields(_Difference)}
-    known = [place for place, row in enumerate(rows) if row.gap]
-    limits = {name: [math.nan] * len(rows) for name in ("low", "high")}
+    columns |= {name: [math.nan] * len(rows) for name in ("low", "high")}
+    known = [(place, row.gap) for place, row in enumerate(rows) if row.gap]
     if known:
-        gaps = columns["gap"]
-        gap = Gap(*(np.array([getattr(gaps[i], part.name) for i in known], np.float64) for part in fields(Gap)))
-        low, high, pvalue = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
-        for place, i in enumerate(known):
-            limits["low"][i], limits["high"][i] = low[place], high[place]
+        gap = Gap(*(np.array([getattr(of, part.name) for _, of in known], np.float64) for part in fields(Gap)))
+        found = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
+        for (i, _), low, high, pvalue in zip(known, *found, strict=True):
+            columns["low"][i], columns["high"][i] = low, high
             if rows[i].method == "t":  # a standard error of 0 means that the sample is the whole pool
-                columns["pvalue"][i] = pvalue[place] if rows[i].se else float(rows[i].difference == 0)
+                columns["pvalue"][i] = pvalue if rows[i].se else float(rows[i].difference == 0)
+    columns["pvalue_holm"] = holm(columns["pvalue"])
     names = ("labeler", "other", "difference", "se", "low", "high", "pvalue", "pvalue_holm", "method", "discordant")
-    columns |= limits | {"pvalue_holm": holm(columns["pvalue"])}
-    return Table(
-        {name: columns[name] for name in (*names, "reason")},
-        title=f"Differences between labelers, {written(confidence_level, 100)}% confidence intervals",
-    )
+    title = f"Differences between labelers, {written(confidence_level, 100)}% confidence intervals"
+    return Table({name: columns[name] for name in (*names, "reason")}, title=title)
 
 
 def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], excluded: Excluded) -> Iterator[Note]:
     if excluded.total:
-        yield Note(
-            "items-excluded",
-            f"{counted(excluded.total, 'item')} excluded: {excluded.why()}. Labelers are compared on the items that "
-            "all of them labeled.",
-        )
+        text = f"{counted(excluded.total, 'item')} excluded: {excluded.why()}."
+        yield Note("items-excluded", f"{text} Labelers are compared on the items that all of them labeled.")
     scores = {name: (found.exact, found.baselines.majority) for name, found in estimates.items()}
-    own = [name for name, (kappa, majority) in scores.items() if kappa == majority and kappa not in (None, 1)]
+    own = [name for name, (exact, majority) in scores.items() if exact == majority and exact not in (None, 1)]
     if own:
-        yield Note(
-            "equals-majority",
-            f"The labels of {shown(own)} score exactly as high as the majority labels. If they were made from these "
-            "votes, their kappa says nothing about their quality.",
-        )
+        text = f"The labels of {shown(own)} score exactly as high as the majority labels."
+        made = "If they were made from these votes, their kappa says nothing about their quality."
+        yield Note("equals-majority", f"{text} {made}")
     swapped = [row for row in rows if row.method == "swap"]
-    few = [row for row in swapped if row.discordant < FEW_DISCORDANT]
-    if few:
-        yield Note(
-            "few-discordant",
-            f"Labels differ on fewer than {FEW_DISCORDANT} items between {_pairs(few)}. Their p-value comes from the "
-            "label-swap test.",
-        )
-    equal = [row for row in swapped if row.discordant >= FEW_DISCORDANT]
-    if equal:
-        yield Note(
-            "no-standard-error",
-            f"Every item has the same influence on the difference between {_pairs(equal)}, so there is no standard "
-            "error. Their p-value comes from the label-swap test.",
-        )
+    tested = "Their p-value comes from the label-swap test."
+    if few := [row for row in swapped if row.discordant < FEW_DISCORDANT]:
+        text = f"Labels differ on fewer than {FEW_DISCORDANT} items between {_pairs(few)}."
+        yield Note("few-discordant", f"{text} {tested}")
+    if equal := [row for row in swapped if row.discordant >= FEW_DISCORDANT]:
+        text = f"Every item has the same influence on the difference between {_pairs(equal)}"
+        yield Note("no-standard-error", f"{text}, so there is no standard error. {tested}")
 
 
 def _pairs(rows: Sequence[_Difference]) -> str:

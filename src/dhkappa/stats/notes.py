@@ -67,9 +67,8 @@ def _on_votes(estimate: Estimate) -> Iterator[Note]:
         yield Note("few-items", f"There are only {counted(total.n, 'item')}; another sample may give another value.")
     voted = [label for label, votes in zip(estimate.categories, total.votes, strict=True) if votes]
     if len(voted) == 1:
-        yield Note(
-            "one-category-voted", f"Every vote is {voted[0]!r}, so the votes cannot tell good labels from bad ones."
-        )
+        text = f"Every vote is {voted[0]!r}, so the votes cannot tell good labels from bad ones."
+        yield Note("one-category-voted", text)
     yield from _on_categories(estimate.categories)
     for (few, one, one_error), (many, other, other_error) in combinations(_agreement(estimate.sample), 2):
         gap = abs(one - other)
@@ -105,10 +104,8 @@ def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
     texts = [label for label in categories if isinstance(label, str)]
     missing = [label for label in texts if label.strip().casefold() in _LIKE_MISSING]
     if missing:
-        yield Note(
-            "looks-missing",
-            f"{shown(missing, 3)} counts as a category. If it stands for a missing value, declare it as missing.",
-        )
+        text = f"{shown(missing, 3)} counts as a category. If it stands for a missing value, declare it as missing."
+        yield Note("looks-missing", text)
     first: dict[str, str] = {}
     alike = [(first[key], label) for label in texts if first.setdefault(key := spelled(label), label) != label]
     if alike:
@@ -119,11 +116,8 @@ def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
         yield Note("category-variants", f"{shown(alike[0])} {how}, but count as different categories{more}.")
     numbers = [label for label in categories if not isinstance(label, (str, bool))]
     if numbers and texts:
-        yield Note(
-            "labels-mixed",
-            f"Some labels are numbers and some are text, such as {numbers[0]!r} and {texts[0]!r}. "
-            "They count as different categories.",
-        )
+        text = f"Some labels are numbers and some are text, such as {numbers[0]!r} and {texts[0]!r}."
+        yield Note("labels-mixed", f"{text} They count as different categories.")
 
 
 def spelled(label: str) -> str:
@@ -135,17 +129,11 @@ def _on_sample(sample: Sample) -> Iterator[Note]:
     """Yield notes on the source of the items and on the sampling design."""
     yield from (Note("source", text) for text in sample.source_notes)
     if sample.n_effective < _UNEQUAL * sample.n:
-        yield Note(
-            "unequal-weights",
-            f"Weights are so unequal that {counted(sample.n, 'item')} carry as much information as "
-            f"{sample.n_effective:,.0f} of equal weight.",
-        )
+        known = f"carry as much information as {sample.n_effective:,.0f} of equal weight"
+        yield Note("unequal-weights", f"Weights are so unequal that {counted(sample.n, 'item')} {known}.")
     if max((part.fraction for part in sample.strata), default=Fraction(0)) > _LARGE_FRACTION:
-        yield Note(
-            "votes-fixed",
-            "The standard error covers which items of the pool were sampled; it treats the votes on each item as "
-            "fixed.",
-        )
+        text = "The standard error covers which items of the pool were sampled"
+        yield Note("votes-fixed", f"{text}; it treats the votes on each item as fixed.")
 
 
 def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
@@ -153,9 +141,8 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
     rows = list(zip(categories, total.labels, total.votes, strict=True))
     used = [(label, items, votes) for label, items, votes in rows if items]
     if len(used) == 1:
-        yield Note(
-            "one-label", f"Every suggested label is {used[0][0]!r}, so kappa cannot show how labels follow items."
-        )
+        text = f"Every suggested label is {used[0][0]!r}, so kappa cannot show how labels follow items."
+        yield Note("one-label", text)
     strange = [(label, items) for label, items, votes in used if not votes]
     lost = sum(items for _, items in strange)
     if lost > _NOT_IN_VOTES * total.n:
@@ -179,16 +166,11 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
         )
     imperfect = total.n - total.perfect
     if 0 < imperfect < _FEW_OF_A_KIND and total.n >= _FEW_ITEMS:
-        yield Note(
-            "few-imperfect-items",
-            f"Votes differ from the label on only {counted(imperfect, 'item')}; kappa depends on these few.",
-        )
+        text = f"Votes differ from the label on only {counted(imperfect, 'item')}; kappa depends on these few."
+        yield Note("few-imperfect-items", text)
     if _n_occurring(total) == 2:
-        yield Note(
-            "two-categories",
-            "With two categories, kappa is Cohen's kappa between label and votes; "
-            "the agreement of annotators with each other has no effect.",
-        )
+        text = "With two categories, kappa is Cohen's kappa between label and votes"
+        yield Note("two-categories", f"{text}; the agreement of annotators with each other has no effect.")
 
 
 def _n_occurring(total: Sums) -> int:
@@ -200,11 +182,8 @@ def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
     """Yield notes on the value of kappa and its baselines."""
     kappa, random, fleiss = estimate.exact, estimate.baselines.random, estimate.fleiss
     if kappa is not None and kappa == estimate.baselines.majority and kappa < 1:
-        yield Note(
-            "equals-majority",
-            "The labels score exactly as much as majority labels. If they were made from these votes, kappa says "
-            "nothing about them.",
-        )
+        text = "The labels score exactly as much as majority labels."
+        yield Note("equals-majority", f"{text} If they were made from these votes, kappa says nothing about them.")
     if kappa is None:
         yield Note("agreement-certain", "All votes and labels are the same category, so agreement is certain.")
     elif kappa == 1:

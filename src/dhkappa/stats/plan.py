@@ -19,7 +19,7 @@ from dhkappa.stats.intervals import Basis, beta_interval, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import category_shares, check_integer, check_level, check_real
-from dhkappa.table import Table, html_summary
+from dhkappa.table import Display, Table
 
 _VOTES_COMPARED = range(2, 8)
 _MAX_ITEMS = 10**12
@@ -30,8 +30,8 @@ _FOUR_VOTES = "A pilot with four votes on at least half of its items has no such
 _ROUNDING = 1e-24  # a smaller variance is rounding
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Plan(Display):
     """Items and votes for a confidence interval of a given half-width.
 
     Attributes
@@ -70,15 +70,12 @@ class Plan:
 
     def __repr__(self) -> str:
         notes = f"; {counted(len(self.notes), 'note')}" if self.notes else ""
-        return (
-            f"{counted(self.items, 'item')} x {self.votes:.4g} votes for kappa {self.kappa:.3f} "
-            f"+- {self.half_width:g} at {written(self.confidence_level)}, "
-            f"{self.items_assured:,} with assurance {self.assurance:.4g} "
-            f"({self.assumes}{notes})"
-        )
+        goal = f"kappa {self.kappa:.3f} +- {self.half_width:g} at {written(self.confidence_level)}"
+        assured = f"{self.items_assured:,} with assurance {self.assurance:.4g}"
+        return f"{counted(self.items, 'item')} x {self.votes:.4g} votes for {goal}, {assured} ({self.assumes}{notes})"
 
-    def _repr_html_(self) -> str:
-        return html_summary(repr(self), self.options, (note.text for note in self.notes))
+    def _display(self) -> tuple[str, Table, list[str]]:
+        return repr(self), self.options, [note.text for note in self.notes]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; ``options`` is a list with one dict per row."""
@@ -183,13 +180,8 @@ class Outlook:
             return self.half_width(n, max(variance + z * doubt, 0.0), goal.confidence_level)
 
         items = _least(lambda n: self.half_width(n, variance, goal.confidence_level), goal)
-        return {
-            "votes": votes,
-            "sigma": math.sqrt(variance),
-            "items": items,
-            "items_assured": _least(assured, goal),
-            "total_votes": math.ceil(items * votes),
-        }
+        found = {"votes": votes, "sigma": math.sqrt(variance), "items": items, "items_assured": _least(assured, goal)}
+        return {**found, "total_votes": math.ceil(items * votes)}
 
     def plan(
         self, own: dict[str, Any], rows: list[dict[str, Any]], goal: Goal, assumes: str, *notes: Note, part: str = ""
@@ -238,9 +230,8 @@ def pair_products(start: npt.NDArray[Any], weight: Numbers, v: Numbers, s: Numbe
     probabilities, with ``drawn`` 0. A mean that needs more votes than there are is 0.
     """
 
-    def rows(entries: Numbers) -> Numbers:
-        sums: Numbers = np.add.reduceat(entries, start[:-1])
-        return sums
+    def rows(entries: Numbers) -> Any:
+        return np.add.reduceat(entries, start[:-1])
 
     length = np.diff(start)
     size = rows(weight)
@@ -276,8 +267,7 @@ def model(prevalence: Numbers, a: Any, q: Any) -> tuple[Population, list[Any], t
     E = 2 * C_E - (C**2).sum()
     D = 2 * (q * a**2 + (1 - q) * wrong_vote**2) - a**2 - (m - 1) * wrong_vote**2
     if E == 1:
-        text = "With this prevalence every vote and label is one category, so kappa is undefined."
-        raise invalid("prevalence", text)
+        raise invalid("prevalence", "With this prevalence every vote and label is one category, so kappa is undefined.")
     whole = Population(C, L, D, E, C_E, (D - E) / (1 - E))
     label, code = np.repeat(np.arange(m), m), np.tile(np.arange(m), m)
     v, s = pair_influence(whole, code, label)
@@ -372,9 +362,8 @@ def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> Iterator[N
         text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance, which items_assured allows for."
         yield Note("small-pilot", text)
     if pilot.exact == 1:
-        yield Note(
-            "flawless-pilot", "Every vote of the pilot is the suggested label. The plan assumes that this holds."
-        )
+        text = "Every vote of the pilot is the suggested label. The plan assumes that this holds."
+        yield Note("flawless-pilot", text)
     if per_item < 4:
         yield Note("trade-cut", f"The options end at {per_item} votes per item. {_FOUR_VOTES}")
     if part:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Baselines, Estimate, Parts, rounded
@@ -23,11 +24,7 @@ if TYPE_CHECKING:  # imported when a method needs them
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.permutation import PermutationTest
 
-_METHODS = {
-    "dh": ("beta", "wald", "bootstrap", "bca"),
-    "weighted": ("beta", "wald"),
-    "fleiss": ("wald",),
-}
+_METHODS = {"dh": ("beta", "wald", "bootstrap", "bca"), "weighted": ("beta", "wald"), "fleiss": ("wald",)}
 _NAMES = {"dh": "kappa_DH", "weighted": "weighted kappa_DH", "fleiss": "Fleiss' kappa"}
 _NO_VARIATION = "The items show no variation, so the standard error of kappa is unknown."
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
@@ -50,11 +47,8 @@ class Kappa:
     ['few-items', 'two-categories']
     """
 
-    __slots__ = ("_cache", "estimate")
-
     def __init__(self, estimate: Estimate) -> None:
         self.estimate = estimate
-        self._cache: dict[str, Any] = {}
 
     @property
     def metric(self) -> str:
@@ -122,13 +116,10 @@ class Kappa:
         """Conditions that affect the interpretation of kappa, each with a code and a sentence."""
         return tuple(notes_of(self.estimate, self.se))
 
-    @property
+    @cached_property
     def sample(self) -> Sample:
         """The eligible items, each pattern once."""
-        if "sample" not in self._cache:
-            self._cache["sample"] = self.estimate.sample.merged()
-        sample: Sample = self._cache["sample"]
-        return sample
+        return self.estimate.sample.merged()
 
     @property
     def se(self) -> float:
@@ -136,8 +127,7 @@ class Kappa:
 
         It does not cover the choice of annotators.
         """
-        known = self._basis
-        return math.nan if known is None else known.se
+        return math.nan if self._basis is None else self._basis.se
 
     def confidence_interval(
         self,
@@ -172,18 +162,20 @@ class Kappa:
         methods = _METHODS[self.metric]
         method = methods[0] if method is None else method
         if not isinstance(method, str) or method not in methods:
-            raise DataError(
-                f"Unknown method {shown([method])} for {_NAMES[self.metric]}.",
-                code="invalid-method",
-                parameter="method",
-                hint=f"Use one of {shown(methods)}.",
-            )
-        known, alpha = self._basis, 1 - confidence_level
-        if known is None:
+            message = f"Unknown method {shown([method])} for {_NAMES[self.metric]}."
+            raise invalid("method", message, hint=f"Use one of {shown(methods)}.")
+        alpha = 1 - confidence_level
+        if self._basis is None:
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or _NO_VARIATION)
         if method in ("bootstrap", "bca"):
-            return self._bootstrap_interval(confidence_level, method, n_resamples, rng)
-        low, high = (beta_interval if method == "beta" else wald_interval)(known, alpha)
+            from dhkappa.stats.bootstrap import bca_interval, percentile_interval
+
+            values = self.bootstrap(n_resamples, rng).values
+            if method == "bootstrap":
+                return percentile_interval(values, alpha)
+            known = self._terms("bootstrap")
+            return bca_interval(values, self.value, influence(known) * known.weight / known.items, known.items, alpha)
+        low, high = (beta_interval if method == "beta" else wald_interval)(self._basis, alpha)
         return ConfidenceInterval(low, high, confidence_level, method)
 
     def bootstrap(
@@ -213,18 +205,6 @@ class Kappa:
 
         return bootstrap(self._terms("bootstrap"), n_resamples, rng, progress)
 
-    def _bootstrap_interval(
-        self, confidence_level: float, method: str, n_resamples: int, rng: int | np.random.Generator | None
-    ) -> ConfidenceInterval:
-        from dhkappa.stats.bootstrap import bca_interval, bootstrap, percentile_interval
-
-        known = self._terms("bootstrap")
-        values = bootstrap(known, n_resamples, rng).values
-        if method == "bootstrap":
-            return percentile_interval(values, 1 - confidence_level)
-        phi = influence(known) * known.weight / known.items
-        return bca_interval(values, self.value, phi, known.items, 1 - confidence_level)
-
     @property
     def above_random(self) -> float:
         """Kappa rescaled so that random labels score 0 and perfect labels 1; NaN if undefined.
@@ -233,8 +213,9 @@ class Kappa:
         """
         from dhkappa.stats.permutation import above_random
 
-        available = self.metric == "dh" and self.exact is not None
-        return float(above_random(self._terms("above_random"))[0]) if available else math.nan
+        if self.metric != "dh" or self.exact is None:
+            return math.nan
+        return float(above_random(self._terms("above_random"))[0])
 
     def permutation_test(
         self,
@@ -302,24 +283,20 @@ class Kappa:
     def _terms(self, method: str) -> Terms:
         """Return the terms of a DiPietro-Hazari kappa that is defined."""
         if self.metric != "dh":
-            raise DataError(
+            message, hint = (
                 f"{method} is not available for {_NAMES[self.metric]}.",
-                code="metric-not-supported",
-                hint="Use dh_kappa without agreement weights.",
+                "Use dh_kappa without agreement weights.",
             )
+            raise DataError(message, code="metric-not-supported", hint=hint)
         if self.parts is None or self.exact is None:
-            raise DataError(
-                f"{method} is not available because kappa is undefined: {self.reason}", code="kappa-undefined"
-            )
+            message = f"{method} is not available because kappa is undefined: {self.reason}"
+            raise DataError(message, code="kappa-undefined")
         return terms(self.sample, self.parts)
 
-    @property
+    @cached_property
     def _basis(self) -> Basis | None:
         """What the standard error and intervals need; None if the items show no variation."""
-        if "basis" not in self._cache:
-            self._cache["basis"] = basis(replace(self.estimate, sample=self.sample))
-        known: Basis | None = self._cache["basis"]
-        return known
+        return basis(replace(self.estimate, sample=self.sample))
 
     def __float__(self) -> float:
         return self.value
@@ -328,15 +305,15 @@ class Kappa:
         return format(self.value, spec) if spec else repr(self)
 
     def __repr__(self) -> str:
-        said = [f"{name} {_digits(value)}" for name, value in self._beside() if not math.isnan(value)]
-        interval = self.confidence_interval()
-        within = "" if math.isnan(interval.low) else f" [{_digits(interval.low)}, {_digits(interval.high)}]"
-        size = f"{counted(self.n_items, 'item')}, {counted(self.n_votes, 'vote')}"
+        low, high = self.confidence_interval()
+        within = "" if math.isnan(low) else f" [{_digits(low)}, {_digits(high)}]"
+        said = [f"{counted(self.n_items, 'item')}, {counted(self.n_votes, 'vote')}"]
         if self.reason:
-            said.insert(0, self.reason.rstrip("."))
+            said.append(self.reason.rstrip("."))
+        said += [f"{name} {_digits(value)}" for name, value in self._beside() if not math.isnan(value)]
         if notes := self.notes:
             said.append(counted(len(notes), "note"))
-        return f"{_NAMES[self.metric]} {_digits(self.value)}{within} ({'; '.join([size, *said])})"
+        return f"{_NAMES[self.metric]} {_digits(self.value)}{within} ({'; '.join(said)})"
 
     def _beside(self) -> list[tuple[str, float]]:
         if self.metric == "fleiss":
@@ -345,10 +322,10 @@ class Kappa:
         return [("random", self.baselines.random), ("majority", self.baselines.majority), (fleiss, self.fleiss)]
 
     def _repr_html_(self) -> str:
-        interval = self.confidence_interval()
+        low, high = self.confidence_interval()
         facts = [(_NAMES[self.metric], _digits(self.value))]
-        if not math.isnan(interval.low):
-            facts.append(("95% confidence interval", f"{_digits(interval.low)} to {_digits(interval.high)}"))
+        if not math.isnan(low):
+            facts.append(("95% confidence interval", f"{_digits(low)} to {_digits(high)}"))
         facts += [(name, _digits(value)) for name, value in self._beside()]
         facts += [("items", f"{self.n_items:,}"), ("votes", f"{self.n_votes:,}")]
         if self.excluded.total:
@@ -361,29 +338,23 @@ class Kappa:
         NaN becomes None; ``exact`` is text, or None beyond 3,000 digits; C and L are lists of [category, share].
         """
         parts, interval = self.parts, self.confidence_interval(confidence_level)
+        shares: dict[str, Any] = {}
+        if parts is not None:
+            shares = {letter: float(getattr(parts, letter)) for letter in ("R", "S", "C_E", "C_F", "D", "E")}
+            shares |= {name: [[label, float(x)] for label, x in getattr(parts, name).items()] for name in ("C", "L")}
+        limits = ("low", "high", "confidence_level", "method")
         return {
             "metric": self.metric,
             "value": plain(self.value),
             "se": plain(self.se),
-            "confidence_interval": {
-                "low": plain(interval.low),
-                "high": plain(interval.high),
-                "confidence_level": interval.confidence_level,
-                "method": interval.method,
-            },
+            "confidence_interval": {name: plain(getattr(interval, name)) for name in limits},
             "exact": _text(self.exact),
             "baselines": {"random": plain(self.baselines.random), "majority": plain(self.baselines.majority)},
             "fleiss": plain(self.fleiss),
             "n_items": self.n_items,
             "n_votes": self.n_votes,
             "excluded": self.excluded.to_dict(),
-            "parts": None
-            if parts is None
-            else {
-                **{letter: float(getattr(parts, letter)) for letter in ("R", "S", "C_E", "C_F", "D", "E")},
-                "C": [[label, float(share)] for label, share in parts.C.items()],
-                "L": [[label, float(share)] for label, share in parts.L.items()],
-            },
+            "parts": shares or None,
             "notes": [note.to_dict() for note in self.notes],
             "reason": self.reason,
         }
@@ -437,21 +408,14 @@ class Comparison:
 def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Table:
     """Return a row for each labeler, the best first."""
     order = sorted(kappas, key=lambda name: (math.isnan(kappas[name].value), -kappas[name].value))
-    ordered = [kappas[name] for name in order]
-    limits = [kappa.confidence_interval(confidence_level) for kappa in ordered]
-    return Table(
-        {
-            "labeler": order,
-            "kappa": [kappa.value for kappa in ordered],
-            "low": [limit.low for limit in limits],
-            "high": [limit.high for limit in limits],
-            "se": [kappa.se for kappa in ordered],
-            "baseline_random": [kappa.baselines.random for kappa in ordered],
-            "baseline_majority": [kappa.baselines.majority for kappa in ordered],
-            "items": [kappa.n_items for kappa in ordered],
-        },
-        title=f"Kappa by labeler, {written(confidence_level, 100)}% confidence intervals",
-    )
+    rows = []
+    for name in order:
+        kappa = kappas[name]
+        limits, baselines = kappa.confidence_interval(confidence_level), kappa.baselines
+        rows.append((name, kappa.value, *limits, kappa.se, baselines.random, baselines.majority, kappa.n_items))
+    names = ("labeler", "kappa", "low", "high", "se", "baseline_random", "baseline_majority", "items")
+    title = f"Kappa by labeler, {written(confidence_level, 100)}% confidence intervals"
+    return Table({name: [row[place] for row in rows] for place, name in enumerate(names)}, title=title)
 
 
 def _digits(value: float) -> str:

@@ -96,15 +96,12 @@ def review_queue(item_votes: ItemVotes, labeler: str, *, limit: int | None = Non
     else:  # no item, or all votes and labels are one category
         d, pull = np.ones(n), np.zeros(n)
         added = phi = without = np.full(n, math.nan)
-    order = np.lexsort((pull, -n_votes, d))
     if item_votes.find is None:
-        order = order[:limit]
+        order = np.lexsort((pull, -n_votes, d))[:limit]
         names = [item_votes.item_names()[place] for place in places[order].tolist()]
     else:
         limit = _DEFAULT_LIMIT if limit is None else limit
-        order = order[
-            np.lexsort((np.array(item_votes.item_names())[places[order]], pull[order], -n_votes[order], d[order]))
-        ]
+        order = np.lexsort((np.array(item_votes.item_names())[places], pull, -n_votes, d))
         before = np.cumsum(sample.patterns.items[order]) - sample.patterns.items[order]
         rank = {place: row for row, place in enumerate(places.tolist())}
         found = item_votes.find(places[order[before < limit]].tolist(), limit)

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, Label, is_real
+from dhkappa.core import Integers, Label
 from dhkappa.core.grouping import LabeledPatterns, Patterns
-from dhkappa.errors import DataError, counted, invalid, shown
+from dhkappa.errors import DataError, counted, is_real, invalid, shown
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """Number of items in the pool that the sample was drawn from: in all, or by stratum."""

@@ -80,18 +80,13 @@ def judge(
     scored = f"kappa {write(estimate.value)} ({ci} {write(interval.low)} to {write(interval.high)})"
     baselines = estimate.baselines
     random, majority, fleiss = map(rounded, (baselines.random, baselines.majority, estimate.fleiss))
-    variant = _spelling_variant(estimate.sample)
-    if variant is not None:
-        return Verdict(
-            "category-variants",
-            f"{name} cannot be judged: none of its labels occurs among the votes, but most do in another spelling "
-            f"({shown(variant[:1])} and {shown(variant[1:])}). Use the same spelling for labels and votes.",
-        )
+    if variant := _spelling_variant(estimate.sample):
+        text = f"{name} cannot be judged: none of its labels occurs among the votes, but most do in another spelling"
+        spellings = f"({shown(variant[:1])} and {shown(variant[1:])})"
+        return Verdict("category-variants", f"{text} {spellings}. Use the same spelling for labels and votes.")
     if interval.low <= random:
-        return Verdict(
-            "random",
-            f"{name} is {SHORT['random']} labels: {scored}. Random labels would score {write(random)}.",
-        )
+        text = f"{name} is {SHORT['random']} labels: {scored}. Random labels would score {write(random)}."
+        return Verdict("random", text)
     split = _split_items(estimate.sample)
     if split is not None and split >= MANY_SPLIT:
         return Verdict(
@@ -134,9 +129,8 @@ def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
     if comparison.low < 0 < comparison.high:
         interval = f"{_apart(comparison.low, write)} to {_apart(comparison.high, write)}"
     matched = f"{round(comparison.matched * len(rows))} of {counted(len(rows), 'annotator')}"
-    equal = float(write(comparison.difference)) == 0
-    apart = "equal to" if equal else f"{_apart(comparison.difference, write)} than"
-    return code, (f"{apart} the annotators' average ({ci} {interval}). It matches or beats {matched}.{depends}")
+    apart = f"{_apart(comparison.difference, write)} than" if float(write(comparison.difference)) else "equal to"
+    return code, f"{apart} the annotators' average ({ci} {interval}). It matches or beats {matched}.{depends}"
 
 
 def _apart(difference: float, write: Callable[[float], str]) -> str:
@@ -171,7 +165,7 @@ def _split_items(sample: Sample) -> int | None:
 def summarize(
     verdicts: Mapping[str, Verdict], kappas: Mapping[str, float], differences: Table | None, confidence_level: float
 ) -> str:
-    """Return which labeler is best and its verdict; ``differences`` of ``compare_labelers``, None for one labeler."""
+    """Return which labeler is best and its verdict; ``differences`` of ``Comparison``, None for one labeler."""
     if differences is None:
         return next(iter(verdicts.values())).text
     judged = sorted((name for name in verdicts if verdicts[name].judged), key=lambda name: -kappas[name])
@@ -189,7 +183,8 @@ def summarize(
     if not rest:
         said = [f"{best} is the only one {of} that can be judged."]
     elif not better and not similar:
-        said = [f"{best} scores highest {of} and is better than every other."]
+        others = rest[0] if len(rest) == 1 else "every other"
+        said = [f"{best} scores highest {of} and is better than {others}."]
     else:
         own = " on its own items" if better else ""
         said = [f"{best} scores highest {of}{own}."]

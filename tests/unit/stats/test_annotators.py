@@ -61,19 +61,21 @@ def part_by_pairs(items: list[tuple[list[Hashable], Hashable]], a: int) -> tuple
 
 
 def check(rows: Rows, labels: Sequence[Hashable], categories: Sequence[Hashable], item_votes: ItemVotes) -> None:
-    kappa, found = annotator_parts(item_votes, "labels")
+    found = annotator_parts(item_votes, "labels")
     expected = oracle.dh(rows, labels, categories)
     items = eligible(rows, labels)
-    assert kappa == expected.kappa
+    kappa = expected.kappa
     assert len(found) == len(rows[0] if rows else [])
     for a, part in enumerate(found):
         without = [[*row[:a], *row[a + 1 :]] for row in rows]
-        assert part.without == oracle.dh(without, labels, categories).kappa
+        rest = oracle.dh(without, labels, categories).kappa
+        assert part.kappa_without == rest
+        assert part.change == (None if rest is None or kappa is None else rest - kappa)
         if items:
-            assert (part.weight, part.D) == part_by_pairs(items, a)
+            assert (part.weight, part.differential) == part_by_pairs(items, a)
     if items:
         assert sum(part.weight for part in found) == 1
-        assert sum(part.weight * part.D for part in found if part.D is not None) == expected.D
+        assert sum(part.weight * part.differential for part in found if part.differential is not None) == expected.D
     if kappa is not None:
         assert sum(part.weight * part.kappa for part in found if part.kappa is not None) == kappa
 
@@ -82,7 +84,7 @@ def check(rows: Rows, labels: Sequence[Hashable], categories: Sequence[Hashable]
 def test_parts_against_pairs_and_recomputation(data: Data) -> None:
     rows = filled(data)
     check(rows, data.suggested, data.categories, item_votes_of(data))
-    _, found = annotator_parts(item_votes_of(data), "labels")
+    found = annotator_parts(item_votes_of(data), "labels")
     for a, part in enumerate(found):
         mine = [(row[a], label) for row, label in eligible(rows, data.suggested) if row[a] is not None]
         assert part.items == len(mine)
@@ -111,20 +113,24 @@ def test_order_of_items_does_not_matter(data: Data, seed: int) -> None:
 def test_complete_design_closed_form() -> None:
     drawn = simulate(80, annotators=4, rng=3)
     item_votes = read_votes(drawn.votes, drawn.suggested)
-    _, found = annotator_parts(item_votes, "labeler")
+    found = annotator_parts(item_votes, "labeler")
     labels = drawn.suggested["labeler"].tolist()
     whole = oracle.dh(drawn.votes.tolist(), labels, drawn.categories)
     for a, part in enumerate(found):
         without = oracle.dh(np.delete(drawn.votes, a, axis=1).tolist(), labels, drawn.categories)
-        assert part.D is not None
-        assert without.D == (4 * whole.D - 2 * part.D) / 2  # (N D - 2 D_a) / (N - 2)
+        assert part.differential is not None
+        assert (4 * whole.D - 2 * part.differential) / 2 == without.D  # (N D - 2 D_a) / (N - 2)
 
 
 def test_by_hand() -> None:
     # pairs of annotator 2: on item 0 with a, a: agree on the label; on item 1 with a, a: none; on item 2: agree on b
     item_votes = read_votes(np.array([list("aaa"), list("aab"), list("abb")]), {"labels": list("aaa")})
-    _, found = annotator_parts(item_votes, "labels")
-    assert [part.D for part in found] == [F(1 + F(1, 2) + 0, 3), F(1 + F(1, 2) - F(1, 2), 3), F(1 + 0 - F(1, 2), 3)]
+    found = annotator_parts(item_votes, "labels")
+    assert [part.differential for part in found] == [
+        F(1 + F(1, 2) + 0, 3),
+        F(1 + F(1, 2) - F(1, 2), 3),
+        F(1 + 0 - F(1, 2), 3),
+    ]
     assert [part.weight for part in found] == [F(1, 3)] * 3
     assert [part.agree for part in found] == [1, F(2, 3), F(1, 3)]
 
@@ -133,14 +139,13 @@ class TestTable:
     def test_columns(self) -> None:
         drawn = simulate(60, annotators=3, missing=0.2, rng=5)
         item_votes = replace(read_votes(drawn.votes, drawn.suggested), annotators=("Ann", "Bo", "Cy"))
-        kappa, found = annotator_parts(item_votes, "labeler")
+        found = annotator_parts(item_votes, "labeler")
         table = annotator_table(item_votes, "labeler")
         assert table.column("annotator") == ["Ann", "Bo", "Cy"]
-        assert kappa is not None
         for row, part in zip(table, found, strict=True):
-            assert part.without is not None
+            assert part.kappa_without is not None
             assert row["items"] == part.items
-            exact = (part.agree, part.weight, part.D, part.kappa, part.without, part.without - kappa)
+            exact = (part.agree, part.weight, part.differential, part.kappa, part.kappa_without, part.change)
             names = ("agree", "weight", "differential", "kappa", "kappa_without", "change")
             assert [row[name] for name in names] == [float(value) for value in exact if value is not None]
             assert row["reason"] is None

@@ -230,7 +230,7 @@ def test_the_level_of_the_audit_is_used() -> None:
 
 def test_the_best_of_several_is_better_than_every_other() -> None:
     audit = audited({"rule": 0.5, "llm": 0.9})
-    assert audit.summary.startswith("llm scores highest of 2 labelers and is better than every other.")
+    assert audit.summary.startswith("llm scores highest of 2 labelers and is better than rule.")
     assert audit.summary.endswith(audit.verdict("llm").text)
 
 
@@ -417,8 +417,8 @@ VALUES = {"a": 0.9, "b": 0.5, "c": 0.1, "p": 0.95, "u": math.nan}
     ("names", "rows", "start"),
     [
         ("pu", (), "p. u."),
-        ("ab", (("a", "b", 0.4, 0.01),), "a scores highest of 2 labelers and is better than every other. a."),
-        ("ab", (("b", "a", -0.4, 0.01),), "a scores highest of 2 labelers and is better than every other. a."),
+        ("ab", (("a", "b", 0.4, 0.01),), "a scores highest of 2 labelers and is better than b. a."),
+        ("ab", (("b", "a", -0.4, 0.01),), "a scores highest of 2 labelers and is better than b. a."),
         (
             "ab",
             (("a", "b", 0.4, 0.06),),
@@ -432,11 +432,7 @@ VALUES = {"a": 0.9, "b": 0.5, "c": 0.1, "p": 0.95, "u": math.nan}
             "Its difference from c is not significant. a.",
         ),
         ("apu", (), "a is the only one of 3 labelers that can be judged. Not ranked: p,"),
-        (
-            "abpu",
-            (("a", "b", 0.4, 0.01),),
-            "a scores highest of 4 labelers and is better than every other. Not ranked: p,",
-        ),
+        ("abpu", (("a", "b", 0.4, 0.01),), "a scores highest of 4 labelers and is better than b. Not ranked: p,"),
     ],
 )
 def test_summary_of_several(names: str, rows: tuple[tuple[str, str, float, float], ...], start: str) -> None:
