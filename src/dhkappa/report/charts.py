@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dhkappa.errors import DataError, counted, did_you_mean, shown
-from dhkappa.report import better_first, labeler_rows, limits, number, optional, percent, signed, text_of
+from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
+from dhkappa.report import audit_rows, better_first, limits, number, optional, percent, signed, text_of
+from dhkappa.table import library
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
@@ -33,25 +33,18 @@ _LONGEST = 60  # characters of a name
 _NUMBERED = 10  # categories up to which the cells of the heat map show numbers
 _OTHERS = "others"
 _LEAST = -1.0  # lower values of kappa by category are drawn here
+_TOLD: Spec = {encoding: {"field": "told", "type": "nominal"} for encoding in ("tooltip", "description")}
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours of a chart.
-
-    Attributes
-    ----------
-    text, muted, line : text, secondary text, grid lines
-    labeler : the labeler
-    random : random labels, or annotators
-    majority : majority labels
-    """
+    """Colours of a chart."""
 
     text: str
-    muted: str
-    line: str
+    muted: str  # secondary text
+    line: str  # grid lines
     labeler: str
-    random: str
+    random: str  # random labels, or annotators
     majority: str
 
 
@@ -62,7 +55,7 @@ LIGHT = Palette("#1c2126", "#5a646e", "#d9dee3", "#1d5f96", "#94590b", "#2b7348"
 def chart(audit: Audit, name: str, labeler: str | None = None) -> Any:
     """Return a chart as an Altair chart that contains its data; see ``chart_spec``."""
     spec = chart_spec(audit, name, labeler)
-    return library("altair", "A chart").Chart.from_dict(spec)
+    return library("altair", "A chart", "'dhkappa[report]'").Chart.from_dict(spec)
 
 
 def chart_spec(audit: Audit, name: str, labeler: str | None = None, palette: Palette = LIGHT) -> Spec:
@@ -71,11 +64,8 @@ def chart_spec(audit: Audit, name: str, labeler: str | None = None, palette: Pal
     ``labeler`` is needed for a chart of one labeler if the audit has several.
     """
     if not isinstance(name, str) or name not in CHARTS:
-        raise DataError(
-            f"Unknown chart {shown([name])}. Charts: {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}",
-            code="unknown-chart",
-            parameter="name",
-        )
+        message = f"Unknown chart {shown([name])}. Charts: {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}"
+        raise invalid("name", message, code="unknown-chart")
     if name == "scale":
         return _scale(audit, palette)
     if name == "differences":
@@ -85,25 +75,14 @@ def chart_spec(audit: Audit, name: str, labeler: str | None = None, palette: Pal
     return draw(audit, labeler or audit.labelers[0], palette)
 
 
-def library(name: str, what: str) -> Any:
-    """Import an optional library of reports and charts."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise DataError(
-            f"{what} needs {name}, which is not installed.",
-            code="missing-library",
-            hint="Run: pip install 'dhkappa[report]'",
-        ) from error
-
-
 def _nothing(chart: str, reason: str) -> DataError:
-    return DataError(f"The chart {chart!r} has nothing to show: {reason}.", code="empty-chart", parameter="name")
+    return invalid("name", f"The chart {chart!r} has nothing to show: {reason}.", code="empty-chart")
 
 
 def _scale(audit: Audit, palette: Palette) -> Spec:
     """Draw kappa of every labeler, with random labels and majority labels for comparison."""
-    known = _known(labeler_rows({name: audit.kappas[name] for name in audit.ranking}, audit.confidence_level), "kappa")
+    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, audit.confidence_level)
+    known = _known(rows, "kappa")
     if not known:
         raise _nothing("scale", "kappa is undefined for every labeler")
     total, known = len(known), known[:MOST_LABELERS]
@@ -190,12 +169,13 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     kept = [row["category"] for _, row in sorted(order[:MOST_CELLS], key=lambda pair: pair[0])]
     names = unique([*kept, _OTHERS])
     others = names[-1]
-    name_of = {_key(label): name for label, name in zip(kept, names, strict=False)}
+    name_of = {(type(label), label): name for label, name in zip(kept, names, strict=False)}  # 1, "1" and True differ
     shares: dict[tuple[str, str, int], list[float]] = {}
     for row in confusion:
-        suggested, voted = name_of.get(_key(row["suggested"])), name_of.get(_key(row["agreed"]), others)
-        if suggested is not None and row["vote_share"] > 0:
-            shares.setdefault((suggested, voted, row["items"]), []).append(row["vote_share"])
+        suggested, agreed = row["suggested"], row["agreed"]
+        label, voted = name_of.get((type(suggested), suggested)), name_of.get((type(agreed), agreed), others)
+        if label is not None and row["vote_share"] > 0:
+            shares.setdefault((label, voted, row["items"]), []).append(row["vote_share"])
     cells: list[Spec] = [
         {
             "name": suggested,
@@ -211,12 +191,13 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     small = max(len(down), len(across)) <= _NUMBERED + 1
     axis = {"labelLimit": 90, "labelAngle": 0} if len(across) <= 6 else {"labelLimit": 110, "labelAngle": -45}
     x = {
-        **_nominal("voted"),
+        "field": "voted",
+        "type": "nominal",
         "title": "votes",
         "scale": {"domain": across},
         "axis": {**axis, "orient": "top", "ticks": False, "grid": False},
     }
-    at = {"x": x, "y": {**_names(down), "title": "suggested label"}, **_telling()}
+    at = {"x": x, "y": {**_names(down), "title": "suggested label"}, **_TOLD}
     share = {"field": "share", "type": "quantitative"}
     shade = {**share, "legend": None, "scale": {"domain": [0, 1], "range": [0.03, 0.5]}}
     own = {"type": "rect", "filled": False, "stroke": palette.text, "strokeWidth": 1.5}
@@ -283,7 +264,7 @@ def _dots(rows: list[Spec], y: Spec, x: Spec, mark: float, palette: Palette) -> 
     return [
         {"data": {"values": [{"place": mark}]}, "mark": line, "encoding": {"x": {**x, "field": "place"}}},
         _rule(rows, x, y, "low", "high", palette.labeler, 2.5),
-        {"data": {"values": rows}, "mark": point, "encoding": {"x": {**x, "field": "place"}, "y": y, **_telling()}},
+        {"data": {"values": rows}, "mark": point, "encoding": {"x": {**x, "field": "place"}, "y": y, **_TOLD}},
     ]
 
 
@@ -292,7 +273,7 @@ def _rule(rows: list[Spec], x: Spec, y: Spec, start: str, end: str, colour: str,
     return {
         "data": {"values": [row for row in rows if start in row and end in row]},
         "mark": {"type": "rule", "strokeWidth": width, "strokeCap": "round", "color": colour},
-        "encoding": {"x": {**x, "field": start}, "x2": {"field": end}, "y": y, **_telling()},
+        "encoding": {"x": {**x, "field": start}, "x2": {"field": end}, "y": y, **_TOLD},
     }
 
 
@@ -300,7 +281,7 @@ def _marks(points: list[Spec], x: Spec, y: Spec, legend: Sequence[tuple[str, str
     """Draw points with a legend: what they are, with its colour and its shape."""
     texts, colours, shapes = map(list, zip(*legend, strict=True))
     look = {"orient": "top", "symbolOpacity": 1, "symbolSize": 90, "labelLimit": 240, "columnPadding": 36}
-    what = {**_nominal("what"), "legend": {"title": None, **look}}
+    what = {"field": "what", "type": "nominal", "legend": {"title": None, **look}}
     return {
         "data": {"values": points},
         "mark": {"type": "point", "filled": True, "opacity": 1, "size": 100},
@@ -309,24 +290,15 @@ def _marks(points: list[Spec], x: Spec, y: Spec, legend: Sequence[tuple[str, str
             "y": y,
             "color": {**what, "scale": {"domain": texts, "range": colours}},
             "shape": {**what, "scale": {"domain": texts, "range": shapes}},
-            **_telling(),
+            **_TOLD,
         },
     }
-
-
-def _nominal(field: str) -> Spec:
-    return {"field": field, "type": "nominal"}
-
-
-def _telling() -> Spec:
-    """Return the encoding of tooltips and text alternatives."""
-    return {"tooltip": _nominal("told"), "description": _nominal("told")}
 
 
 def _names(names: list[str], widest: int = 170) -> Spec:
     """Return an axis of names, in order from the top."""
     axis = {"labelLimit": widest, "ticks": False, "domain": False, "labelPadding": 8, "grid": False, "minExtent": 70}
-    return {**_nominal("name"), "title": None, "scale": {"domain": names}, "axis": axis}
+    return {"field": "name", "type": "nominal", "title": None, "scale": {"domain": names}, "axis": axis}
 
 
 def _axis(title: str, values: Sequence[float]) -> Spec:
@@ -346,11 +318,6 @@ def unique(values: Iterable[Any]) -> list[str]:
             name, again = f"{text_of(value, _LONGEST)} ({again})", again + 1
         found[name] = None
     return list(found)
-
-
-def _key(label: Any) -> tuple[type, Any]:
-    """Distinguish 1, "1" and True."""
-    return type(label), label
 
 
 def _known(table: Iterable[Spec] | None, column: str) -> list[Spec]:

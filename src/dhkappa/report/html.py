@@ -20,7 +20,6 @@ import numpy as np
 from dhkappa.errors import DataError, counted
 from dhkappa.paths import write_file
 from dhkappa.report import (
-    LONGEST,
     REVIEW_LIMIT,
     audit_rows,
     better_first,
@@ -33,8 +32,9 @@ from dhkappa.report import (
     signed,
     text_of,
 )
-from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec, library
+from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
+from dhkappa.table import library
 from dhkappa.version import __version__
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ _CONFIG = {
 }
 
 
-def write_report(
-    audit: Audit, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None
-) -> None:
+def write_report(audit: Audit, path: str | os.PathLike[str], *, title: str, command: str | None) -> None:
     """Write the report of an audit to a file, completely or not at all."""
     write_file(path, page(audit, title=title, command=command), "report")
 
@@ -78,71 +76,53 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
 
     The content security policy allows only the page's own style and script, by their hashes. Data is always text.
     """
-    jinja = library("jinja2", "A report")
-    markup = library("markupsafe", "A report").Markup
+    check_requirements()
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup, escape
+
     folder = files("dhkappa.report") / "templates"
     template, style, script = [(folder / f"report.{kind}").read_text("utf-8") for kind in ("html.j2", "css", "js")]
 
     def figure(name: str, labeler: str | None = None) -> Spec | None:
         """Return a chart, or None if there is nothing to draw."""
         spec = optional(chart_spec, audit, name, labeler, PAGE)
-        return spec and {"title": spec["title"]["text"], "svg": markup(svg(spec))}
+        return spec and {"title": spec["title"]["text"], "svg": Markup(svg(spec))}
 
     def sentence(text: str) -> Any:
         """Isolate names in right-to-left scripts from the sentence around them."""
-        return markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(markup.escape(text_of(text, 2_000)))))
+        return Markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(escape(text_of(text, 2_000)))))
 
-    environment = jinja.Environment(autoescape=True, undefined=jinja.StrictUndefined)
-    environment.filters |= {"plain": _plain, "sentence": sentence}
-    names = audit.ranking
-    level = percent(audit.confidence_level)
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"plain": text_of, "sentence": sentence}
+    names, level = audit.ranking, audit.confidence_level
+    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
+    versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
+    parts = [_part(audit, name) for name in names]
+    for part in parts[:MOST_DRAWN]:
+        part["charts"] = {chart: figure(chart, part["name"]) for chart in OF_ONE_LABELER}
     written: str = environment.from_string(template).render(
         audit=audit,
         title=title,
         command=command,
-        version=__version__,
-        best=names[0],
-        verdict=audit.verdict(names[0]),
         many=len(names) > 1,
-        confidence_level=level,
-        alpha=f"{1 - audit.confidence_level:.4g}",
+        confidence_level=percent(level),
+        alpha=f"{1 - level:.4g}",
         policy=_policy(style, script),
-        style=markup(style),
-        script=markup(script),
+        style=Markup(style),
+        script=Markup(script),
         figures=_key_figures(audit, names),
         charts={name: figure(name) for name in ("scale", "differences")},
-        labelers=_table(
-            audit,
-            "Labelers, the best first",
-            audit_rows(audit.ranking, audit.kappas, audit.verdicts, audit.permutation_tests, audit.confidence_level),
-            _LABELERS,
-        ),
+        labelers=_table(audit, "Labelers, the best first", rows, _LABELERS),
         differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
-        parts=[
-            _part(audit, name)
-            | {
-                "charts": {
-                    chart: figure(chart, name) if name in names[:MOST_DRAWN] else None for chart in OF_ONE_LABELER
-                }
-            }
-            for name in names
-        ],
-        review_heads=_REVIEW,
+        parts=parts,
         queues=_queues(audit, names),
         sample_sizes=_sample_sizes(audit, names),
         excluded=_excluded(audit, names),
         printed_rows=PRINTED_ROWS,
         most_drawn=MOST_DRAWN,
-        made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
-        python=platform.python_version(),
-        numpy=np.__version__,
+        made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} with {versions}",
     )
     return written
-
-
-def _plain(value: Any, longest: int = LONGEST) -> str:
-    """Format a value on one line; None as an empty string."""
-    return "" if value is None else text_of(value, longest)
 
 
 def check_requirements() -> None:
@@ -151,7 +131,7 @@ def check_requirements() -> None:
     vl-convert runs JavaScript, which reserves 64 GiB of address space and ends the process if it cannot.
     """
     for name in ("jinja2", "vl_convert"):
-        library(name, "A report")
+        library(name, "A report", "'dhkappa[report]'")
     need_address_space(66 << 30, "The report")
     need(128 * MIB, "the report")
 
@@ -162,18 +142,16 @@ def svg(spec: Spec) -> str:
     The text alternative is the chart's description; tooltips become titles. Only shapes, text and colours are kept.
     """
     check_requirements()
-    convert = library("vl_convert", "A report")
+    import vl_convert
+
     drawn = {name: value for name, value in spec.items() if name != "title"}
     try:
-        text = convert.vegalite_to_svg({**drawn, "background": None, "config": _CONFIG}, allowed_base_urls=[])
+        text = vl_convert.vegalite_to_svg({**drawn, "background": None, "config": _CONFIG}, allowed_base_urls=[])
     except ValueError as error:
         if "oneshot canceled" not in str(error):
             raise
-        raise DataError(
-            f"vl-convert could not draw the charts of the report ({error}).",
-            code="charts-failed",
-            hint="Allow more open files (ulimit -n).",
-        ) from error
+        message = f"vl-convert could not draw the charts of the report ({error})."
+        raise DataError(message, code="charts-failed", hint="Allow more open files (ulimit -n).") from error
     cleaned = _cleaned(ElementTree.fromstring(text))  # nosec B314
     cleaned.set("role", "img")
     cleaned.set("aria-label", spec["description"])
@@ -232,6 +210,7 @@ def _key_figures(audit: Audit, names: Sequence[str]) -> list[tuple[str, str, str
 def _part(audit: Audit, name: str) -> dict[str, Any]:
     """Return the content of the section of one labeler."""
     part: dict[str, Any] = {"name": name, "verdict": audit.verdict(name), "weighted": None, "mean": None}
+    part["charts"] = dict.fromkeys(OF_ONE_LABELER)
     interval = f"{percent(audit.confidence_level)} CI"
     if name in audit.weighted:
         kappa = audit.weighted[name]
@@ -265,12 +244,6 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
     return part | {key: _table(audit, *table) if table[1] else None for key, table in tables.items()}
 
 
-_REVIEW = [
-    *(("#", True), ("Item", False), ("Suggested", False), ("Majority", False), ("Votes", False)),
-    *(("Number of votes", True), ("For suggested", True), ("Differential", True)),
-]
-
-
 def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the first items to review of each labeler as text; none if items are not known."""
     most = min(REVIEW_LIMIT, MOST_REVIEWED // len(names))
@@ -281,7 +254,7 @@ def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
             continue
         rows = [
             {
-                **{key: _plain(row[key]) for key in ("item", "suggested", "majority", "votes", "n_votes")},
+                **{key: text_of(row[key]) for key in ("item", "suggested", "majority", "votes", "n_votes")},
                 "tie": row["tie"],
                 "share": share(row["suggested_share"]),
                 "tenths": round(10 * row["suggested_share"]),
@@ -297,9 +270,7 @@ def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _sample_sizes(audit: Audit, names: Sequence[str]) -> dict[str, Any]:
-    level = audit.confidence_level
-    defined = [name for name in names if not math.isnan(audit.kappas[name].confidence_interval(level).low)]
-    rows = [{"labeler": name, **row} for name in defined for row in audit.sample_sizes(name)]
+    rows = [{"labeler": name, **row} for name in names for row in audit.sample_sizes(name)]
     columns = "labeler half_width items more_items more_votes items_assured"
     return _table(audit, "Items for a narrower confidence interval", rows, columns)
 

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from dhkappa.errors import visible
-from dhkappa.report import (
-    REVIEW_LIMIT,
-    audit_rows,
-    better_first,
-    grid,
-    labeler_rows,
-    limits,
-    number,
-    optional,
-    percent,
-)
+from dhkappa.report import REVIEW_LIMIT, audit_rows, better_first, grid, labeler_rows, limits, number, optional, percent
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -27,16 +18,8 @@ if TYPE_CHECKING:
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison, Kappa
 
-_COLOURS = {
-    "better": "green",
-    "on-par": "green",
-    "below": "yellow",
-    "between": "cyan",
-    "random": "red",
-    "category-variants": "red",
-    "labels-from-votes": "magenta",
-    "undefined": "magenta",
-}
+_COLOURS = {"better": "green", "on-par": "green", "below": "yellow", "between": "cyan", "random": "red"}
+_COLOURS |= {"category-variants": "red", "labels-from-votes": "magenta", "undefined": "magenta"}
 _WIDEST = 100
 _WORST_CATEGORIES = 5
 _FIRST_ITEMS = 8
@@ -73,7 +56,7 @@ class Terminal:
         self._line(title, "bold")
         self._line()
         self._line(audit.summary, f"bold {_COLOURS[audit.verdict(best).code]}")
-        self._scale({name: audit.kappas[name] for name in names}, level)
+        self._scale(audit.kappas, level)
         self._labelers(audit)
         if audit.weighted:
             self._scores("Weighted kappa, with partial credit for near votes", audit.weighted, level)
@@ -142,30 +125,25 @@ class Terminal:
         """Draw kappas with confidence intervals and baselines on one scale."""
         from rich.cells import cell_len
 
-        drawn = [(name, kappa) for name, kappa in _best_first(kappas) if not math.isnan(kappa.value)]
+        drawn = [row for row in labeler_rows(kappas, confidence_level) if not math.isnan(row["kappa"])]
         if not drawn:
             self._line("Kappa is undefined.", "bold")
             return
-        intervals = []
-        for _, kappa in drawn:
-            start, end = kappa.confidence_interval(confidence_level)
-            intervals.append((start, end))
-        ends = [end for interval in intervals for end in interval]
-        ends += [v for _, kappa in drawn for v in (kappa.value, kappa.baselines.random, kappa.baselines.majority)]
-        known = [float(end) for end in ends if not math.isnan(end)]
+        columns = ("kappa", "low", "high", "baseline_random", "baseline_majority")
+        known = [row[column] for row in drawn for column in columns if not math.isnan(row[column])]
         low, high = min(0.0, *known), max(known)
-        baselines = any(not math.isnan(kappa.baselines.random) for _, kappa in drawn)  # weighted kappas have none
+        baselines = not all(math.isnan(row["baseline_random"]) for row in drawn)  # weighted kappas have none
         self._heading("Kappa, with random and majority labels for comparison" if baselines else "Kappa", first)
-        names = max(min(max(cell_len(self._clean(name)) for name, _ in drawn), 20), 5)
+        names = max(min(max(cell_len(self._clean(row["labeler"])) for row in drawn), 20), 5)
         width = max(self._console.width - names - 26, 20)
 
         def place(value: float) -> int:
             return round((value - low) / ((high - low) or 1.0) * (width - 1))
 
-        for (name, kappa), interval in zip(drawn, intervals, strict=True):
-            bar = self._bar(kappa, interval, width, place)
-            values = f"  {number(kappa.value):>5}  {limits(*interval)}"
-            self._parts(self._fit(self._clean(name), names), "  ", bar, (values, "bold"))
+        for row in drawn:
+            values = f"  {number(row['kappa']):>5}  {limits(row['low'], row['high'])}"
+            bar = self._bar(row, width, place)
+            self._parts(self._fit(self._clean(row["labeler"]), names), "  ", bar, (values, "bold"))
         marks = [" "] * width
         for value in dict.fromkeys((low, 0.0, high)):
             text = number(value)
@@ -180,20 +158,21 @@ class Terminal:
     def _signs(self) -> tuple[str, ...]:
         return tuple("●├─┤|" if self._unicode else "o[-]|")
 
-    def _bar(self, kappa: Kappa, interval: tuple[float, float], width: int, place: Callable[[float], int]) -> str:
+    def _bar(self, row: Mapping[str, Any], width: int, place: Callable[[float], int]) -> str:
         dot, lower, line, upper, mark = self._signs()
         cells = [" "] * width
-        if not math.isnan(kappa.baselines.random) and not math.isnan(kappa.baselines.majority):
-            ends = sorted((place(kappa.baselines.random), place(kappa.baselines.majority)))
-            cells[ends[0] : ends[1]] = ("·" if self._unicode else ".") * (ends[1] - ends[0])
-            cells[ends[0]] = cells[ends[1]] = mark
-        low, high = interval
-        at = place(kappa.value)
+        kappa, low, high = row["kappa"], row["low"], row["high"]
+        baselines = row["baseline_random"], row["baseline_majority"]
+        if not any(map(math.isnan, baselines)):
+            start, end = sorted(map(place, baselines))
+            cells[start:end] = ("·" if self._unicode else ".") * (end - start)
+            cells[start] = cells[end] = mark
+        at = place(kappa)
         if not math.isnan(low):
-            below, above = low < kappa.value, high > kappa.value
+            below, above = int(low < kappa), int(high > kappa)
             # A narrow interval still shows both ends beside the dot.
-            at = min(max(at, int(below)), width - 1 - int(above))
-            first, last = min(place(low), at - int(below)), max(place(high), at + int(above))
+            at = min(max(at, below), width - 1 - above)
+            first, last = min(place(low), at - below), max(place(high), at + above)
             cells[first : last + 1] = line * (last + 1 - first)
             cells[first], cells[last] = lower, upper
         cells[at] = dot
@@ -202,20 +181,16 @@ class Terminal:
     def _labelers(self, audit: Audit) -> None:
         self._heading("Labelers")
         level = audit.confidence_level
-        self._grid(
-            audit_rows(audit.ranking, audit.kappas, audit.verdicts, audit.permutation_tests, audit.confidence_level),
-            "labeler verdict baseline_random baseline_majority pvalue items",
-            level,
-        )
+        rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
+        self._grid(rows, "labeler verdict baseline_random baseline_majority pvalue items", level)
         interval = audit.fleiss.confidence_interval(level)
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
         self._line(f"Agreement between annotators: Fleiss' kappa {number(audit.fleiss.value)}{within}.")
 
     def _scores(self, heading: str, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         self._heading(heading)
-        rows = labeler_rows(dict(_best_first(kappas)), confidence_level)
         fleiss = "weighted_fleiss" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "fleiss"
-        rows = [row | {fleiss: row["fleiss"]} for row in rows]
+        rows = [row | {fleiss: row["fleiss"]} for row in labeler_rows(kappas, confidence_level)]
         self._grid(rows, f"labeler kappa ci baseline_random baseline_majority {fleiss} items", confidence_level)
 
     def _differences(self, comparison: Comparison) -> None:
@@ -264,10 +239,7 @@ class Terminal:
         self._table(heads, rows, numbers)
 
     def _sample_size(self, audit: Audit, name: str) -> None:
-        if math.isnan(audit.kappas[name].confidence_interval(audit.confidence_level).low):
-            return
-        row = next(iter(audit.sample_sizes(name)), None)
-        if row is not None:
+        for row in islice(audit.sample_sizes(name), 1):
             self.paragraph(
                 f"For a confidence interval of plus or minus {row['half_width']:g}: {row['more_items']:,} more items, "
                 f"about {row['more_votes']:,} votes."
@@ -313,10 +285,6 @@ class Terminal:
         with self._console.capture() as captured:
             self._console.print(content, **options)
         self._console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
-
-
-def _best_first(kappas: Mapping[str, Kappa]) -> list[tuple[str, Kappa]]:
-    return sorted(kappas.items(), key=lambda pair: (math.isnan(pair[1].value), -pair[1].value))
 
 
 def _undefined(kappa: Kappa) -> list[str]:
