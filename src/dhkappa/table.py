@@ -21,6 +21,7 @@ from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
 from dhkappa.errors import visible as visible
 
 if TYPE_CHECKING:
+    from rich.console import OverflowMethod
     from rich.table import Table as RichTable
 
 _WIDTH = 100  # without a terminal
@@ -265,7 +266,7 @@ def text_table(
     *,
     width: int,
     narrowest: int = _NARROWEST,
-    overflow: Literal["ellipsis", "crop"] = "ellipsis",
+    overflow: OverflowMethod = "ellipsis",
 ) -> tuple[RichTable, list[str]]:
     """Return a table for a terminal, and the columns that do not fit.
 

@@ -30,6 +30,7 @@ Spec = dict[str, Any]
 
 _WIDTH = 540
 _LONGEST = 60  # characters of a name
+_TOLD_ROWS = 12  # rows in the text alternative of a chart
 _NUMBERED = 10  # categories up to which the cells of the heat map show numbers
 _OTHERS = "others"
 _LEAST = -1.0  # lower values of kappa by category are drawn here
@@ -82,9 +83,7 @@ def _nothing(chart: str, reason: str) -> DataError:
 def _scale(audit: Audit, palette: Palette) -> Spec:
     """Draw kappa of every labeler, with random labels and majority labels for comparison."""
     rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, audit.confidence_level)
-    known = _known(rows, "kappa")
-    if not known:
-        raise _nothing("scale", "kappa is undefined for every labeler")
+    known = _known("scale", rows, "kappa", "kappa is undefined for every labeler")
     total, known = len(known), known[:MOST_LABELERS]
     legend = {
         "baseline_random": ("random labels", palette.random, "square"),
@@ -93,18 +92,12 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
     }
     names, spans, points = unique(row["labeler"] for row in known), [], []
     for name, row in zip(names, known, strict=True):
-        told = {
-            "baseline_random": f"{name}: random labels score {number(row['baseline_random'], 3)}",
-            "kappa": f"{name}: kappa {number(row['kappa'], 3)}{_within(row['low'], row['high'])}",
-            "baseline_majority": f"{name}: majority labels score {number(row['baseline_majority'], 3)}",
-        }
+        told = {what: f"{name}: {legend[what][0]} score {number(row[what], 3)}" for what in legend}
+        told["kappa"] = f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}"
         places = _finite(**{what: row[what] for what in ("low", "high", *legend)})
         spans.append({"name": name, **places, "told": told["kappa"]})
-        points += [
-            {"name": name, "place": places[what], "what": legend[what][0], "told": told[what]}
-            for what in legend
-            if what in places
-        ]
+        drawn = [what for what in legend if what in places]
+        points += [{"name": name, "place": places[what], "what": legend[what][0], "told": told[what]} for what in drawn]
     x, y = _axis("kappa_DH", [*_numbers(spans), 0.0, 1.0]), _names(names)
     title = "Kappa of each labeler, with random and majority labels for comparison"
     layers = [
@@ -112,7 +105,7 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
         _rule(spans, x, y, "low", "high", palette.labeler, 2.5),
         _marks(points, x, y, list(legend.values())),
     ]
-    return _chart(layers, _cut(title, len(known), total, "labelers, the best"), f"{title}. {_first(spans)}", 34)
+    return _chart(layers, title, spans, 34, cut=_cut(known, total, "labelers, the best"))
 
 
 def _differences(audit: Audit, palette: Palette) -> Spec:
@@ -120,33 +113,30 @@ def _differences(audit: Audit, palette: Palette) -> Spec:
     if audit.comparison is None:
         raise _nothing("differences", "the audit has one labeler")
     best = audit.ranking[0]
-    known = _known(better_first(audit.comparison), "difference")
-    if not known:
-        raise _nothing("differences", "no difference is defined")
+    known = _known("differences", better_first(audit.comparison), "difference", "no difference is defined")
     known.sort(key=lambda row: best not in (row["labeler"], row["other"]))
     total, known = len(known), known[:MOST_DIFFERENCES]
     names = unique(f"{text_of(row['labeler'], 24)} minus {text_of(row['other'], 24)}" for row in known)
     rows = [
-        _ranged(name, row, "difference", f"{name}: {signed(row['difference'], 3)}{_within(row['low'], row['high'])}")
+        _ranged(name, row, "difference", f"{name}: {signed(row['difference'], 3)}{_within(row)}")
         for name, row in zip(names, known, strict=True)
     ]
     title = f"Differences in kappa between labelers, with {percent(audit.confidence_level)} confidence intervals"
     x = _axis("difference in kappa_DH, on the same items", [*_numbers(rows), 0.0])
     layers = _dots(rows, _names(names, 300), x, 0.0, palette)
-    return _chart(layers, _cut(title, len(known), total, "pairs of labelers"), f"{title}. {_first(rows)}", 28)
+    return _chart(layers, title, rows, 28, cut=_cut(known, total, "pairs of labelers"))
 
 
 def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     """Draw kappa by suggested category, the worst first."""
-    known = _known(optional(audit.categories, labeler), "kappa")
-    if not known:
-        raise _nothing("categories", f"kappa of {shown([labeler])} is undefined")
+    undefined = f"kappa of {shown([labeler])} is undefined"
+    known = _known("categories", optional(audit.categories, labeler), "kappa", undefined)
     known.sort(key=lambda row: -row["loss"])
     total, known = len(known), sorted(known[:MOST_CATEGORIES], key=lambda row: row["kappa"])
     names = unique(row["category"] for row in known)
     rows = []
     for name, row in zip(names, known, strict=True):
-        told = f"{name}: kappa {number(row['kappa'], 3)}{_within(row['low'], row['high'])}"
+        told = f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}"
         rows.append(_ranged(name, row, "kappa", f"{told}, suggested on {counted(row['items'], 'item')}"))
     ends = _numbers(rows)
     label = "kappa_DH; dashed: all categories together"
@@ -155,9 +145,10 @@ def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     whole = max(audit.kappas[labeler].value, _LEAST)
     x = _axis(label, [*(max(end, _LEAST) for end in ends), 0.0, 1.0, whole])
     title = f"Kappa by suggested category, with {percent(audit.confidence_level)} confidence intervals"
-    description = f"{title}, {text_of(labeler, _LONGEST)}, the worst first. {_first(rows)}"
-    title = _cut(title, len(known), total, "categories, those with the largest loss")
-    return _chart(_dots(rows, _names(names), x, whole, palette), title, description, 24)
+    layers, cut = _dots(rows, _names(names), x, whole, palette), "categories, those with the largest loss"
+    return _chart(
+        layers, title, rows, 24, of=f", {text_of(labeler, _LONGEST)}, the worst first", cut=_cut(known, total, cut)
+    )
 
 
 def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
@@ -210,9 +201,8 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
         layers.append({"mark": mark, "encoding": {**at, "text": {**share, "format": ".0%"}}})
     title = "Votes for each suggested label, as shares"
     largest = sorted(cells, key=lambda cell: -cell["share"])
-    description = f"{title}, {text_of(labeler, _LONGEST)}. {_first(largest)}"
-    title = _cut(title, len(kept), len(order), "categories, those suggested most")
-    drawn = _chart(layers, title, description, 30 if small else 20)
+    cut = _cut(kept, len(order), "categories, those suggested most")
+    drawn = _chart(layers, title, largest, 30 if small else 20, of=f", {text_of(labeler, _LONGEST)}", cut=cut)
     return {**drawn, "data": {"values": cells}, "width": min(_WIDTH, 96 * len(across))}
 
 
@@ -221,9 +211,8 @@ def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
     found = optional(audit.annotator_comparison, labeler)
     if found is None:
         raise _nothing("annotator_comparison", "annotators are not identified in this data")
-    known = _known(found.table, "difference")
-    if not known:
-        raise _nothing("annotator_comparison", f"no annotator can be compared with {shown([labeler])}")
+    uncompared = f"no annotator can be compared with {shown([labeler])}"
+    known = _known("annotator_comparison", found.table, "difference", uncompared)
     total = len(known)
     known = sorted(sorted(known, key=lambda row: -row["items"])[:MOST_ANNOTATORS], key=lambda row: row["difference"])
     names = unique(row["annotator"] for row in known)
@@ -248,13 +237,25 @@ def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
         _rule(rows, x, y, "annotator", "labeler", palette.line, 3),
         _marks(points, x, y, [(who, palette.labeler, "circle"), (annotator, palette.random, "square")]),
     ]
-    description = f"{title}, {who}. {_first(rows)}"
-    return _chart(layers, _cut(title, len(known), total, "annotators, those with most items"), description, 22)
+    cut = _cut(known, total, "annotators, those with most items")
+    return _chart(layers, title, rows, 22, of=f", {who}", cut=cut)
 
 
-def _chart(layers: list[Spec], title: str, description: str, step: int) -> Spec:
-    size = {"width": _WIDTH, "height": {"step": step}}
-    return {"title": {"text": title, "anchor": "start"}, "description": description, **size, "layer": layers}
+def _chart(layers: list[Spec], title: str, rows: Sequence[Spec], step: int, *, of: str = "", cut: str = "") -> Spec:
+    """Return a chart whose text alternative is the title and the first rows."""
+    more = f"; and {len(rows) - _TOLD_ROWS} more" if len(rows) > _TOLD_ROWS else ""
+    told = "; ".join(row["told"] for row in rows[:_TOLD_ROWS])
+    return {
+        "title": {"text": f"{title}{cut}", "anchor": "start"},
+        "description": f"{title}{of}. {told}{more}.",
+        "width": _WIDTH,
+        "height": {"step": step},
+        "layer": layers,
+    }
+
+
+def _cut(drawn: Sequence[Any], total: int, what: str) -> str:
+    return "" if len(drawn) == total else f" ({len(drawn):,} of {total:,} {what})"
 
 
 def _dots(rows: list[Spec], y: Spec, x: Spec, mark: float, palette: Palette) -> list[Spec]:
@@ -320,8 +321,12 @@ def unique(values: Iterable[Any]) -> list[str]:
     return list(found)
 
 
-def _known(table: Iterable[Spec] | None, column: str) -> list[Spec]:
-    return [row for row in table or () if math.isfinite(row[column])]
+def _known(chart: str, table: Iterable[Spec] | None, column: str, otherwise: str) -> list[Spec]:
+    """Return the rows with a value in a column; it is an error if there are none."""
+    found = [row for row in table or () if math.isfinite(row[column])]
+    if not found:
+        raise _nothing(chart, otherwise)
+    return found
 
 
 def _ranged(name: str, row: Spec, place: str, told: str) -> Spec:
@@ -337,15 +342,5 @@ def _numbers(rows: Iterable[Spec]) -> list[float]:
     return [value for row in rows for value in row.values() if isinstance(value, float)]
 
 
-def _within(low: float, high: float) -> str:
-    return "" if math.isnan(low) else f", confidence interval {limits(low, high, 3)}"
-
-
-def _first(rows: Sequence[Spec], most: int = 12) -> str:
-    """Describe the first rows, as a text alternative to the chart."""
-    more = f"; and {len(rows) - most} more" if len(rows) > most else ""
-    return "; ".join(row["told"] for row in rows[:most]) + f"{more}."
-
-
-def _cut(title: str, drawn: int, total: int, what: str) -> str:
-    return title if drawn == total else f"{title} ({drawn:,} of {total:,} {what})"
+def _within(row: Spec) -> str:
+    return "" if math.isnan(row["low"]) else f", confidence interval {limits(row['low'], row['high'], 3)}"

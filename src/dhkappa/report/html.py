@@ -50,6 +50,7 @@ PAGE = Palette(*[f"var(--{name})" for name in ("text", "muted", "line", "labeler
 
 _LABELERS = "labeler verdict kappa ci baseline_random baseline_majority fleiss items pvalue"
 _DIFFERENCES = "labeler other difference ci pvalue pvalue_holm discordant reason"
+_SAMPLE_SIZES = "labeler half_width items more_items more_votes items_assured"
 _RIGHT_TO_LEFT = re.compile(r"([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+( +(?=[\u0590-\u08ff]))?)+")
 _TAGS = {"svg", "g", "path", "line", "rect", "text", "tspan"}
 _ATTRIBUTES = re.compile(
@@ -97,6 +98,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     names, level = audit.ranking, audit.confidence_level
     rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
+    sizes = [{"labeler": name, **row} for name in names for row in audit.sample_sizes(name)]
     parts = [_part(audit, name) for name in names]
     for part in parts[:MOST_DRAWN]:
         part["charts"] = {chart: figure(chart, part["name"]) for chart in OF_ONE_LABELER}
@@ -110,13 +112,13 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
-        figures=_key_figures(audit, names),
+        figures=_key_figures(audit, rows),
         charts={name: figure(name) for name in ("scale", "differences")},
         labelers=_table(audit, "Labelers, the best first", rows, _LABELERS),
         differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
         parts=parts,
         queues=_queues(audit, names),
-        sample_sizes=_sample_sizes(audit, names),
+        sample_sizes=_table(audit, "Items for a narrower confidence interval", sizes, _SAMPLE_SIZES),
         excluded=_excluded(audit, names),
         printed_rows=PRINTED_ROWS,
         most_drawn=MOST_DRAWN,
@@ -191,19 +193,19 @@ def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], column
     return {"caption": caption, "heads": list(zip(heads, numbers, strict=True)), "rows": cells, "more": more}
 
 
-def _key_figures(audit: Audit, names: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return the main numbers: name, value, and a remark."""
-    kappa = audit.kappas[names[0]]
-    low, high = kappa.confidence_interval(audit.confidence_level)
-    of_best = " of the best" if len(names) > 1 else ""
+def _key_figures(audit: Audit, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return the main numbers of the best labeler: name, value, and a remark."""
+    best, of_best = rows[0], " of the best" if len(rows) > 1 else ""
+    low, high = best["low"], best["high"]
     digits = 3 if high - low < 0.02 else 2
     within = "" if math.isnan(low) else f"{percent(audit.confidence_level)} CI {limits(low, high, digits)}"
+    n_votes = audit.kappas[best["labeler"]].n_votes
     return [
-        (f"kappa_DH{of_best}", number(kappa.value, digits), within),
-        ("Random labels", number(kappa.baselines.random, digits), "same labels, random order"),
-        ("Majority labels", number(kappa.baselines.majority, digits), "most frequent vote"),
+        (f"kappa_DH{of_best}", number(best["kappa"], digits), within),
+        ("Random labels", number(best["baseline_random"], digits), "same labels, random order"),
+        ("Majority labels", number(best["baseline_majority"], digits), "most frequent vote"),
         ("Fleiss' kappa", number(audit.fleiss.value, digits), "agreement between annotators"),
-        ("Items", f"{kappa.n_items:,}", counted(kappa.n_votes, "vote")),
+        ("Items", f"{best['items']:,}", counted(n_votes, "vote")),
     ]
 
 
@@ -269,19 +271,13 @@ def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _sample_sizes(audit: Audit, names: Sequence[str]) -> dict[str, Any]:
-    rows = [{"labeler": name, **row} for name in names for row in audit.sample_sizes(name)]
-    columns = "labeler half_width items more_items more_votes items_assured"
-    return _table(audit, "Items for a narrower confidence interval", rows, columns)
-
-
 def _excluded(audit: Audit, names: Sequence[str]) -> list[str]:
     """Say which items are excluded, once if it is the same for all labelers."""
     texts = {}
     for name in names:
         excluded = audit.kappas[name].excluded
         verb = "is" if excluded.total == 1 else "are"
-        reasons = f"{counted(excluded.total, 'item')} {verb} excluded: {excluded.why()}."
-        texts[name] = reasons if excluded.total else "No item is excluded."
+        why = f"{counted(excluded.total, 'item')} {verb} excluded: {excluded.why()}."
+        texts[name] = why if excluded.total else "No item is excluded."
     distinct = list(dict.fromkeys(texts.values()))
     return distinct if len(distinct) == 1 else [f"{name}: {text}" for name, text in texts.items()]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console, OverflowMethod
+from rich.text import Text
 
 from dhkappa.errors import visible
 from dhkappa.report import REVIEW_LIMIT, audit_rows, better_first, grid, labeler_rows, limits, number, optional, percent
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from dhkappa.auditing import Audit
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison, Kappa
@@ -28,21 +30,15 @@ _NARROWEST = 8
 
 
 class Terminal:
-    """Writer of results to a terminal or a stream.
-
-    Parameters
-    ----------
-    console
-        Where to write; by default standard output, with colours if it is a terminal that supports them.
-    """
+    """Writer of results to a console; by default standard output, with colours if it is a terminal with colours."""
 
     def __init__(self, console: Console | None = None) -> None:
-        from rich.console import Console
-
         self._console = console or Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
         self._console.width = min(self._console.width, _WIDEST)
         self._encoding = self._console.encoding or "utf-8"
         self._unicode = self._encoding.lower().startswith("utf")
+        self._overflow: OverflowMethod = "ellipsis" if self._unicode else "crop"
+        self._signs = "●├─┤|·" if self._unicode else "o[-]|."
 
     def _clean(self, text: str) -> str:
         """Escape control characters, and characters that the terminal cannot write."""
@@ -65,12 +61,12 @@ class Terminal:
         self._categories(audit, best)
         self._review(audit, best)
         self._annotators(audit, best)
-        self._sample_size(audit, best)
+        for row in islice(audit.sample_sizes(best), 1):
+            more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
+            self.paragraph(f"For a confidence interval of plus or minus {row['half_width']:g}: {more}.")
         if len(names) > 1:
-            self.paragraph(
-                f"Categories, items and annotators are shown for {best}. Use --suggested to show them for "
-                f"{' or '.join(names[1:])}."
-            )
+            others = f"Use --suggested to show them for {' or '.join(names[1:])}."
+            self.paragraph(f"Categories, items and annotators are shown for {best}. {others}")
         self._notes(note.text for note in audit.notes)
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
@@ -112,8 +108,6 @@ class Terminal:
         self._line(text)
 
     def _notes(self, notes: Iterable[str]) -> None:
-        from rich.text import Text
-
         for place, note in enumerate(notes):
             if place == 0:
                 self._heading("Notes")
@@ -123,8 +117,6 @@ class Terminal:
 
     def _scale(self, kappas: Mapping[str, Kappa], confidence_level: float, first: bool = False) -> None:
         """Draw kappas with confidence intervals and baselines on one scale."""
-        from rich.cells import cell_len
-
         drawn = [row for row in labeler_rows(kappas, confidence_level) if not math.isnan(row["kappa"])]
         if not drawn:
             self._line("Kappa is undefined.", "bold")
@@ -141,9 +133,10 @@ class Terminal:
             return round((value - low) / ((high - low) or 1.0) * (width - 1))
 
         for row in drawn:
+            name = Text(self._clean(row["labeler"]))
+            name.truncate(names, overflow=self._overflow, pad=True)
             values = f"  {number(row['kappa']):>5}  {limits(row['low'], row['high'])}"
-            bar = self._bar(row, width, place)
-            self._parts(self._fit(self._clean(row["labeler"]), names), "  ", bar, (values, "bold"))
+            self._parts(name, "  ", self._bar(row, width, place), (values, "bold"))
         marks = [" "] * width
         for value in dict.fromkeys((low, 0.0, high)):
             text = number(value)
@@ -151,21 +144,18 @@ class Terminal:
             if all(char == " " for char in marks[max(at - 1, 0) : at + len(text) + 1]):
                 marks[at : at + len(text)] = text
         self._parts(" " * names, "  ", ("".join(marks), "dim"))
-        dot, lower, line, upper, mark = self._signs()
+        dot, lower, line, upper, mark, _ = self._signs
         legend = f"  {mark} random labels, majority labels" if baselines else ""
         self._line(f"{dot} kappa  {lower}{line}{upper} {percent(confidence_level)} CI{legend}", "dim")
 
-    def _signs(self) -> tuple[str, ...]:
-        return tuple("●├─┤|" if self._unicode else "o[-]|")
-
     def _bar(self, row: Mapping[str, Any], width: int, place: Callable[[float], int]) -> str:
-        dot, lower, line, upper, mark = self._signs()
+        dot, lower, line, upper, mark, between = self._signs
         cells = [" "] * width
         kappa, low, high = row["kappa"], row["low"], row["high"]
         baselines = row["baseline_random"], row["baseline_majority"]
         if not any(map(math.isnan, baselines)):
             start, end = sorted(map(place, baselines))
-            cells[start:end] = ("·" if self._unicode else ".") * (end - start)
+            cells[start:end] = between * (end - start)
             cells[start] = cells[end] = mark
         at = place(kappa)
         if not math.isnan(low):
@@ -238,27 +228,16 @@ class Terminal:
             rows[half:-half] = [[hidden, *[""] * (len(heads) - 1)]]
         self._table(heads, rows, numbers)
 
-    def _sample_size(self, audit: Audit, name: str) -> None:
-        for row in islice(audit.sample_sizes(name), 1):
-            self.paragraph(
-                f"For a confidence interval of plus or minus {row['half_width']:g}: {row['more_items']:,} more items, "
-                f"about {row['more_votes']:,} votes."
-            )
-
     def _heading(self, text: str, first: bool = False) -> None:
         if not first:
             self._line()
         self._line(text, "bold underline")
 
     def _line(self, text: str = "", style: str = "") -> None:
-        from rich.text import Text
-
         self._print(Text(self._clean(text), style=style))
 
-    def _parts(self, *parts: str | tuple[str, str]) -> None:
+    def _parts(self, *parts: str | Text | tuple[str, str]) -> None:
         """Print one line that is never wrapped, with some parts in a style."""
-        from rich.text import Text
-
         self._print(Text.assemble(*parts), no_wrap=True, overflow="ignore", crop=False)
 
     def _grid(self, rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float) -> None:
@@ -267,18 +246,9 @@ class Terminal:
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> None:
         cells = [[self._clean(cell) for cell in row] for row in rows]
-        overflow: Literal["ellipsis", "crop"] = "ellipsis" if self._unicode else "crop"
         width = self._console.width
-        table, _ = text_table(heads, cells, numbers, width=width, narrowest=_NARROWEST, overflow=overflow)
+        table, _ = text_table(heads, cells, numbers, width=width, narrowest=_NARROWEST, overflow=self._overflow)
         self._print(table)
-
-    def _fit(self, text: str, width: int) -> str:
-        """Cut or pad a name to a width."""
-        from rich.text import Text
-
-        cut = Text(text)
-        cut.truncate(width, overflow="ellipsis" if self._unicode else "crop", pad=True)
-        return cut.plain
 
     def _print(self, content: Any, **options: Any) -> None:
         """Print without trailing blanks."""
