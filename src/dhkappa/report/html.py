@@ -94,7 +94,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         return Markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(escape(text_of(text, 2_000)))))
 
     environment = Environment(autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"plain": text_of, "sentence": sentence}
+    environment.filters |= {"plain": text_of, "number": number, "share": share, "sentence": sentence}
     names, level = audit.ranking, audit.confidence_level
     rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
@@ -109,7 +109,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         many=len(names) > 1,
         confidence_level=percent(level),
         alpha=f"{1 - level:.4g}",
-        policy=_policy(style, script),
+        hashes=(_hash(style), _hash(script)),
         style=Markup(style),
         script=Markup(script),
         figures=_key_figures(audit, rows),
@@ -176,13 +176,9 @@ def _cleaned(element: ElementTree.Element) -> ElementTree.Element:
     return kept
 
 
-def _policy(style: str, script: str) -> str:
-    """Return a content security policy that fetches nothing and allows only this style and script."""
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+def _hash(text: str) -> str:
+    """Return the hash of a style or script, as a content security policy names it."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], columns: str) -> dict[str, Any]:
@@ -247,27 +243,16 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
 
 
 def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the first items to review of each labeler as text; none if items are not known."""
+    """Return the first items to review of each labeler; none if items are not known."""
     most = min(REVIEW_LIMIT, MOST_REVIEWED // len(names))
     found = []
     for name in names:
         table = optional(audit.review, name, REVIEW_LIMIT)
-        if table is None:
-            continue
-        rows = [
-            {
-                **{key: text_of(row[key]) for key in ("item", "suggested", "majority", "votes", "n_votes")},
-                "tie": row["tie"],
-                "share": share(row["suggested_share"]),
-                "tenths": round(10 * row["suggested_share"]),
-                "differential": number(row["differential"]),
-            }
-            for row in islice(table, most)
-        ]
-        total = audit.kappas[name].n_items
-        cut = len(rows) < total
-        extent = f"the first {len(rows):,} of {total:,} items" if cut else counted(len(rows), "item")
-        found.append({"name": name, "rows": rows, "extent": extent, "cut": cut})
+        if table is not None:
+            rows, total = list(islice(table, most)), audit.kappas[name].n_items
+            cut = len(rows) < total
+            extent = f"the first {len(rows):,} of {total:,} items" if cut else counted(len(rows), "item")
+            found.append({"name": name, "rows": rows, "extent": extent, "cut": cut})
     return found
 
 
