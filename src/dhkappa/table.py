@@ -256,7 +256,7 @@ def html_facts(facts: Iterable[tuple[str, str]], sentences: Iterable[str] = ()) 
 
 def html_summary(text: str, table: Table, sentences: Iterable[str] = ()) -> str:
     """Return a paragraph, a table and sentences as HTML."""
-    return "".join(map(_part_html, (text, table, list(sentences))))
+    return f"{_part_html(text)}{_part_html(table)}{html_list(sentences)}"
 
 
 def text_table(

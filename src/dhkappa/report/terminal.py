@@ -38,7 +38,7 @@ class Terminal:
         self._encoding = self._console.encoding or "utf-8"
         self._unicode = self._encoding.lower().startswith("utf")
         self._overflow: OverflowMethod = "ellipsis" if self._unicode else "crop"
-        self._signs = "●├─┤|·" if self._unicode else "o[-]|."
+        self._signs = tuple("●├─┤|·" if self._unicode else "o[-]|.")
 
     def _clean(self, text: str) -> str:
         """Escape control characters, and characters that the terminal cannot write."""
@@ -122,7 +122,7 @@ class Terminal:
             self._line("Kappa is undefined.", "bold")
             return
         columns = ("kappa", "low", "high", "baseline_random", "baseline_majority")
-        known = [row[column] for row in drawn for column in columns if not math.isnan(row[column])]
+        known = [float(row[column]) for row in drawn for column in columns if not math.isnan(row[column])]
         low, high = min(0.0, *known), max(known)
         baselines = not all(math.isnan(row["baseline_random"]) for row in drawn)  # weighted kappas have none
         self._heading("Kappa, with random and majority labels for comparison" if baselines else "Kappa", first)
