@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dhkappa.errors import DataError, counted, did_you_mean, shown
+from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
 from dhkappa.errors import visible as visible
 
 if TYPE_CHECKING:
+    from rich.console import OverflowMethod
     from rich.table import Table as RichTable
 
 _WIDTH = 100  # without a terminal
@@ -59,14 +60,15 @@ class Table:
     __slots__ = ("_columns", "_title")
 
     def __init__(self, columns: Mapping[str, Iterable[Any]], title: str = "") -> None:
-        self._columns = {name: tuple(map(_python_scalar, values)) for name, values in columns.items()}
+        self._columns = {
+            name: tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+            for name, values in columns.items()
+        }
         self._title = title
         lengths = {name: len(values) for name, values in self._columns.items()}
         if len(set(lengths.values())) > 1:
             found = ", ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
-            raise DataError(
-                f"Columns have different numbers of values: {found}.", code="length-mismatch", parameter="columns"
-            )
+            raise invalid("columns", f"Columns have different numbers of values: {found}.", code="length-mismatch")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,12 +90,8 @@ class Table:
     def column(self, name: str) -> list[Any]:
         """Return the values of a column."""
         if name not in self._columns:
-            raise DataError(
-                f"Column {shown([name])} not found. Columns: {', '.join(self._columns)}."
-                f"{did_you_mean(name, self._columns)}",
-                code="column-not-found",
-                parameter="name",
-            )
+            message = f"Column {shown([name])} not found. Columns: {', '.join(self._columns)}."
+            raise invalid("name", message + did_you_mean(name, self._columns), code="column-not-found")
         return list(self._columns[name])
 
     def where(self, holds: Callable[[dict[str, Any]], bool]) -> Table:
@@ -139,71 +137,68 @@ class Table:
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame."""
-        return _library("pandas", "'dhkappa[pandas]'").DataFrame({name: list(v) for name, v in self._columns.items()})
+        pandas = library("pandas", "to_pandas()", "'dhkappa[pandas]'")
+        return pandas.DataFrame({name: list(values) for name, values in self._columns.items()})
 
     def to_polars(self) -> Any:
         """Return a Polars DataFrame; a column with labels of several types becomes text."""
-        polars = _library("polars", "'dhkappa[polars]'")
+        polars = library("polars", "to_polars()", "'dhkappa[polars]'")
         return polars.DataFrame({name: _one_type(values) for name, values in self._columns.items()})
 
     def to_arrow(self) -> Any:
         """Return a PyArrow table; a column with labels of several types becomes text."""
-        pyarrow = _library("pyarrow", "pyarrow")
+        pyarrow = library("pyarrow", "to_arrow()", "pyarrow")
         return pyarrow.table({name: _one_type(values) for name, values in self._columns.items()})
 
     def _cells(self, limit: int) -> tuple[list[str], list[list[str]], list[bool], int]:
-        """Return heads and rows as text, which columns are numbers, and how many rows in the middle are hidden.
-
-        Columns that hold only None are left out.
-        """
-        half = limit // 2
-        hidden = max(len(self) - 2 * half, 0) if len(self) > limit else 0
-        shown_rows = [*range(half), *range(len(self) - half, len(self))] if hidden else list(range(len(self)))
+        """Return heads, rows, which columns are numbers, and how many rows are hidden; columns of None are left out."""
+        half, hidden = limit // 2, max(len(self) - limit, 0)
         used = {
-            name: [values[row] for row in shown_rows]
+            name: values[:half] + values[half + hidden :]
             for name, values in self._columns.items()
             if not values or any(value is not None for value in values)
         }
-        numbers = [
-            any(value is not None for value in values) and all(map(_is_number, values)) for values in used.values()
-        ]
+        kinds = [{type(value) for value in values if value is not None} for values in used.values()]
+        numbers = [bool(kind) and kind <= {int, float} for kind in kinds]
         rows = [list(row) for row in zip(*(map(_text, values) for values in used.values()), strict=True)]
         return [visible(name) for name in used], rows, numbers, hidden
 
     def __repr__(self) -> str:
+        from rich.console import Console
+
         heads, rows, numbers, hidden = self._cells(_ROWS)
         width = max(shutil.get_terminal_size((_WIDTH, 24)).columns, 40)
         lines = [visible(self._title)] if self._title else []
-        end: list[str] = []
+        left_out: list[str] = []
         if heads:
             table, left_out = text_table(heads, rows, numbers, width=width)
-            lines += _rendered(table, width)
-            end = [f"[columns not shown: {', '.join(left_out)}]"] if left_out else []
+            file = io.StringIO()
+            Console(file=file, width=width, color_system=None, legacy_windows=False).print(table)
+            lines += [line.rstrip() for line in file.getvalue().splitlines()]
         if hidden:
             lines.insert(len(lines) - len(rows) // 2, "...")
             lines.append(f"[{counted(len(self), 'row')}, {hidden:,} not shown]")
         elif not rows:
             lines.append("[no rows]")
-        return "\n".join([*lines, *end])
+        if left_out:
+            lines.append(f"[columns not shown: {', '.join(left_out)}]")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         heads, rows, numbers, hidden = self._cells(_HTML_ROWS)
         sides = ["right" if number else "left" for number in numbers]
-        head = "".join(
-            f"<th style='text-align:{side}'>{html.escape(name)}</th>" for name, side in zip(heads, sides, strict=True)
-        )
-        body = [
-            "".join(
-                f"<td style='text-align:{side}'>{html.escape(cell)}</td>" for cell, side in zip(row, sides, strict=True)
-            )
-            for row in rows
-        ]
+
+        def line(tag: str, cells: list[str]) -> str:
+            aligned = zip(cells, sides, strict=True)
+            return "".join(f"<{tag} style='text-align:{side}'>{html.escape(cell)}</{tag}>" for cell, side in aligned)
+
+        body = [line("td", row) for row in rows]
         if hidden:
             cut = f"<td colspan='{len(heads)}'>{counted(len(self), 'row')}, {hidden:,} not shown</td>"
             body.insert(len(rows) // 2, cut)
         caption = f"<caption>{html.escape(visible(self._title))}</caption>" if self._title else ""
         lines = "".join(f"<tr>{row}</tr>" for row in body)
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+        return f"<table>{caption}<thead><tr>{line('th', heads)}</tr></thead><tbody>{lines}</tbody></table>"
 
 
 class Display:
@@ -219,7 +214,7 @@ class Display:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return "\n".join(text for text in map(_part_text, self._display()) if text)
+        return "\n".join(filter(None, map(_part_text, self._display())))
 
     def _repr_html_(self) -> str:
         return "".join(map(_part_html, self._display()))
@@ -239,10 +234,9 @@ def _part_html(part: str | Table | Sequence[str]) -> str:
     return f"<p>{html.escape(visible(part))}</p>" if isinstance(part, str) else html_list(part)
 
 
-def text_list(texts: Iterable[str], width: int = 80) -> str:
+def text_list(texts: Iterable[str]) -> str:
     """Return sentences as a list with bullets, wrapped."""
-    lines = (fill(visible(text), width, initial_indent="- ", subsequent_indent="  ") for text in texts)
-    return "\n".join(lines)
+    return "\n".join(fill(visible(text), 80, initial_indent="- ", subsequent_indent="  ") for text in texts)
 
 
 def html_list(texts: Iterable[str]) -> str:
@@ -267,7 +261,7 @@ def text_table(
     *,
     width: int,
     narrowest: int = _NARROWEST,
-    overflow: Literal["ellipsis", "crop"] = "ellipsis",
+    overflow: OverflowMethod = "ellipsis",
 ) -> tuple[RichTable, list[str]]:
     """Return a table for a terminal, and the columns that do not fit.
 
@@ -299,28 +293,11 @@ def text_table(
     return table, [head.replace("\n", "") for head in heads[kept:]]
 
 
-def _rendered(table: RichTable, width: int) -> list[str]:
-    """Return the lines of a rich table without colours and trailing blanks."""
-    from rich.console import Console
-
-    file = io.StringIO()
-    Console(file=file, width=width, color_system=None, legacy_windows=False).print(table)
-    return [line.rstrip() for line in file.getvalue().splitlines()]
-
-
 def plain(value: Any) -> Any:
     """Return a value that JSON can hold: None for NaN, text for objects."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (str, int)) else _text(value)
-
-
-def _python_scalar(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def _text(value: Any) -> str:
@@ -348,24 +325,21 @@ def _csv_cell(value: Any, safe: bool) -> Any:
     return f"'{text}" if safe and formula else text
 
 
-def _library(name: str, install: str) -> Any:
-    """Import an optional dataframe library."""
+def library(name: str, what: str, install: str) -> Any:
+    """Import an optional library that ``what`` needs, or say how to install it."""
     try:
         return import_module(name)
     except ImportError as error:
-        raise DataError(
-            f"to_{name.removeprefix('py')}() needs {name}, which is not installed.",
-            code="missing-library",
-            hint=f"Run: pip install {install}",
-        ) from error
+        hint = f"Run: pip install {install}"
+        raise DataError(f"{what} needs {name}, which is not installed.", code="missing-library", hint=hint) from error
 
 
 def _one_type(values: tuple[Any, ...]) -> list[Any]:
     """Return values that a typed column can hold: floats if some are, text if types differ otherwise."""
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:
-        return [None if value is None else float(value) for value in values]
-    large = kinds == {int} and any(abs(value) >= 2**63 for value in values if value is not None)
-    if len(kinds) > 1 or large:
-        return [None if value is None else str(value) for value in values]
-    return list(values)
+    known = [value for value in values if value is not None]
+    kinds = set(map(type, known))
+    large = kinds == {int} and any(abs(value) >= 2**63 for value in known)
+    if len(kinds) <= 1 and not large:
+        return list(values)
+    convert = float if kinds == {int, float} else str
+    return [None if value is None else convert(value) for value in values]

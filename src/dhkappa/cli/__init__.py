@@ -15,7 +15,7 @@ import click
 from dhkappa.errors import DataError, masked, visible
 from dhkappa.resources import MIB, memory_errors, need
 
-GATE = "dhkappa.gate"
+FAILED_GATE = "dhkappa.failed_gate"
 """Key of a context under which a command leaves the message of a failed gate."""
 
 _POSITIONAL = {"data": "FILE", "path": "FILE", "pilot": "PILOT", "half_width": "HALF_WIDTH"}
@@ -45,13 +45,9 @@ class Commands(click.Group):
         except BrokenPipeError:
             _discard_output()
         except KeyboardInterrupt:  # before click prints an empty line
-            raise _InterruptedError from None
-        failed = ctx.meta.get(GATE) if ctx.parent is None else None
+            raise click.Abort from None
+        failed = ctx.meta.get(FAILED_GATE) if ctx.parent is None else None
         return 0 if failed is None else _fail(failed, 1)
-
-
-class _InterruptedError(Exception):
-    """Ctrl-C."""
 
 
 def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
@@ -63,7 +59,7 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
         with memory_errors("this command"):
             code = commands.main(args, prog_name="dhkappa", standalone_mode=False)
         sys.stdout.flush()
-    except (_InterruptedError, click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt):
         code = _fail("Interrupted.", 130)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "dhkappa"
@@ -83,11 +79,8 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
     except Exception as error:
         if os.environ.get("DHKAPPA_TRACE"):
             raise
-        code = _fail(
-            f"Internal error ({type(error).__name__}: {error}). Please report it with the traceback that "
-            "DHKAPPA_TRACE=1 in the environment shows.",
-            2,
-        )
+        hint = "Please report it with the traceback that DHKAPPA_TRACE=1 in the environment shows."
+        code = _fail(f"Internal error ({type(error).__name__}: {error}). {hint}", 2)
     sys.exit(code if isinstance(code, int) else 0)
 
 

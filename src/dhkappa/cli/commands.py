@@ -9,15 +9,14 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dhkappa import __version__
-from dhkappa.cli import GATE, Commands, run
-from dhkappa.cli.options import Input, check_output, is_tally, matches, option, options, sum_of
-from dhkappa.errors import DataError, masked, visible
+from dhkappa.cli import FAILED_GATE, Commands, options, run
+from dhkappa.cli.options import Input, check_output, expanded, is_tally, option, sum_of
+from dhkappa.errors import DataError, invalid, masked, visible
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
@@ -28,9 +27,11 @@ if TYPE_CHECKING:
 JSON_VERSION = 2
 """Version of the JSON output; it changes if a key is removed or changes its meaning."""
 
-_FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
-_SEED = option("seed", "Seed for permutation tests.", type=click.IntRange(0))
 _TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
+
+_DEMO_FILES = ("annotations.csv", "items.csv", "report.html")
+_DEMO_ANNOTATORS = {"ada": 0.95, "ben": 0.9, "chloe": 0.9, "dev": 0.85, "eli": 0.45}  # with their accuracies
+_DEMO_LABELERS = {"suggested_rule": 0.65, "suggested_llm": 0.9}
 
 
 def main(args: list[str] | None = None) -> None:
@@ -55,22 +56,21 @@ def commands() -> None:
 
 
 @commands.command(epilog="Example: dhkappa audit annotations.csv --items items.csv -o report.html")
-@_FILES
 @option("output", "HTML report to write.", "-o", metavar="FILE")
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
-@options("format", "gate", "roles", "sample", "pool", "confidence_level", "weights")
-@_SEED
-def audit(files: tuple[str, ...], output: str | None, title: str | None, **given: Any) -> None:
+@options.combine(options.ANALYSIS, options.WEIGHTS, options.SEED)
+def audit(output: str | None, title: str | None, **given: Any) -> None:
     """Run all analyses and write a report.
 
     Can the labels be trusted? Which labeler is best? Which categories and items are wrong? Are annotators better?
     """
     from dhkappa import api
 
+    files = given["files"]
     check_output(output, [*files, given["items"]], (".html", ".htm"))
     if output is not None:
         _check_report()
-    source = Input(files, given)
+    source = Input(given)
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
     title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
@@ -82,7 +82,7 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **given
             progress.describe("writing the report")
             found.to_html(output, title=title, command=_command_line())
     if given["output_format"] == "json":
-        _print_json("audit", found.to_dict() | {"report": output}, gate)
+        click.echo(_json("audit", found.to_dict() | {"report": output}, gate))
         return
     _terminal().audit(found, title)
     if gate and found.weighted and all(gate["passed"].values()):  # the output above shows the unweighted kappa
@@ -92,20 +92,19 @@ def audit(files: tuple[str, ...], output: str | None, title: str | None, **given
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")
-@_FILES
-@options("format", "gate", "roles", "sample", "pool", "confidence_level", "weights")
-def score(files: tuple[str, ...], **given: Any) -> None:
+@options.combine(options.ANALYSIS, options.WEIGHTS)
+def score(**given: Any) -> None:
     """Compute kappa of each labeler.
 
     With its confidence interval, and the scores of random labels and of majority labels.
     """
     with Progress(None, "counting votes"):
-        kappas = _kappas(Input(files, given), given["weights"])
+        kappas = _kappas(Input(given), given["weights"])
     gate = _gate(kappas, given)
     level = given["confidence_level"]
     if given["output_format"] == "json":
         labelers = {name: kappa.to_dict(level) for name, kappa in kappas.items()}
-        _print_json("score", {"confidence_level": level, "labelers": labelers}, gate)
+        click.echo(_json("score", {"confidence_level": level, "labelers": labelers}, gate))
     else:
         _terminal().scores(kappas, level)
 
@@ -120,34 +119,29 @@ def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
-@_FILES
-@options("format", "gate", "roles", "sample", "pool", "confidence_level")
-@_SEED
-def compare(files: tuple[str, ...], **given: Any) -> None:
+@options.combine(options.ANALYSIS, options.SEED)
+def compare(**given: Any) -> None:
     """Compare labelers in pairs, on the same items."""
     from dhkappa import api
 
-    source = Input(files, given)
+    source = Input(given)
     with Progress(None, "counting votes"):
         sample = {"pool": source.pool, "confidence_level": given["confidence_level"], "rng": given["seed"]}
         found = api.compare(source.data, source.suggested, **sample)
     gate = _gate(found.kappas, given)
     if given["output_format"] == "json":
-        _print_json("compare", found.to_dict(), gate)
+        click.echo(_json("compare", found.to_dict(), gate))
     else:
         _terminal().comparison(found)
 
 
 @commands.command(epilog="Example: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv")
-@_FILES
 @option("output", "CSV file to write; standard output by default.", "-o", metavar="FILE")
 @option("limit", "Number of items; all by default.", "-n", type=click.IntRange(1))
 @option("rejected", "Only items with a negative differential.", is_flag=True)
 @option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
-@options("format", "roles", "sample", "pool")
-def review(
-    files: tuple[str, ...], output: str | None, limit: int | None, rejected: bool, raw: bool, **given: Any
-) -> None:
+@options.combine(options.FILES, options.FORMAT, options.ROLES, options.SAMPLE, options.POOL)
+def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **given: Any) -> None:
     """Write the items to review as CSV.
 
     Items whose label the annotators reject most clearly come first.
@@ -155,9 +149,9 @@ def review(
     from dhkappa import api
 
     as_json = given["output_format"] == "json"
-    if output != "-":
-        check_output(output, [*files, given["items"]], (".json",) if as_json else (".csv",))
-    source = Input(files, given)
+    output = None if output == "-" else output
+    check_output(output, [*given["files"], given["items"]], (".json",) if as_json else (".csv",))
+    source = Input(given)
     with Progress(None, "counting votes"):
         found = api.audit(source.data, source.suggested, pool=source.pool, progress=False)
         labeler = _only(found.labelers)
@@ -167,11 +161,10 @@ def review(
         if rejected:
             queue = queue.where(lambda row: row["differential"] < 0)
     if as_json:
-        result = {"labeler": labeler, "n_items": n_items, "review": queue.to_json()}
-        text = _json("review", result, None) + "\n"
+        text = _json("review", {"labeler": labeler, "n_items": n_items, "review": queue.to_json()}) + "\n"
     else:
         text = queue.to_csv(safe=not raw)
-    if output in (None, "-"):
+    if output is None:
         if sys.stdout.isatty():  # a terminal would execute escape sequences
             text = "".join(f"{visible(line)}\n" for line in text.splitlines())
         elif hasattr(sys.stdout, "reconfigure"):  # a file or a pipe gets UTF-8 in any locale
@@ -180,20 +173,16 @@ def review(
     else:
         from dhkappa.paths import write_file
 
-        write_file(str(output), text, "review queue")
-        click.echo(f"{len(queue):,} items written to {visible(str(output))}.", err=True)
+        write_file(output, text, "review queue")
+        click.echo(f"{len(queue):,} items written to {visible(output)}.", err=True)
 
 
 def _only(labelers: Any) -> str:
     """Return the only labeler."""
     first, *others = labelers
     if others:
-        raise DataError(
-            f"There are several labelers: {', '.join(labelers)}.",
-            code="several-labelers",
-            parameter="suggested",
-            hint="Choose one with $suggested.",
-        )
+        message = f"There are several labelers: {', '.join(labelers)}."
+        raise invalid("suggested", message, code="several-labelers", hint="Choose one with $suggested.")
     return str(first)
 
 
@@ -210,8 +199,8 @@ def _only(labelers: Any) -> str:
 @option("votes", "Votes per item.", type=int)
 @option("pool", "Number of items in the whole data set.", type=int)
 @option("assurance", "Probability of reaching the half-width.", type=float, default=0.9)
-@options("format", "confidence_level", "roles")
-def plan(half_width: float, files: tuple[str, ...], **given: Any) -> None:
+@options.combine(options.FORMAT, options.LEVEL, options.ROLES)
+def plan(half_width: float, **given: Any) -> None:
     """Compute how many items and votes are needed.
 
     For a confidence interval of kappa plus or minus HALF_WIDTH, such as 0.05: from a pilot, or from accuracies.
@@ -222,22 +211,18 @@ def plan(half_width: float, files: tuple[str, ...], **given: Any) -> None:
     assumed = {name: given[name] for name in names}
     if given["prevalence"] is not None:
         assumed["prevalence"] = _numbers(given["prevalence"])
-    source = Input(files, given | {"pool": ()})
+    source = Input(given | {"pool": ()})
     with Progress(None, "planning"):
         pilot: Any = None
-        if files:
+        if given["files"]:
             kappas = _kappas(source, None)
             pilot = kappas[_only(kappas)]
         elif source.roles or source.suggested:
-            raise DataError(
-                "Columns are named, but there is no pilot.",
-                code="pilot-missing",
-                parameter="pilot",
-                hint="Give its file.",
-            )
+            message = "Columns are named, but there is no pilot."
+            raise invalid("pilot", message, code="pilot-missing", hint="Give its file.")
         found = api.plan(half_width, pilot, **assumed)
     if given["output_format"] == "json":
-        _print_json("plan", found.to_dict(), None)
+        click.echo(_json("plan", found.to_dict()))
     else:
         _terminal().plan(found, pilot.n_items if pilot else None)
 
@@ -246,11 +231,8 @@ def _numbers(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise DataError(
-            f"Invalid --prevalence: expected numbers separated by commas, such as 4,3,1, got {text!r}.",
-            code="invalid-prevalence",
-            parameter="prevalence",
-        ) from None
+        message = f"Invalid --prevalence: expected numbers separated by commas, such as 4,3,1, got {text!r}."
+        raise invalid("prevalence", message) from None
 
 
 @commands.group(epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
@@ -262,17 +244,13 @@ def tally() -> None:
 
 
 @tally.command("make", epilog="Example: dhkappa tally make votes.csv --suggested llm -o monday.json")
-@_FILES
-@_TALLY_OUTPUT
-@options("format", "roles", "sample")
-def tally_make(files: tuple[str, ...], output: str, **given: Any) -> None:
+@options.combine(options.FILES, _TALLY_OUTPUT, options.FORMAT, options.ROLES, options.SAMPLE)
+def tally_make(output: str, **given: Any) -> None:
     """Count votes and suggested labels into a tally file."""
-    check_output(output, [*files, given["items"]], (".json",))
-    if any(map(is_tally, chain.from_iterable(map(matches, files)))):
-        raise DataError(
-            "A file is already a tally.", code="already-tally", parameter="data", hint="Add with dhkappa tally add."
-        )
-    source = Input(files, given)
+    check_output(output, [*given["files"], given["items"]], (".json",))
+    if any(map(is_tally, expanded(given["files"]))):
+        raise invalid("data", "A file is already a tally.", code="already-tally", hint="Add with dhkappa tally add.")
+    source = Input(given)
     with Progress(None, "counting votes"):
         whole = source.data.tally()
         whole.save(output)
@@ -280,18 +258,14 @@ def tally_make(files: tuple[str, ...], output: str, **given: Any) -> None:
 
 
 @tally.command("add", epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
-@_FILES
-@_TALLY_OUTPUT
-@options("format")
+@options.combine(options.FILES, _TALLY_OUTPUT, options.FORMAT)
 def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
     """Add tallies."""
     check_output(output, files, (".json",))
-    paths = list(chain.from_iterable(map(matches, files)))
-    others = [path for path in paths if os.path.exists(path) and not is_tally(path)]
-    if others:
-        raise DataError(
-            f"{others[0]!r} is not a tally.", code="not-a-tally", parameter="data", hint="Use dhkappa tally make first."
-        )
+    paths = expanded(files)
+    if others := [path for path in paths if os.path.exists(path) and not is_tally(path)]:
+        message = f"{others[0]!r} is not a tally."
+        raise invalid("data", message, code="not-a-tally", hint="Use dhkappa tally make first.")
     with Progress(None, "adding"):
         whole = sum_of(paths)
         whole.save(output)
@@ -300,7 +274,7 @@ def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
 
 @tally.command("show", epilog="Example: dhkappa tally show week.json")
 @click.argument("file")
-@options("format")
+@options.FORMAT
 def tally_show(file: str, output_format: str) -> None:
     """Show the content of a tally file."""
     from dhkappa.inputs.tally import Tally
@@ -312,7 +286,7 @@ def _show_tally(command: str, whole: Tally, path: str, output_format: str) -> No
     if output_format == "json":
         counts = {"path": path, "n_items": whole.n_items, "n_votes": whole.n_votes, "n_patterns": len(whole)}
         names = {"categories": list(whole.categories), "labelers": list(whole.labelers)}
-        _print_json(command, counts | names, None)
+        click.echo(_json(command, counts | names))
     else:
         click.echo(f"{visible(path)}: {whole!r}")
 
@@ -321,7 +295,7 @@ def _show_tally(command: str, whole: Tally, path: str, output_format: str) -> No
 @option("items", "Number of tickets.", default=400, type=click.IntRange(1, 1_000_000))
 @option("seed", "Seed of the simulation.", default=1, type=click.IntRange(0))
 @option("output", "Folder to write.", "-o", default="dhkappa-demo", metavar="FOLDER")
-@options("format")
+@options.FORMAT
 def demo(items: int, seed: int, output: str, output_format: str) -> None:
     """Simulate data, audit it and write the report.
 
@@ -329,52 +303,95 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
     vote on each ticket; one vote in four is missing.
     """
     from dhkappa import api
-    from dhkappa.cli.demo import CARELESS, FILES, check_folder, write_demo
 
+    votes, tickets, report = [os.path.join(output, name) for name in _DEMO_FILES]
     _make_folder(output)
-    check_folder(output)
-    report: str | None = os.path.join(output, FILES[2])
     title = f"{items:,} simulated support tickets"
+    missing = ""
     with Progress(None, "simulating") as progress:
-        votes, tickets = write_demo(output, items, seed)
+        write_demo(output, items, seed)
         progress.describe("auditing")
         found = api.audit(votes, items=tickets, progress=False, rng=seed)
         name = "dhkappa"
         if not shutil.which(name):
             module = os.path.basename(sys.argv[0]) == "__main__.py"
             name = f"{shlex.quote(sys.executable)} -m dhkappa" if module else shlex.quote(sys.argv[0])
-        command = f"{name} audit {shlex.quote(votes)} --items {shlex.quote(tickets)} -o {shlex.quote(str(report))}"
+        command = f"{name} {shlex.join(['audit', votes, '--items', tickets, '-o', report])}"
         try:
             _check_report()
         except DataError as error:
-            report, missing = None, str(error)
-        if report is not None:
+            missing = str(error)
+        else:
             progress.describe("writing the report")
             found.to_html(report, title=title, command=command)
     if output_format == "json":
-        _print_json("demo", {"files": [votes, tickets], "report": report, "audit": found.to_dict()}, None)
+        written = {"files": [votes, tickets], "report": None if missing else report}
+        click.echo(_json("demo", written | {"audit": found.to_dict()}))
         return
     terminal = _terminal()
     terminal.audit(found, f"{title}, up to 5 votes each, 2 labelers")
     terminal.paragraph(
         "The data is simulated. Compare the two labelers: their kappas differ, while Fleiss' kappa is the same for "
-        f"both. Among the annotators, {CARELESS} votes carelessly."
+        "both. Among the annotators, eli votes carelessly."
     )
     terminal.paragraph(f"The data is in {votes} and {tickets}. To repeat the audit:")
     click.echo(f"  {command}")
-    terminal.paragraph(f"Report: {report}" if report else f"No report was written. {missing}")
+    terminal.paragraph(f"No report was written. {missing}" if missing else f"Report: {report}")
 
 
 def _make_folder(path: str) -> None:
+    """Create the folder of a demo, unless the demo would overwrite files that are not its own."""
     if "://" in path or masked(path) != path:
-        raise DataError(f"{path!r} is not a folder.", code="output-not-folder", parameter="output")
+        raise invalid("output", f"{path!r} is not a folder.", code="output-not-folder")
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(
-            f"Cannot create folder {path!r}: {reason}.", code="output-not-folder", parameter="output"
-        ) from None
+        message = f"Cannot create folder {path!r}: {error.strerror or error}."
+        raise invalid("output", message, code="output-not-folder") from None
+    there = [name for name in _DEMO_FILES if os.path.exists(os.path.join(path, name))]
+    starts = {
+        _DEMO_FILES[0]: f"item,annotator,label\nT-0*[1-9][0-9]*,({'|'.join(_DEMO_ANNOTATORS)}),",
+        _DEMO_FILES[1]: f"item,{','.join(_DEMO_LABELERS)}\nT-0*1,",
+    }
+    if there and not all(_starts(os.path.join(path, name), start) for name, start in starts.items()):
+        message = f"Folder {path!r} contains a file {there[0]!r} that is not from a demo."
+        raise invalid("output", message, code="output-exists", hint="Choose another folder with $output.")
+
+
+def _starts(path: str, pattern: str) -> bool:
+    """Tell whether a text file starts with a pattern."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return re.match(pattern, file.read(200)) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def write_demo(folder: str, items: int, seed: int) -> None:
+    """Write annotations.csv, with one row per vote, and items.csv, with one row per ticket."""
+    from dhkappa.paths import write_file
+    from dhkappa.stats.simulate import simulate
+
+    drawn = simulate(
+        items,
+        categories=("billing", "bug", "how-to", "outage", "other"),
+        prevalence=[4, 3, 3, 1, 2],
+        annotators=list(_DEMO_ANNOTATORS.values()),
+        labelers=_DEMO_LABELERS,
+        missing=0.25,
+        rng=seed,
+    )
+    names = [f"T-{place:0{len(str(items))}d}" for place in range(1, items + 1)]
+    votes = [
+        (name, annotator, label)
+        for name, row in zip(names, drawn.votes.tolist(), strict=True)
+        for annotator, label in zip(_DEMO_ANNOTATORS, row, strict=True)
+        if label is not None
+    ]
+    suggested = zip(names, *(labels.tolist() for labels in drawn.suggested.values()), strict=True)
+    tables = [("item", "annotator", "label"), *votes], [("item", *_DEMO_LABELERS), *suggested]
+    for file, rows in zip(_DEMO_FILES[:2], tables, strict=True):
+        write_file(os.path.join(folder, file), "".join(f"{','.join(row)}\n" for row in rows), "demo data")
 
 
 @commands.command(epilog='Example: eval "$(dhkappa completion bash)" in ~/.bashrc')
@@ -417,7 +434,7 @@ def _file_name(path: str) -> str:
 
 def _check_items(kappas: Mapping[str, Kappa]) -> None:
     if not any(kappa.n_items or kappa.excluded.total for kappa in kappas.values()):
-        raise DataError("The data contains no items.", code="no-items", parameter="data")
+        raise invalid("data", "The data contains no items.", code="no-items")
 
 
 def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -429,7 +446,7 @@ def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any]) -> dict[str, An
     passed = {name: _tested(kappa, given) >= bar for name, kappa in kappas.items()}  # False for NaN
     failed = {name: kappa for name, kappa in kappas.items() if not passed[name]}
     if failed:
-        click.get_current_context().meta[GATE] = f"Below --fail-under {bar:g}: {_reached(failed, given)}."
+        click.get_current_context().meta[FAILED_GATE] = f"Below --fail-under {bar:g}: {_reached(failed, given)}."
     metric = next(kappa.metric for kappa in kappas.values())
     return {"fail_under": bar, "on": given["on"], "metric": metric, "passed": passed}
 
@@ -450,10 +467,6 @@ def _reached(kappas: Mapping[str, Kappa], given: Mapping[str, Any]) -> str:
     return ", ".join(found)
 
 
-def _json(command: str, result: Mapping[str, Any], gate: Mapping[str, Any] | None) -> str:
+def _json(command: str, result: Mapping[str, Any], gate: Mapping[str, Any] | None = None) -> str:
     whole = {"dhkappa": __version__, "version": JSON_VERSION, "command": command, "gate": gate, "result": result}
     return json.dumps(whole, allow_nan=False, indent=2)
-
-
-def _print_json(command: str, result: Mapping[str, Any], gate: Mapping[str, Any] | None) -> None:
-    click.echo(_json(command, result, gate))

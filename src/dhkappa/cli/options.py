@@ -6,7 +6,7 @@ import csv
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from dhkappa.errors import DataError, shown
+from dhkappa.cli import flag
+from dhkappa.errors import DataError, invalid, shown
 from dhkappa.paths import is_stream
 
 if TYPE_CHECKING:
@@ -32,17 +33,15 @@ class Decorator(Protocol):
         """Add the option."""
 
 
-def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not -1.1 <= value <= 1:
-        raise click.BadParameter(f"{value} is not a possible kappa (-1.1 to 1).")
-    return value
+def combine(*members: Decorator) -> Decorator:
+    """Combine options, or groups of them, into one decorator that keeps their order."""
 
+    def decorate(function: Function) -> Function:
+        for add in reversed(members):
+            function = add(function)
+        return function
 
-def _not_empty(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Reject an empty option, such as an unset variable of a script; '' means none for some columns."""
-    if (value == "" or (isinstance(value, tuple) and "" in value)) and param.name not in ("annotator", "count"):
-        raise click.BadParameter("the value is empty.")
-    return value
+    return decorate
 
 
 def option(name: str, text: str, *more: str, choices: Sequence[str] = (), **settings: Any) -> Decorator:
@@ -58,77 +57,58 @@ def _column(name: str, text: str, *more: str, **settings: Any) -> Decorator:
     return option(name, text, *more, metavar="COLUMN", **settings)
 
 
-GROUPS: dict[str, Sequence[Decorator]] = {
-    "roles": (
-        _column(
-            "suggested", "Columns of suggested labels, or names of labelers, separated by commas.", "-s", multiple=True
-        ),
-        _column("annotators", "Wide format: columns of votes, or a pattern such as 'ann_*'.", "-a", multiple=True),
-        _column("item", "Column with the name of the item."),
-        _column("label", "Long format: column with the label of the vote."),
-        _column("annotator", "Long format: column with the annotator; '' if there is none."),
-        _column("count", "Long format: column with the number of equal votes; '' if there is none."),
-        _column("counts", "Columns of vote counts, one per category.", multiple=True),
-        option("items", "Second file, with one row per item and its suggested labels.", metavar="FILE"),
-        option(
-            "duplicates", "What to do if an annotator has two votes on an item.", choices=("error", "first", "last")
-        ),
-        option(
-            "unlisted", "What to do with votes on items that --items does not list.", choices=("error", "unlabeled")
-        ),
-        option("missing", "Labels to read as missing, such as NA.", multiple=True, metavar="LABEL"),
-        option(
-            "input-format", "table, label_studio, prodigy, doccano or argilla; detected by default.", metavar="FORMAT"
-        ),
-        option("question", "Question to read, if an export has several.", metavar="NAME"),
-        option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
-    ),
-    "sample": (
-        option("categories", "All categories, in order, separated by commas.", multiple=True, metavar="LABEL"),
-        _column("sample-weight", "Column with the sampling weight of each item."),
-        _column("strata", "Column with the group that each item was drawn from."),
-    ),
-    "pool": (
-        option(
-            "pool", "Number of items in the whole data set, or STRATUM=N for each stratum.", multiple=True, metavar="N"
-        ),
-    ),
-    "confidence_level": (option("confidence-level", "Level of confidence intervals.", type=float, default=0.95),),
-    "weights": (
-        option(
-            "weights",
-            "Agreement weights for ordered categories: near votes count in part.",
-            choices=("linear", "quadratic"),
-        ),
-    ),
-    "format": (option("format", "Output format.", "output_format", choices=("text", "json"), default="text"),),
-    "gate": (
-        option(
-            "fail-under",
-            "Exit with 1 if the lower confidence limit of a labeler is below X.",
-            type=float,
-            callback=_kappa,
-            metavar="X",
-        ),
-        option(
-            "on", "What --fail-under tests: the lower limit, or kappa itself.", choices=("low", "value"), default="low"
-        ),
-    ),
-}
+def _not_empty(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Reject an empty option, such as an unset variable of a script; '' means none for some columns."""
+    if (value == "" or (isinstance(value, tuple) and "" in value)) and param.name not in ("annotator", "count"):
+        raise click.BadParameter("the value is empty.")
+    return value
 
 
-def options(*groups: str) -> Decorator:
-    """Give a command some groups of options."""
-
-    def decorate(function: Function) -> Function:
-        for add in reversed([add for group in groups for add in GROUPS[group]]):
-            function = add(function)
-        return function
-
-    return decorate
+def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not -1.1 <= value <= 1:
+        raise click.BadParameter(f"{value} is not a possible kappa (-1.1 to 1).")
+    return value
 
 
-_OF_TABLES = (
+FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
+FORMAT = option("format", "Output format.", "output_format", choices=("text", "json"), default="text")
+LEVEL = option("confidence-level", "Level of confidence intervals.", type=float, default=0.95)
+SEED = option("seed", "Seed for permutation tests.", type=click.IntRange(0))
+_WEIGHTS = "Agreement weights for ordered categories: near votes count in part."
+WEIGHTS = option("weights", _WEIGHTS, choices=("linear", "quadratic"))
+_POOL = "Number of items in the whole data set, or STRATUM=N for each stratum."
+POOL = option("pool", _POOL, multiple=True, metavar="N")
+_FAIL_UNDER = "Exit with 1 if the lower confidence limit of a labeler is below X."
+_ON = "What --fail-under tests: the lower limit, or kappa itself."
+GATE = combine(
+    option("fail-under", _FAIL_UNDER, type=float, callback=_kappa, metavar="X"),
+    option("on", _ON, choices=("low", "value"), default="low"),
+)
+_SUGGESTED = "Columns of suggested labels, or names of labelers, separated by commas."
+ROLES = combine(
+    _column("suggested", _SUGGESTED, "-s", multiple=True),
+    _column("annotators", "Wide format: columns of votes, or a pattern such as 'ann_*'.", "-a", multiple=True),
+    _column("item", "Column with the name of the item."),
+    _column("label", "Long format: column with the label of the vote."),
+    _column("annotator", "Long format: column with the annotator; '' if there is none."),
+    _column("count", "Long format: column with the number of equal votes; '' if there is none."),
+    _column("counts", "Columns of vote counts, one per category.", multiple=True),
+    option("items", "Second file, with one row per item and its suggested labels.", metavar="FILE"),
+    option("duplicates", "What to do if an annotator has two votes on an item.", choices=("error", "first", "last")),
+    option("unlisted", "What to do with votes on items that --items does not list.", choices=("error", "unlabeled")),
+    option("missing", "Labels to read as missing, such as NA.", multiple=True, metavar="LABEL"),
+    option("input-format", "table, label_studio, prodigy, doccano or argilla; detected by default.", metavar="FORMAT"),
+    option("question", "Question to read, if an export has several.", metavar="NAME"),
+    option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
+)
+SAMPLE = combine(
+    option("categories", "All categories, in order, separated by commas.", multiple=True, metavar="LABEL"),
+    _column("sample-weight", "Column with the sampling weight of each item."),
+    _column("strata", "Column with the group that each item was drawn from."),
+)
+ANALYSIS = combine(FILES, FORMAT, GATE, ROLES, SAMPLE, POOL, LEVEL)
+
+_OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
     *("input_format", "question", "table", "sample_weight", "strata", "categories"),
 )
@@ -136,45 +116,33 @@ _OF_TABLES = (
 
 @dataclass(frozen=True)
 class Input:
-    """The data of a command.
+    """The data of a command, described by its options ``given``; ``files`` are paths, patterns or an address."""
 
-    Attributes
-    ----------
-    files : paths, patterns, or the address of a database
-    given : the options by name
-    """
-
-    files: tuple[str, ...]
-    given: dict[str, Any]
+    given: Mapping[str, Any]
 
     @cached_property
     def data(self) -> Any:
         """The data as the library takes it: a ``Tally`` if the files are tallies, else a ``Dataset``."""
-        files = list(chain.from_iterable(matches(file) for file in self.files))
+        files = expanded(self.given["files"])
         tallies = [file for file in files if is_tally(file)]
         if not tallies:
             return self._dataset()
         if len(tallies) < len(files):
-            raise DataError(
-                f"{tallies[0]!r} is a tally, but other files are not.",
-                code="mixed-files",
-                parameter="data",
-                hint="Make tallies of the others with dhkappa tally make.",
-            )
-        extra = [f"--{name.replace('_', '-')}" for name in _OF_TABLES if self.given.get(name) not in (None, ())]
-        if extra:
-            raise DataError(
-                f"Not possible with a tally, which is already counted: {', '.join(extra)}.",
-                code="option-not-for-tally",
-                hint="Omit the option, or pass it to dhkappa tally make.",
-            )
+            message = f"{tallies[0]!r} is a tally, but other files are not."
+            hint = "Make tallies of the others with dhkappa tally make."
+            raise invalid("data", message, code="mixed-files", hint=hint)
+        if extra := [flag(name) for name in _OF_TABLES if self.given.get(name) not in (None, ())]:
+            message = f"Not possible with a tally, which is already counted: {', '.join(extra)}."
+            hint = "Omit the option, or pass it to dhkappa tally make."
+            raise DataError(message, code="option-not-for-tally", hint=hint)
         return sum_of(tallies)
 
     def _dataset(self) -> Dataset:
         from dhkappa.inputs.dataset import Dataset
         from dhkappa.inputs.files import open_source
 
-        path: Any = self.files[0] if len(self.files) == 1 else list(self.files)
+        files = list(self.given["files"])
+        path: Any = files[0] if len(files) == 1 else files
         source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
         dataset = Dataset(source, self._suggested, **self.roles)
         if categories := several(self.given.get("categories", ())):
@@ -187,7 +155,7 @@ class Input:
         """The labelers to choose from the data; None for all of them."""
         from dhkappa.inputs.tally import Tally
 
-        return self._suggested if not self.files or isinstance(self.data, Tally) else None
+        return self._suggested if not self.given["files"] or isinstance(self.data, Tally) else None
 
     @property
     def _suggested(self) -> list[str] | None:
@@ -263,7 +231,7 @@ def _size(text: str) -> int:
 
 
 def _pool_error(problem: str) -> DataError:
-    return DataError(f"Invalid --pool: {problem}.", code="invalid-pool", parameter="pool")
+    return invalid("pool", f"Invalid --pool: {problem}.")
 
 
 def several(given: Iterable[str]) -> list[str]:
@@ -277,9 +245,10 @@ def several(given: Iterable[str]) -> list[str]:
     return found
 
 
-def matches(path: str) -> list[str]:
-    """Return the file of that name, or the files that match the pattern, or the name itself if none does."""
-    return [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)) or [path]
+def expanded(paths: Iterable[str]) -> list[str]:
+    """Replace patterns by the files that match; a name that exists or matches nothing stays."""
+    found = ([path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)) or [path] for path in paths)
+    return list(chain.from_iterable(found))
 
 
 def sum_of(paths: Sequence[str]) -> Tally:
@@ -287,11 +256,8 @@ def sum_of(paths: Sequence[str]) -> Tally:
     from dhkappa.inputs.tally import Tally
 
     if len({os.path.realpath(path) for path in paths}) < len(paths):
-        raise DataError("A tally is given twice: its items would count twice.", code="duplicate-file", parameter="data")
-    whole = Tally.load(paths[0])
-    for path in paths[1:]:
-        whole = whole + Tally.load(path)
-    return whole
+        raise invalid("data", "A tally is given twice: its items would count twice.", code="duplicate-file")
+    return sum(map(Tally.load, paths[1:]), start=Tally.load(paths[0]))
 
 
 def is_tally(path: str) -> bool:
@@ -315,11 +281,11 @@ def check_output(path: str | None, inputs: Sequence[str | None], endings: Sequen
         return
 
     def error(code: str, message: str, hint: str = "") -> DataError:
-        return DataError(f"Cannot write {shown([path])}: {message}.", code=code, parameter="output", hint=hint)
+        return invalid("output", f"Cannot write {shown([path])}: {message}.", code=code, hint=hint)
 
     if not path.lower().endswith(tuple(endings)) and not is_stream(path) and not os.path.isdir(path):
         raise error("output-ending", f"the name must end in {' or '.join(endings)}")
-    for other in chain.from_iterable(matches(name) for name in inputs if name is not None):
+    for other in expanded(name for name in inputs if name is not None):
         if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
             raise error("output-is-input", "it is an input file", "Choose another name.")
     folder = os.path.dirname(os.path.realpath(path))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dhkappa.errors import DataError, visible
+from dhkappa.stats.result import labelers_table
 
 if TYPE_CHECKING:
     from dhkappa.stats.permutation import PermutationTest
@@ -32,29 +33,22 @@ def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | 
 
 
 def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[dict[str, Any]]:
-    """Return one row per labeler, with its kappa, confidence interval and baselines, in the order given."""
-    rows = []
-    for name, kappa in kappas.items():
-        low, high = kappa.confidence_interval(confidence_level)
-        row = {"labeler": name, "kappa": kappa.value, "low": low, "high": high, "fleiss": kappa.fleiss}
-        row |= {"baseline_random": kappa.baselines.random, "baseline_majority": kappa.baselines.majority}
-        rows.append(row | {"items": kappa.n_items})
-    return rows
+    """Return one row per labeler, the highest kappa first, with confidence interval, baselines and Fleiss' kappa."""
+    return [row | {"fleiss": kappas[row["labeler"]].fleiss} for row in labelers_table(kappas, confidence_level)]
 
 
 def audit_rows(
-    names: Iterable[str],
-    kappas: Mapping[str, Kappa],
     verdicts: Mapping[str, Verdict],
+    kappas: Mapping[str, Kappa],
     tests: Mapping[str, PermutationTest | None],
     confidence_level: float,
 ) -> list[dict[str, Any]]:
-    """Return one row per labeler of an audit, with verdict and p-value, in the order of names."""
-    rows = labeler_rows({name: kappas[name] for name in names}, confidence_level)
+    """Return one row per labeler of an audit, with verdict and p-value; those that cannot be judged last."""
+    rows = labeler_rows(kappas, confidence_level)
     for row in rows:
         test = tests[row["labeler"]]
         row |= {"verdict": verdicts[row["labeler"]].short, "pvalue": test.pvalue if test else math.nan}
-    return rows
+    return sorted(rows, key=lambda row: not verdicts[row["labeler"]].judged)
 
 
 def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
@@ -68,19 +62,8 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
     return rows
 
 
-_TEXT = {
-    "labeler",
-    "other",
-    "category",
-    "annotator",
-    "suggested",
-    "item",
-    "majority",
-    "votes",
-    "verdict",
-    "reason",
-    "instead",
-}
+_TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
+_TEXT |= {"majority", "votes", "verdict", "reason", "instead"}
 _SIGNED = {"difference", "change"}
 _SHARES = {"label_share", "vote_share", "agree", "weight"}
 _HEADS = {
@@ -123,10 +106,8 @@ def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Callable[[float 
     if name == "ci":
         return limits(row["low"], row["high"], digits, sign)
     value = row[name]
-    if value is None:
-        return ""
-    if name in _TEXT:
-        return text_of(value, LONGEST)
+    if value is None or name in _TEXT:
+        return text_of(value)
     if isinstance(value, int):
         return f"{value:,}"
     if name.startswith("pvalue"):
@@ -181,8 +162,8 @@ def pvalue(value: float | None, digits: int = 3) -> str:
     return f"< {least:.{digits}f}" if value < least else f"{value:.{digits}f}"
 
 
-def text_of(value: Any, longest: int) -> str:
-    """Format a value on one line: control characters escaped, blank text in quotes, long text cut."""
-    text = visible(str(value))
-    text = text if text.strip() else repr(text)
+def text_of(value: Any, longest: int = LONGEST) -> str:
+    """Format a value on one line: control characters escaped, blank text in quotes, long text cut; nothing for None."""
+    text = "" if value is None else visible(str(value))
+    text = text if text.strip() or value is None else repr(text)
     return text if len(text) <= longest else text[: longest - 1] + "…"

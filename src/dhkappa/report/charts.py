@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dhkappa.errors import DataError, counted, did_you_mean, shown
-from dhkappa.report import better_first, labeler_rows, limits, number, optional, percent, signed, text_of
+from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
+from dhkappa.report import audit_rows, better_first, limits, number, optional, percent, signed, text_of
+from dhkappa.table import library
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
@@ -30,28 +30,22 @@ Spec = dict[str, Any]
 
 _WIDTH = 540
 _LONGEST = 60  # characters of a name
+_TOLD_ROWS = 12  # rows in the text alternative of a chart
 _NUMBERED = 10  # categories up to which the cells of the heat map show numbers
 _OTHERS = "others"
 _LEAST = -1.0  # lower values of kappa by category are drawn here
+_TOLD: Spec = {encoding: {"field": "told", "type": "nominal"} for encoding in ("tooltip", "description")}
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours of a chart.
-
-    Attributes
-    ----------
-    text, muted, line : text, secondary text, grid lines
-    labeler : the labeler
-    random : random labels, or annotators
-    majority : majority labels
-    """
+    """Colours of a chart."""
 
     text: str
-    muted: str
-    line: str
+    muted: str  # secondary text
+    line: str  # grid lines
     labeler: str
-    random: str
+    random: str  # random labels, or annotators
     majority: str
 
 
@@ -62,7 +56,7 @@ LIGHT = Palette("#1c2126", "#5a646e", "#d9dee3", "#1d5f96", "#94590b", "#2b7348"
 def chart(audit: Audit, name: str, labeler: str | None = None) -> Any:
     """Return a chart as an Altair chart that contains its data; see ``chart_spec``."""
     spec = chart_spec(audit, name, labeler)
-    return library("altair", "A chart").Chart.from_dict(spec)
+    return library("altair", "A chart", "'dhkappa[report]'").Chart.from_dict(spec)
 
 
 def chart_spec(audit: Audit, name: str, labeler: str | None = None, palette: Palette = LIGHT) -> Spec:
@@ -71,11 +65,8 @@ def chart_spec(audit: Audit, name: str, labeler: str | None = None, palette: Pal
     ``labeler`` is needed for a chart of one labeler if the audit has several.
     """
     if not isinstance(name, str) or name not in CHARTS:
-        raise DataError(
-            f"Unknown chart {shown([name])}. Charts: {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}",
-            code="unknown-chart",
-            parameter="name",
-        )
+        message = f"Unknown chart {shown([name])}. Charts: {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}"
+        raise invalid("name", message, code="unknown-chart")
     if name == "scale":
         return _scale(audit, palette)
     if name == "differences":
@@ -85,27 +76,14 @@ def chart_spec(audit: Audit, name: str, labeler: str | None = None, palette: Pal
     return draw(audit, labeler or audit.labelers[0], palette)
 
 
-def library(name: str, what: str) -> Any:
-    """Import an optional library of reports and charts."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise DataError(
-            f"{what} needs {name}, which is not installed.",
-            code="missing-library",
-            hint="Run: pip install 'dhkappa[report]'",
-        ) from error
-
-
 def _nothing(chart: str, reason: str) -> DataError:
-    return DataError(f"The chart {chart!r} has nothing to show: {reason}.", code="empty-chart", parameter="name")
+    return invalid("name", f"The chart {chart!r} has nothing to show: {reason}.", code="empty-chart")
 
 
 def _scale(audit: Audit, palette: Palette) -> Spec:
     """Draw kappa of every labeler, with random labels and majority labels for comparison."""
-    known = _known(labeler_rows({name: audit.kappas[name] for name in audit.ranking}, audit.confidence_level), "kappa")
-    if not known:
-        raise _nothing("scale", "kappa is undefined for every labeler")
+    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, audit.confidence_level)
+    known = _known("scale", rows, "kappa", "kappa is undefined for every labeler")
     total, known = len(known), known[:MOST_LABELERS]
     legend = {
         "baseline_random": ("random labels", palette.random, "square"),
@@ -114,18 +92,12 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
     }
     names, spans, points = unique(row["labeler"] for row in known), [], []
     for name, row in zip(names, known, strict=True):
-        told = {
-            "baseline_random": f"{name}: random labels score {number(row['baseline_random'], 3)}",
-            "kappa": f"{name}: kappa {number(row['kappa'], 3)}{_within(row['low'], row['high'])}",
-            "baseline_majority": f"{name}: majority labels score {number(row['baseline_majority'], 3)}",
-        }
+        told = {what: f"{name}: {legend[what][0]} score {number(row[what], 3)}" for what in legend}
+        told["kappa"] = f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}"
         places = _finite(**{what: row[what] for what in ("low", "high", *legend)})
         spans.append({"name": name, **places, "told": told["kappa"]})
-        points += [
-            {"name": name, "place": places[what], "what": legend[what][0], "told": told[what]}
-            for what in legend
-            if what in places
-        ]
+        drawn = [what for what in legend if what in places]
+        points += [{"name": name, "place": places[what], "what": legend[what][0], "told": told[what]} for what in drawn]
     x, y = _axis("kappa_DH", [*_numbers(spans), 0.0, 1.0]), _names(names)
     title = "Kappa of each labeler, with random and majority labels for comparison"
     layers = [
@@ -133,7 +105,7 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
         _rule(spans, x, y, "low", "high", palette.labeler, 2.5),
         _marks(points, x, y, list(legend.values())),
     ]
-    return _chart(layers, _cut(title, len(known), total, "labelers, the best"), f"{title}. {_first(spans)}", 34)
+    return _chart(layers, title, spans, 34, cut=_cut(known, total, "labelers, the best"))
 
 
 def _differences(audit: Audit, palette: Palette) -> Spec:
@@ -141,33 +113,30 @@ def _differences(audit: Audit, palette: Palette) -> Spec:
     if audit.comparison is None:
         raise _nothing("differences", "the audit has one labeler")
     best = audit.ranking[0]
-    known = _known(better_first(audit.comparison), "difference")
-    if not known:
-        raise _nothing("differences", "no difference is defined")
+    known = _known("differences", better_first(audit.comparison), "difference", "no difference is defined")
     known.sort(key=lambda row: best not in (row["labeler"], row["other"]))
     total, known = len(known), known[:MOST_DIFFERENCES]
     names = unique(f"{text_of(row['labeler'], 24)} minus {text_of(row['other'], 24)}" for row in known)
     rows = [
-        _ranged(name, row, "difference", f"{name}: {signed(row['difference'], 3)}{_within(row['low'], row['high'])}")
+        _ranged(name, row, "difference", f"{name}: {signed(row['difference'], 3)}{_within(row)}")
         for name, row in zip(names, known, strict=True)
     ]
     title = f"Differences in kappa between labelers, with {percent(audit.confidence_level)} confidence intervals"
     x = _axis("difference in kappa_DH, on the same items", [*_numbers(rows), 0.0])
     layers = _dots(rows, _names(names, 300), x, 0.0, palette)
-    return _chart(layers, _cut(title, len(known), total, "pairs of labelers"), f"{title}. {_first(rows)}", 28)
+    return _chart(layers, title, rows, 28, cut=_cut(known, total, "pairs of labelers"))
 
 
 def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     """Draw kappa by suggested category, the worst first."""
-    known = _known(optional(audit.categories, labeler), "kappa")
-    if not known:
-        raise _nothing("categories", f"kappa of {shown([labeler])} is undefined")
+    undefined = f"kappa of {shown([labeler])} is undefined"
+    known = _known("categories", optional(audit.categories, labeler), "kappa", undefined)
     known.sort(key=lambda row: -row["loss"])
     total, known = len(known), sorted(known[:MOST_CATEGORIES], key=lambda row: row["kappa"])
     names = unique(row["category"] for row in known)
     rows = []
     for name, row in zip(names, known, strict=True):
-        told = f"{name}: kappa {number(row['kappa'], 3)}{_within(row['low'], row['high'])}"
+        told = f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}"
         rows.append(_ranged(name, row, "kappa", f"{told}, suggested on {counted(row['items'], 'item')}"))
     ends = _numbers(rows)
     label = "kappa_DH; dashed: all categories together"
@@ -176,9 +145,10 @@ def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     whole = max(audit.kappas[labeler].value, _LEAST)
     x = _axis(label, [*(max(end, _LEAST) for end in ends), 0.0, 1.0, whole])
     title = f"Kappa by suggested category, with {percent(audit.confidence_level)} confidence intervals"
-    description = f"{title}, {text_of(labeler, _LONGEST)}, the worst first. {_first(rows)}"
-    title = _cut(title, len(known), total, "categories, those with the largest loss")
-    return _chart(_dots(rows, _names(names), x, whole, palette), title, description, 24)
+    layers, cut = _dots(rows, _names(names), x, whole, palette), "categories, those with the largest loss"
+    return _chart(
+        layers, title, rows, 24, of=f", {text_of(labeler, _LONGEST)}, the worst first", cut=_cut(known, total, cut)
+    )
 
 
 def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
@@ -190,12 +160,13 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     kept = [row["category"] for _, row in sorted(order[:MOST_CELLS], key=lambda pair: pair[0])]
     names = unique([*kept, _OTHERS])
     others = names[-1]
-    name_of = {_key(label): name for label, name in zip(kept, names, strict=False)}
+    name_of = {(type(label), label): name for label, name in zip(kept, names, strict=False)}  # 1, "1" and True differ
     shares: dict[tuple[str, str, int], list[float]] = {}
     for row in confusion:
-        suggested, voted = name_of.get(_key(row["suggested"])), name_of.get(_key(row["agreed"]), others)
-        if suggested is not None and row["vote_share"] > 0:
-            shares.setdefault((suggested, voted, row["items"]), []).append(row["vote_share"])
+        suggested, agreed = row["suggested"], row["agreed"]
+        label, voted = name_of.get((type(suggested), suggested)), name_of.get((type(agreed), agreed), others)
+        if label is not None and row["vote_share"] > 0:
+            shares.setdefault((label, voted, row["items"]), []).append(row["vote_share"])
     cells: list[Spec] = [
         {
             "name": suggested,
@@ -211,12 +182,13 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     small = max(len(down), len(across)) <= _NUMBERED + 1
     axis = {"labelLimit": 90, "labelAngle": 0} if len(across) <= 6 else {"labelLimit": 110, "labelAngle": -45}
     x = {
-        **_nominal("voted"),
+        "field": "voted",
+        "type": "nominal",
         "title": "votes",
         "scale": {"domain": across},
         "axis": {**axis, "orient": "top", "ticks": False, "grid": False},
     }
-    at = {"x": x, "y": {**_names(down), "title": "suggested label"}, **_telling()}
+    at = {"x": x, "y": {**_names(down), "title": "suggested label"}, **_TOLD}
     share = {"field": "share", "type": "quantitative"}
     shade = {**share, "legend": None, "scale": {"domain": [0, 1], "range": [0.03, 0.5]}}
     own = {"type": "rect", "filled": False, "stroke": palette.text, "strokeWidth": 1.5}
@@ -229,9 +201,8 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
         layers.append({"mark": mark, "encoding": {**at, "text": {**share, "format": ".0%"}}})
     title = "Votes for each suggested label, as shares"
     largest = sorted(cells, key=lambda cell: -cell["share"])
-    description = f"{title}, {text_of(labeler, _LONGEST)}. {_first(largest)}"
-    title = _cut(title, len(kept), len(order), "categories, those suggested most")
-    drawn = _chart(layers, title, description, 30 if small else 20)
+    cut = _cut(kept, len(order), "categories, those suggested most")
+    drawn = _chart(layers, title, largest, 30 if small else 20, of=f", {text_of(labeler, _LONGEST)}", cut=cut)
     return {**drawn, "data": {"values": cells}, "width": min(_WIDTH, 96 * len(across))}
 
 
@@ -240,9 +211,8 @@ def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
     found = optional(audit.annotator_comparison, labeler)
     if found is None:
         raise _nothing("annotator_comparison", "annotators are not identified in this data")
-    known = _known(found.table, "difference")
-    if not known:
-        raise _nothing("annotator_comparison", f"no annotator can be compared with {shown([labeler])}")
+    uncompared = f"no annotator can be compared with {shown([labeler])}"
+    known = _known("annotator_comparison", found.table, "difference", uncompared)
     total = len(known)
     known = sorted(sorted(known, key=lambda row: -row["items"])[:MOST_ANNOTATORS], key=lambda row: row["difference"])
     names = unique(row["annotator"] for row in known)
@@ -267,13 +237,25 @@ def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
         _rule(rows, x, y, "annotator", "labeler", palette.line, 3),
         _marks(points, x, y, [(who, palette.labeler, "circle"), (annotator, palette.random, "square")]),
     ]
-    description = f"{title}, {who}. {_first(rows)}"
-    return _chart(layers, _cut(title, len(known), total, "annotators, those with most items"), description, 22)
+    cut = _cut(known, total, "annotators, those with most items")
+    return _chart(layers, title, rows, 22, of=f", {who}", cut=cut)
 
 
-def _chart(layers: list[Spec], title: str, description: str, step: int) -> Spec:
-    size = {"width": _WIDTH, "height": {"step": step}}
-    return {"title": {"text": title, "anchor": "start"}, "description": description, **size, "layer": layers}
+def _chart(layers: list[Spec], title: str, rows: Sequence[Spec], step: int, *, of: str = "", cut: str = "") -> Spec:
+    """Return a chart whose text alternative is the title and the first rows."""
+    more = f"; and {len(rows) - _TOLD_ROWS} more" if len(rows) > _TOLD_ROWS else ""
+    told = "; ".join(row["told"] for row in rows[:_TOLD_ROWS])
+    return {
+        "title": {"text": f"{title}{cut}", "anchor": "start"},
+        "description": f"{title}{of}. {told}{more}.",
+        "width": _WIDTH,
+        "height": {"step": step},
+        "layer": layers,
+    }
+
+
+def _cut(drawn: Sequence[Any], total: int, what: str) -> str:
+    return "" if len(drawn) == total else f" ({len(drawn):,} of {total:,} {what})"
 
 
 def _dots(rows: list[Spec], y: Spec, x: Spec, mark: float, palette: Palette) -> list[Spec]:
@@ -283,7 +265,7 @@ def _dots(rows: list[Spec], y: Spec, x: Spec, mark: float, palette: Palette) -> 
     return [
         {"data": {"values": [{"place": mark}]}, "mark": line, "encoding": {"x": {**x, "field": "place"}}},
         _rule(rows, x, y, "low", "high", palette.labeler, 2.5),
-        {"data": {"values": rows}, "mark": point, "encoding": {"x": {**x, "field": "place"}, "y": y, **_telling()}},
+        {"data": {"values": rows}, "mark": point, "encoding": {"x": {**x, "field": "place"}, "y": y, **_TOLD}},
     ]
 
 
@@ -292,7 +274,7 @@ def _rule(rows: list[Spec], x: Spec, y: Spec, start: str, end: str, colour: str,
     return {
         "data": {"values": [row for row in rows if start in row and end in row]},
         "mark": {"type": "rule", "strokeWidth": width, "strokeCap": "round", "color": colour},
-        "encoding": {"x": {**x, "field": start}, "x2": {"field": end}, "y": y, **_telling()},
+        "encoding": {"x": {**x, "field": start}, "x2": {"field": end}, "y": y, **_TOLD},
     }
 
 
@@ -300,7 +282,7 @@ def _marks(points: list[Spec], x: Spec, y: Spec, legend: Sequence[tuple[str, str
     """Draw points with a legend: what they are, with its colour and its shape."""
     texts, colours, shapes = map(list, zip(*legend, strict=True))
     look = {"orient": "top", "symbolOpacity": 1, "symbolSize": 90, "labelLimit": 240, "columnPadding": 36}
-    what = {**_nominal("what"), "legend": {"title": None, **look}}
+    what = {"field": "what", "type": "nominal", "legend": {"title": None, **look}}
     return {
         "data": {"values": points},
         "mark": {"type": "point", "filled": True, "opacity": 1, "size": 100},
@@ -309,24 +291,15 @@ def _marks(points: list[Spec], x: Spec, y: Spec, legend: Sequence[tuple[str, str
             "y": y,
             "color": {**what, "scale": {"domain": texts, "range": colours}},
             "shape": {**what, "scale": {"domain": texts, "range": shapes}},
-            **_telling(),
+            **_TOLD,
         },
     }
-
-
-def _nominal(field: str) -> Spec:
-    return {"field": field, "type": "nominal"}
-
-
-def _telling() -> Spec:
-    """Return the encoding of tooltips and text alternatives."""
-    return {"tooltip": _nominal("told"), "description": _nominal("told")}
 
 
 def _names(names: list[str], widest: int = 170) -> Spec:
     """Return an axis of names, in order from the top."""
     axis = {"labelLimit": widest, "ticks": False, "domain": False, "labelPadding": 8, "grid": False, "minExtent": 70}
-    return {**_nominal("name"), "title": None, "scale": {"domain": names}, "axis": axis}
+    return {"field": "name", "type": "nominal", "title": None, "scale": {"domain": names}, "axis": axis}
 
 
 def _axis(title: str, values: Sequence[float]) -> Spec:
@@ -348,13 +321,12 @@ def unique(values: Iterable[Any]) -> list[str]:
     return list(found)
 
 
-def _key(label: Any) -> tuple[type, Any]:
-    """Distinguish 1, "1" and True."""
-    return type(label), label
-
-
-def _known(table: Iterable[Spec] | None, column: str) -> list[Spec]:
-    return [row for row in table or () if math.isfinite(row[column])]
+def _known(chart: str, table: Iterable[Spec] | None, column: str, otherwise: str) -> list[Spec]:
+    """Return the rows with a value in a column; it is an error if there are none."""
+    found = [row for row in table or () if math.isfinite(row[column])]
+    if not found:
+        raise _nothing(chart, otherwise)
+    return found
 
 
 def _ranged(name: str, row: Spec, place: str, told: str) -> Spec:
@@ -370,15 +342,5 @@ def _numbers(rows: Iterable[Spec]) -> list[float]:
     return [value for row in rows for value in row.values() if isinstance(value, float)]
 
 
-def _within(low: float, high: float) -> str:
-    return "" if math.isnan(low) else f", confidence interval {limits(low, high, 3)}"
-
-
-def _first(rows: Sequence[Spec], most: int = 12) -> str:
-    """Describe the first rows, as a text alternative to the chart."""
-    more = f"; and {len(rows) - most} more" if len(rows) > most else ""
-    return "; ".join(row["told"] for row in rows[:most]) + f"{more}."
-
-
-def _cut(title: str, drawn: int, total: int, what: str) -> str:
-    return title if drawn == total else f"{title} ({drawn:,} of {total:,} {what})"
+def _within(row: Spec) -> str:
+    return "" if math.isnan(row["low"]) else f", confidence interval {limits(row['low'], row['high'], 3)}"

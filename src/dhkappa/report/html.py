@@ -21,7 +21,6 @@ from dhkappa import __version__
 from dhkappa.errors import DataError, counted
 from dhkappa.paths import write_file
 from dhkappa.report import (
-    LONGEST,
     REVIEW_LIMIT,
     audit_rows,
     better_first,
@@ -34,8 +33,9 @@ from dhkappa.report import (
     signed,
     text_of,
 )
-from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec, library
+from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
+from dhkappa.table import library
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
@@ -50,6 +50,7 @@ PAGE = Palette(*[f"var(--{name})" for name in ("text", "muted", "line", "labeler
 
 _LABELERS = "labeler verdict kappa ci baseline_random baseline_majority fleiss items pvalue"
 _DIFFERENCES = "labeler other difference ci pvalue pvalue_holm discordant reason"
+_SAMPLE_SIZES = "labeler half_width items more_items more_votes items_assured"
 _RIGHT_TO_LEFT = re.compile(r"([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+( +(?=[\u0590-\u08ff]))?)+")
 _TAGS = {"svg", "g", "path", "line", "rect", "text", "tspan"}
 _ATTRIBUTES = re.compile(
@@ -66,9 +67,7 @@ _CONFIG = {
 }
 
 
-def write_report(
-    audit: Audit, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None
-) -> None:
+def write_report(audit: Audit, path: str | os.PathLike[str], *, title: str, command: str | None) -> None:
     """Write the report of an audit to a file, completely or not at all."""
     write_file(path, page(audit, title=title, command=command), "report")
 
@@ -78,71 +77,54 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
 
     The content security policy allows only the page's own style and script, by their hashes. Data is always text.
     """
-    jinja = library("jinja2", "A report")
-    markup = library("markupsafe", "A report").Markup
+    check_requirements()
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup, escape
+
     folder = files("dhkappa.report") / "templates"
     template, style, script = [(folder / f"report.{kind}").read_text("utf-8") for kind in ("html.j2", "css", "js")]
 
     def figure(name: str, labeler: str | None = None) -> Spec | None:
         """Return a chart, or None if there is nothing to draw."""
         spec = optional(chart_spec, audit, name, labeler, PAGE)
-        return spec and {"title": spec["title"]["text"], "svg": markup(svg(spec))}
+        return spec and {"title": spec["title"]["text"], "svg": Markup(svg(spec))}
 
     def sentence(text: str) -> Any:
         """Isolate names in right-to-left scripts from the sentence around them."""
-        return markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(markup.escape(text_of(text, 2_000)))))
+        return Markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(escape(text_of(text, 2_000)))))
 
-    environment = jinja.Environment(autoescape=True, undefined=jinja.StrictUndefined)
-    environment.filters |= {"plain": _plain, "sentence": sentence}
-    names = audit.ranking
-    level = percent(audit.confidence_level)
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"plain": text_of, "number": number, "share": share, "sentence": sentence}
+    names, level = audit.ranking, audit.confidence_level
+    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
+    versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
+    sizes = [{"labeler": name, **row} for name in names for row in audit.sample_sizes(name)]
+    parts = [_part(audit, name) for name in names]
+    for part in parts[:MOST_DRAWN]:
+        part["charts"] = {chart: figure(chart, part["name"]) for chart in OF_ONE_LABELER}
     written: str = environment.from_string(template).render(
         audit=audit,
         title=title,
         command=command,
-        version=__version__,
-        best=names[0],
-        verdict=audit.verdict(names[0]),
         many=len(names) > 1,
-        confidence_level=level,
-        alpha=f"{1 - audit.confidence_level:.4g}",
-        policy=_policy(style, script),
-        style=markup(style),
-        script=markup(script),
-        figures=_key_figures(audit, names),
+        confidence_level=percent(level),
+        alpha=f"{1 - level:.4g}",
+        hashes=(_hash(style), _hash(script)),
+        style=Markup(style),
+        script=Markup(script),
+        figures=_key_figures(audit, rows),
         charts={name: figure(name) for name in ("scale", "differences")},
-        labelers=_table(
-            audit,
-            "Labelers, the best first",
-            audit_rows(audit.ranking, audit.kappas, audit.verdicts, audit.permutation_tests, audit.confidence_level),
-            _LABELERS,
-        ),
+        labelers=_table(audit, "Labelers, the best first", rows, _LABELERS),
         differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
-        parts=[
-            _part(audit, name)
-            | {
-                "charts": {
-                    chart: figure(chart, name) if name in names[:MOST_DRAWN] else None for chart in OF_ONE_LABELER
-                }
-            }
-            for name in names
-        ],
-        review_heads=_REVIEW,
+        parts=parts,
         queues=_queues(audit, names),
-        sample_sizes=_sample_sizes(audit, names),
+        sample_sizes=_table(audit, "Items for a narrower confidence interval", sizes, _SAMPLE_SIZES),
         excluded=_excluded(audit, names),
         printed_rows=PRINTED_ROWS,
         most_drawn=MOST_DRAWN,
-        made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
-        python=platform.python_version(),
-        numpy=np.__version__,
+        made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} with {versions}",
     )
     return written
-
-
-def _plain(value: Any, longest: int = LONGEST) -> str:
-    """Format a value on one line; None as an empty string."""
-    return "" if value is None else text_of(value, longest)
 
 
 def check_requirements() -> None:
@@ -151,7 +133,7 @@ def check_requirements() -> None:
     vl-convert runs JavaScript, which reserves 64 GiB of address space and ends the process if it cannot.
     """
     for name in ("jinja2", "vl_convert"):
-        library(name, "A report")
+        library(name, "A report", "'dhkappa[report]'")
     need_address_space(66 << 30, "The report")
     need(128 * MIB, "the report")
 
@@ -162,18 +144,16 @@ def svg(spec: Spec) -> str:
     The text alternative is the chart's description; tooltips become titles. Only shapes, text and colours are kept.
     """
     check_requirements()
-    convert = library("vl_convert", "A report")
+    import vl_convert
+
     drawn = {name: value for name, value in spec.items() if name != "title"}
     try:
-        text = convert.vegalite_to_svg({**drawn, "background": None, "config": _CONFIG}, allowed_base_urls=[])
+        text = vl_convert.vegalite_to_svg({**drawn, "background": None, "config": _CONFIG}, allowed_base_urls=[])
     except ValueError as error:
         if "oneshot canceled" not in str(error):
             raise
-        raise DataError(
-            f"vl-convert could not draw the charts of the report ({error}).",
-            code="charts-failed",
-            hint="Allow more open files (ulimit -n).",
-        ) from error
+        message = f"vl-convert could not draw the charts of the report ({error})."
+        raise DataError(message, code="charts-failed", hint="Allow more open files (ulimit -n).") from error
     cleaned = _cleaned(ElementTree.fromstring(text))  # nosec B314
     cleaned.set("role", "img")
     cleaned.set("aria-label", spec["description"])
@@ -196,13 +176,9 @@ def _cleaned(element: ElementTree.Element) -> ElementTree.Element:
     return kept
 
 
-def _policy(style: str, script: str) -> str:
-    """Return a content security policy that fetches nothing and allows only this style and script."""
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+def _hash(text: str) -> str:
+    """Return the hash of a style or script, as a content security policy names it."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], columns: str) -> dict[str, Any]:
@@ -213,25 +189,26 @@ def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], column
     return {"caption": caption, "heads": list(zip(heads, numbers, strict=True)), "rows": cells, "more": more}
 
 
-def _key_figures(audit: Audit, names: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return the main numbers: name, value, and a remark."""
-    kappa = audit.kappas[names[0]]
-    low, high = kappa.confidence_interval(audit.confidence_level)
-    of_best = " of the best" if len(names) > 1 else ""
+def _key_figures(audit: Audit, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return the main numbers of the best labeler: name, value, and a remark."""
+    best, of_best = rows[0], " of the best" if len(rows) > 1 else ""
+    low, high = best["low"], best["high"]
     digits = 3 if high - low < 0.02 else 2
     within = "" if math.isnan(low) else f"{percent(audit.confidence_level)} CI {limits(low, high, digits)}"
+    n_votes = audit.kappas[best["labeler"]].n_votes
     return [
-        (f"kappa_DH{of_best}", number(kappa.value, digits), within),
-        ("Random labels", number(kappa.baselines.random, digits), "same labels, random order"),
-        ("Majority labels", number(kappa.baselines.majority, digits), "most frequent vote"),
+        (f"kappa_DH{of_best}", number(best["kappa"], digits), within),
+        ("Random labels", number(best["baseline_random"], digits), "same labels, random order"),
+        ("Majority labels", number(best["baseline_majority"], digits), "most frequent vote"),
         ("Fleiss' kappa", number(audit.fleiss.value, digits), "agreement between annotators"),
-        ("Items", f"{kappa.n_items:,}", counted(kappa.n_votes, "vote")),
+        ("Items", f"{best['items']:,}", counted(n_votes, "vote")),
     ]
 
 
 def _part(audit: Audit, name: str) -> dict[str, Any]:
     """Return the content of the section of one labeler."""
     part: dict[str, Any] = {"name": name, "verdict": audit.verdict(name), "weighted": None, "mean": None}
+    part["charts"] = dict.fromkeys(OF_ONE_LABELER)
     interval = f"{percent(audit.confidence_level)} CI"
     if name in audit.weighted:
         kappa = audit.weighted[name]
@@ -265,43 +242,18 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
     return part | {key: _table(audit, *table) if table[1] else None for key, table in tables.items()}
 
 
-_REVIEW = [
-    *(("#", True), ("Item", False), ("Suggested", False), ("Majority", False), ("Votes", False)),
-    *(("Number of votes", True), ("For suggested", True), ("Differential", True)),
-]
-
-
 def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the first items to review of each labeler as text; none if items are not known."""
+    """Return the first items to review of each labeler; none if items are not known."""
     most = min(REVIEW_LIMIT, MOST_REVIEWED // len(names))
     found = []
     for name in names:
         table = optional(audit.review, name, REVIEW_LIMIT)
-        if table is None:
-            continue
-        rows = [
-            {
-                **{key: _plain(row[key]) for key in ("item", "suggested", "majority", "votes", "n_votes")},
-                "tie": row["tie"],
-                "share": share(row["suggested_share"]),
-                "tenths": round(10 * row["suggested_share"]),
-                "differential": number(row["differential"]),
-            }
-            for row in islice(table, most)
-        ]
-        total = audit.kappas[name].n_items
-        cut = len(rows) < total
-        extent = f"the first {len(rows):,} of {total:,} items" if cut else counted(len(rows), "item")
-        found.append({"name": name, "rows": rows, "extent": extent, "cut": cut})
+        if table is not None:
+            rows, total = list(islice(table, most)), audit.kappas[name].n_items
+            cut = len(rows) < total
+            extent = f"the first {len(rows):,} of {total:,} items" if cut else counted(len(rows), "item")
+            found.append({"name": name, "rows": rows, "extent": extent, "cut": cut})
     return found
-
-
-def _sample_sizes(audit: Audit, names: Sequence[str]) -> dict[str, Any]:
-    level = audit.confidence_level
-    defined = [name for name in names if not math.isnan(audit.kappas[name].confidence_interval(level).low)]
-    rows = [{"labeler": name, **row} for name in defined for row in audit.sample_sizes(name)]
-    columns = "labeler half_width items more_items more_votes items_assured"
-    return _table(audit, "Items for a narrower confidence interval", rows, columns)
 
 
 def _excluded(audit: Audit, names: Sequence[str]) -> list[str]:
@@ -310,7 +262,7 @@ def _excluded(audit: Audit, names: Sequence[str]) -> list[str]:
     for name in names:
         excluded = audit.kappas[name].excluded
         verb = "is" if excluded.total == 1 else "are"
-        reasons = f"{counted(excluded.total, 'item')} {verb} excluded: {excluded.why()}."
-        texts[name] = reasons if excluded.total else "No item is excluded."
+        why = f"{counted(excluded.total, 'item')} {verb} excluded: {excluded.why()}."
+        texts[name] = why if excluded.total else "No item is excluded."
     distinct = list(dict.fromkeys(texts.values()))
     return distinct if len(distinct) == 1 else [f"{name}: {text}" for name, text in texts.items()]

@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console, OverflowMethod
+from rich.text import Text
 
 from dhkappa.errors import visible
-from dhkappa.report import (
-    REVIEW_LIMIT,
-    audit_rows,
-    better_first,
-    grid,
-    labeler_rows,
-    limits,
-    number,
-    optional,
-    percent,
-)
+from dhkappa.report import REVIEW_LIMIT, audit_rows, better_first, grid, labeler_rows, limits, number, optional, percent
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from dhkappa.auditing import Audit
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison, Kappa
 
-_COLOURS = {
-    "better": "green",
-    "on-par": "green",
-    "below": "yellow",
-    "between": "cyan",
-    "random": "red",
-    "category-variants": "red",
-    "labels-from-votes": "magenta",
-    "undefined": "magenta",
-}
+_COLOURS = {"better": "green", "on-par": "green", "below": "yellow", "between": "cyan", "random": "red"}
+_COLOURS |= {"category-variants": "red", "labels-from-votes": "magenta", "undefined": "magenta"}
 _WIDEST = 100
 _WORST_CATEGORIES = 5
 _FIRST_ITEMS = 8
@@ -45,21 +30,15 @@ _NARROWEST = 8
 
 
 class Terminal:
-    """Writer of results to a terminal or a stream.
-
-    Parameters
-    ----------
-    console
-        Where to write; by default standard output, with colours if it is a terminal that supports them.
-    """
+    """Writer of results to a console; by default standard output, with colours if it is a terminal with colours."""
 
     def __init__(self, console: Console | None = None) -> None:
-        from rich.console import Console
-
         self._console = console or Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
         self._console.width = min(self._console.width, _WIDEST)
         self._encoding = self._console.encoding or "utf-8"
         self._unicode = self._encoding.lower().startswith("utf")
+        self._overflow: OverflowMethod = "ellipsis" if self._unicode else "crop"
+        self._signs = tuple("●├─┤|·" if self._unicode else "o[-]|.")
 
     def _clean(self, text: str) -> str:
         """Escape control characters, and characters that the terminal cannot write."""
@@ -73,7 +52,7 @@ class Terminal:
         self._line(title, "bold")
         self._line()
         self._line(audit.summary, f"bold {_COLOURS[audit.verdict(best).code]}")
-        self._scale({name: audit.kappas[name] for name in names}, level)
+        self._scale(audit.kappas, level)
         self._labelers(audit)
         if audit.weighted:
             self._scores("Weighted kappa, with partial credit for near votes", audit.weighted, level)
@@ -82,12 +61,12 @@ class Terminal:
         self._categories(audit, best)
         self._review(audit, best)
         self._annotators(audit, best)
-        self._sample_size(audit, best)
+        for row in islice(audit.sample_sizes(best), 1):
+            more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
+            self.paragraph(f"For a confidence interval of plus or minus {row['half_width']:g}: {more}.")
         if len(names) > 1:
-            self.paragraph(
-                f"Categories, items and annotators are shown for {best}. Use --suggested to show them for "
-                f"{' or '.join(names[1:])}."
-            )
+            others = f"Use --suggested to show them for {' or '.join(names[1:])}."
+            self.paragraph(f"Categories, items and annotators are shown for {best}. {others}")
         self._notes(note.text for note in audit.notes)
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
@@ -129,8 +108,6 @@ class Terminal:
         self._line(text)
 
     def _notes(self, notes: Iterable[str]) -> None:
-        from rich.text import Text
-
         for place, note in enumerate(notes):
             if place == 0:
                 self._heading("Notes")
@@ -140,32 +117,26 @@ class Terminal:
 
     def _scale(self, kappas: Mapping[str, Kappa], confidence_level: float, first: bool = False) -> None:
         """Draw kappas with confidence intervals and baselines on one scale."""
-        from rich.cells import cell_len
-
-        drawn = [(name, kappa) for name, kappa in _best_first(kappas) if not math.isnan(kappa.value)]
+        drawn = [row for row in labeler_rows(kappas, confidence_level) if not math.isnan(row["kappa"])]
         if not drawn:
             self._line("Kappa is undefined.", "bold")
             return
-        intervals = []
-        for _, kappa in drawn:
-            start, end = kappa.confidence_interval(confidence_level)
-            intervals.append((start, end))
-        ends = [end for interval in intervals for end in interval]
-        ends += [v for _, kappa in drawn for v in (kappa.value, kappa.baselines.random, kappa.baselines.majority)]
-        known = [float(end) for end in ends if not math.isnan(end)]
+        columns = ("kappa", "low", "high", "baseline_random", "baseline_majority")
+        known = [float(row[column]) for row in drawn for column in columns if not math.isnan(row[column])]
         low, high = min(0.0, *known), max(known)
-        baselines = any(not math.isnan(kappa.baselines.random) for _, kappa in drawn)  # weighted kappas have none
+        baselines = not all(math.isnan(row["baseline_random"]) for row in drawn)  # weighted kappas have none
         self._heading("Kappa, with random and majority labels for comparison" if baselines else "Kappa", first)
-        names = max(min(max(cell_len(self._clean(name)) for name, _ in drawn), 20), 5)
+        names = max(min(max(cell_len(self._clean(row["labeler"])) for row in drawn), 20), 5)
         width = max(self._console.width - names - 26, 20)
 
         def place(value: float) -> int:
             return round((value - low) / ((high - low) or 1.0) * (width - 1))
 
-        for (name, kappa), interval in zip(drawn, intervals, strict=True):
-            bar = self._bar(kappa, interval, width, place)
-            values = f"  {number(kappa.value):>5}  {limits(*interval)}"
-            self._parts(self._fit(self._clean(name), names), "  ", bar, (values, "bold"))
+        for row in drawn:
+            name = Text(self._clean(row["labeler"]))
+            name.truncate(names, overflow=self._overflow, pad=True)
+            values = f"  {number(row['kappa']):>5}  {limits(row['low'], row['high'])}"
+            self._parts(name, "  ", self._bar(row, width, place), (values, "bold"))
         marks = [" "] * width
         for value in dict.fromkeys((low, 0.0, high)):
             text = number(value)
@@ -173,27 +144,25 @@ class Terminal:
             if all(char == " " for char in marks[max(at - 1, 0) : at + len(text) + 1]):
                 marks[at : at + len(text)] = text
         self._parts(" " * names, "  ", ("".join(marks), "dim"))
-        dot, lower, line, upper, mark = self._signs()
+        dot, lower, line, upper, mark, _ = self._signs
         legend = f"  {mark} random labels, majority labels" if baselines else ""
         self._line(f"{dot} kappa  {lower}{line}{upper} {percent(confidence_level)} CI{legend}", "dim")
 
-    def _signs(self) -> tuple[str, ...]:
-        return tuple("●├─┤|" if self._unicode else "o[-]|")
-
-    def _bar(self, kappa: Kappa, interval: tuple[float, float], width: int, place: Callable[[float], int]) -> str:
-        dot, lower, line, upper, mark = self._signs()
+    def _bar(self, row: Mapping[str, Any], width: int, place: Callable[[float], int]) -> str:
+        dot, lower, line, upper, mark, between = self._signs
         cells = [" "] * width
-        if not math.isnan(kappa.baselines.random) and not math.isnan(kappa.baselines.majority):
-            ends = sorted((place(kappa.baselines.random), place(kappa.baselines.majority)))
-            cells[ends[0] : ends[1]] = ("·" if self._unicode else ".") * (ends[1] - ends[0])
-            cells[ends[0]] = cells[ends[1]] = mark
-        low, high = interval
-        at = place(kappa.value)
+        kappa, low, high = row["kappa"], row["low"], row["high"]
+        baselines = row["baseline_random"], row["baseline_majority"]
+        if not any(map(math.isnan, baselines)):
+            start, end = sorted(map(place, baselines))
+            cells[start:end] = between * (end - start)
+            cells[start] = cells[end] = mark
+        at = place(kappa)
         if not math.isnan(low):
-            below, above = low < kappa.value, high > kappa.value
+            below, above = int(low < kappa), int(high > kappa)
             # A narrow interval still shows both ends beside the dot.
-            at = min(max(at, int(below)), width - 1 - int(above))
-            first, last = min(place(low), at - int(below)), max(place(high), at + int(above))
+            at = min(max(at, below), width - 1 - above)
+            first, last = min(place(low), at - below), max(place(high), at + above)
             cells[first : last + 1] = line * (last + 1 - first)
             cells[first], cells[last] = lower, upper
         cells[at] = dot
@@ -202,20 +171,16 @@ class Terminal:
     def _labelers(self, audit: Audit) -> None:
         self._heading("Labelers")
         level = audit.confidence_level
-        self._grid(
-            audit_rows(audit.ranking, audit.kappas, audit.verdicts, audit.permutation_tests, audit.confidence_level),
-            "labeler verdict baseline_random baseline_majority pvalue items",
-            level,
-        )
+        rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
+        self._grid(rows, "labeler verdict baseline_random baseline_majority pvalue items", level)
         interval = audit.fleiss.confidence_interval(level)
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
         self._line(f"Agreement between annotators: Fleiss' kappa {number(audit.fleiss.value)}{within}.")
 
     def _scores(self, heading: str, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         self._heading(heading)
-        rows = labeler_rows(dict(_best_first(kappas)), confidence_level)
         fleiss = "weighted_fleiss" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "fleiss"
-        rows = [row | {fleiss: row["fleiss"]} for row in rows]
+        rows = [row | {fleiss: row["fleiss"]} for row in labeler_rows(kappas, confidence_level)]
         self._grid(rows, f"labeler kappa ci baseline_random baseline_majority {fleiss} items", confidence_level)
 
     def _differences(self, comparison: Comparison) -> None:
@@ -263,30 +228,16 @@ class Terminal:
             rows[half:-half] = [[hidden, *[""] * (len(heads) - 1)]]
         self._table(heads, rows, numbers)
 
-    def _sample_size(self, audit: Audit, name: str) -> None:
-        if math.isnan(audit.kappas[name].confidence_interval(audit.confidence_level).low):
-            return
-        row = next(iter(audit.sample_sizes(name)), None)
-        if row is not None:
-            self.paragraph(
-                f"For a confidence interval of plus or minus {row['half_width']:g}: {row['more_items']:,} more items, "
-                f"about {row['more_votes']:,} votes."
-            )
-
     def _heading(self, text: str, first: bool = False) -> None:
         if not first:
             self._line()
         self._line(text, "bold underline")
 
     def _line(self, text: str = "", style: str = "") -> None:
-        from rich.text import Text
-
         self._print(Text(self._clean(text), style=style))
 
-    def _parts(self, *parts: str | tuple[str, str]) -> None:
+    def _parts(self, *parts: str | Text | tuple[str, str]) -> None:
         """Print one line that is never wrapped, with some parts in a style."""
-        from rich.text import Text
-
         self._print(Text.assemble(*parts), no_wrap=True, overflow="ignore", crop=False)
 
     def _grid(self, rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float) -> None:
@@ -295,28 +246,15 @@ class Terminal:
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> None:
         cells = [[self._clean(cell) for cell in row] for row in rows]
-        overflow: Literal["ellipsis", "crop"] = "ellipsis" if self._unicode else "crop"
         width = self._console.width
-        table, _ = text_table(heads, cells, numbers, width=width, narrowest=_NARROWEST, overflow=overflow)
+        table, _ = text_table(heads, cells, numbers, width=width, narrowest=_NARROWEST, overflow=self._overflow)
         self._print(table)
-
-    def _fit(self, text: str, width: int) -> str:
-        """Cut or pad a name to a width."""
-        from rich.text import Text
-
-        cut = Text(text)
-        cut.truncate(width, overflow="ellipsis" if self._unicode else "crop", pad=True)
-        return cut.plain
 
     def _print(self, content: Any, **options: Any) -> None:
         """Print without trailing blanks."""
         with self._console.capture() as captured:
             self._console.print(content, **options)
         self._console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
-
-
-def _best_first(kappas: Mapping[str, Kappa]) -> list[tuple[str, Kappa]]:
-    return sorted(kappas.items(), key=lambda pair: (math.isnan(pair[1].value), -pair[1].value))
 
 
 def _undefined(kappa: Kappa) -> list[str]:

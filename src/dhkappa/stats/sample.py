@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
 from dhkappa.core.grouping import LabeledPatterns, Patterns
-from dhkappa.errors import DataError, counted, is_real, invalid, shown
+from dhkappa.errors import DataError, counted, invalid, is_real, shown
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """Number of items in the pool that the sample was drawn from: in all, or by stratum."""

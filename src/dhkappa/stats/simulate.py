@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Label
 from dhkappa.core.labels import check_categories
-from dhkappa.errors import counted, invalid, is_real, shown
+from dhkappa.errors import counted, invalid, shown
 from dhkappa.resources import need
 from dhkappa.stats.sample import category_shares, check_integer, check_real, generator
 

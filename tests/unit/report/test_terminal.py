@@ -121,8 +121,11 @@ def scaled(**intervals: tuple[float, float, float]) -> list[str]:
     kappas: dict[str, Any] = {
         name: SimpleNamespace(
             value=value,
+            se=nan,
+            fleiss=nan,
+            n_items=1,
             baselines=SimpleNamespace(random=nan, majority=nan),
-            confidence_interval=lambda level, limits=(low, high): limits,
+            confidence_interval=lambda level, low=low, high=high: SimpleNamespace(low=low, high=high),
         )
         for name, (low, value, high) in intervals.items()
     }
