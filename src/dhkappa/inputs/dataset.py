@@ -174,12 +174,9 @@ class Dataset:
     @memory_errors("the votes")
     def counts(self) -> Counts:
         """All items, counted by pattern."""
-        if self.table is None:
-            item_votes, notes = self.arrays, ()
-        else:
-            grouped, notes = self._grouped, self.table.notes
-            item_votes = grouped if isinstance(grouped, ItemVotes) else replace(grouped.read, declared=self._declared)
-        counts = replace(count(item_votes), source_notes=notes)
+        grouped = self.arrays if self.table is None else self._grouped
+        item_votes = grouped if isinstance(grouped, ItemVotes) else replace(grouped.read, declared=self._declared)
+        counts = replace(count(item_votes), source_notes=() if self.table is None else self.table.notes)
         check_missing(counts.categories, self._missing)
         return counts
 
