@@ -155,7 +155,7 @@ class Audit(Display):
         goals = [goal for goal in _HALF_WIDTHS if goal < half][:3]
         plans = [plan_items(goal, pilot=kappa.estimate, pool=pool, confidence_level=level) for goal in goals]
         more = [max(planned.items - kappa.n_items, 0) for planned in plans]
-        columns = {
+        columns: dict[str, list[Any]] = {
             "half_width": goals,
             "items": [planned.items for planned in plans],
             "more_items": more,
