@@ -87,8 +87,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "too-many-votes-for-pilot": lambda: dk.plan(0.1, dk.dh_kappa(VOTES, LABELS), votes=4),
     "small-pilot": lambda: dk.plan(0.2, dk.dh_kappa(VOTES, LABELS)),
     "flawless-pilot": lambda: dk.plan(0.2, dk.dh_kappa([["a"] * 2, ["b"] * 2] * 5, list("ab") * 5)),
-    "trade-cut": lambda: dk.plan(0.2, dk.dh_kappa(VOTES, LABELS)),
-    "trade-part": lambda: dk.plan(0.2, dk.dh_kappa([*VOTES, ["a", "a"]], [*LABELS, "a"])),
+    "options-cut": lambda: dk.plan(0.2, dk.dh_kappa(VOTES, LABELS)),
+    "options-partial": lambda: dk.plan(0.2, dk.dh_kappa([*VOTES, ["a", "a"]], [*LABELS, "a"])),
     # simulate
     "invalid-n-items": lambda: dk.simulate(-1),
     "invalid-annotators": lambda: dk.simulate(3, annotators=-1),

@@ -95,12 +95,12 @@ class Terminal:
             self._line(f"The pilot has {n_pilot:,} items: " + (f"{more:,} more are needed." if more > 0 else "enough."))
         self._heading("Other numbers of votes per item")
         for note in plan.notes:
-            if note.code == "trade-part":  # it explains the table below
+            if note.code == "options-partial":  # it explains the table below
                 self._line(note.text)
         heads = ["votes each", "items", f"{percent(plan.assurance)} sure", "votes in all"]
         keys = ("votes", "items", "items_assured", "total_votes")
         self._table(heads, [[f"{row[key]:,}" for key in keys] for row in plan.options], [True] * 4)
-        self._notes(note.text for note in plan.notes if note.code != "trade-part")
+        self._notes(note.text for note in plan.notes if note.code != "options-partial")
 
     def paragraph(self, text: str) -> None:
         """Show a paragraph after an empty line."""

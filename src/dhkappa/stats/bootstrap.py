@@ -121,7 +121,7 @@ def bca_interval(
         reason = "No item has any influence on kappa, so the acceleration is undefined."
     if reason:
         return _interval("bca", values, [], alpha, reason)
-    a = math.fsum((phi**3 * items).tolist()) / (6 * squares**1.5)
+    a = math.fsum((phi * phi * phi * items).tolist()) / (6 * squares**1.5)
     bias = float(ndtri(share))
     places = []
     for z in (float(ndtri(alpha / 2)), -float(ndtri(alpha / 2))):

@@ -341,7 +341,7 @@ def unseen_items(terms: Terms, phi: Numbers) -> UnseenItems:
     items = terms.items.astype(np.float64)
     p = terms.weight / (n * items)
     H, stratum = len(sample.strata), sample.stratum
-    powers = [p**power * items for power in (1, 2, 3)]
+    powers = [p * items, p * p * items, p * p * p * items]
     mass, squares, cubes = (np.bincount(stratum, values, H) for values in powers)
     most = float((unseen * _ratio(cubes, squares)).max())
     cells, place = np.unique(stratum.astype(np.int64) * m + terms.suggested, return_inverse=True)

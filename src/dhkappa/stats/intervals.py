@@ -202,8 +202,8 @@ class Gap:
         squares = n * (n - 1) * self.se**2
         shift = _ADDED_TO_DIFFERENCE * added / total
         with_it = squares + _ADDED_TO_DIFFERENCE * added**2 * n / total
-        cubes = self.skew * squares**1.5 - 3 * shift * squares - n * shift**3
-        cubes = cubes + _ADDED_TO_DIFFERENCE * (added - shift) ** 3
+        cubes = self.skew * squares * np.sqrt(squares) - 3 * shift * squares - n * shift * shift * shift
+        cubes = cubes + _ADDED_TO_DIFFERENCE * (added - shift) * (added - shift) ** 2
         skewed = np.maximum(0, sign * cubes / np.where(with_it > 0, with_it * total, 1))
         return shift, np.sqrt(with_it / (total * (total - 1))), skewed
 
@@ -212,7 +212,7 @@ def skewness(phi: npt.NDArray[np.float64], items: npt.NDArray[Any], squares: flo
     """Return ``sum phi^3 / (sum phi^2)^1.5`` over items, 0 if all are 0; ``squares`` is sum phi^2, if known."""
     if squares is None:
         squares = math.fsum((phi**2 * items).tolist())
-    return math.fsum((phi**3 * items).tolist()) / squares**1.5 if squares > 0 else 0.0
+    return math.fsum((phi * phi * phi * items).tolist()) / squares**1.5 if squares > 0 else 0.0
 
 
 _LARGEST = 1e7  # of a + b: the continued fraction takes about the square root of it in steps

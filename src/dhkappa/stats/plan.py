@@ -365,7 +365,7 @@ def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> Iterator[N
         text = "Every vote of the pilot is the suggested label. The plan assumes that this holds."
         yield Note("flawless-pilot", text)
     if per_item < 4:
-        yield Note("trade-cut", f"The options end at {per_item} votes per item. {_FOUR_VOTES}")
+        yield Note("options-cut", f"The options end at {per_item} votes per item. {_FOUR_VOTES}")
     if part:
         text = ". The plan itself is from all items, so the two may differ" if mixed else ""
-        yield Note("trade-part", f"The options are from {part}{text}.")
+        yield Note("options-partial", f"The options are from {part}{text}.")

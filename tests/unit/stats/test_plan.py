@@ -172,7 +172,7 @@ def test_trade_of_a_pilot_goes_as_far_as_its_votes_tell() -> None:
     for N, most in ((2, 2), (3, 3), (4, 7), (5, 7)):
         planned = plan_from(0.1, drawn_kappa(150, seed=8, N=N))
         assert planned.options.column("votes") == list(range(2, most + 1))
-        assert [note.code for note in planned.notes] == (["trade-cut"] if N < 4 else [])
+        assert [note.code for note in planned.notes] == (["options-cut"] if N < 4 else [])
     with expect_error("too-many-votes-for-pilot", "votes"):
         plan_from(0.1, drawn_kappa(150, seed=8), votes=4)
     assert plan_from(0.1, drawn_kappa(150, seed=8, N=4), votes=9).votes == 9
@@ -254,7 +254,7 @@ def test_shows_itself() -> None:
     told = json.loads(json.dumps(planned.to_dict()))
     assert told["items"] == planned.items
     assert told["options"][0]["votes"] == 2
-    assert [note["code"] for note in told["notes"]] == ["small-pilot", "trade-cut"]
+    assert [note["code"] for note in told["notes"]] == ["small-pilot", "options-cut"]
 
 
 MODEL: dict[str, Any] = {"n_categories": 3, "annotator_accuracy": 0.9, "labeler_accuracy": 0.8}
@@ -357,9 +357,9 @@ def test_equal_weights_change_no_plan() -> None:
 
 
 def test_notes() -> None:
-    assert [note.code for note in plan_from(0.2, example()).notes] == ["small-pilot", "trade-cut"]
+    assert [note.code for note in plan_from(0.2, example()).notes] == ["small-pilot", "options-cut"]
     flawless = plan_from(0.1, dh_kappa([[1, 1]] * 5 + [[2, 2]] * 5, [1] * 5 + [2] * 5))
-    assert [note.code for note in flawless.notes] == ["small-pilot", "flawless-pilot", "trade-cut"]
+    assert [note.code for note in flawless.notes] == ["small-pilot", "flawless-pilot", "options-cut"]
 
 
 def test_ragged_pilot_says_which_items_the_options_are_from() -> None:
@@ -368,7 +368,7 @@ def test_ragged_pilot_says_which_items_the_options_are_from() -> None:
     assert "all 4 items" in planned.assumes
     assert "3 of 4 items" in chosen.assumes
     for found in (planned, chosen):
-        assert found.notes[-1].code == "trade-part"
+        assert found.notes[-1].code == "options-partial"
         assert "3 of 4 items" in found.options.title
         assert found.assumes in repr(found)
     # Items with different numbers of votes, all of which are used.
