@@ -125,7 +125,7 @@ def scaled(**intervals: tuple[float, float, float]) -> list[str]:
             fleiss=nan,
             n_items=1,
             baselines=SimpleNamespace(random=nan, majority=nan),
-            confidence_interval=lambda level, low=low, high=high: SimpleNamespace(low=low, high=high),
+            confidence_interval=lambda level, low=low, high=high: (low, high),
         )
         for name, (low, value, high) in intervals.items()
     }
