@@ -115,7 +115,7 @@ def test_compare(folder: Path, capsys: Capsys) -> None:
 def test_plan(folder: Path, capsys: Capsys) -> None:
     done = inside(capsys, "plan", "0.05", "votes.csv", "-s", "llm")
     planned = dhkappa.plan(0.05, dhkappa.dh_kappa(VOTES, LLM))
-    start = f"{planned.items:,} items with 2.625 votes each, {planned.total_votes:,} votes in all"
+    start = f"{planned.items:,} items if votes are distributed as in the pilot (2.6 per item on average), {planned.total_votes:,} votes in all"
     assert done.stdout.startswith(start)
     assert "The pilot has 8 items" in done.stdout
     assert "enough" in inside(capsys, "plan", "1", "votes.csv", "-s", "llm").stdout

@@ -84,7 +84,7 @@ class Terminal:
 
     def plan(self, plan: Plan, n_pilot: int | None = None) -> None:
         """Show how many items and votes are needed, and how many more than a pilot has."""
-        self._line(f"{plan.items:,} items with {plan.votes:.4g} votes each, {plan.total_votes:,} votes in all", "bold")
+        self._line(f"{plan.items:,} items {plan.distribution}, {plan.total_votes:,} votes in all", "bold")
         self._line(
             f"give a {percent(plan.confidence_level)} confidence interval of kappa {number(plan.kappa)} plus or minus "
             f"{plan.half_width:g}, on average; with {plan.items_assured:,} items you can be {percent(plan.assurance)} "

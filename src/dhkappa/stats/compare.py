@@ -16,7 +16,7 @@ from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh
-from dhkappa.stats.notes import Note
+from dhkappa.stats.notes import MADE_FROM_VOTES, Note
 from dhkappa.stats.sample import Excluded, Pool, Sample, check_level, drawn, generator
 from dhkappa.table import Table
 
@@ -63,7 +63,7 @@ def compare_labelers(
     """
     confidence_level = check_level(confidence_level)
     if len(table.labels) < 2:
-        hint = "Pass for example {'rule': labels, 'llm': labels}, or the names of two columns, in $suggested."
+        hint = "Pass the labels or the columns of two labelers or more in $suggested."
         text = f"A comparison needs at least two labelers: got {shown(table.labels)}."
         raise invalid("suggested", text, hint=hint, code="too-few-labelers")
     source = generator(rng)
@@ -240,9 +240,8 @@ def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], exclu
     scores = {name: (found.exact, found.baselines.majority) for name, found in estimates.items()}
     own = [name for name, (exact, majority) in scores.items() if exact == majority and exact not in (None, 1)]
     if own:
-        text = f"The labels of {shown(own)} score exactly as high as the majority labels."
-        made = "If they were made from these votes, their kappa says nothing about their quality."
-        yield Note("equals-majority", f"{text} {made}")
+        text = f"The labels of {shown(own)} score exactly as high as majority labels."
+        yield Note("equals-majority", f"{text} {MADE_FROM_VOTES}")
     swapped = [row for row in rows if row.method == "swap"]
     tested = "Their p-value comes from the label-swap test."
     if few := [row for row in swapped if row.discordant < FEW_DISCORDANT]:

@@ -174,7 +174,7 @@ def _nothing(metric: str, sample: Sample, by_items: Sums) -> Estimate:
     if lost.total:
         needs = ("two votes", True), ("a suggested label", lost.no_label), ("a weight", lost.no_weight)
         needed = " and ".join(what for what, number in needs if number)
-        reason = f"No item has {needed} ({counted(lost.total, 'item')}: {lost.why()})."
+        reason = f"No item has {needed} ({counted(lost.total, 'item')} excluded: {lost.why()})."
     return Estimate(metric, sample, by_items, reason=reason)
 
 

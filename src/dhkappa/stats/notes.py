@@ -16,12 +16,14 @@ from dhkappa.errors import counted, shown
 from dhkappa.stats.kappa import Estimate, Parts, Sums, distinct
 from dhkappa.stats.sample import Sample
 
+MADE_FROM_VOTES = "If the labels were made from these votes, this result says nothing about them."
 LOW_AGREEMENT = Fraction(2, 5)  # Fleiss' kappa
 _FEW_ITEMS = 30
 _FEW_OF_A_KIND = 10  # imperfect items, or items with one suggested label
 _NOT_IN_VOTES = Fraction(1, 10)  # share of items
 _NEVER_SUGGESTED = Fraction(1, 20)  # share of votes
 _RANDOM_NOT_ZERO = Fraction(1, 20)
+_NEAR_ZERO = Fraction(1, 10)  # kappa
 # Agreement depends on the number of votes if means differ by this much, and by this many standard errors.
 _AGREEMENT_GAP = 0.1
 _AGREEMENT_Z = 4.0
@@ -104,7 +106,7 @@ def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
     texts = [label for label in categories if isinstance(label, str)]
     missing = [label for label in texts if label.strip().casefold() in _LIKE_MISSING]
     if missing:
-        text = f"{shown(missing, 3)} counts as a category. If it stands for a missing value, declare it as missing."
+        text = f"{shown(missing, 3)} counts as a category. If it stands for a missing value, use the option 'missing'."
         yield Note("looks-missing", text)
     first: dict[str, str] = {}
     alike = [(first[key], label) for label in texts if first.setdefault(key := spelled(label), label) != label]
@@ -149,7 +151,8 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
         yield Note(
             "labels-not-in-votes",
             f"{lost:,} of {counted(total.n, 'item')} have a suggested label that no annotator ever chose "
-            f"({shown((label for label, _ in strange), 3)}). Check the spelling, and whether the votes are counts.",
+            f"({shown((label for label, _ in strange), 3)}). Check the spelling and the column. "
+            "If the votes are counts, use the option 'counts'.",
         )
     every = sum(total.votes)
     never = [(votes / every, label) for label, items, votes in rows if not items and votes > _NEVER_SUGGESTED * every]
@@ -182,18 +185,15 @@ def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
     """Yield notes on the value of kappa and its baselines."""
     kappa, random, fleiss = estimate.exact, estimate.baselines.random, estimate.fleiss
     if kappa is not None and kappa == estimate.baselines.majority and kappa < 1:
-        text = "The labels score exactly as much as majority labels."
-        yield Note("equals-majority", f"{text} If they were made from these votes, kappa says nothing about them.")
+        yield Note("equals-majority", f"The labels score exactly as high as majority labels. {MADE_FROM_VOTES}")
     if kappa is None:
         yield Note("agreement-certain", "All votes and labels are the same category, so agreement is certain.")
     elif kappa == 1:
         yield Note("perfect", "Every vote is the suggested label. A larger sample may show exceptions.")
     elif parts.R < parts.S and kappa >= 0:
-        yield Note(
-            "agree-on-others",
-            f"More pairs agree on another label than on the suggested one ({float(parts.S):.2f} and "
-            f"{float(parts.R):.2f}), although kappa is not negative: chance alone would give no fewer.",
-        )
+        pairs = f"another label ({float(parts.S):.2f}) than on the suggested one ({float(parts.R):.2f})"
+        chance = "about the same, so kappa is near 0" if kappa < _NEAR_ZERO else "even more, so kappa is above 0"
+        yield Note("agree-on-others", f"More pairs agree on {pairs}. Chance alone would give {chance}.")
     if random is not None and abs(random) > _RANDOM_NOT_ZERO:
         yield Note("random-not-zero", f"Random labels would score {float(random):.2f} on this data.")
     if kappa is not None and random is not None and kappa < random:

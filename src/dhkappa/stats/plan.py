@@ -6,7 +6,6 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +35,7 @@ class Plan(Display):
 
     Attributes
     ----------
-    votes : votes per item, the mean of the pilot if its items have different numbers
+    votes : votes per item; the mean of the pilot, a float, if its items have different numbers
     sigma : sqrt(n) times the standard error of n items
     items : items at which the interval has the half-width on average; about half of all samples have a longer one
     items_assured : items at which a share ``assurance`` of all samples has at most the half-width
@@ -68,11 +67,18 @@ class Plan(Display):
         votes: int = min(self.options, key=operator.itemgetter("total_votes", "votes"))["votes"]
         return votes
 
+    @property
+    def distribution(self) -> str:
+        """How many votes items have: ``with 3 votes each``, or as in the pilot."""
+        if isinstance(self.votes, int):
+            return f"with {self.votes} votes each"
+        return f"if votes are distributed as in the pilot ({self.votes:.1f} per item on average)"
+
     def __repr__(self) -> str:
         notes = f"; {counted(len(self.notes), 'note')}" if self.notes else ""
         goal = f"kappa {self.kappa:.3f} +- {self.half_width:g} at {written(self.confidence_level)}"
         assured = f"{self.items_assured:,} with assurance {self.assurance:.4g}"
-        return f"{counted(self.items, 'item')} x {self.votes:.4g} votes for {goal}, {assured} ({self.assumes}{notes})"
+        return f"{counted(self.items, 'item')} {self.distribution} for {goal}, {assured} ({self.assumes}{notes})"
 
     def _display(self) -> tuple[str, Table, list[str]]:
         return repr(self), self.options, [note.text for note in self.notes]
@@ -333,8 +339,7 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
         outlook.row(N, max(scale * float(variance(products, N)), 0.0), goal)
         for N in sorted({*(_VOTES_COMPARED if per_item == 4 else range(2, per_item + 1)), votes or 2})
     ]
-    mean = Fraction(pilot.sums.n_votes, n)
-    mean_votes = float(mean) if mean.denominator > 1 else int(mean)
+    mean_votes = pilot.sums.n_votes // n if totals.min() == totals.max() else pilot.sums.n_votes / n
     chosen = next(row for row in rows if row["votes"] == votes) if votes else outlook.row(mean_votes, own, goal)
     enough = int(known.items[totals >= per_item].sum())
     assumes, part = f"pilot of {counted(n, 'item')}", ""
@@ -359,7 +364,7 @@ def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
 def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> Iterator[Note]:
     """Yield notes on a plan from a pilot; ``mixed`` if it is for the votes of the pilot as they are."""
     if pilot.n_items < _SMALL_PILOT:
-        text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance, which items_assured allows for."
+        text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance. The larger number of items allows for it."
         yield Note("small-pilot", text)
     if pilot.exact == 1:
         text = "Every vote of the pilot is the suggested label. The plan assumes that this holds."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -51,9 +52,12 @@ class Excluded:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def why(self) -> str:
-        """Return the numbers by reason as text."""
+        """Return the numbers by reason as text; of a single reason what the items have."""
         reasons = zip(self.to_dict().values(), ("no votes", "one vote", "no suggested label", "weight 0"), strict=True)
-        return ", ".join(f"{number:,} with {what}" for number, what in reasons if number)
+        found = [(number, what) for number, what in reasons if number]
+        if len(found) == 1:
+            return f"{'it has' if self.total == 1 else 'they have'} {found[0][1]}"
+        return ", ".join(f"{number:,} with {what}" for number, what in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +289,13 @@ def check_integer(parameter: str, value: Any, low: int, high: float = math.inf) 
     number = _integer(value)
     if number is None or not low <= number <= high:
         rule = f"of at least {low:,}" if high == math.inf else f"from {low:,} to {high:,}"
-        raise invalid(parameter, f"{parameter} must be an integer {rule}: got {shown([value])}.")
+        raise invalid(parameter, f"{_words(parameter)} must be an integer {rule}: got {shown([value])}.")
     return number
+
+
+def _words(parameter: str) -> str:
+    """Write a parameter in words: ``Number of items``."""
+    return re.sub("^n_", "number of ", parameter).replace("_", " ").capitalize()
 
 
 def check_n_resamples(n: Any) -> int:
@@ -303,7 +312,7 @@ def check_real(
 ) -> float:
     """Return a real number for which a rule holds as a float, or raise DataError."""
     if not is_real(value) or isinstance(value, bool) or not holds(value):
-        raise invalid(parameter, f"{parameter} must be {rule}: got {shown([value])}.", hint=hint)
+        raise invalid(parameter, f"{_words(parameter)} must be {rule}: got {shown([value])}.", hint=hint)
     return float(value)
 
 

@@ -17,7 +17,7 @@ from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import AnnotatorComparison
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import Estimate, rounded
-from dhkappa.stats.notes import LOW_AGREEMENT, spelled
+from dhkappa.stats.notes import LOW_AGREEMENT, MADE_FROM_VOTES, spelled
 from dhkappa.stats.sample import Sample
 from dhkappa.table import Table
 
@@ -27,13 +27,14 @@ SHORT = {
     "better": "better than a typical annotator",
     "on-par": "on par with a typical annotator",
     "below": "below a typical annotator",
-    "between": "from random to majority labels",
+    "between": "better than random labels",
     "random": "not shown to be better than random",
     "category-variants": "labels and votes are spelled differently",
     "labels-from-votes": "labels may be made from these votes",
     "undefined": "cannot be judged",
 }
 """Each verdict in a few words."""
+_BETWEEN = "of the way from random to majority labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Verdict:
     @property
     def short(self) -> str:
         """The verdict in a few words."""
-        return SHORT[self.code] if math.isnan(self.share) else f"{self.share:.0%} {SHORT[self.code]}"
+        return SHORT[self.code] if math.isnan(self.share) else f"{self.share:.0%} {_BETWEEN}"
 
     @property
     def judged(self) -> bool:
@@ -98,14 +99,14 @@ def judge(
     if fleiss < float(LOW_AGREEMENT):
         caution = f" Annotators agree little with each other (Fleiss' kappa {_digits(1)(fleiss)})."
     if split:
-        caution += " Every label is a most frequent vote of its item. If made from these votes, they are not judged."
+        caution += f" Every label is a most frequent vote of its item. {MADE_FROM_VOTES}"
     if comparison is not None and not math.isnan(comparison.low):
         code, text = _compared(comparison, ci)
-        return Verdict(code, f"{name} is {SHORT[code]}: {scored}, {text}{caution}")
+        return Verdict(code, f"{name} is {SHORT[code]}: {scored}. {text}{caution}")
     width = majority - random
     share = (estimate.value - random) / width if width > 0 else math.nan
-    position = f", {share:.0%} of the way from random labels to majority labels" if width > 0 else ""
-    return Verdict("between", f"{name} is better than random labels: {scored}{position}.{caution}", share)
+    position = f", {share:.0%} {_BETWEEN}" if width > 0 else ""
+    return Verdict("between", f"{name} is {SHORT['between']}: {scored}{position}.{caution}", share)
 
 
 def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
@@ -119,23 +120,25 @@ def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
         if row["items"] < items
     ]
     code = "better" if comparison.low > 0 else "below" if comparison.high < 0 else "on-par"
-    depends = ""
-    if code != "on-par" and without:
-        least, who = min(without) if code == "better" else max(without)
-        if (least <= 0) == (code == "better"):
-            code, depends = "on-par", f" If annotator {who} is left out of the average, it is {_apart(least, write)}."
     near, far = sorted((comparison.low, comparison.high), key=abs)
     interval = f"{write(abs(near))} to {_apart(far, write)}"
     if comparison.low < 0 < comparison.high:
         interval = f"{_apart(comparison.low, write)} to {_apart(comparison.high, write)}"
+    apart = _apart(comparison.difference, write) if float(write(comparison.difference)) else "the same as"
+    text = f"It scores {apart} their average ({ci} {interval})."
+    if code != "on-par" and without:
+        least, annotator = min(without) if code == "better" else max(without)
+        if (least <= 0) == (code == "better"):
+            who = annotator if isinstance(annotator, str) else f"annotator {annotator}"
+            only = f"but only because of {who}. Without {who} it scores {_apart(least, write)}."
+            code, text = "on-par", f"It scores {apart} their average, {only}"
     matched = f"{round(comparison.matched * len(rows))} of {counted(len(rows), 'annotator')}"
-    apart = f"{_apart(comparison.difference, write)} than" if float(write(comparison.difference)) else "equal to"
-    return code, f"{apart} the annotators' average ({ci} {interval}). It matches or beats {matched}.{depends}"
+    return code, f"{text} It matches or beats {matched}."
 
 
 def _apart(difference: float, write: Callable[[float], str]) -> str:
-    """Write a difference: ``0.07 higher``."""
-    return f"{write(abs(difference))} {'lower' if difference < 0 else 'higher'}"
+    """Write a difference: ``0.07 above``."""
+    return f"{write(abs(difference))} {'below' if difference < 0 else 'above'}"
 
 
 def _spelling_variant(sample: Sample) -> tuple[Label, Label] | None:
@@ -192,7 +195,10 @@ def summarize(
         said += [f"Its difference from {_some(similar)} is not significant."] if similar else []
     aside = [name for name in verdicts if verdicts[name].code == "labels-from-votes"]
     unknown = [name for name in verdicts if verdicts[name].code == "undefined"]
-    said += [f"Not ranked: {_some(aside)}, with a most frequent vote as label on every item."] if aside else []
+    if aside:
+        whose = "is not ranked: its" if len(aside) == 1 else "are not ranked: their"
+        made = "labels equal the majority vote on every item, so they may be made from these votes."
+        said.append(f"{_some(aside)} {whose} {made}")
     said += [f"{_some(unknown)} cannot be judged."] if unknown and rest else []
     said += [verdict.text for verdict in verdicts.values() if verdict.code == "category-variants"]
     return " ".join([*said, verdicts[best].text])

@@ -246,7 +246,7 @@ def test_default_votes_of_a_model_are_the_cheapest() -> None:
 
 def test_shows_itself() -> None:
     planned = plan_from(0.05, drawn_kappa(60, seed=1))
-    assert repr(planned).startswith(f"{planned.items:,} items x 3 votes for kappa 0.")
+    assert repr(planned).startswith(f"{planned.items:,} items with 3 votes each for kappa 0.")
     assert repr(planned).endswith("(pilot of 60 items; 2 notes)")
     assert "\n" not in repr(planned)
     assert "<table>" in planned._repr_html_()
@@ -255,6 +255,15 @@ def test_shows_itself() -> None:
     assert told["items"] == planned.items
     assert told["options"][0]["votes"] == 2
     assert [note["code"] for note in told["notes"]] == ["small-pilot", "options-cut"]
+
+
+def test_a_pilot_with_unequal_numbers_of_votes_says_so() -> None:
+    """Also if their mean is a whole number: the options are for equal numbers."""
+    votes, labels = [["a", "a"], ["a", "b", "a", "b"], ["b", "b"], ["b", "b", "b", "a"]] * 10, ["a", "a", "b", "b"] * 10
+    planned = plan_from(0.1, dh_kappa(votes, labels))
+    assert planned.votes == 3
+    assert planned.distribution == "if votes are distributed as in the pilot (3.0 per item on average)"
+    assert plan_from(0.1, dh_kappa(votes, labels), votes=2).distribution == "with 2 votes each"
 
 
 MODEL: dict[str, Any] = {"n_categories": 3, "annotator_accuracy": 0.9, "labeler_accuracy": 0.8}

@@ -97,7 +97,8 @@ def test_excluded_items() -> None:
     assert kappa.excluded == Excluded(one_vote=1, no_label=1, no_weight=1)
     assert kappa.excluded.to_dict() == {"no_votes": 0, "one_vote": 1, "no_label": 1, "no_weight": 1}
     assert kappa.excluded.why() == "1 with one vote, 1 with no suggested label, 1 with weight 0"
-    assert Excluded(no_votes=1234).why() == "1,234 with no votes"
+    assert Excluded(no_votes=1234).why() == "they have no votes"
+    assert Excluded(one_vote=1).why() == "it has one vote"
     assert Excluded(1, 2, 3, 4).total == 10
 
 

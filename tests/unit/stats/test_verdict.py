@@ -45,8 +45,8 @@ def test_better_than_annotators() -> None:
     ]
     assert numbers(verdict.text) == [round(abs(value), 2) for value in [*expected, kappa.fleiss]]
     assert "4 of 4 annotators" in verdict.text
-    assert "higher" in verdict.text
-    assert "lower" not in verdict.text
+    assert "above their average" in verdict.text
+    assert "below" not in verdict.text
 
 
 def test_on_par_with_annotators() -> None:
@@ -63,7 +63,7 @@ def test_below_annotators() -> None:
     verdict = audit.verdict("llm")
     assert verdict.code == "below"
     assert "0 of 4 annotators" in verdict.text
-    assert "higher" not in verdict.text
+    assert "above their average" not in verdict.text
 
 
 def test_between_random_and_majority_if_annotators_are_unknown() -> None:
@@ -74,7 +74,7 @@ def test_between_random_and_majority_if_annotators_are_unknown() -> None:
     share = (kappa.value - kappa.baselines.random) / (kappa.baselines.majority - kappa.baselines.random)
     assert verdict.share == share
     assert f"{share:.0%}" in verdict.text
-    assert f"{share:.0%}" in verdict.short
+    assert verdict.short == f"{share:.0%} of the way from random to majority labels"
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -160,7 +160,7 @@ def test_one_careless_annotator_does_not_make_the_labeler_better() -> None:
     assert without < 0
     verdict = found.verdict("llm")
     assert verdict.code == "on-par"
-    assert f"If annotator 4 is left out of the average, it is {abs(without):.2f} lower." in verdict.text
+    assert f"but only because of annotator 4. Without annotator 4 it scores {abs(without):.2f} below." in verdict.text
 
 
 def test_a_labeler_that_is_worse_on_the_same_items_is_not_called_best_without_a_word() -> None:
@@ -251,7 +251,9 @@ def test_majority_labels_are_not_ranked() -> None:
     votes, labels = majority()
     half = [label if place % 2 else "y" for place, label in enumerate(labels)]
     audit = dhkappa.audit(votes, {"majority": labels, "rule": half}, progress=False)
-    assert audit.summary.startswith("rule is the only one of 2 labelers that can be judged. Not ranked: majority,")
+    assert audit.summary.startswith(
+        "rule is the only one of 2 labelers that can be judged. majority is not ranked: its"
+    )
 
 
 def test_none_can_be_judged() -> None:
@@ -312,33 +314,33 @@ HALF = (("ann", 20, 0.1), ("bob", 20, 0.1))
         (
             compared(0.1, 0.02, 0.18, *HALF),
             "better",
-            "0.10 higher than the annotators' average (95% CI 0.02 to 0.18 higher)",
+            "It scores 0.10 above their average (95% CI 0.02 to 0.18 above).",
         ),
         (
             compared(-0.1, -0.2, -0.01, ("ann", 20, -0.1), ("bob", 20, -0.1)),
             "below",
-            "0.10 lower than the annotators' average (95% CI 0.01 to 0.20 lower)",
+            "It scores 0.10 below their average (95% CI 0.01 to 0.20 below).",
         ),
         (
             compared(0.01, -0.05, 0.07, ("ann", 20, 0.1), ("bob", 20, -0.08)),
             "on-par",
-            "0.01 higher than the annotators' average (95% CI 0.05 lower to 0.07 higher)",
+            "It scores 0.01 above their average (95% CI 0.05 below to 0.07 above).",
         ),
         (
             compared(-0.001, -0.05, 0.07, ("ann", 20, 0.1), ("bob", 20, -0.1)),
             "on-par",
-            "equal to the annotators' average (95% CI 0.05 lower to 0.07 higher)",
+            "It scores the same as their average (95% CI 0.05 below to 0.07 above).",
         ),
         # Without the 20 of 30 items of ann: (30 * 0.1 - 20 * 0.2) / 10.
         (
             compared(0.1, 0.02, 0.18, ("ann", 20, 0.2), ("bob", 10, -0.1)),
             "on-par",
-            "If annotator ann is left out of the average, it is 0.10 lower.",
+            "0.10 above their average, but only because of ann. Without ann it scores 0.10 below.",
         ),
         (
             compared(-0.1, -0.2, -0.01, ("ann", 20, -0.3), ("bob", 20, 0.1)),
             "on-par",
-            "If annotator ann is left out of the average, it is 0.10 higher.",
+            "0.10 below their average, but only because of ann. Without ann it scores 0.10 above.",
         ),
         (
             replace(compared(0.1, 0.02, 0.18, ("ann", 20, 0.1), ("bob", 0, math.nan)), matched=1.0),
@@ -348,7 +350,7 @@ HALF = (("ann", 20, 0.1), ("bob", 20, 0.1))
         (
             compared(0.1, 0.0998, 0.1002, *HALF),
             "better",
-            "0.1000 higher than the annotators' average (95% CI 0.0998 to 0.1002",
+            "0.1000 above their average (95% CI 0.0998 to 0.1002",
         ),
     ],
 )
@@ -431,8 +433,8 @@ VALUES = {"a": 0.9, "b": 0.5, "c": 0.1, "p": 0.95, "u": math.nan}
             "a scores highest of 3 labelers on its own items. It is worse than b on the items that all labeled. "
             "Its difference from c is not significant. a.",
         ),
-        ("apu", (), "a is the only one of 3 labelers that can be judged. Not ranked: p,"),
-        ("abpu", (("a", "b", 0.4, 0.01),), "a scores highest of 4 labelers and is better than b. Not ranked: p,"),
+        ("apu", (), "a is the only one of 3 labelers that can be judged. p is not ranked: its"),
+        ("abpu", (("a", "b", 0.4, 0.01),), "a scores highest of 4 labelers and is better than b. p is not ranked: its"),
     ],
 )
 def test_summary_of_several(names: str, rows: tuple[tuple[str, str, float, float], ...], start: str) -> None:
