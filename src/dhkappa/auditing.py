@@ -99,16 +99,13 @@ class Audit(Display):
 
         Parameters
         ----------
-        labeler
-            Name of the labeler.
         limit
             Number of items; by default all, or 100 if the table is too large to be fetched.
         """
         if self._item_votes is None:
             message = "The items are unknown: a tally keeps only counts, and a large table needs names of items."
-            raise invalid(
-                "item", message, hint="Pass votes or counts; for a large table also $item.", code="items-unknown"
-            )
+            hint = "Pass votes or counts; for a large table also $item."
+            raise invalid("item", message, hint=hint, code="items-unknown")
         key = self._name(labeler), check_limit(limit)
         if key not in self._reviews:
             self._reviews[key] = review_queue(self._item_votes, key[0], limit=limit, pool=self._pool)
@@ -171,10 +168,8 @@ class Audit(Display):
         ----------
         path
             File to write, completely or not at all.
-        title
-            Title of the report.
-        command
-            The command that made it, to be shown at its end.
+        title, command
+            Title of the report, and the command that made it, to be shown at its end.
         """
         import_module("dhkappa.report.html").write_report(self, path, title=title, command=command)
 
@@ -186,8 +181,6 @@ class Audit(Display):
         name
             ``"scale"`` (all labelers with random and majority labels), ``"differences"`` (between labelers), or of one
             labeler ``"categories"``, ``"confusion"`` or ``"annotator_comparison"``.
-        labeler
-            Name of the labeler.
         """
         return import_module("dhkappa.report.charts").chart(self, name, labeler)
 
@@ -234,11 +227,8 @@ class Audit(Display):
 
     def _labeler_dict(self, name: str, limit: int | None) -> dict[str, Any]:
         kappa, test = self.kappas[name], self.permutation_tests[name]
-        weighted, compared, level = (
-            self.weighted.get(name),
-            self._annotator_comparisons.get(name),
-            self.confidence_level,
-        )
+        weighted, compared = self.weighted.get(name), self._annotator_comparisons.get(name)
+        level = self.confidence_level
         defined = not math.isnan(kappa.confidence_interval(level).low)
         tables = {what: self._tables.get((what, name)) for what in ("categories", "confusion", "annotators")}
         return {
@@ -306,10 +296,8 @@ def audit_of(
             bar.advance()
         comparison = None
         if len(names) > 1:
-            table = item_table_of_counts(counts, names)
-            estimates, differences, notes = compare_labelers(
-                table, confidence_level=confidence_level, pool=pool, rng=source
-            )
+            table, level = item_table_of_counts(counts, names), confidence_level
+            estimates, differences, notes = compare_labelers(table, confidence_level=level, pool=pool, rng=source)
             common = {name: Kappa(estimate) for name, estimate in estimates.items()}
             comparison = Comparison(common, differences, notes, confidence_level)
         fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)))

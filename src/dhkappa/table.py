@@ -204,14 +204,14 @@ class Table:
 class Display:
     """Mixin that gives a result its text and its HTML display.
 
-    ``_display`` yields the parts to show: text (a paragraph), tables, and lists of text (shown with bullets). A
-    dataclass that uses it is declared with ``repr=False``; it may define a shorter ``__repr__`` of its own.
+    ``_display`` returns the parts to show: text (a paragraph), tables, and lists of text (shown with bullets). By
+    default it is the ``__repr__`` that a class defines. A dataclass without one is declared with ``repr=False``.
     """
 
     __slots__ = ()
 
     def _display(self) -> Iterable[str | Table | Sequence[str]]:
-        raise NotImplementedError
+        return [repr(self)]
 
     def __repr__(self) -> str:
         return "\n".join(filter(None, map(_part_text, self._display())))
@@ -225,33 +225,15 @@ def _part_text(part: str | Table | Sequence[str]) -> str:
         return repr(part)
     if isinstance(part, str):
         return fill(visible(part), _WIDTH, break_long_words=False, break_on_hyphens=False)
-    return text_list(part)
+    return "\n".join(fill(visible(text), 80, initial_indent="- ", subsequent_indent="  ") for text in part)
 
 
 def _part_html(part: str | Table | Sequence[str]) -> str:
     if isinstance(part, Table):
         return part._repr_html_()
-    return f"<p>{html.escape(visible(part))}</p>" if isinstance(part, str) else html_list(part)
-
-
-def text_list(texts: Iterable[str]) -> str:
-    """Return sentences as a list with bullets, wrapped."""
-    return "\n".join(fill(visible(text), 80, initial_indent="- ", subsequent_indent="  ") for text in texts)
-
-
-def html_list(texts: Iterable[str]) -> str:
-    """Return sentences as an HTML list; an empty string without any."""
-    lines = "".join(f"<li>{html.escape(visible(text))}</li>" for text in texts)
-    return f"<ul>{lines}</ul>" if lines else ""
-
-
-def html_facts(facts: Iterable[tuple[str, str]], sentences: Iterable[str] = ()) -> str:
-    """Return names and values as an HTML table, with sentences as a list below."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
-        for name, text in facts
-    )
-    return f"<table>{rows}</table>{html_list(sentences)}"
+    if isinstance(part, str):
+        return f"<p>{html.escape(visible(part))}</p>"
+    return f"<ul>{''.join(f'<li>{html.escape(visible(text))}</li>' for text in part)}</ul>" if part else ""
 
 
 def text_table(

@@ -115,8 +115,8 @@ def test_compare(folder: Path, capsys: Capsys) -> None:
 def test_plan(folder: Path, capsys: Capsys) -> None:
     done = inside(capsys, "plan", "0.05", "votes.csv", "-s", "llm")
     planned = dhkappa.plan(0.05, dhkappa.dh_kappa(VOTES, LLM))
-    start = f"{planned.items:,} items if votes are distributed as in the pilot (2.6 per item on average), {planned.total_votes:,} votes in all"
-    assert done.stdout.startswith(start)
+    start = f"{planned.items:,} items if votes are distributed as in the pilot (2.6 per item on average), "
+    assert done.stdout.startswith(f"{start}{planned.total_votes:,} votes in all")
     assert "The pilot has 8 items" in done.stdout
     assert "enough" in inside(capsys, "plan", "1", "votes.csv", "-s", "llm").stdout
     words = "--prevalence 4,3,1 --annotator-accuracy 0.9 --labeler-accuracy 0.85 --pool 2000"

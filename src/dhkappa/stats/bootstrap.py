@@ -13,7 +13,7 @@ from dhkappa.resources import Progress
 from dhkappa.stats.influence import Terms, sum_of_squares
 from dhkappa.stats.intervals import ConfidenceInterval
 from dhkappa.stats.sample import check_n_resamples, generator
-from dhkappa.table import html_facts
+from dhkappa.table import Display
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,7 +26,7 @@ _RARE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bootstrap:
+class Bootstrap(Display):
     """Kappas of samples of the same size, drawn with replacement from the items.
 
     Attributes
@@ -52,16 +52,10 @@ class Bootstrap:
         """The standard deviation of the replicates, a standard error of kappa; NaN for fewer than two."""
         return float(self.values.std(ddof=1)) if self.values.size > 1 else math.nan
 
-    def _facts(self) -> list[tuple[str, str]]:
-        numbers = [(name, f"{getattr(self, name):.4f}") for name in ("kappa", "mean", "sd")]
-        undefined = [("undefined", str(self.undefined))] if self.undefined else []
-        return [("n_resamples", str(self.n_resamples)), *numbers, *undefined]
-
     def __repr__(self) -> str:
-        return f"Bootstrap({', '.join(f'{name}={text}' for name, text in self._facts())})"
-
-    def _repr_html_(self) -> str:
-        return html_facts(self._facts())
+        undefined = f", undefined={self.undefined}" if self.undefined else ""
+        numbers = f"kappa={self.kappa:.4f}, mean={self.mean:.4f}, sd={self.sd:.4f}{undefined}"
+        return f"Bootstrap(n_resamples={self.n_resamples}, {numbers})"
 
 
 def bootstrap(

@@ -20,12 +20,6 @@ _CANCELLED = 1e-13  # a sum of squares below this share of its largest term, acc
 _ROUNDING = 2.0**-53  # per item, in a sum that cancels
 _EQUAL = 8 * np.finfo(np.float64).eps  # sums of shares, each at most 1, that differ by less are equal
 
-_NEVER = "Never suggested."
-_CERTAIN = "Every vote is this category, so agreement on it is certain."
-_NO_WEIGHT = "Its items have almost no weight."
-_ONE_ITEM = "Only one item has this label, so the variance is unknown."
-_NO_VARIANCE = "Every item has the same influence, so the variance is unknown."
-
 
 @dataclass(frozen=True, slots=True)
 class CategoryParts:
@@ -199,13 +193,16 @@ def _interval(
     items, kappa, E = int(parts.items[code]), float(parts.kappa[code]), float(parts.E[code])
     reason = None
     se = math.sqrt(variances[code]) if parts.defined[code] else math.nan
-    if not parts.defined[code]:
+    if not items:
+        reason = "Never suggested."
+    elif not parts.defined[code]:
         no_weight = parts.weight[code] == 0 and E != 1
-        reason = _NEVER if not items else _NO_WEIGHT if no_weight else _CERTAIN
+        certain = "Every vote is this category, so agreement on it is certain."
+        reason = "Its items have almost no weight." if no_weight else certain
     elif items == 1 and share:
-        reason = _ONE_ITEM
+        reason = "Only one item has this label, so the variance is unknown."
     elif math.isnan(se) or (se == 0 and kappa < 1 and share):
-        reason = _NO_VARIANCE
+        reason = "Every item has the same influence, so the variance is unknown."
     if reason:
         return math.nan, math.nan, math.nan, reason
     low = min(kappa - t * se, flawless(float(share), E, alpha))

@@ -17,7 +17,7 @@ from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_
 from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note
-from dhkappa.stats.sample import Excluded, Pool, Sample, check_level, drawn, generator
+from dhkappa.stats.sample import Excluded, Pool, Sample, check_level, drawn, eligible, generator
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
@@ -26,8 +26,6 @@ _SWAPS = 9_999
 _DRAWS_PER_BLOCK = 1 << 21
 _MAX_ENUMERATED = 12  # discordant items for which all swaps are enumerated
 _TIE = 1e-12  # differences closer than this are equal up to rounding
-_ONE_ITEM = "Only one item is eligible, so the variance is unknown."
-_ONE_WEIGHT = "One item has almost all the weight, so the variance is unknown."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,14 +94,11 @@ def _eligible(table: ItemTable) -> tuple[ItemTable, Excluded]:
     missing = [codes for codes in table.labels.values() if codes.max(initial=0) == m]
     if not missing and n_votes.min(initial=2) > 1 and (table.weight is None or table.weight.all()):
         return replace(table, labeled=True), Excluded()
-    total = n_votes[table.vote]
-    few, unlabeled = total < 2, np.zeros(total.size, np.bool_)
+    unlabeled = np.zeros(table.vote.size, np.bool_)
     for codes in missing:
         unlabeled |= codes == m
-    no_weight = np.zeros_like(unlabeled) if table.weight is None else table.weight == 0
-    lost = (total == 0, total == 1, ~few & unlabeled, ~few & ~unlabeled & no_weight)
-    excluded = Excluded(*(int(table.items[rows].sum()) for rows in lost))
-    return replace(table.take(~(few | unlabeled | no_weight)), labeled=True), excluded
+    keep, excluded = eligible(n_votes[table.vote], table.items, unlabeled, table.weight)
+    return replace(table.take(keep), labeled=True), excluded
 
 
 def _groups(table: ItemTable, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -145,7 +140,8 @@ def _difference(
     n, strata = first.n_items, first.sample.strata
     one_minus_E = [1 - float(parts.E) for parts in (first.parts, second.parts)]
     if n < 2 or not all(one_minus_E):  # E is 1 only after rounding
-        reason = _ONE_ITEM if n < 2 else _ONE_WEIGHT
+        why = "Only one item is eligible" if n < 2 else "One item has almost all the weight"
+        reason = f"{why}, so the variance is unknown."
         return _Difference(one, other, difference, discordant=discordant, reason=reason)
 
     def terms_of(name: str, parts: Parts) -> Terms:

@@ -237,9 +237,10 @@ def variance(terms: Terms, phi: Numbers) -> Variance:
     """
     sample, items = terms.sample, terms.items
     z = terms.weight / items * phi if sample.weighted else phi
-    if len(sample.strata) > 1:
-        middle = _by_stratum(sample, z * items) / np.maximum([part.n for part in sample.strata], 1)
-        squares = _by_stratum(sample, (z - middle[sample.stratum]) ** 2 * items).tolist()
+    H = len(sample.strata)
+    if H > 1:
+        middle = np.bincount(sample.stratum, z * items, H) / np.maximum([part.n for part in sample.strata], 1)
+        squares = np.bincount(sample.stratum, (z - middle[sample.stratum]) ** 2 * items, H).tolist()
     else:  # the mean of z is 0
         squares = [_fsum(z * z * items)]
     value = endless = 0.0
@@ -248,13 +249,6 @@ def variance(terms: Terms, phi: Numbers) -> Variance:
             endless = endless + square * part.n / (part.n - 1)
             value = value + float(1 - part.fraction) * square * part.n / (part.n - 1)
     return Variance(value / terms.n**2, endless / terms.n**2)
-
-
-def _by_stratum(sample: Sample, values: Numbers) -> Numbers:
-    """Add up values by stratum."""
-    total = np.zeros(len(sample.strata))
-    np.add.at(total, sample.stratum, values)
-    return total
 
 
 def basis(estimate: Estimate) -> Basis | None:

@@ -241,9 +241,8 @@ def _beta(a: float, b: float, x: float) -> tuple[float, float]:
     """
     mean = a / (a + b)
     fall = a * _log_ratio(x, mean, x - mean) + b * _log_ratio(1 - x, 1 - mean, mean - x)
-    top = (
-        0.5 * math.log(a * b / (2 * math.pi * (a + b))) + _stirling_rest(a + b) - _stirling_rest(a) - _stirling_rest(b)
-    )
+    top = 0.5 * math.log(a * b / (2 * math.pi * (a + b)))
+    top = top + _stirling_rest(a + b) - _stirling_rest(a) - _stirling_rest(b)
     front = math.exp(fall + top)  # x^a (1 - x)^b / B(a, b)
     density = front / (x * (1 - x))
     if x <= (a + 1) / (a + b + 2):

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core.grouping import Patterns
-from dhkappa.errors import invalid, shown
+from dhkappa.errors import invalid
 from dhkappa.stats.influence import Numbers, Terms, complement, one_minus_E, variance
-from dhkappa.stats.sample import check_n_resamples, generator
-from dhkappa.table import html_facts, plain
+from dhkappa.stats.sample import check_choice, check_n_resamples, generator
+from dhkappa.table import Display, plain
 
 METHODS = ("exact", "z", "monte-carlo", "wald")
 ALTERNATIVES = ("greater", "two-sided")
@@ -38,7 +38,7 @@ _MOST_LABELS = 24  # beside the most frequent one: each doubles the numbers held
 
 
 @dataclass(frozen=True, slots=True)
-class PermutationTest:
+class PermutationTest(Display):
     """Result of a test of the suggested labels against the same labels permuted over the items.
 
     Attributes
@@ -62,25 +62,15 @@ class PermutationTest:
     reason: str | None = None
 
     def __repr__(self) -> str:
-        facts = [f"{name}={text}" for name, text in self._facts()]
-        return f"PermutationTest({', '.join(facts)}{f', reason={self.reason!r}' if self.reason else ''})"
-
-    def _repr_html_(self) -> str:
-        return html_facts(self._facts(), [self.reason] if self.reason else [])
+        numbers = f"difference={self.difference:.4f}, pvalue={self.pvalue:.3g}, z={self.z:.2f}"
+        drawn = f", n_resamples={self.n_resamples}" if self.n_resamples else ""
+        reason = f", reason={self.reason!r}" if self.reason else ""
+        chosen = f"alternative={self.alternative!r}, method={self.method!r}"
+        return f"PermutationTest({numbers}, {chosen}{drawn}{reason})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN becomes None."""
         return {name: plain(getattr(self, name)) for name in self.__slots__}
-
-    def _facts(self) -> list[tuple[str, str]]:
-        facts = [
-            ("difference", f"{self.difference:.4f}"),
-            ("pvalue", f"{self.pvalue:.3g}"),
-            ("z", f"{self.z:.2f}"),
-            ("alternative", repr(self.alternative)),
-            ("method", repr(self.method)),
-        ]
-        return [*facts, ("n_resamples", str(self.n_resamples))] if self.n_resamples else facts
 
 
 def permutation_test(
@@ -98,11 +88,11 @@ def permutation_test(
     """
     designed = terms.sample.weighted or len(terms.sample.strata) > 1
     if method is not None:
-        _check_choice("method", method, METHODS)
+        check_choice("method", method, METHODS)
     if designed and method not in (None, "wald"):
         message = f"method={method!r} permutes labels over items of equal weight, without strata."
         raise invalid("method", message, hint="Use method='wald'.", code="method-needs-equal-weights")
-    _check_choice("alternative", alternative, ALTERNATIVES)
+    check_choice("alternative", alternative, ALTERNATIVES)
     chosen = method or ("wald" if designed else "exact")
     n_resamples, source = check_n_resamples(n_resamples), generator(rng)
     if chosen == "wald":
@@ -134,11 +124,6 @@ def permutation_test(
         drawn = 2 * (on_label / terms.n - R0)  # D* - D0
         as_far += int(((np.abs(drawn) if two_sided else drawn) >= least).sum())
     return PermutationTest(difference, z, (1 + as_far) / (n_resamples + 1), alternative, chosen, n_resamples)
-
-
-def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        raise invalid(parameter, f"Unknown {parameter} {shown([value])}.", hint=f"Use one of {shown(choices)}.")
 
 
 def _wald_test(terms: Terms, alternative: str) -> PermutationTest:

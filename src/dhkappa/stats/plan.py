@@ -364,8 +364,8 @@ def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
 def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> Iterator[Note]:
     """Yield notes on a plan from a pilot; ``mixed`` if it is for the votes of the pilot as they are."""
     if pilot.n_items < _SMALL_PILOT:
-        text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance. The larger number of items allows for it."
-        yield Note("small-pilot", text)
+        text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance."
+        yield Note("small-pilot", f"{text} The larger number of items allows for it.")
     if pilot.exact == 1:
         text = "Every vote of the pilot is the suggested label. The plan assumes that this holds."
         yield Note("flawless-pilot", text)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.errors import DataError, counted, invalid, shown
+from dhkappa.errors import DataError, counted
 from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Baselines, Estimate, Parts, rounded
 from dhkappa.stats.notes import Note, notes_of
-from dhkappa.stats.sample import Excluded, Sample, check_level
-from dhkappa.table import Table, html_facts, html_list, plain, text_list
+from dhkappa.stats.sample import Excluded, Sample, check_choice, check_level
+from dhkappa.table import Display, Table, plain
 
 if TYPE_CHECKING:  # imported when a method needs them
     from dhkappa.stats.bootstrap import Bootstrap
@@ -30,11 +30,16 @@ _NO_VARIATION = "The items show no variation, so the standard error of kappa is 
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 
 
-class Kappa:
+@dataclass(frozen=True, eq=False, repr=False)
+class Kappa(Display):
     """Kappa with its standard error, confidence intervals, baselines and notes.
 
     ``float(kappa)`` is ``value``, and ``f"{kappa:.3f}"`` formats it. If kappa is undefined, ``value`` is NaN,
     ``exact`` is None and ``reason`` says why.
+
+    Attributes
+    ----------
+    estimate : the exact values that everything else is computed from
 
     Examples
     --------
@@ -47,8 +52,7 @@ class Kappa:
     ['few-items', 'two-categories']
     """
 
-    def __init__(self, estimate: Estimate) -> None:
-        self.estimate = estimate
+    estimate: Estimate
 
     @property
     def metric(self) -> str:
@@ -160,10 +164,9 @@ class Kappa:
         """
         confidence_level = check_level(confidence_level)
         methods = _METHODS[self.metric]
-        method = methods[0] if method is None else method
-        if not isinstance(method, str) or method not in methods:
-            message = f"Unknown method {shown([method])} for {_NAMES[self.metric]}."
-            raise invalid("method", message, hint=f"Use one of {shown(methods)}.")
+        method = check_choice(
+            "method", methods[0] if method is None else method, methods, f" for {_NAMES[self.metric]}"
+        )
         alpha = 1 - confidence_level
         if self._basis is None:
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or _NO_VARIATION)
@@ -187,12 +190,8 @@ class Kappa:
 
         Parameters
         ----------
-        n_resamples
-            Number of replicates.
-        rng
-            A seed or a ``numpy.random.Generator``.
-        progress
-            Whether to show progress on a terminal.
+        n_resamples, rng, progress
+            Number of replicates, the seed or generator to draw them with, and whether to show progress on a terminal.
 
         Examples
         --------
@@ -283,10 +282,8 @@ class Kappa:
     def _terms(self, method: str) -> Terms:
         """Return the terms of a DiPietro-Hazari kappa that is defined."""
         if self.metric != "dh":
-            message, hint = (
-                f"{method} is not available for {_NAMES[self.metric]}.",
-                "Use dh_kappa without agreement weights.",
-            )
+            message = f"{method} is not available for {_NAMES[self.metric]}."
+            hint = "Use dh_kappa without agreement weights."
             raise DataError(message, code="metric-not-supported", hint=hint)
         if self.parts is None or self.exact is None:
             message = f"{method} is not available because kappa is undefined: {self.reason}"
@@ -310,27 +307,16 @@ class Kappa:
         said = [f"{counted(self.n_items, 'item')}, {counted(self.n_votes, 'vote')}"]
         if self.reason:
             said.append(self.reason.rstrip("."))
-        said += [f"{name} {_digits(value)}" for name, value in self._beside() if not math.isnan(value)]
+        if self.metric != "fleiss":
+            fleiss = "weighted Fleiss" if self.metric == "weighted" else "Fleiss"
+            others = {"random": self.baselines.random, "majority": self.baselines.majority, fleiss: self.fleiss}
+            said += [f"{name} {_digits(value)}" for name, value in others.items() if not math.isnan(value)]
         if notes := self.notes:
             said.append(counted(len(notes), "note"))
         return f"{_NAMES[self.metric]} {_digits(self.value)}{within} ({'; '.join(said)})"
 
-    def _beside(self) -> list[tuple[str, float]]:
-        if self.metric == "fleiss":
-            return []
-        fleiss = "weighted Fleiss" if self.metric == "weighted" else "Fleiss"
-        return [("random", self.baselines.random), ("majority", self.baselines.majority), (fleiss, self.fleiss)]
-
-    def _repr_html_(self) -> str:
-        low, high = self.confidence_interval()
-        facts = [(_NAMES[self.metric], _digits(self.value))]
-        if not math.isnan(low):
-            facts.append(("95% confidence interval", f"{_digits(low)} to {_digits(high)}"))
-        facts += [(name, _digits(value)) for name, value in self._beside()]
-        facts += [("items", f"{self.n_items:,}"), ("votes", f"{self.n_votes:,}")]
-        if self.excluded.total:
-            facts.append(("excluded items", f"{self.excluded.total:,}"))
-        return html_facts(facts, [*([self.reason] if self.reason else []), *(note.text for note in self.notes)])
+    def _display(self) -> tuple[str, list[str]]:
+        return repr(self), [note.text for note in self.notes]
 
     def to_dict(self, confidence_level: float = 0.95) -> dict[str, Any]:
         """Return plain values for JSON, with the confidence interval at a level.
@@ -360,8 +346,8 @@ class Kappa:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Comparison(Display):
     """Labelers compared on the items that all of them labeled.
 
     Attributes
@@ -387,13 +373,8 @@ class Comparison:
         """Return a row for each labeler, the best first."""
         return labelers_table(self.kappas, self.confidence_level)
 
-    def __repr__(self) -> str:
-        notes = text_list(note.text for note in self.notes)
-        return f"{self.table()!r}\n\n{self.differences!r}" + (f"\n{notes}" if notes else "")
-
-    def _repr_html_(self) -> str:
-        notes = html_list(note.text for note in self.notes)
-        return self.table()._repr_html_() + self.differences._repr_html_() + notes
+    def _display(self) -> tuple[Table, Table, list[str]]:
+        return self.table(), self.differences, [note.text for note in self.notes]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN becomes None."""

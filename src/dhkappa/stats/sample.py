@@ -123,9 +123,9 @@ class Sample:
 
 def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None) -> Sample:
     """Return the eligible items: those with two votes or more and, if ``labeled``, a suggested label."""
-    keep, excluded = eligible(rows.patterns, labeled, rows.weight)
-    kept = np.flatnonzero(keep)
     patterns, stratum, weight = rows.patterns, rows.stratum, rows.weight
+    keep, excluded = eligible(patterns.vote_totals(), patterns.items, labeled & (patterns.suggested < 0), weight)
+    kept = np.flatnonzero(keep)
     if excluded.total:
         patterns = patterns.take(kept)
         stratum = None if stratum is None else stratum[kept]
@@ -152,12 +152,11 @@ def drawn(
 
 
 def eligible(
-    patterns: Patterns, labeled: bool = True, weight: npt.NDArray[np.float64] | None = None
+    n_votes: Integers, items: Integers, unlabeled: npt.NDArray[np.bool_], weight: npt.NDArray[np.float64] | None
 ) -> tuple[npt.NDArray[np.bool_], Excluded]:
-    """Return (K,) which patterns are eligible, and the number of items that are not."""
-    n_votes, items = patterns.vote_totals(), patterns.items
+    """Return (K,) which rows are eligible, and the number of items that are not; ``unlabeled`` rows lack a label."""
     few = n_votes < 2
-    bare = ~few & (patterns.suggested < 0) if labeled else np.zeros_like(few)
+    bare = ~few & unlabeled
     light = ~few & ~bare & (weight == 0) if weight is not None else np.zeros_like(few)
     lost = [int(items[rows].sum()) for rows in (n_votes == 0, n_votes == 1, bare, light)]
     return ~(few | bare | light), Excluded(*lost)
@@ -298,6 +297,13 @@ def _words(parameter: str) -> str:
     return re.sub("^n_", "number of ", parameter).replace("_", " ").capitalize()
 
 
+def check_choice(parameter: str, value: Any, choices: Sequence[str], of: str = "") -> str:
+    """Return one of some choices, or raise DataError."""
+    if not isinstance(value, str) or value not in choices:
+        raise invalid(parameter, f"Unknown {parameter} {shown([value])}{of}.", hint=f"Use one of {shown(choices)}.")
+    return value
+
+
 def check_n_resamples(n: Any) -> int:
     """Return a number of resamples, or raise DataError."""
     return check_integer("n_resamples", n, 1, _MOST_RESAMPLES)
@@ -318,10 +324,9 @@ def check_real(
 
 def check_level(confidence_level: float) -> float:
     """Return a confidence level as a float, or raise DataError."""
-    rule, hint = f"between {_CLOSEST_LEVEL:g} and 1 - {_CLOSEST_LEVEL:g}", "Pass a probability such as 0.95."
-    return check_real(
-        "confidence_level", confidence_level, rule, lambda p: _CLOSEST_LEVEL < p < 1 - _CLOSEST_LEVEL, hint
-    )
+    end, hint = _CLOSEST_LEVEL, "Pass a probability such as 0.95."
+    rule = f"between {end:g} and 1 - {end:g}"
+    return check_real("confidence_level", confidence_level, rule, lambda p: end < p < 1 - end, hint)
 
 
 def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:

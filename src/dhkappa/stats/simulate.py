@@ -77,11 +77,6 @@ def simulate(
     rng
         Seed or ``numpy.random.Generator``.
 
-    Returns
-    -------
-    Simulation
-        ``votes``, ``suggested`` by labeler, ``truth`` and ``categories``.
-
     Examples
     --------
     >>> drawn = simulate(500, labelers={"rule": 0.6, "llm": 0.9}, rng=1)

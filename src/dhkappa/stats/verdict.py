@@ -17,7 +17,7 @@ from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import AnnotatorComparison
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import Estimate, rounded
-from dhkappa.stats.notes import LOW_AGREEMENT, MADE_FROM_VOTES, spelled
+from dhkappa.stats.notes import LOW_AGREEMENT, MADE_FROM_VOTES, Note, spelled
 from dhkappa.stats.sample import Sample
 from dhkappa.table import Table
 
@@ -38,7 +38,7 @@ _BETWEEN = "of the way from random to majority labels"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Note):
     """The verdict on one labeler.
 
     Attributes
@@ -50,8 +50,6 @@ class Verdict:
     share : for ``"between"``, the position of kappa between random (0) and majority labels (1)
     """
 
-    code: str
-    text: str
     share: float = math.nan
 
     @property
@@ -63,10 +61,6 @@ class Verdict:
     def judged(self) -> bool:
         """Whether the votes can judge the labels."""
         return self.code not in ("category-variants", "labels-from-votes", "undefined")
-
-    def to_dict(self) -> dict[str, str]:
-        """Return plain values for JSON."""
-        return {"code": self.code, "text": self.text}
 
 
 def judge(

@@ -26,7 +26,7 @@ class TestCompare:
         found = compare(EXAMPLE.votes, self.LABELS)
         assert [note.code for note in found.notes] == ["few-discordant"]
         quiet = replace(found, notes=())
-        assert repr(quiet) == f"{found.table()!r}\n\n{found.differences!r}"
+        assert repr(quiet) == f"{found.table()!r}\n{found.differences!r}"
         assert repr(found).startswith(f"{quiet!r}\n- ")
         assert found._repr_html_().startswith(f"{quiet._repr_html_()}<ul><li>")
         assert found.best == "y"
@@ -288,8 +288,8 @@ class TestPresentation:
     def test_text(self) -> None:
         lines = repr(compare(EXAMPLE.votes, BOTH)).splitlines()
         assert lines[2].split()[:4] == ["B", "0.752", "0.084", "0.955"]
-        assert lines[7].split() == ["A", "B", "-0.298", "0.275", "-1.556", "0.671", "0.500", "0.500", "swap", "2"]
-        assert lines[8].startswith("- ")
+        assert lines[6].split() == ["A", "B", "-0.298", "0.275", "-1.556", "0.671", "0.500", "0.500", "swap", "2"]
+        assert lines[7].startswith("- ")
 
     def test_columns(self, found: Comparison) -> None:
         columns = "labeler other difference se low high pvalue pvalue_holm method discordant reason"

@@ -142,6 +142,17 @@ def test_long_fractions_are_left_out_of_json() -> None:
     assert long.to_dict()["exact"] is None
 
 
+def test_results_are_immutable() -> None:
+    kappa = dh_kappa([A, B], ["a", "a"])
+    results = [kappa, kappa.bootstrap(9, rng=1), kappa.permutation_test(), kappa.confidence_interval(), kappa.excluded]
+    results += [compare([A, B], {"x": ["a", "b"], "y": ["a", "a"]})]
+    for result in results:
+        with pytest.raises((AttributeError, TypeError)):
+            result.value = 1  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        kappa.estimate = kappa.estimate  # type: ignore[misc]
+
+
 def test_comparison() -> None:
     data = simulate(120, labelers={"rule": 0.6, "llm": 0.9}, rng=2)
     found = compare(data.votes, data.suggested)
