@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
+from dhkappa.inputs.backends import DATABASES
 from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
 from dhkappa.inputs.readers import TOOLS, find_tool, read_file
 from dhkappa.inputs.tables import Source
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
 
 _FORMATS = ("table", *TOOLS)
-_DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _RECORDS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".zip")
 _SEPARATORS = {"CSV": ",;\t", "TSV": "\t"}
 _LOCAL = threading.local()  # holds a connection
@@ -84,7 +84,7 @@ def open_source(
 
 def is_url(path: Any) -> bool:
     """Tell whether a path is the URL of a database."""
-    return isinstance(path, str) and "://" in path and path.partition("://")[0].lower() in _DATABASES
+    return isinstance(path, str) and "://" in path and path.partition("://")[0].lower() in DATABASES
 
 
 def _connection() -> DuckDBPyConnection:

@@ -28,6 +28,13 @@ Query: TypeAlias = nw.LazyFrame[Any]
 ROW_NUMBER = "dhkappa: row number"
 """Name of the column that numbers the rows of a file."""
 
+DATABASES = {
+    **dict.fromkeys(("postgresql", "postgres"), "dhkappa[postgres]"),
+    "sqlite": "ibis-framework[sqlite]",
+    "duckdb": "duckdb",
+}
+"""Schemes of database addresses, with the package that each needs."""
+
 _CLASSES = {  # narwhals' name of an engine: module and class
     "PANDAS": ("dataframes", "PandasFrame"),
     "POLARS": ("dataframes", "PolarsFrame"),
@@ -84,6 +91,12 @@ class Coding:
 def not_a_label(column: str, value: str) -> DataError:
     """Return the error for a column with values that are not labels."""
     return DataError(f"Column {column!r} holds {value}.", code="not-a-label", hint=RULE)
+
+
+def not_a_name(column: str, kind: str) -> DataError:
+    """Return the error for a column with values that cannot name items or annotators."""
+    message = f"{column} holds values of type {kind}, which cannot name items or annotators."
+    return DataError(message, code="wrong-type", hint="Write ids as text.")
 
 
 @dataclass(frozen=True)
@@ -147,6 +160,9 @@ class Frame:
         for role, coding in codings.items():
             if not coding.kind:
                 raise not_a_label(coding.name, f"values of type {schema[role]}")
+        for role in ("item", "annotator"):
+            if role in roles and (schema[role].is_nested() or "extension" in self._native_name(frame, role)):
+                raise not_a_name(f"Column {roles[role]!r}", str(schema[role]))
         return frame, codings
 
     def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
@@ -167,14 +183,19 @@ class Frame:
         new = []
         for role, dtype in frame.collect_schema().items():
             column = nw.col(role)
-            native = str(self._native_type(frame.to_native(), role)) if dtype == nw.Unknown else ""
-            if dtype in (nw.Categorical, nw.Enum) or native.strip('"').lower().startswith(("null", "void", "unknown")):
+            native = self._native_name(frame, role)
+            if dtype in (nw.Categorical, nw.Enum) or native.startswith(("null", "void", "unknown")):
                 new.append(column.cast(nw.String))
             elif dtype in (nw.Int128, nw.UInt128):  # some engines return them as floats
                 new.append(column.cast(nw.Int64))
             elif dtype.is_float() and self.has_nan:
                 new.append(column.fill_nan(None))
         return frame.with_columns(*new) if new else frame
+
+    def _native_name(self, frame: Query, role: str) -> str:
+        """Return the engine's name of a type that narwhals does not know, else empty text."""
+        unknown = frame.collect_schema()[role] == nw.Unknown
+        return str(self._native_type(frame.to_native(), role)).strip('"').lower() if unknown else ""
 
     def _native_type(self, native: Any, role: str) -> Any:
         """Return the engine's type of a column."""

@@ -19,14 +19,14 @@ from weakref import WeakValueDictionary
 import narwhals.stable.v2 as nw
 
 from dhkappa.errors import DataError, did_you_mean, shown
-from dhkappa.inputs.backends import Frame, Query, lazy
+from dhkappa.inputs.backends import DATABASES, Frame, Query, lazy
 from dhkappa.inputs.backends.duckdb import connect, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from ibis.expr.types import Table
 
-_FILES = {"sqlite": "ibis-framework[sqlite]", "duckdb": "duckdb"}  # databases in a file, and the package of each
+_FILES = ("sqlite", "duckdb")  # databases in a file
 _TIMEOUT = 10  # seconds for a server to answer: behind a firewall it would be minutes
 _POSTGRES_TABLES = """
     SELECT CASE WHEN nspname = current_schema() THEN '' ELSE nspname || '.' END || relname AS name
@@ -61,7 +61,7 @@ def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
         database = _connect(scheme, rest, place)
         return _find_table(database, table, place)
     except ImportError as error:
-        hint = f"Run pip install {_FILES.get(scheme, 'dhkappa[postgres]')!r}."
+        hint = f"Run pip install {DATABASES[scheme]!r}."
         raise DataError(f"{place} needs a package: {error}.", code="missing-package", hint=hint) from None
     except Exception as error:  # every driver has its own errors
         if database is not None:

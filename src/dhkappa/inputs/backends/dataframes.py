@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import shown
-from dhkappa.inputs.backends import Coding, Frame, Query, lazy, not_a_label, with_none
+from dhkappa.inputs.backends import Coding, Frame, Query, lazy, not_a_label, not_a_name, with_none
 
 _GROUPABLE = {"string_view": "string", "halffloat": "float"}  # types that PyArrow cannot group by
 
@@ -41,6 +42,11 @@ class PandasFrame(Frame):
             else:
                 picked[role] = column.array
         return pandas.DataFrame(picked, index=range(len(self.native))), values
+
+    def _explain(self, error: Exception) -> None:
+        found = re.match("unhashable type: '(.*)'", str(error))
+        if found:  # labels are stored as codes, so it is a name
+            raise not_a_name("A column of names", found[1]) from error
 
 
 def _codes(pandas: Any, column: Any, name: str) -> tuple[Any, tuple[Label, ...]]:
@@ -95,12 +101,14 @@ class ArrowFrame(Frame):
 
 
 def _plain_column(column: Any) -> Any:
-    """Decode a dictionary; cast large text to text, unless it is too large, because the two cannot be joined."""
+    """Decode a dictionary, write UUIDs as text, and cast large text to text, with which it cannot be joined."""
     kind = str(column.type)
+    if kind == "extension<arrow.uuid>":
+        return sys.modules["pyarrow"].array([value and str(value) for value in column.to_pylist()], "string")
     target = column.type.value_type if kind.startswith("dictionary") else _GROUPABLE.get(kind)
     column = column if target is None else column.cast(target)
     if str(column.type) == "large_string":
-        with suppress(ValueError):
+        with suppress(ValueError):  # too large
             return column.cast("string")
     return column
 

@@ -80,11 +80,13 @@ class DuckDBFrame(Frame):
         native: Any = query.to_native()
         found = native.fetchnumpy()
         columns = {}
-        for name in query.collect_schema().names():
+        for name, dtype in query.collect_schema().items():
             kind, values = found[name].dtype.kind, found[name].tolist()
             nulls = np.count_nonzero(np.ma.getmaskarray(found[name]))
             if kind == "O" and sum(map(is_, values, repeat(None))) != nulls:
                 raise MemoryError  # DuckDB ignores that Python could not allocate a text
+            if dtype == nw.Binary:  # a bytearray cannot be hashed
+                values = [None if value is None else bytes(value) for value in values]
             columns[name] = with_none(values) if kind == "f" else values
         return columns
 
