@@ -193,7 +193,7 @@ def _check_alignment(votes: Any, name: str, suggested: Any, sample_weight: Any, 
             hint = f"Reindex one like the other, or pass {what}.to_numpy() if the order is the same."
             raise invalid(what, message, code="different-index", hint=hint)
     if name == "votes":
-        check_grid(getattr(votes, "column_names", None) or getattr(votes, "columns", ()))
+        check_grid(getattr(votes, "column_names", getattr(votes, "columns", ())))
 
 
 def _read_columns(

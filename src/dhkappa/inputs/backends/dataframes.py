@@ -144,13 +144,10 @@ class SparkFrame(Frame):
         """Rename all columns by position: dots and backticks in names are syntax."""
         return self.native.toDF(*(f"column_{place}" for place in range(len(self.columns))))
 
-    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
-        """Compare text by bytes, whatever its collation."""
+    def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
         from pyspark.sql.types import StringType
 
-        frame = super()._normalize(frame, roles)
         native: Any = frame.to_native()
-        texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
         collated = {role: native[role].cast("string") for role in texts if native.schema[role].dataType != StringType()}
         return lazy(native.withColumns(collated)) if collated else frame
 

@@ -65,13 +65,8 @@ class DuckDBFrame(Frame):
     def _native_type(self, native: Any, role: str) -> Any:
         return native.types[native.columns.index(role)]
 
-    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
-        """Compare text by bytes, whatever its collation."""
-        frame = super()._normalize(frame, roles)
+    def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
         native: Any = frame.to_native()
-        texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
-        if not texts:
-            return frame
         binary = {role: f"{quoted(role)} COLLATE C AS {quoted(role)}" for role in texts}
         return lazy(native.project(", ".join(binary.get(role, quoted(role)) for role in native.columns)))
 
