@@ -293,7 +293,7 @@ def test_an_empty_id_in_the_items_table_is_missing() -> None:
 
 def _ids(expression: str) -> duckdb.DuckDBPyRelation:
     votes = "(VALUES (1, 'a', 'p'), (1, 'b', 'q'), (2, 'a', 'p'), (2, 'a', 'q')) t(k, label, annotator)"
-    return duckdb.sql(f"SELECT {expression} AS item, label, annotator, 'a' AS suggested FROM {votes}")
+    return duckdb.connect().sql(f"SELECT {expression} AS item, label, annotator, 'a' AS suggested FROM {votes}")
 
 
 @pytest.mark.parametrize("expression", ["encode(k::VARCHAR)", "('0000000000000000000000000000000' || k)::UUID"])

@@ -113,6 +113,7 @@ class Frame:
     ordered = False  # rows have a reliable order
     has_nan = True
     joins_integer_widths = True
+    groups_nested = True  # lists and objects can be grouped, as names of rows in wide format
     stacks_columns = True  # columns with one narwhals type can be concatenated
     joins_unlisted = True  # a column of nulls can be appended
     checks_memory = False  # rows are counted before they are fetched
@@ -160,8 +161,9 @@ class Frame:
         for role, coding in codings.items():
             if not coding.kind:
                 raise not_a_label(coding.name, f"values of type {schema[role]}")
-        for role in ("item", "annotator"):
-            if role in roles and (schema[role].is_nested() or "extension" in self._native_name(frame, role)):
+        for role in {"item", "annotator"} & roles.keys():
+            nested = schema[role].is_nested() and ("label" in roles or not self.groups_nested)
+            if nested or "extension" in self._native_name(frame, role):
                 raise not_a_name(f"Column {roles[role]!r}", str(schema[role]))
         return frame, codings
 

@@ -83,6 +83,7 @@ class ArrowFrame(Frame):
     name = "PyArrow"
     ordered = True
     joins_integer_widths = False
+    groups_nested = False
     stacks_columns = False  # string and large_string are one type to narwhals
 
     def _plain(self, names: Collection[str]) -> Any:
