@@ -346,7 +346,7 @@ def shared() -> Iterator[Case]:
     }
     for name, labelers in known.items():
         folder = SHARED / name
-        options: dict[str, Any] = {"suggested": [f"suggested_{labeler}" for labeler in labelers]}
+        options: dict[str, Any] = {"suggested": {f"suggested_{name}": f"suggested_{name}" for name in labelers}}
         if name == "davidson":
             data = FileData(folder / "items.csv")
             options |= {"counts": ["hate_speech", "offensive_language", "neither"], "item": "item"}
