@@ -81,4 +81,4 @@ def test_integer_labels(engine: Engine, shared_data: Path) -> None:
     for item, label in zip(votes["item"], votes["label"], strict=True):
         by_item[item].append(label)
     found = dhkappa.tally(engine.table(votes), "suggested_llm", items=engine.table(items))
-    assert found == of_lists(list(by_item.values()), {"suggested_llm": items["suggested_llm"]})
+    assert found == of_lists(list(by_item.values()), {"llm": items["suggested_llm"]})

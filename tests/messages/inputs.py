@@ -268,6 +268,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "no-row-order": lambda: tally(duckdb.sql("SELECT 1 item, 'a' label, 'p' annotator"), duplicates="first"),
     "item-column-varies": lambda: long({"llm": [*"abb"]}),
     "unlisted-items": lambda: long(items=pd.DataFrame({"item": [1], "llm": ["a"]})),
+    "unlisted-items (none match)": lambda: long(items=pd.DataFrame({"item": [7], "llm": ["a"]})),
+    "column-among-votes (grid)": lambda: wide([*"ab"]),
+    "wrong-type (ids)": lambda: tally(duckdb.sql("SELECT [1] item, 'a' label, 'b' suggested")),
     "item-types-differ": lambda: long({"item": [True, True, False]}, items=pd.DataFrame(ITEMS)),
     "item-types-differ (large)": lambda: tally(
         pl.DataFrame(BIG), "llm", items=pl.DataFrame({"item": [5.0], "llm": ["a"]})

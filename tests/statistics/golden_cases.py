@@ -323,7 +323,7 @@ def tables() -> Iterator[Case]:
                 if layout == "counted-wide" and kind == "int":
                     continue  # the names of columns are text
                 own = {name: TableData(v, engine) if name == "items" else v for name, v in roles.items()}
-                options = {**own, "suggested": ["suggested_rule", "suggested_llm"]}
+                options = {**own, "suggested": {name: name for name in ("suggested_rule", "suggested_llm")}}
                 data = TableData(columns, engine)
                 calls = ("dh", "fleiss", "compare", "audit", "tally")
                 yield Case(f"table-{layout}-{kind}-{engine}", data, options, calls)
@@ -346,7 +346,7 @@ def shared() -> Iterator[Case]:
     }
     for name, labelers in known.items():
         folder = SHARED / name
-        options: dict[str, Any] = {"suggested": [f"suggested_{labeler}" for labeler in labelers]}
+        options: dict[str, Any] = {"suggested": {f"suggested_{name}": f"suggested_{name}" for name in labelers}}
         if name == "davidson":
             data = FileData(folder / "items.csv")
             options |= {"counts": ["hate_speech", "offensive_language", "neither"], "item": "item"}

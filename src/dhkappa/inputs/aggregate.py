@@ -20,7 +20,7 @@ from dhkappa.core import Label
 from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import check_categories, check_declared, encode, name_key, union
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_lists, read_matrix, read_votes
 from dhkappa.inputs.backends import Coding, Query, kind_in
 from dhkappa.inputs.tables import EXAMPLES, LongTable, VoteTable, long_table, pick_items, whole_counts
@@ -299,12 +299,21 @@ def _check_unlisted(table: VoteTable, long: LongTable) -> None:
     listed, _ = pick_items(table)
     unlisted = long.frame.with_columns(n=long.votes_in_row()).filter(nw.col("n") > 0)
     unlisted = unlisted.join(listed.select("item"), on="item", how="anti")
-    few = table.ask(unlisted.select("item").unique().sort("item").head(EXAMPLES))["item"]
+    few, known = (
+        table.ask(ids.select("item").unique().sort("item").head(EXAMPLES))["item"] for ids in (unlisted, listed)
+    )
     if few:
         n = int(table.ask(unlisted.select(nw.col("n").sum()))["n"][0])
-        other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"
-        message = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks: {shown(few)}."
-        hint = f"Add them{other if table.votes.joins_unlisted else ''}."
+        examples = f"votes: {shown(few)}; items: {shown(known) or 'none'}"
+        if n == sum(long.label_counts.values()):
+            message = f"No vote is on an item of the items table ({examples})."
+            hint = f"Write the ids in column {table.roles.item!r} alike in both tables."
+        else:
+            message = (
+                f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks ({examples})."
+            )
+            other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"
+            hint = f"Add them{other if table.votes.joins_unlisted else ''}."
         raise DataError(message, code="unlisted-items", parameter="items", hint=hint)
 
 
@@ -355,17 +364,20 @@ def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str,
         for place, labeler in enumerate(roles.suggested)
     }
     items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
-    weight = None if roles.sample_weight is None else _weights(rows["sample_weight"], items, roles.sample_weight)
+    unlisted = "Items that the items table lacks have none: add them, or leave out $unlisted."
+    hint = unlisted if roles.unlisted == "unlabeled" else ""
+    weight = None if roles.sample_weight is None else _weights(rows["sample_weight"], items, roles.sample_weight, hint)
     strata = None if roles.strata is None else codings["strata"].labels(rows["strata"])
     if strata is not None and None in strata:
         absent = sum(n for label, n in zip(strata, items, strict=True) if label is None)
         message = f"Column {roles.strata!r} has no stratum for {counted(absent, 'item')}."
-        raise DataError(message, code="missing-stratum", parameter="strata", hint="Give every item a stratum.")
+        hint = hint or "Give every item a stratum."
+        raise DataError(message, code="missing-stratum", parameter="strata", hint=hint)
     return {"suggested": suggested or None, "sample_weight": weight, "strata": strata}
 
 
-def _weights(values: Sequence[Any], items: Sequence[int], name: str) -> list[float]:
-    """Convert weights, also from text."""
+def _weights(values: Sequence[Any], items: Sequence[int], name: str, hint: str) -> list[float]:
+    """Convert weights, also from text. The hint is for missing ones."""
     found = []
     for value, n in zip(values, items, strict=True):
         try:
@@ -374,9 +386,10 @@ def _weights(values: Sequence[Any], items: Sequence[int], name: str) -> list[flo
         except (TypeError, ValueError, OverflowError):
             weight = np.nan
         if not 0 <= weight < np.inf:
-            got = "missing" if value is None or value == "" else shown([value])
+            absent = value is None or value == ""
+            got = "missing" if absent else shown([value])
             message = f"Column {name!r} must hold weights of 0 or more: {counted(n, 'item')} or more have {got}."
-            raise DataError(message, code="invalid-weight", parameter="sample_weight")
+            raise invalid("sample_weight", message, code="invalid-weight", hint=hint if absent else "")
         found.append(weight)
     return found
 

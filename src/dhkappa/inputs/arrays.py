@@ -15,6 +15,7 @@ from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import Counts, ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
+from dhkappa.inputs.columns import check_grid
 
 LABELER = "labeler"
 """Name of a labeler whose labels were passed without one."""
@@ -176,7 +177,7 @@ def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
 
 
 def _check_alignment(votes: Any, name: str, suggested: Any, sample_weight: Any, strata: Any) -> None:
-    """Refuse a column that is among the votes, and pandas rows with different indexes: rows are matched by position."""
+    """Refuse columns that are no votes, and pandas rows with different indexes: rows are matched by position."""
     several = suggested.values() if isinstance(suggested, Mapping) else [suggested]
     others = [("suggested", labels) for labels in several]
     for what, other in [*others, ("sample_weight", sample_weight), ("strata", strata)]:
@@ -191,6 +192,8 @@ def _check_alignment(votes: Any, name: str, suggested: Any, sample_weight: Any, 
             message = f"{name} and {what} have different indexes, but rows are matched by position."
             hint = f"Reindex one like the other, or pass {what}.to_numpy() if the order is the same."
             raise invalid(what, message, code="different-index", hint=hint)
+    if name == "votes":
+        check_grid(getattr(votes, "column_names", getattr(votes, "columns", ())))
 
 
 def _read_columns(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypedDict
 
@@ -94,6 +94,7 @@ def find_roles(
     refer to the two by ``names``. The other parameters are those of ``Dataset``.
     """
     annotators, item, label = keywords.get("annotators"), keywords.get("item"), keywords.get("label")
+    suggested = list(suggested) if isinstance(suggested, Iterator) else suggested
     if annotators is None and label is None and counts is None:
         annotators, item, label = _guess(columns, keywords, suggested)
     long: dict[str, Any] = {role: keywords.get(role, role if label and role in columns else None) for role in _LONG[2:]}
@@ -102,18 +103,21 @@ def find_roles(
     if item_columns is None and choices["unlisted"] != "error":
         _conflict("unlisted is about items that the items table lacks, but there is none.", "unlisted", "Leave it out.")
     one: dict[str, Any] = {"item": item, "label": label, **long}
+    taken: dict[Any, str] = {}  # columns of the votes, with the role of each
     for role, column in one.items():
-        _check_column(column, columns, role, names[0])
+        _check_column(column, columns, role, names[0], taken)
+        taken[column] = role
     place, where = (columns, names[0]) if item_columns is None else (item_columns, names[1])
     labelers = _labelers(suggested, place)
     hint = "If it is in a table of items, pass that as $items." if label is not None and item_columns is None else ""
+    shared = taken if item_columns is None else {item: "item"}
     labels = [("suggested", column) for column in labelers.values()]
     beside = [*labels, ("sample_weight", sample_weight), ("strata", strata)]
     for role, column in beside:
-        _check_column(column, place, role, where, hint)
+        _check_column(column, place, role, where, shared, hint)
     if item_columns is not None:
-        _check_column(item, item_columns, "item", names[1], "The column must have the same name in both tables.")
-    taken = {column for column in [*one.values(), *(column for _, column in beside)] if isinstance(column, str)}
+        _check_column(item, item_columns, "item", names[1], hint="The column must have the same name in both tables.")
+    taken |= {column: role for role, column in beside}
     return ColumnRoles(
         labelers,
         _several(annotators, columns, "annotators", taken, names[0]),
@@ -153,6 +157,20 @@ def is_recognized(columns: Sequence[Any]) -> bool:
     """Tell whether the column names alone show the format."""
     names = [name for name in columns if isinstance(name, str)]
     return bool(_annotators(names)) != ({"item", "label"} <= {*names})
+
+
+def check_grid(columns: Iterable[Any]) -> None:
+    """Refuse a dataframe as a grid of votes if column names show that some columns are not votes."""
+    names = [name for name in columns if isinstance(name, str)]
+    votes = _annotators(names)
+    others = (
+        [name for name in names if name not in votes] if votes else [*suggested_columns(names), *({"item"} & {*names})]
+    )
+    if others:
+        message = f"Each column of the table would be an annotator, also {shown(others)}."
+        chosen = votes or [name for name in names if name not in others]
+        hint = f"Pass only the columns of votes, table[[{shown(chosen)}]], or name the column of labels as $suggested."
+        raise DataError(message, code="column-among-votes", parameter="suggested", hint=hint)
 
 
 def likely_annotators(columns: Iterable[str]) -> list[str]:
@@ -206,7 +224,7 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
 
 
 def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
-    """Return the column of each labeler, which may also be called by a name without ``suggested_``."""
+    """Return the column of each labeler; a column may also be called by its name without ``suggested_``."""
     if suggested is None:
         return {}
     if isinstance(suggested, Mapping):
@@ -214,9 +232,9 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
         if "" in named:
             raise DataError("A labeler has an empty name.", code="invalid-labeler-name", parameter="suggested")
     else:
-        names = _as_list(suggested)
         known = {name.removeprefix(_PREFIX): name for name in columns} | {name: name for name in columns}
-        named = {name: known.get(name, name) for name in _strings(names)}
+        names = [known.get(name, name) if isinstance(name, str) else name for name in _as_list(suggested)]
+        named = labelers_of(_strings(names))
     if not named or not all(isinstance(text, str) for text in [*names, *named.values()]):
         message = f"suggested must name columns of the table, got {shown([suggested])}. {list_columns(columns)}"
         raise DataError(message, code="not-a-column-name", parameter="suggested")
@@ -239,33 +257,34 @@ def labelers_of(columns: Iterable[str]) -> dict[str, str]:
     return dict(zip(short if len({*short}) == len(names) else names, names, strict=True))
 
 
-def _several(given: Any, columns: Sequence[str], role: str, taken: set[str], where: str) -> tuple[str, ...]:
-    """Return the columns that are listed, or that match patterns and have no other role."""
+def _several(given: Any, columns: Sequence[str], role: str, taken: Mapping[Any, str], where: str) -> tuple[str, ...]:
+    """Return the columns that are listed, or that match patterns and neither have nor are named like another role."""
     if given is None:
         return ()
     patterns = _as_list(given)
     if not patterns:
         raise DataError(f"{role} is empty. {list_columns(columns)}", code="column-not-found", parameter=role)
+    known = {*taken, "item", *suggested_columns(columns)}
     found: dict[str, None] = {}
     for name in patterns:
         wild = isinstance(name, str) and name not in columns and (name is given or any(sign in name for sign in "*?["))
-        matched = [one for one in columns if fnmatch.fnmatchcase(one, name) and one not in taken] if wild else [name]
+        matched = [one for one in columns if fnmatch.fnmatchcase(one, name) and one not in known] if wild else [name]
         if not matched:
             message = f"No column of {where} matches {name!r}. {list_columns(columns)}"
             hint = did_you_mean(name, columns).strip()
             raise DataError(message, code="column-not-found", parameter=role, hint=hint)
         if not wild:
-            _check_column(name, columns, role, where)
-            if name in taken:
-                _conflict(f"Column {name!r} has two roles, {role} and another.", role, "Leave it out of one.")
+            _check_column(name, columns, role, where, taken)
             if patterns.count(name) > 1:
                 _conflict(f"Column {name!r} is named twice in {role}.", role, "Name it once.")
         found |= dict.fromkeys(matched)
     return tuple(found) if [*found] == patterns else tuple(name for name in columns if name in found)
 
 
-def _check_column(column: Any, columns: Sequence[str], role: str, where: str, hint: str = "") -> None:
-    """Refuse a column that does not exist, or whose name differs from another only in case."""
+def _check_column(
+    column: Any, columns: Sequence[str], role: str, where: str, taken: Mapping[Any, str] | None = None, hint: str = ""
+) -> None:
+    """Refuse a column that does not exist, has a role already, or whose name differs from another only in case."""
     if column is None:
         return
     if not isinstance(column, str):
@@ -275,6 +294,8 @@ def _check_column(column: Any, columns: Sequence[str], role: str, where: str, hi
         message = f"Column {shown([column])} not found in {where}. {list_columns(columns)}"
         hint = did_you_mean(column, columns).strip() or hint
         raise DataError(message, code="column-not-found", parameter=role, hint=hint)
+    if taken and column in taken:
+        _conflict(f"Column {column!r} has two roles, {taken[column]} and {role}.", role, "Leave it out of one.")
     twins = [name for name in columns if name.casefold() == column.casefold() and name != column]
     if twins:
         message = f"Columns {shown([column, *twins])} differ only in case, which some engines ignore."

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
+from dhkappa.inputs.backends import DATABASES
 from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
 from dhkappa.inputs.readers import TOOLS, find_tool, read_file
 from dhkappa.inputs.tables import Source
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
 
 _FORMATS = ("table", *TOOLS)
-_DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _RECORDS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".zip")
 _SEPARATORS = {"CSV": ",;\t", "TSV": "\t"}
 _LOCAL = threading.local()  # holds a connection
@@ -84,7 +84,7 @@ def open_source(
 
 def is_url(path: Any) -> bool:
     """Tell whether a path is the URL of a database."""
-    return isinstance(path, str) and "://" in path and path.partition("://")[0].lower() in _DATABASES
+    return isinstance(path, str) and "://" in path and path.partition("://")[0].lower() in DATABASES
 
 
 def _connection() -> DuckDBPyConnection:
@@ -192,7 +192,9 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
     """
     import duckdb
 
-    if not _is_packed(file) and (os.path.getsize(file) <= _LONG or not any(b'"' in part for part in _blocks(file))):
+    if not file.lower().endswith(".gz") and (
+        os.path.getsize(file) <= _LONG or not any(b'"' in part for part in _blocks(file))
+    ):
         return True
     try:
         _read_text(connection, [file], names, separator, True).aggregate("count(*)").fetchall()
@@ -213,15 +215,11 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
     return True
 
 
-def _is_packed(file: str) -> bool:
-    return file.lower().endswith(".gz")
-
-
 @contextmanager
 def _unpacked(file: str) -> Iterator[gzip.GzipFile | io.BufferedReader]:
     """Open a file, unpacked if it is gzipped."""
     try:
-        with gzip.open(file) if _is_packed(file) else open(file, "rb") as opened:
+        with gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb") as opened:
             yield opened
     except (OSError, EOFError, zlib.error) as error:
         message = f"{file!r} cannot be unpacked. It may be damaged or truncated.\n{error}"
@@ -231,7 +229,7 @@ def _unpacked(file: str) -> Iterator[gzip.GzipFile | io.BufferedReader]:
 def _blocks(file: str, last: int | None = None) -> Iterator[bytes]:
     """Read a file in blocks; only the ``last`` bytes if it is not gzipped."""
     with _unpacked(file) as opened:
-        if last is not None and not _is_packed(file):
+        if last is not None and not isinstance(opened, gzip.GzipFile):
             opened.seek(max(0, os.fstat(opened.fileno()).st_size - last))
         yield from iter(lambda: opened.read(1 << 20), b"")
 

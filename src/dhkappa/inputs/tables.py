@@ -139,11 +139,10 @@ class VoteTable:
             twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
             few = sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]
             if few:
-                several = f"Column {roles.item!r} has {shown(few)} in several rows"
-                message, hint = (
-                    f"{several}, but wide format has one row per item.",
-                    "Pass $item and $label if a row is a vote.",
+                message = (
+                    f"Column {roles.item!r} has {shown(few)} in several rows, but wide format has one row per item."
                 )
+                hint = "Pass $item and $label if a row is a vote."
                 raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
         return frame, codings, list(votes)
 
@@ -303,10 +302,7 @@ def _count_labels(table: VoteTable, missing: Collection[Label]) -> LongTable:
     texts += ["annotator"] if roles.annotator is not None and kind_in(frame, "annotator") == "text" else []
     if texts:  # empty text and null are one
         frame = frame.with_columns(*(nw.when(nw.col(role) != "").then(nw.col(role)).alias(role) for role in texts))
-    unnamed = nw.col("item").is_null()
-    if kind_in(frame, "item") == "text":
-        unnamed = unnamed | (nw.col("item") == "")
-    flagged = frame.with_columns(unnamed=nw.when(unnamed).then(nw.lit(1)).otherwise(nw.lit(0)))
+    flagged = frame.with_columns(unnamed=nw.when(_is_unnamed(frame)).then(nw.lit(1)).otherwise(nw.lit(0)))
     totals = [nw.len().alias("rows"), nw.col("unnamed").sum()]
     totals += [nw.col("count").sum().alias("votes")] if roles.count is not None else []
     found = table.ask(table.votes.group(flagged, ["label"], *totals))
@@ -360,12 +356,18 @@ def _cast_items(table: VoteTable, frame: Query) -> Query:
     return frame.with_columns(item=nw.col("item").cast(table.item_type))
 
 
+def _is_unnamed(frame: Query) -> nw.Expr:
+    """Return the condition that a row has no item: null and empty text are one."""
+    absent = nw.col("item").is_null()
+    return absent | (nw.col("item") == "") if kind_in(frame, "item") == "text" else absent
+
+
 def _check_items(table: VoteTable) -> None:
     """Refuse an items table with an item twice, or without a name."""
     listed, _ = pick_items(table)
-    wrong = (nw.col("n") > 1) | nw.col("item").is_null()
+    wrong = (nw.col("n") > 1) | _is_unnamed(listed)
     few = table.ask(table.votes.group(listed, ["item"], nw.len().alias("n")).filter(wrong).head(100))
-    if None in few["item"]:
+    if {None, ""} & {*few["item"]}:
         message = f"Column {table.roles.item!r} of the items table has rows without a name."
         raise DataError(message, code="missing-item", parameter="items", hint="Name every item.")
     if few["n"]:

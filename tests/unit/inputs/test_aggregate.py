@@ -105,3 +105,24 @@ def test_threads_read_files_at_the_same_time(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert found == [dh_kappa([["a", "a"], ["a", "b"]] * 50, ["a", "b"] * 50).exact] * 40
+
+
+def test_ids_that_do_not_join_are_shown_from_both_tables() -> None:
+    cast = table({"item": ["T-0", "T-1"], "label": ["a", "b"]})
+    with expect_error("unlisted-items", "items") as caught:
+        _with_items(cast, {"item": ["T-00", "T-01"], "suggested": ["a", "b"]})
+    assert "votes: 'T-0', 'T-1'; items: 'T-00', 'T-01'" in caught.value.message
+    assert "No vote" in caught.value.message
+    assert "unlisted" not in caught.value.hint
+    with expect_error("unlisted-items", "items") as caught:
+        _with_items(cast, {"item": ["T-0"], "suggested": ["a"]})
+    assert "votes: 'T-1'; items: 'T-0'" in caught.value.message
+    assert "$unlisted" in caught.value.hint
+
+
+@pytest.mark.parametrize(("role", "code"), [("sample_weight", "invalid-weight"), ("strata", "missing-stratum")])
+def test_unlisted_items_have_neither_weight_nor_stratum(role: str, code: str) -> None:
+    cast = table({"item": ["x", "y"], "label": ["a", "b"]})
+    with expect_error(code, role) as caught:
+        _with_items(cast, {"item": ["x"], "suggested": ["a"], "w": ["1"]}, unlisted="unlabeled", **{role: "w"})
+    assert "$unlisted" in caught.value.hint

@@ -75,6 +75,12 @@ def test_annotators_by_pattern_and_name(given: Any, expected: tuple[str, ...]) -
         (LONG, {"unlisted": "unlabeled"}, "role-conflict", "unlisted"),
         (LONG, {"annotator": None, "duplicates": "first"}, "role-conflict", "duplicates"),
         ([*LONG, "count"], {}, "role-conflict", "annotator"),
+        (["item", "ann_1", "ann_2"], {"suggested": "item"}, "role-conflict", "suggested"),
+        (LONG, {"suggested": "item"}, "role-conflict", "suggested"),
+        (LONG, {"suggested": "label"}, "role-conflict", "suggested"),
+        (LONG, {"suggested": "item", "item_columns": ["item", "llm"]}, "role-conflict", "suggested"),
+        (LONG, {"item": "item", "label": "item"}, "role-conflict", "label"),
+        (["ann_1", "suggested_llm"], {"suggested": ["llm", "suggested_llm"]}, "duplicate-labeler", "suggested"),
         (LONG, {"label": "lable", "item": "item"}, "column-not-found", "label"),
         (LONG, {"item_columns": ["id", "llm"]}, "column-not-found", "item"),
         ([*LONG, "Label"], {}, "ambiguous-columns", "label"),
@@ -86,6 +92,31 @@ def test_annotators_by_pattern_and_name(given: Any, expected: tuple[str, ...]) -
 def test_refused(columns: list[str], keywords: dict[str, Any], code: str, parameter: str) -> None:
     with expect_error(code, parameter):
         roles(columns, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("suggested", "labelers"),
+    [
+        ("suggested_llm", ["llm"]),
+        (["suggested_llm", "rule"], ["llm", "rule"]),
+        (["suggested_llm", "llm"], ["suggested_llm", "llm"]),
+        ({"suggested_llm": "suggested_llm"}, ["suggested_llm"]),
+    ],
+)
+def test_labelers_are_named_without_the_prefix(suggested: Any, labelers: list[str]) -> None:
+    columns = [
+        "ann_1",
+        "ann_2",
+        "suggested_llm",
+        "rule",
+        *(["llm"] if isinstance(suggested, list) and "llm" in suggested else []),
+    ]
+    assert list(roles(columns, suggested=suggested).suggested) == labelers
+
+
+def test_a_suggested_label_may_be_the_stratum() -> None:
+    found = find_roles(LONG, {}, suggested="llm", counts=None, sample_weight=None, strata="llm")
+    assert (found.suggested, found.strata) == ({"llm": "llm"}, "llm")
 
 
 def test_a_missing_column_proposes_a_similar_one_that_exists() -> None:

@@ -68,10 +68,10 @@ def test_which_paths_are_databases() -> None:
 
 def test_files_equal_lists(wide: Path, long_files: tuple[Path, Path]) -> None:
     votes, items = long_files
-    both = tally(VOTES, {"suggested_rule": RULE, "suggested_llm": LLM})
+    both = tally(VOTES, {"rule": RULE, "llm": LLM})
     assert tally(wide, ["suggested_rule", "suggested_llm"]) == both
     found = tally(str(wide), "suggested_rule", annotators="ann_*", item="ticket")
-    assert found == tally(VOTES, {"suggested_rule": RULE})
+    assert found == tally(VOTES, {"rule": RULE})
     assert tally(votes, "llm", items=items) == tally(VOTES, {"llm": LLM})
     assert dh_kappa(votes, "llm", items=str(items)).exact == dh_kappa(VOTES, LLM).exact
     assert fleiss_kappa(votes).exact == fleiss_kappa(VOTES).exact
@@ -115,7 +115,7 @@ def test_several_files(wide: Path, tmp_path: Path) -> None:
     twin = tmp_path / "votes-2.csv"
     twin.write_bytes(wide.read_bytes())
     whole = read([wide, twin], "suggested_rule").tally()
-    assert whole == tally(VOTES * 2, {"suggested_rule": RULE * 2})
+    assert whole == tally(VOTES * 2, {"rule": RULE * 2})
     assert tally(f"{tmp_path}/votes*.csv", "suggested_rule") == whole
 
 
@@ -223,7 +223,7 @@ def test_exports_are_recognized_by_content(path: str, tool: str, labelers: tuple
     assert (source.tool, source.labelers) == (tool, labelers)
     assert source.votes.columns == ["item", "annotator", "label"]
     whole = read(EXPORTS / path, list(labelers)).tally()
-    assert whole.labelers == labelers
+    assert whole.labelers == tuple(name.removeprefix("suggested_") for name in labelers)
     assert fleiss_kappa(dataset).n_votes <= whole.n_votes
     (sentence,) = whole.source_notes
     assert tool in sentence
@@ -307,7 +307,7 @@ def test_items_of_large_tables_are_queried(
     unnamed = audit(wide, "suggested_rule", annotators="ann_*", progress=False)
     with expect_error("items-unknown", "item"):
         unnamed.review()
-    assert unnamed.to_dict()["labelers"]["suggested_rule"]["review"] is None
+    assert unnamed.to_dict()["labelers"]["rule"]["review"] is None
 
 
 SCRIPT = """

@@ -1,11 +1,14 @@
 """Tables of votes: default columns, column names with two meanings, values of mixed types, checks made once."""
 
+import uuid
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from dhkappa import Dataset, Tally, audit, dh_kappa, fleiss_kappa, tally
@@ -249,3 +252,65 @@ def test_first_and_last_votes_are_counted(tmp_path: Path) -> None:
     path.write_text("item,annotator,label\n1,p,a\n1,p,b\n1,q,b\n2,p,\n2,p,a\n")
     assert long_table(opened(path, duplicates="first"), ()).label_counts == {"a": 2, "b": 1}
     assert long_table(opened(path, duplicates="last"), ()).label_counts == {"a": 1, "b": 2}
+
+
+WIDE = {"item": ["i", "j", "k"], "ann_1": [*"aab"], "ann_2": [*"abb"], "ann_3": [*"aab"]}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_a_grid_has_no_other_columns_than_votes(make: Any) -> None:
+    for suggested in ([*"aab"], {"llm": [*"aab"]}):
+        with expect_error("column-among-votes", "suggested") as caught:
+            tally(make(WIDE), suggested)
+        assert "'item'" in caught.value.message
+        assert "'ann_1', 'ann_2', 'ann_3'" in caught.value.hint
+    assert dh_kappa(make({name: WIDE[name] for name in WIDE if name != "item"}), [*"aab"]).n_votes == 9
+    others = {"item": WIDE["item"], "suggested": [*"aab"], "ada": [*"aab"], "ben": [*"abb"]}
+    with expect_error("column-among-votes"):
+        fleiss_kappa(make(others))
+    assert fleiss_kappa(make({"ada": [*"aab"], "ben": [*"abb"]})).n_votes == 6
+
+
+@every_frame
+def test_every_entrance_finds_the_same_annotators(make: Any) -> None:
+    table = make({**WIDE, "suggested": [*"aab"], "suggested_llm": [*"aab"]})
+    calls = [fleiss_kappa(table), fleiss_kappa(table, annotators="*"), fleiss_kappa(Dataset(table, annotators="*"))]
+    assert [found.n_votes for found in calls] == [9, 9, 9]
+    assert dh_kappa(table, "llm", annotators="*").n_votes == 9
+
+
+def test_names_of_suggested_columns_may_be_a_generator() -> None:
+    table = duckdb.sql("SELECT * FROM (VALUES ('a', 'a', 'a'), ('b', 'b', 'a')) t(ann_1, ann_2, llm)")
+    assert Dataset(table, (name for name in ["llm"])).labelers == ("llm",)
+
+
+def test_an_empty_id_in_the_items_table_is_missing() -> None:
+    for absent in ("", None):
+        items = pd.DataFrame({"item": ["a", "b", absent], "suggested": ["x", "y", "x"]})
+        with expect_error("missing-item", "items"):
+            tally(pd.DataFrame({"item": VOTES["item"], "label": VOTES["label"]}), items=items)
+
+
+def _ids(expression: str) -> duckdb.DuckDBPyRelation:
+    votes = "(VALUES (1, 'a', 'p'), (1, 'b', 'q'), (2, 'a', 'p'), (2, 'a', 'q')) t(k, label, annotator)"
+    return duckdb.connect().sql(f"SELECT {expression} AS item, label, annotator, 'a' AS suggested FROM {votes}")
+
+
+@pytest.mark.parametrize("expression", ["encode(k::VARCHAR)", "('0000000000000000000000000000000' || k)::UUID"])
+def test_ids_of_any_hashable_type(expression: str) -> None:
+    for table in (_ids(expression), _ids(expression).to_arrow_table(), _ids(expression).pl()):
+        assert len(audit(table).review()) == 2
+
+
+@pytest.mark.parametrize("expression", ["[k]", "{'k': k}"])
+def test_ids_that_cannot_be_names(expression: str) -> None:
+    for table in (_ids(expression), _ids(expression).to_arrow_table(), _ids(expression).pl(), _ids(expression).df()):
+        with expect_error("wrong-type") as caught:
+            audit(table).review()
+        assert "text" in caught.value.hint
+
+
+def test_uuids_of_pyarrow_are_text() -> None:
+    ids = [uuid.UUID(int=place) for place in range(3)]
+    table = pa.table({**WIDE, "item": pa.array([one.bytes for one in ids], pa.uuid()), "suggested": [*"bbb"]})
+    assert set(audit(table).review().column("item")) <= {str(one) for one in ids}

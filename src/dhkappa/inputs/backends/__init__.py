@@ -28,6 +28,13 @@ Query: TypeAlias = nw.LazyFrame[Any]
 ROW_NUMBER = "dhkappa: row number"
 """Name of the column that numbers the rows of a file."""
 
+DATABASES = {
+    **dict.fromkeys(("postgresql", "postgres"), "dhkappa[postgres]"),
+    "sqlite": "ibis-framework[sqlite]",
+    "duckdb": "duckdb",
+}
+"""Schemes of database addresses, with the package that each needs."""
+
 _CLASSES = {  # narwhals' name of an engine: module and class
     "PANDAS": ("dataframes", "PandasFrame"),
     "POLARS": ("dataframes", "PolarsFrame"),
@@ -86,6 +93,12 @@ def not_a_label(column: str, value: str) -> DataError:
     return DataError(f"Column {column!r} holds {value}.", code="not-a-label", hint=RULE)
 
 
+def not_a_name(column: str, kind: str) -> DataError:
+    """Return the error for a column with values that cannot name items or annotators."""
+    message = f"{column} holds values of type {kind}, which cannot name items or annotators."
+    return DataError(message, code="wrong-type", hint="Write ids as text.")
+
+
 @dataclass(frozen=True)
 class Frame:
     """A table of some engine. The methods fit any engine that narwhals knows; subclasses override what differs."""
@@ -100,6 +113,7 @@ class Frame:
     ordered = False  # rows have a reliable order
     has_nan = True
     joins_integer_widths = True
+    groups_nested = True  # lists and objects can be grouped, as names of rows in wide format
     stacks_columns = True  # columns with one narwhals type can be concatenated
     joins_unlisted = True  # a column of nulls can be appended
     checks_memory = False  # rows are counted before they are fetched
@@ -147,6 +161,10 @@ class Frame:
         for role, coding in codings.items():
             if not coding.kind:
                 raise not_a_label(coding.name, f"values of type {schema[role]}")
+        for role in {"item", "annotator"} & roles.keys():
+            nested = schema[role].is_nested() and ("label" in roles or not self.groups_nested)
+            if nested or "extension" in self._native_name(frame, role):
+                raise not_a_name(f"Column {roles[role]!r}", str(schema[role]))
         return frame, codings
 
     def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
@@ -167,14 +185,25 @@ class Frame:
         new = []
         for role, dtype in frame.collect_schema().items():
             column = nw.col(role)
-            native = str(self._native_type(frame.to_native(), role)) if dtype == nw.Unknown else ""
-            if dtype in (nw.Categorical, nw.Enum) or native.strip('"').lower().startswith(("null", "void", "unknown")):
+            native = self._native_name(frame, role)
+            if dtype in (nw.Categorical, nw.Enum) or native.startswith(("null", "void", "unknown")):
                 new.append(column.cast(nw.String))
             elif dtype in (nw.Int128, nw.UInt128):  # some engines return them as floats
                 new.append(column.cast(nw.Int64))
             elif dtype.is_float() and self.has_nan:
                 new.append(column.fill_nan(None))
-        return frame.with_columns(*new) if new else frame
+        frame = frame.with_columns(*new) if new else frame
+        texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
+        return self._without_collation(frame, texts)
+
+    def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
+        """Make the engine compare text by bytes, whatever its collation."""
+        return frame
+
+    def _native_name(self, frame: Query, role: str) -> str:
+        """Return the engine's name of a type that narwhals does not know, else empty text."""
+        unknown = frame.collect_schema()[role] == nw.Unknown
+        return str(self._native_type(frame.to_native(), role)).strip('"').lower() if unknown else ""
 
     def _native_type(self, native: Any, role: str) -> Any:
         """Return the engine's type of a column."""

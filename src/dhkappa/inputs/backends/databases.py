@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,14 @@ from weakref import WeakValueDictionary
 import narwhals.stable.v2 as nw
 
 from dhkappa.errors import DataError, did_you_mean, shown
-from dhkappa.inputs.backends import Frame, Query, lazy
+from dhkappa.inputs.backends import DATABASES, Frame, Query, lazy
 from dhkappa.inputs.backends.duckdb import connect, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from ibis.expr.types import Table
 
-_FILES = {"sqlite": "ibis-framework[sqlite]", "duckdb": "duckdb"}  # databases in a file, and the package of each
+_FILES = ("sqlite", "duckdb")  # databases in a file
 _TIMEOUT = 10  # seconds for a server to answer: behind a firewall it would be minutes
 _POSTGRES_TABLES = """
     SELECT CASE WHEN nspname = current_schema() THEN '' ELSE nspname || '.' END || relname AS name
@@ -61,7 +61,7 @@ def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
         database = _connect(scheme, rest, place)
         return _find_table(database, table, place)
     except ImportError as error:
-        hint = f"Run pip install {_FILES.get(scheme, 'dhkappa[postgres]')!r}."
+        hint = f"Run pip install {DATABASES[scheme]!r}."
         raise DataError(f"{place} needs a package: {error}.", code="missing-package", hint=hint) from None
     except Exception as error:  # every driver has its own errors
         if database is not None:
@@ -210,20 +210,10 @@ class IbisFrame(Frame):
     def _native_type(self, native: Any, role: str) -> Any:
         return native.schema()[role]
 
-    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
-        """Compare text by bytes, whatever its collation."""
-        frame = super()._normalize(frame, roles)
+    def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
         native: Any = frame.to_native()
-        schema = frame.collect_schema().items()
-        texts = [role for role, dtype in schema if dtype == nw.String or self._is_read_as_text(native, role)]
-        if not texts:
-            return frame
-        binary = self._binary_text()
-        return lazy(native.mutate(**{role: binary(native[role]) for role in texts}))
-
-    def _is_read_as_text(self, native: Any, role: str) -> bool:
-        """Tell whether a column of another type has to be read as text."""
-        return False
+        binary = self._binary_text() if texts else None
+        return lazy(native.mutate(**{role: binary(native[role]) for role in texts})) if binary else frame
 
     def _binary_text(self) -> Callable[[Any], Any]:
         """Return the function that removes the collation of a text column."""
@@ -241,11 +231,15 @@ class IbisFrame(Frame):
 class PostgresFrame(IbisFrame):
     """A table of Postgres."""
 
-    def _is_read_as_text(self, native: Any, role: str) -> bool:
-        """Tell types that cannot be fetched as they are."""
-        dtype = native.schema()[role]
-        unlimited = dtype.is_decimal() and dtype.scale is None and role in ("item", "annotator")
-        return bool(unlimited or dtype.is_uuid() or dtype.is_inet() or dtype.is_macaddr())
+    def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
+        """Read as text, too, what cannot be fetched as it is."""
+        native: Any = frame.to_native()
+        others = []
+        for role, dtype in native.schema().items():
+            unlimited = dtype.is_decimal() and dtype.scale is None and role in ("item", "annotator")
+            if unlimited or dtype.is_uuid() or dtype.is_inet() or dtype.is_macaddr():
+                others.append(role)
+        return super()._without_collation(frame, [*texts, *others])
 
     def _binary_text(self) -> Callable[[Any], Any]:
         """Convert to bytes and back; enumerations are cast to text first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import shown
-from dhkappa.inputs.backends import Coding, Frame, Query, lazy, not_a_label, with_none
+from dhkappa.inputs.backends import Coding, Frame, Query, lazy, not_a_label, not_a_name, with_none
 
 _GROUPABLE = {"string_view": "string", "halffloat": "float"}  # types that PyArrow cannot group by
 
@@ -41,6 +42,11 @@ class PandasFrame(Frame):
             else:
                 picked[role] = column.array
         return pandas.DataFrame(picked, index=range(len(self.native))), values
+
+    def _explain(self, error: Exception) -> None:
+        found = re.match("unhashable type: '(.*)'", str(error))
+        if found:  # labels are stored as codes, so it is a name
+            raise not_a_name("A column of names", found[1]) from error
 
 
 def _codes(pandas: Any, column: Any, name: str) -> tuple[Any, tuple[Label, ...]]:
@@ -77,6 +83,7 @@ class ArrowFrame(Frame):
     name = "PyArrow"
     ordered = True
     joins_integer_widths = False
+    groups_nested = False
     stacks_columns = False  # string and large_string are one type to narwhals
 
     def _plain(self, names: Collection[str]) -> Any:
@@ -95,12 +102,14 @@ class ArrowFrame(Frame):
 
 
 def _plain_column(column: Any) -> Any:
-    """Decode a dictionary; cast large text to text, unless it is too large, because the two cannot be joined."""
+    """Decode a dictionary, write UUIDs as text, and cast large text to text, with which it cannot be joined."""
     kind = str(column.type)
+    if kind == "extension<arrow.uuid>":
+        return sys.modules["pyarrow"].array([value and str(value) for value in column.to_pylist()], "string")
     target = column.type.value_type if kind.startswith("dictionary") else _GROUPABLE.get(kind)
     column = column if target is None else column.cast(target)
     if str(column.type) == "large_string":
-        with suppress(ValueError):
+        with suppress(ValueError):  # too large
             return column.cast("string")
     return column
 
@@ -136,13 +145,10 @@ class SparkFrame(Frame):
         """Rename all columns by position: dots and backticks in names are syntax."""
         return self.native.toDF(*(f"column_{place}" for place in range(len(self.columns))))
 
-    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
-        """Compare text by bytes, whatever its collation."""
+    def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
         from pyspark.sql.types import StringType
 
-        frame = super()._normalize(frame, roles)
         native: Any = frame.to_native()
-        texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
         collated = {role: native[role].cast("string") for role in texts if native.schema[role].dataType != StringType()}
         return lazy(native.withColumns(collated)) if collated else frame
 

@@ -65,13 +65,8 @@ class DuckDBFrame(Frame):
     def _native_type(self, native: Any, role: str) -> Any:
         return native.types[native.columns.index(role)]
 
-    def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
-        """Compare text by bytes, whatever its collation."""
-        frame = super()._normalize(frame, roles)
+    def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
         native: Any = frame.to_native()
-        texts = [role for role, dtype in frame.collect_schema().items() if dtype == nw.String]
-        if not texts:
-            return frame
         binary = {role: f"{quoted(role)} COLLATE C AS {quoted(role)}" for role in texts}
         return lazy(native.project(", ".join(binary.get(role, quoted(role)) for role in native.columns)))
 
@@ -80,11 +75,13 @@ class DuckDBFrame(Frame):
         native: Any = query.to_native()
         found = native.fetchnumpy()
         columns = {}
-        for name in query.collect_schema().names():
+        for name, dtype in query.collect_schema().items():
             kind, values = found[name].dtype.kind, found[name].tolist()
             nulls = np.count_nonzero(np.ma.getmaskarray(found[name]))
             if kind == "O" and sum(map(is_, values, repeat(None))) != nulls:
                 raise MemoryError  # DuckDB ignores that Python could not allocate a text
+            if dtype == nw.Binary:  # a bytearray cannot be hashed
+                values = [None if value is None else bytes(value) for value in values]
             columns[name] = with_none(values) if kind == "f" else values
         return columns
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from dhkappa.core import Label
@@ -30,17 +29,16 @@ _SNAPSHOT = (
 )
 
 
-@dataclass(slots=True)
-class _Content:
-    """Content of an export in either form."""
+class _Content(ExportBuilder):
+    """Content of an export in either form, and the votes and suggested labels that are made of it."""
 
-    builder: ExportBuilder = field(default_factory=lambda: ExportBuilder("Label Studio"))
-    votes: list[tuple[Label, Label | None, Answers]] = field(default_factory=list)
-    suggestions: list[tuple[Label, str, Answers]] = field(default_factory=list)
-    choices: dict[str, set[Label]] = field(default_factory=dict)  # all answers by control
-    regions: Counter[str] = field(default_factory=Counter)
-    minimal: bool = False
-    unlabeled: str = ""
+    def __init__(self) -> None:
+        super().__init__("Label Studio")
+        self.annotations: list[tuple[Label, Label | None, Answers]] = []
+        self.predictions: list[tuple[Label, str, Answers]] = []
+        self.choices: dict[str, set[Label]] = {}  # all answers by control
+        self.regions: Counter[str] = Counter()
+        self.minimal, self.unlabeled = False, ""
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
@@ -60,57 +58,56 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
     per item it is ``"control=choice"``: a vote is then that choice or ``"not <choice>"``.
     """
     content = _Content()
-    builder = content.builder
     for name, rows in records.items():
         for number, record in enumerate(rows, 1):
             where = f"record {number} of {name!r}"
             if not recognize(record):
-                raise builder.malformed(f"{where} is not a task", "Export the project as JSON.")
-            known = len(builder.items)
-            item = builder.item(record.get("id"), where)
+                raise content.malformed(f"{where} is not a task", "Export the project as JSON.")
+            known = len(content.items)
+            item = content.item(record.get("id"), where)
             if not _is_task(record):
                 _add_annotation(content, item, record)
                 continue
-            if len(builder.items) == known:
-                raise builder.malformed(f"{where} repeats task {shown([item])}", "Pass one export.")
+            if len(content.items) == known:
+                raise content.malformed(f"{where} repeats task {shown([item])}", "Pass one export.")
             if record.get("completions"):
                 hint = "Import it into Label Studio 1 or newer, and export it there."
-                raise builder.malformed(f"{where} has completions, from before version 1", hint)
+                raise content.malformed(f"{where} has completions, from before version 1", hint)
             _add_task(content, item, record)
     control, choice = _chosen(content, question)
-    for item, who, answers in content.votes:
+    for item, who, answers in content.annotations:
         label = _label(content, control, choice, answers, f"annotator {who!r} on task {item}")
-        builder.vote(item, who, label, "annotations without an answer")
-    for item, labeler, answers in content.suggestions:
+        content.vote(item, who, label, "annotations without an answer")
+    for item, labeler, answers in content.predictions:
         label = _label(content, control, choice, answers, f"{labeler!r} on task {item}")
         if label is None:
-            builder.skipped["predictions without an answer"] += 1
+            content.skipped["predictions without an answer"] += 1
         else:
-            builder.suggest(labeler, item, label)
-    builder.skipped.update({f"regions or texts in control {name!r}": many for name, many in content.regions.items()})
-    return builder.build(content.unlabeled)
+            content.suggest(labeler, item, label)
+    content.skipped.update({f"regions or texts in control {name!r}": many for name, many in content.regions.items()})
+    return content.build(content.unlabeled)
 
 
 def _add_task(content: _Content, item: Label, task: Mapping[str, Any]) -> None:
     """Add the annotations and predictions of a task."""
-    skipped = content.builder.skipped
+    skipped = content.skipped
     skipped["drafts"] += len(_list(content, task, "drafts", item))
     for annotation in task.get("annotations") or ():
         if not isinstance(annotation, dict):
             problem = f"task {item} has ids as annotations ({shown([annotation])}), without answers"
-            raise content.builder.malformed(problem, "Export the project as JSON.")
+            raise content.malformed(problem, "Export the project as JSON.")
         if annotation.get("was_cancelled") or annotation.get("skipped"):
             skipped["cancelled annotations"] += 1
         elif annotation.get("last_action") == "rejected":
             skipped["annotations rejected in review"] += 1
         else:
             who = _annotator(content, annotation.get("completed_by"))
-            content.votes.append((item, who, _answers(content, annotation, item)))
+            content.annotations.append((item, who, _answers(content, annotation, item)))
     for prediction in task.get("predictions") or ():
         if isinstance(prediction, dict):
             version = prediction.get("model_version")  # the server writes "undefined" for none
             labeler = labeler_name(None if version == "undefined" else version, "prediction")
-            content.suggestions.append((item, labeler, _answers(content, prediction, item)))
+            content.predictions.append((item, labeler, _answers(content, prediction, item)))
         else:
             content.unlabeled = content.unlabeled or (
                 f"Task {item} has ids as predictions ({shown([prediction])}), without labels. Label Studio's export "
@@ -122,7 +119,7 @@ def _list(content: _Content, given: Mapping[str, Any], key: str, item: Label) ->
     """Return the list under a key; empty if it is absent."""
     found = given.get(key)
     if found is not None and not isinstance(found, list):
-        raise content.builder.malformed(f"{key} of task {item} is not a list: {shown([found])}")
+        raise content.malformed(f"{key} of task {item} is not a list: {shown([found])}")
     return found or []
 
 
@@ -130,7 +127,7 @@ def _annotator(content: _Content, completed_by: Any) -> Label | None:
     """Return the e-mail address of an annotator, else the id."""
     if isinstance(completed_by, dict):
         completed_by = completed_by.get("email") or completed_by.get("id")
-    return content.builder.label(completed_by, "completed_by of an annotation")
+    return content.label(completed_by, "completed_by of an annotation")
 
 
 def _answers(content: _Content, given: Mapping[str, Any], item: Label) -> Answers:
@@ -138,7 +135,7 @@ def _answers(content: _Content, given: Mapping[str, Any], item: Label) -> Answer
     found: Answers = {}
     for result in _list(content, given, "result", item):
         if not isinstance(result, dict):
-            raise content.builder.malformed(f"task {item} has the result {shown([result])}")
+            raise content.malformed(f"task {item} has the result {shown([result])}")
         _add_answer(content, found, str(result.get("from_name") or result.get("type")), result.get("value"), item)
     return found
 
@@ -152,7 +149,7 @@ def _add_answer(content: _Content, found: Answers, control: str, value: Any, ite
     given = answer if isinstance(answer, list) else [answer]
     if kind == "taxonomy":
         given = [" / ".join(map(str, path)) if isinstance(path, list) else path for path in given]
-    known = dict.fromkeys(content.builder.label(label, f"control {control!r} of task {item}") for label in given)
+    known = dict.fromkeys(content.label(label, f"control {control!r} of task {item}") for label in given)
     labels = [label for label in known if label is not None]
     found.setdefault(control, []).extend(labels)
     content.choices.setdefault(control, set()).update(labels)
@@ -169,24 +166,24 @@ def _add_annotation(content: _Content, item: Label, record: Mapping[str, Any]) -
         if name != "annotator":
             for part in record[name] if isinstance(record[name], list) else [record[name]]:
                 _add_answer(content, found, name, {"choices": part} if isinstance(part, str) else part, item)
-    content.votes.append((item, _annotator(content, record["annotator"]), found))
+    content.annotations.append((item, _annotator(content, record["annotator"]), found))
 
 
 def _chosen(content: _Content, question: str | None) -> tuple[str, Label | None]:
     """Return the control whose answers are votes, and the choice if one was asked about."""
     controls = sorted(content.choices, key=natural_key)
-    builder, regions = content.builder, shown(content.regions)
+    regions = shown(content.regions)
     if question is None and content.regions and content.minimal and controls:
         problem = f"marks regions (control {regions}), and JSON-MIN does not tell what {shown(controls, 20)} is about"
-        raise builder.no_labels(problem, "Export as JSON, or choose with $question.")
+        raise content.no_labels(problem, "Export as JSON, or choose with $question.")
     if (question is None and content.regions and not controls) or question in set(content.regions) - {*controls}:
         problem = f"marks regions or holds text (control {regions}), which are not labels of items"
-        raise builder.no_labels(problem, "A vote is one choice, rating, number or taxonomy entry on a whole task.")
+        raise content.no_labels(problem, "A vote is one choice, rating, number or taxonomy entry on a whole task.")
     for control in controls if question not in controls else ():
         if question is not None and question.startswith(f"{control}="):
             choices = {str(label): label for label in sorted(content.choices[control], key=natural_key)}
-            return control, choices[builder.choose(question.removeprefix(f"{control}="), choices, "choices")]
-    return builder.choose(question, controls, "controls"), None
+            return control, choices[content.choose(question.removeprefix(f"{control}="), choices, "choices")]
+    return content.choose(question, controls, "controls"), None
 
 
 def _label(content: _Content, control: str, choice: Label | None, answers: Answers, where: str) -> Label | None:
@@ -199,5 +196,5 @@ def _label(content: _Content, control: str, choice: Label | None, answers: Answe
     if len(chosen) > 1:
         example, choices = f"{control}={chosen[0]}", sorted(content.choices[control], key=natural_key)
         hint = f"Ask about one choice, as $question with {example!r}: votes are then that choice or not. "
-        raise content.builder.several_labels(where, chosen, f"{hint}Choices: {shown(choices, 20)}.")
+        raise content.several_labels(where, chosen, f"{hint}Choices: {shown(choices, 20)}.")
     return chosen[0]
