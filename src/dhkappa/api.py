@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from dhkappa.core.items import item_table_of_counts
-from dhkappa.errors import DataError, shown
-from dhkappa.inputs.arrays import count_arrays
+from dhkappa.errors import DataError, invalid, shown
+from dhkappa.inputs.arrays import Columns, count_arrays
 from dhkappa.inputs.columns import RoleKeywords, check_keywords
-from dhkappa.inputs.dataset import Dataset, UnlabeledDataset, check_options_absent
+from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset, check_options_absent, passed_options
 from dhkappa.inputs.tally import Tally
 from dhkappa.resources import out_of_memory
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
@@ -96,15 +96,8 @@ def dh_kappa(
         raise DataError(message, code="several-labelers", parameter="suggested", hint=hint)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
         try:  # the short path for arrays: nothing to resolve
-            counted = count_arrays(
-                data,
-                categories,
-                missing,
-                suggested=suggested,
-                counts=counts,
-                sample_weight=sample_weight,
-                strata=strata,
-            )
+            columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
+            counted = count_arrays(data, columns, categories, missing)
         except MemoryError as error:
             raise out_of_memory("the votes") from error
         rows, ordered = counted.labeled_patterns(), categories is not None
@@ -355,13 +348,14 @@ def plan(
     from dhkappa.stats.plan import plan_items
 
     check_keywords(roles)
-    extra = {"suggested": suggested, "counts": counts, **roles}
+    extra = {"suggested": suggested, "counts": counts, "missing": missing, **roles}
     if isinstance(pilot, Kappa):
         check_options_absent(extra, "Kappa")
     elif pilot is not None or counts is not None:
         pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing, **roles)
-    elif roles:
-        raise DataError("Column roles are given without a pilot.", code="pilot-missing", parameter="pilot")
+    elif described := passed_options(extra):
+        message = f"There is no pilot, but options that describe one: {', '.join(described)}."
+        raise invalid("pilot", message, code="pilot-missing", hint="Pass $pilot, or omit them.")
     return plan_items(
         half_width,
         pilot=None if pilot is None else pilot.estimate,
@@ -399,7 +393,7 @@ def tally(
     Fraction(1, 2)
     """
     own = {"counts": counts, "categories": categories, "missing": missing}
-    return Dataset(data, suggested, **own, sample_weight=sample_weight, strata=strata, **roles).tally()
+    return OneCallDataset(data, suggested, **own, sample_weight=sample_weight, strata=strata, **roles).tally()
 
 
 def _resolve(
@@ -423,10 +417,10 @@ def _resolve(
         check_options_absent({**own, "strata": strata, **roles}, type(data).__name__)
         given, chosen = data, suggested
     else:
-        given = (Dataset if labeled else UnlabeledDataset)(data, suggested, **own, strata=strata, **roles)
+        given = (OneCallDataset if labeled else UnlabeledDataset)(data, suggested, **own, strata=strata, **roles)
         chosen = None
     if labeled and isinstance(given, Dataset):
-        given.check_labeled()
+        given.check_labeled(chosen)
     return given, chosen
 
 

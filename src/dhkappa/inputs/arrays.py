@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -45,18 +45,28 @@ def declared_categories(categories: Any, missing: frozenset[Label]) -> Categorie
     return declared
 
 
-def read_arrays(votes: Any, *, counts: Any = None, **columns: Any) -> ItemVotes:
-    """Read votes or counts, with the other arguments of ``read_votes``."""
+class Columns(TypedDict):
+    """Arrays next to the votes, or names of columns, as passed to ``Dataset``."""
+
+    suggested: Any
+    counts: Any
+    sample_weight: Any
+    strata: Any
+
+
+def read_arrays(votes: Any, columns: Columns, categories: Categories | None, missing: frozenset[Label]) -> ItemVotes:
+    """Read votes or counts, with labels, weights and strata."""
+    counts = columns["counts"]
     if (votes is None) == (counts is None):
-        raise DataError("Pass either votes or counts.", code="votes-or-counts", parameter="counts")
-    return read_votes(votes, **columns) if counts is None else read_matrix(counts, **columns)
+        raise invalid("counts", "Pass either votes or counts.", code="votes-or-counts")
+    own = (columns["suggested"], missing, columns["sample_weight"], columns["strata"], categories)
+    return read_votes(votes, *own) if counts is None else read_matrix(counts, *own)
 
 
-def count_arrays(votes: Any, categories: Any, missing: Any, **columns: Any) -> Counts:
-    """Count votes or counts with labels, weights and strata, as passed to ``Dataset``."""
+def count_arrays(votes: Any, columns: Columns, categories: Any, missing: Iterable[Any]) -> Counts:
+    """Count votes or counts with labels, weights and strata; all as passed to ``Dataset``."""
     absent = missing_labels(missing)
-    declared = declared_categories(categories, absent)
-    found = count(read_arrays(votes, **columns, categories=declared, missing=absent))
+    found = count(read_arrays(votes, columns, declared_categories(categories, absent), absent))
     check_missing(found.categories, absent)
     return found
 

@@ -162,12 +162,13 @@ class Tally:
         data, suggested, counts, sample_weight, strata, **roles
             As for ``Dataset``. Without suggested labels, the items count for Fleiss' kappa only.
         """
-        from dhkappa.inputs.dataset import Dataset  # which imports this module
+        from dhkappa.inputs.dataset import Dataset, OneCallDataset  # which import this module
 
         own: dict[str, Any] = {"categories": self._categories if self.declared else None, "missing": self._missing}
         if isinstance(data, Dataset):  # with categories of its own
             own = {}
-        given = Dataset(data, suggested, counts=counts, sample_weight=sample_weight, strata=strata, **own, **roles)
+        own |= {"counts": counts, "sample_weight": sample_weight, "strata": strata}
+        given = OneCallDataset(data, suggested, **own, **roles)
         if isinstance(data, Dataset):
             if self.declared:
                 check_declared(given.categories, self._categories, "data")
