@@ -16,7 +16,7 @@ from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_o
 from dhkappa.core.labels import check_missing
 from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
 from dhkappa.inputs.arrays import Columns, declared_categories, missing_labels, read_arrays
-from dhkappa.inputs.columns import RoleKeywords, check_keywords, list_columns
+from dhkappa.inputs.columns import DataKeywords, RoleKeywords, check_keywords, list_columns
 from dhkappa.inputs.tally import Tally, describe
 from dhkappa.resources import memory_errors
 
@@ -291,12 +291,7 @@ def read(
     input_format: str | None = None,
     question: str | None = None,
     table: str | None = None,
-    counts: Any = None,
-    categories: Iterable[Any] | None = None,
-    missing: Iterable[Any] = (),
-    sample_weight: Any = None,
-    strata: Any = None,
-    **roles: Unpack[RoleKeywords],
+    **options: Unpack[DataKeywords],
 ) -> Dataset:
     r"""Open a file, an annotation tool's export or a table of a database as a ``Dataset``.
 
@@ -309,7 +304,7 @@ def read(
     path
         A path, a pattern such as ``"votes/*.parquet"``, a list of them, or the address of a database, such as
         ``"postgresql://user@host/name"``, which then does the counting.
-    suggested, counts, categories, missing, sample_weight, strata, **roles
+    suggested, **options
         As for ``Dataset``.
     input_format
         ``"table"``, ``"label_studio"``, ``"prodigy"``, ``"doccano"`` or ``"argilla"``; by default recognized by
@@ -330,7 +325,5 @@ def read(
     """
     from dhkappa.inputs.files import open_source
 
-    check_keywords(roles)
-    source = open_source(path, input_format=input_format, question=question, table=table)
-    own = {"counts": counts, "categories": categories, "missing": missing}
-    return Dataset(source, suggested, **own, sample_weight=sample_weight, strata=strata, **roles)
+    check_keywords(options, DataKeywords)
+    return Dataset(open_source(path, input_format=input_format, question=question, table=table), suggested, **options)
