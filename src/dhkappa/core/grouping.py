@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -141,7 +141,11 @@ def group_rows(columns: Sequence[tuple[int, _Array]]) -> tuple[npt.NDArray[np.in
 
     A column is a pair (base, digits). A base of 0 marks values of any kind, such as floats or negative integers.
     """
-    space, key = 1, np.zeros(len(columns[0][1]), np.int64)
+    n = len(columns[0][1])
+    if len(columns) == 1 and not columns[0][0] and n <= BLOCK:  # a few values need no keys
+        _, first, group = np.unique(columns[0][1], return_index=True, return_inverse=True)
+        return first, group.astype(np.min_scalar_type(max(first.size - 1, 0)))
+    space, key = 1, np.zeros(n, np.int64)
     for base, digit in columns:
         if not base or base >= 1 << 32:  # the product of a smaller one and the number of rows fits 64 bits
             values, digit = np.unique(digit, return_inverse=True)
@@ -202,8 +206,8 @@ class Patterns:
 
     def recode(self, table: Integers, labels: Integers) -> Patterns:
         """Map vote codes through ``table`` and suggested codes through ``labels``; -1 stays missing."""
-        suggested = np.append(labels, -1).astype(np.int32)[self.suggested]
-        if np.array_equal(table, np.arange(table.size)):
+        suggested = np.concatenate([labels, [-1]]).astype(np.int32)[self.suggested]
+        if (table == np.arange(table.size)).all():
             return Patterns(suggested, self.start, self.code, self.votes, self.items)
         code = table.astype(np.min_scalar_type(int(table.max(initial=0))))[self.code]
         used = table[table >= 0]
@@ -226,7 +230,8 @@ class Patterns:
             if self._equal_rows(first[group]):
                 items = np.zeros(first.size, np.int64)
                 np.add.at(items, group, self.items)
-                return replace(self.take(first), items=items), group
+                kept = self.take(first)
+                return Patterns(kept.suggested, kept.start, kept.code, kept.votes, items), group
         raise RuntimeError("Different patterns have equal hashes for every seed: codes in a row do not ascend.")
 
     def _equal_rows(self, other: npt.NDArray[np.int64]) -> bool:

@@ -104,7 +104,7 @@ class ItemColumns:
 
     def choose(self, labelers: Sequence[str]) -> ItemColumns:
         """Return the columns with some labelers only, in the given order."""
-        return replace(self, labels={name: self.labels[name] for name in labelers})
+        return ItemColumns({name: self.labels[name] for name in labelers}, self.stratum, self.weight)
 
     def recode(self, categories: Categories) -> ItemColumns:
         """Encode labels as 0 for missing and 1 + index into the categories, and strata as those that occur."""
