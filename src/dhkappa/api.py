@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from dhkappa.core.items import item_table_of_counts
-from dhkappa.errors import DataError, shown
-from dhkappa.inputs.arrays import count_arrays
-from dhkappa.inputs.columns import RoleKeywords, check_keywords
-from dhkappa.inputs.dataset import Dataset, UnlabeledDataset, check_options_absent
+from dhkappa.errors import DataError, invalid, shown
+from dhkappa.inputs.arrays import Columns, count_arrays
+from dhkappa.inputs.columns import DataKeywords, RoleKeywords, check_keywords
+from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset, check_options_absent, passed_options
 from dhkappa.inputs.tally import Tally
 from dhkappa.resources import out_of_memory
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
@@ -89,27 +89,18 @@ def dh_kappa(
     """
     _not_supported("dh_kappa", clusters=clusters)
     if isinstance(suggested, Mapping):
-        message, hint = (
-            f"suggested holds the labels of {len(suggested)} labelers.",
-            "Pass the labels of one, or use compare.",
-        )
-        raise DataError(message, code="several-labelers", parameter="suggested", hint=hint)
+        message = f"suggested holds the labels of {len(suggested)} labelers."
+        hint = "Pass the labels of one, or use compare."
+        raise invalid("suggested", message, code="several-labelers", hint=hint)
+    columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
         try:  # the short path for arrays: nothing to resolve
-            counted = count_arrays(
-                data,
-                categories,
-                missing,
-                suggested=suggested,
-                counts=counts,
-                sample_weight=sample_weight,
-                strata=strata,
-            )
+            counted = count_arrays(data, columns, categories, missing)
         except MemoryError as error:
             raise out_of_memory("the votes") from error
         rows, ordered = counted.labeled_patterns(), categories is not None
     else:
-        given, chosen = _resolve(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+        given, chosen = _resolve(data, columns, categories, missing, roles)
         if chosen is not None and not isinstance(chosen, str):
             raise _invalid_labelers("the name of a labeler", chosen)
         rows, ordered = given.counts.labeled_patterns(chosen), given.declared
@@ -147,8 +138,8 @@ def fleiss_kappa(
     Fraction(11, 20)
     """
     _not_supported("fleiss_kappa", weights=weights, clusters=clusters)
-    own = (counts, categories, missing, sample_weight, strata, roles)
-    given, _ = _resolve(data, None, *own, labeled=False)
+    columns = Columns(suggested=None, counts=counts, sample_weight=sample_weight, strata=strata)
+    given, _ = _resolve(data, columns, categories, missing, roles, labeled=False)
     return Kappa(estimate_fleiss(sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)))
 
 
@@ -175,19 +166,15 @@ def compare(
 
     Parameters
     ----------
-    data
-        A ``Dataset``, a ``Tally``, or votes as for ``Dataset``.
+    data, counts, categories, missing, sample_weight, strata, pool, **roles
+        As for ``dh_kappa``.
     suggested
         A mapping from the name of each labeler to its n labels. With a table, a list of columns; by default those
         called ``suggested_*``. With a ``Dataset`` or a ``Tally``, a list of labelers; all by default.
-    counts, categories, missing, sample_weight, strata, pool, **roles
-        As for ``dh_kappa``.
     weights, clusters
         Not supported yet.
-    confidence_level
-        Confidence level of the intervals.
-    rng
-        A seed or a ``numpy.random.Generator`` for the label swaps.
+    confidence_level, rng
+        Confidence level of the intervals, and a seed or a ``numpy.random.Generator`` for the label swaps.
 
     Returns
     -------
@@ -210,7 +197,8 @@ def compare(
     from dhkappa.stats.result import Comparison
 
     _not_supported("compare", weights=weights, clusters=clusters)
-    given, chosen = _resolve(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+    columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
+    given, chosen = _resolve(data, columns, categories, missing, roles)
     if isinstance(given, Dataset) and chosen is None:
         table = given.item_table()
     else:
@@ -254,19 +242,16 @@ def audit(
     counts, categories, missing, sample_weight, strata, weights, clusters, pool, **roles
         As for ``dh_kappa``. Strata and pool are not used in the standard errors of comparisons with annotators, and
         ``weights`` not in comparisons of labelers.
-    confidence_level
-        Confidence level of all intervals.
-    rng
-        A seed or a ``numpy.random.Generator``.
+    confidence_level, rng
+        Confidence level of all intervals, and a seed or a ``numpy.random.Generator``.
     progress
         Whether to show a progress bar, on a terminal, if it takes more than a second.
 
     Returns
     -------
     Audit
-        ``summary`` is the answer in a sentence, ``kappas`` the kappa of each labeler, ``comparison`` their paired
-        differences. ``categories``, ``confusion``, ``review``, ``annotators`` and ``annotator_comparison`` have the
-        details, and ``to_html`` writes the report.
+        ``summary`` is the answer in a sentence, its other attributes and methods have the details, and ``to_html``
+        writes the report.
 
     Examples
     --------
@@ -282,7 +267,8 @@ def audit(
     from dhkappa.auditing import audit_of
 
     _not_supported("audit", clusters=clusters)
-    given, chosen = _resolve(data, suggested, counts, categories, missing, sample_weight, strata, roles)
+    columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
+    given, chosen = _resolve(data, columns, categories, missing, roles)
     names = _labelers(given, chosen)
     if weights is not None:
         _check_ordered(given.declared)
@@ -341,9 +327,8 @@ def plan(
     Returns
     -------
     Plan
-        ``items`` is the number at which the interval has the half-width on average; about half of all samples will have
-        a wider one. With ``items_assured`` few will. ``options`` compares other numbers of votes per item; ``cheapest``
-        is the one that needs the fewest votes.
+        ``items`` gives the half-width on average, ``items_assured`` nearly always. ``cheapest`` is the number of votes
+        per item that needs the fewest votes in all.
 
     Examples
     --------
@@ -355,13 +340,14 @@ def plan(
     from dhkappa.stats.plan import plan_items
 
     check_keywords(roles)
-    extra = {"suggested": suggested, "counts": counts, **roles}
+    extra = {"suggested": suggested, "counts": counts, "missing": missing, **roles}
     if isinstance(pilot, Kappa):
         check_options_absent(extra, "Kappa")
     elif pilot is not None or counts is not None:
         pilot = dh_kappa(pilot, suggested, counts=counts, missing=missing, **roles)
-    elif roles:
-        raise DataError("Column roles are given without a pilot.", code="pilot-missing", parameter="pilot")
+    elif described := passed_options(extra):
+        message = f"There is no pilot, but options that describe one: {', '.join(described)}."
+        raise invalid("pilot", message, code="pilot-missing", hint="Pass $pilot, or omit them.")
     return plan_items(
         half_width,
         pilot=None if pilot is None else pilot.estimate,
@@ -376,17 +362,7 @@ def plan(
     )
 
 
-def tally(
-    data: Any = None,
-    suggested: Any = None,
-    *,
-    counts: Any = None,
-    categories: Iterable[Any] | None = None,
-    missing: Iterable[Any] = (),
-    sample_weight: Any = None,
-    strata: Any = None,
-    **roles: Unpack[RoleKeywords],
-) -> Tally:
+def tally(data: Any = None, suggested: Any = None, **options: Unpack[DataKeywords]) -> Tally:
     """Count votes and suggested labels into a ``Tally``: short for ``Dataset(...).tally()``.
 
     The parameters are those of ``Dataset``.
@@ -398,35 +374,26 @@ def tally(
     >>> dhkappa.dh_kappa(counted).exact
     Fraction(1, 2)
     """
-    own = {"counts": counts, "categories": categories, "missing": missing}
-    return Dataset(data, suggested, **own, sample_weight=sample_weight, strata=strata, **roles).tally()
+    return OneCallDataset(data, suggested, **options).tally()
 
 
 def _resolve(
-    data: Any,
-    suggested: Any,
-    counts: Any,
-    categories: Any,
-    missing: Any,
-    sample_weight: Any,
-    strata: Any,
-    roles: RoleKeywords,
-    labeled: bool = True,
+    data: Any, columns: Columns, categories: Any, missing: Any, roles: RoleKeywords, labeled: bool = True
 ) -> tuple[Dataset | Tally, Any]:
     """Return the data of a function, and the labelers that were named next to a Dataset or Tally.
 
     Data without suggested labels are refused if the function needs them: ``labeled``.
     """
     check_keywords(roles)
-    own = {"counts": counts, "categories": categories, "missing": missing, "sample_weight": sample_weight}
+    given, chosen = data, columns["suggested"]
     if isinstance(data, (Dataset, Tally)):
-        check_options_absent({**own, "strata": strata, **roles}, type(data).__name__)
-        given, chosen = data, suggested
+        options = {**columns, "suggested": None, "categories": categories, "missing": missing, **roles}
+        check_options_absent(options, type(data).__name__)
     else:
-        given = (Dataset if labeled else UnlabeledDataset)(data, suggested, **own, strata=strata, **roles)
-        chosen = None
+        kind = OneCallDataset if labeled else UnlabeledDataset
+        given, chosen = kind(data, **columns, categories=categories, missing=missing, **roles), None
     if labeled and isinstance(given, Dataset):
-        given.check_labeled()
+        given.check_labeled(chosen)
     return given, chosen
 
 
@@ -439,24 +406,23 @@ def _labelers(given: Dataset | Tally, chosen: Any) -> list[str]:
         raise _invalid_labelers("a list of labelers", chosen)
     names = [columns.labeler(name) for name in ([chosen] if isinstance(chosen, str) else chosen)]
     if not names:
-        raise DataError("suggested names no labeler.", code="labeler-not-found", parameter="suggested")
+        raise invalid("suggested", "suggested names no labeler.", code="labeler-not-found")
     return names
 
 
 def _invalid_labelers(what: str, chosen: Any) -> DataError:
-    message = f"suggested must be {what}: got {shown([chosen])}."
-    return DataError(message, code="invalid-labeler-name", parameter="suggested")
+    return invalid("suggested", f"suggested must be {what}: got {shown([chosen])}.", code="invalid-labeler-name")
 
 
 def _check_ordered(ordered: bool) -> None:
     """Refuse agreement weights for categories whose order is unknown."""
     if not ordered:
         message, hint = "weights needs the order of the categories.", "Declare them with $categories, lowest first."
-        raise DataError(message, code="categories-not-declared", parameter="weights", hint=hint)
+        raise invalid("weights", message, code="categories-not-declared", hint=hint)
 
 
 def _not_supported(function: str, **options: Any) -> None:
     """Refuse options that a function cannot honour."""
     for name, value in options.items():
         if value is not None:
-            raise DataError(f"{function} does not support {name} yet.", code="option-not-supported", parameter=name)
+            raise invalid(name, f"{function} does not support {name} yet.", code="option-not-supported")

@@ -207,7 +207,7 @@ def test_examples_for_databases(postgres: Server) -> None:
     exec(_example("Postgres", **{"postgresql://me@host/labels": postgres.url("labels")}), names)
     assert _told(names["comparison"]) == _expected()[1]
     for source in ("data", "items"):
-        names[source].source.votes.get_backend().disconnect()
+        names[source]._data.votes.get_backend().disconnect()
 
 
 def _raising_spark() -> None:

@@ -154,8 +154,8 @@ def test_items_of_postgres_of_any_type(postgres: Server, kind: str, names: list[
             found = dhkappa.audit(source)
             assert found.kappas["suggested"].exact == dhkappa.dh_kappa([["a", "a"], ["b", "b"]] * 2, list("aabb")).exact
             assert len({str(row["item"]) for row in found.review()}) == 4
-            assert source.source is not None
-            source.source.votes.get_backend().disconnect()
+            assert source._data is not None
+            source._data.votes.get_backend().disconnect()
         finally:
             connection.execute("DROP TABLE named")
 

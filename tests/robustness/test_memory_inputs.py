@@ -36,7 +36,7 @@ def test_what_duckdb_may_take_is_looked_at_anew(monkeypatch: pytest.MonkeyPatch,
         connection.execute(f"CREATE TABLE votes AS FROM read_csv('{path}')")
 
     def limit(source: Any) -> float:
-        [(text,)] = source.source.votes.query("t", "SELECT current_setting('memory_limit')").fetchall()
+        [(text,)] = source._data.votes.query("t", "SELECT current_setting('memory_limit')").fetchall()
         return float(text.removesuffix(" MiB"))
 
     for left in (200, 900, 300):
@@ -49,7 +49,7 @@ def test_a_database_of_duckdb_spills_to_a_private_folder(tmp_path: Path) -> None
     database = tmp_path / "votes.duckdb"
     with duckdb.connect(str(database)) as connection:
         connection.execute("CREATE TABLE votes AS SELECT 1 AS item, 'x' AS suggested, 'x' AS ann_1, 'x' AS ann_2")
-    source: Any = dhkappa.read(f"duckdb://{database}", table="votes").source
+    source: Any = dhkappa.read(f"duckdb://{database}", table="votes")._data
     votes = source.votes
     [(folder,)] = votes.query("t", "SELECT current_setting('temp_directory')").fetchall()
     assert Path(folder).parent.stat().st_mode & 0o777 == 0o700

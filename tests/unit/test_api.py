@@ -163,3 +163,13 @@ def test_undefined_fleiss_kappas_have_a_reason() -> None:
 def test_public_names_are_loaded_lazily() -> None:
     for name in dhkappa.__all__:
         assert getattr(dhkappa, name).__name__ == name
+
+
+@pytest.mark.parametrize(
+    "options", [{"missing": ["zz"]}, {"suggested": ["a"]}, {"item": "id"}], ids=["missing", "suggested", "item"]
+)
+def test_plan_refuses_options_of_a_pilot_without_one(options: dict[str, Any]) -> None:
+    with expect_error("pilot-missing", "pilot"):
+        plan(0.1, n_categories=2, annotator_accuracy=0.9, labeler_accuracy=0.9, **options)
+    with expect_error("option-with-dataset", next(iter(options))):
+        plan(0.1, dh_kappa(VOTES, LABELS), **options)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,10 @@ class Encoded:
     def take(self, rows: _Array) -> Encoded:
         """Return some rows, by index."""
         return Encoded(self.values[rows], self.low, self.labels)
+
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Return which of ``labels`` mean missing."""
+        return np.array([label is None for label in self.labels], np.bool_)
 
     def digits(self, rows: slice = slice(None)) -> Integers:
         """Return the indices into ``labels`` of some rows, as small unsigned integers."""
@@ -97,15 +101,9 @@ def count_rows(
 ) -> tuple[_Array, npt.NDArray[np.int64]]:
     """Return the distinct keys of n rows, ascending, and the number of items with each.
 
-    Parameters
-    ----------
-    bases, columns
-        The base of each column, with a product below ``WORD``, and a function that returns the digits of some rows.
-    items
-        (n,) number of items that each row stands for; 1 by default.
-    block, bins
-        Rows to process at once. Keys are counted in a table if there are at most ``max(bins[0], min(n, bins[1]))``
-        possible ones, else sorted.
+    The ``bases`` have a product below ``WORD``; ``columns`` returns the digits of some rows. A row stands for ``items``
+    items, 1 by default. ``block`` rows are processed at once. Keys are counted in a table if there are at most
+    ``max(bins[0], min(n, bins[1]))`` possible ones, else sorted.
     """
     space = math.prod(bases)
     word = np.uint16 if space < 2**16 else np.uint32 if space < 2**32 else np.int64
@@ -143,7 +141,11 @@ def group_rows(columns: Sequence[tuple[int, _Array]]) -> tuple[npt.NDArray[np.in
 
     A column is a pair (base, digits). A base of 0 marks values of any kind, such as floats or negative integers.
     """
-    space, key = 1, np.zeros(len(columns[0][1]), np.int64)
+    n = len(columns[0][1])
+    if len(columns) == 1 and not columns[0][0] and n <= BLOCK:  # a few values need no keys
+        _, first, group = np.unique(columns[0][1], return_index=True, return_inverse=True)
+        return first, group.astype(np.min_scalar_type(max(first.size - 1, 0)))
+    space, key = 1, np.zeros(n, np.int64)
     for base, digit in columns:
         if not base or base >= 1 << 32:  # the product of a smaller one and the number of rows fits 64 bits
             values, digit = np.unique(digit, return_inverse=True)
@@ -166,22 +168,13 @@ def group_rows(columns: Sequence[tuple[int, _Array]]) -> tuple[npt.NDArray[np.in
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Patterns:
-    """K patterns in sparse rows: categories without votes are not stored.
+    """K patterns in sparse rows: categories without votes are not stored."""
 
-    Attributes
-    ----------
-    suggested : (K,) code of the suggested label, -1 if missing
-    start : (K + 1,) row k is ``start[k]:start[k + 1]`` of the next two
-    code : categories that have votes, ascending in each row
-    votes : how many, at least 1
-    items : (K,) number of items with the pattern
-    """
-
-    suggested: Integers
-    start: npt.NDArray[np.int64]
-    code: Integers
-    votes: Integers
-    items: npt.NDArray[np.int64]
+    suggested: Integers  # (K,) code of the suggested label, -1 if missing
+    start: npt.NDArray[np.int64]  # (K + 1,) row k is start[k]:start[k + 1] of the next two
+    code: Integers  # categories that have votes, ascending in each row
+    votes: Integers  # how many, at least 1
+    items: npt.NDArray[np.int64]  # (K,) number of items with the pattern
 
     def __len__(self) -> int:
         return self.items.size
@@ -213,8 +206,8 @@ class Patterns:
 
     def recode(self, table: Integers, labels: Integers) -> Patterns:
         """Map vote codes through ``table`` and suggested codes through ``labels``; -1 stays missing."""
-        suggested = np.append(labels, -1).astype(np.int32)[self.suggested]
-        if np.array_equal(table, np.arange(table.size)):
+        suggested = np.concatenate([labels, [-1]]).astype(np.int32)[self.suggested]
+        if (table == np.arange(table.size)).all():
             return Patterns(suggested, self.start, self.code, self.votes, self.items)
         code = table.astype(np.min_scalar_type(int(table.max(initial=0))))[self.code]
         used = table[table >= 0]
@@ -237,7 +230,8 @@ class Patterns:
             if self._equal_rows(first[group]):
                 items = np.zeros(first.size, np.int64)
                 np.add.at(items, group, self.items)
-                return replace(self.take(first), items=items), group
+                kept = self.take(first)
+                return Patterns(kept.suggested, kept.start, kept.code, kept.votes, items), group
         raise RuntimeError("Different patterns have equal hashes for every seed: codes in a row do not ascend.")
 
     def _equal_rows(self, other: npt.NDArray[np.int64]) -> bool:
@@ -255,47 +249,27 @@ class Patterns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabeledPatterns:
-    """K patterns with the labels of one labeler, and how their items were sampled.
+    """K patterns with the labels of one labeler, and how their items were sampled."""
 
-    Attributes
-    ----------
-    categories : the categories, in the order of codes
-    patterns : K rows; not necessarily distinct
-    strata : names of the strata, in order
-    stratum : (K,) index into ``strata``; None without strata
-    weight : (K,) sample weight of one item; None without weights
-    source_notes : sentences about where the votes came from
-    """
-
-    categories: Categories
-    patterns: Patterns
-    strata: Categories = ()
-    stratum: Integers | None = None
-    weight: npt.NDArray[np.float64] | None = None
-    source_notes: tuple[str, ...] = ()
+    categories: Categories  # in the order of codes
+    patterns: Patterns  # K rows; not necessarily distinct
+    strata: Categories = ()  # in order
+    stratum: Integers | None = None  # (K,) index into strata; None without strata
+    weight: npt.NDArray[np.float64] | None = None  # (K,) sample weight of one item; None without weights
+    source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
 
 
-EMPTY = Patterns(
-    np.zeros(0, np.int32),
-    np.zeros(1, np.int64),
-    np.zeros(0, np.uint8),
-    np.zeros(0, np.uint8),
-    np.zeros(0, np.int64),
-)
+_NONE = np.zeros(0, np.uint8)
+EMPTY = Patterns(_NONE.astype(np.int32), np.zeros(1, np.int64), _NONE, _NONE, _NONE.astype(np.int64))
 
 
 def stack(tables: Sequence[Patterns]) -> Patterns:
     """Concatenate tables of the same categories, without merging."""
     if len(tables) == 1:
         return tables[0]
-    tables = [EMPTY, *tables]
-    return Patterns(
-        np.concatenate([table.suggested for table in tables]),
-        _ends(np.concatenate([np.diff(table.start) for table in tables])),
-        np.concatenate([table.code for table in tables]),
-        np.concatenate([table.votes for table in tables]),
-        np.concatenate([table.items for table in tables]),
-    )
+    columns = ((one.suggested, np.diff(one.start), one.code, one.votes, one.items) for one in (EMPTY, *tables))
+    suggested, length, code, votes, items = map(np.concatenate, zip(*columns, strict=True))
+    return Patterns(suggested, _ends(length), code, votes, items)
 
 
 def merge(tables: Iterable[Patterns]) -> Patterns:
@@ -309,11 +283,7 @@ def merge(tables: Iterable[Patterns]) -> Patterns:
 
 
 def from_votes(
-    digits: Integers,
-    start: npt.NDArray[np.int64],
-    absent: npt.NDArray[np.bool_],
-    suggested: Integers,
-    items: Integers,
+    digits: Integers, start: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_], suggested: Integers, items: Integers
 ) -> Patterns:
     """Count runs of equal digits in each row ``start[i]:start[i + 1]``, where digits ascend.
 
@@ -370,7 +340,7 @@ def _mix(word: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
 def count_grid(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Patterns:
     """Count an (n, N) grid of votes with n labels; ``items`` says how many items each row stands for."""
     n, N = votes.values.shape
-    base, last, absent = len(votes.labels), len(labels.labels), _absent(votes)
+    base, last, absent = len(votes.labels), len(labels.labels), votes.missing()
     if n == 0:
         return EMPTY
     votes_space = base**N * last if N <= 64 and N * math.log2(base or 1) < 64 else math.inf
@@ -388,10 +358,12 @@ def count_grid(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | N
             lambda rows: [labels.digits(rows), *_category_counts(votes.digits(rows), base)],
             block=max(BLOCK // max(N, 1), 1 << 12),
         )
-        tables = [
-            from_counts(_with_rest(counts, N, absent), suggested, found[rows])
-            for rows, suggested, counts in _split_keys(keys, bases)
-        ]
+        tables = []
+        for rows, suggested, counts in _split_keys(keys, bases):
+            rest = N - counts.sum(axis=1, dtype=np.int64)
+            counts = np.column_stack([rest.astype(np.min_scalar_type(N)), counts])
+            counts[:, absent] = 0
+            tables.append(from_counts(counts, suggested, found[rows]))
     else:
         bases, columns = [last] + [base] * N, np.transpose if votes_space <= few else _sorted_columns
         keys, found = count_rows(n, bases, lambda rows: [labels.digits(rows), *columns(votes.digits(rows))])
@@ -408,7 +380,7 @@ def count_lists(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded) 
     digits = votes.digits()
     digits = digits[np.lexsort((digits, np.repeat(np.arange(length.size), length)))]
     suggested = labels.digits().astype(np.int32)
-    return from_votes(digits, _ends(length), _absent(votes), suggested, np.ones(length.size, np.int64))
+    return from_votes(digits, _ends(length), votes.missing(), suggested, np.ones(length.size, np.int64))
 
 
 def count_matrix(matrix: Integers, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Patterns:
@@ -425,14 +397,9 @@ def count_matrix(matrix: Integers, labels: Encoded, items: npt.NDArray[np.int64]
     return merge(from_counts(matrix[rows], labels.digits(rows).astype(np.int32), each[rows]) for rows in parts)
 
 
-def _absent(votes: Encoded) -> npt.NDArray[np.bool_]:
-    """Return which digits are missing votes."""
-    return np.array([label is None for label in votes.labels], np.bool_)
-
-
 def grid_rows(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Iterator[Patterns]:
     """Convert a grid to sparse rows, a few at a time."""
-    (n, N), absent = votes.values.shape, _absent(votes)
+    (n, N), absent = votes.values.shape, votes.missing()
     each = np.broadcast_to(np.int64(1), n) if items is None else items
     for rows in _slices(n, max(8 * BLOCK // max(N, 1), 1)):
         digits = np.sort(votes.digits(rows), axis=1)
@@ -453,14 +420,6 @@ def _split_keys(keys: Integers, bases: Sequence[int]) -> Iterator[tuple[slice, I
         for place, column in enumerate(columns):
             table[:, place] = column
         yield rows, suggested.astype(np.int32), table
-
-
-def _with_rest(counts: Integers, N: int, absent: npt.NDArray[np.bool_]) -> Integers:
-    """Add the counts of the first category, which has the rest of N votes; missing votes do not count."""
-    rest = N - counts.sum(axis=1, dtype=np.int64)
-    counts = np.column_stack([rest.astype(np.min_scalar_type(N)), counts])
-    counts[:, absent] = 0
-    return counts
 
 
 def _category_counts(digits: Integers, base: int) -> list[Integers]:

@@ -33,7 +33,7 @@ from dhkappa.core.grouping import (
     stack,
 )
 from dhkappa.core.labels import check_declared, check_missing, union
-from dhkappa.errors import DataError, shown
+from dhkappa.errors import invalid, shown
 
 
 def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.NDArray[np.int32]:
@@ -44,18 +44,11 @@ def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemColumns:
-    """What is known of each of n items beside its votes.
+    """What is known of each of n items beside its votes."""
 
-    Attributes
-    ----------
-    labels : suggested labels, (n,) by labeler
-    stratum : (n,) the stratum of each item; None without strata
-    weight : (n,) the sample weight of each item; None without weights
-    """
-
-    labels: dict[str, Encoded]
-    stratum: Encoded | None = None
-    weight: npt.NDArray[np.float64] | None = None
+    labels: dict[str, Encoded]  # (n,) suggested labels, by labeler
+    stratum: Encoded | None = None  # (n,); None without strata
+    weight: npt.NDArray[np.float64] | None = None  # (n,) sample weights; None without weights
 
     @property
     def labelers(self) -> tuple[str, ...]:
@@ -81,10 +74,10 @@ class ItemColumns:
         if name is None and len(known) > 1:
             message = f"There are {len(known)} labelers: {shown(known, 10)}."
             hint = f"Choose one with $suggested, such as {known[0]!r}."
-            raise DataError(message, code="several-labelers", parameter="suggested", hint=hint)
+            raise invalid("suggested", message, code="several-labelers", hint=hint)
         if name is not None and name not in known:
             message = f"Labeler {shown([name])} not found. Labelers: {shown(known, 10)}."
-            raise DataError(message, code="labeler-not-found", parameter="suggested")
+            raise invalid("suggested", message, code="labeler-not-found")
         return known[0] if name is None else name
 
     def suggested_labels(self) -> list[Label]:
@@ -111,7 +104,7 @@ class ItemColumns:
 
     def choose(self, labelers: Sequence[str]) -> ItemColumns:
         """Return the columns with some labelers only, in the given order."""
-        return replace(self, labels={name: self.labels[name] for name in labelers})
+        return ItemColumns({name: self.labels[name] for name in labelers}, self.stratum, self.weight)
 
     def recode(self, categories: Categories) -> ItemColumns:
         """Encode labels as 0 for missing and 1 + index into the categories, and strata as those that occur."""
@@ -147,31 +140,18 @@ class ItemColumns:
 
 @dataclass(frozen=True, eq=False)
 class ItemVotes:
-    """Every vote on n rows, with the item columns. A row is an item, or stands for several equal items.
+    """Every vote on n rows, with the item columns. A row is an item, or stands for several equal items."""
 
-    Attributes
-    ----------
-    votes : encoded votes: an (n, N) grid, or flat where rows have a ``length``; of a matrix, its column names
-    columns : labels, stratum and weight of each row
-    declared : declared categories; None for those that occur
-    length : (n,) votes per row, if rows differ
-    matrix : (n, m) vote counts, instead of votes
-    names : (n,) names of the items; None for their positions
-    annotators : names of the annotators; None if unknown. They are the columns of a grid
-    voter : (T,) index into ``annotators`` for flat votes
-    items : (n,) number of equal items that a row stands for; None for one each
-    find : then, a function of some rows and a limit that returns pairs (row, name of an item)
-    """
-
-    votes: Encoded
+    votes: Encoded  # an (n, N) grid, or flat where rows have a length; of a matrix, its column names
     columns: ItemColumns
-    declared: Categories | None = None
-    length: npt.NDArray[np.int64] | None = None
-    matrix: Integers | None = None
-    names: Sequence[Any] | None = None
-    annotators: tuple[Any, ...] | None = None
-    voter: npt.NDArray[np.int64] | None = None
-    items: npt.NDArray[np.int64] | None = None
+    declared: Categories | None = None  # None for the categories that occur
+    length: npt.NDArray[np.int64] | None = None  # (n,) votes per row, if rows differ
+    matrix: Integers | None = None  # (n, m) vote counts, instead of votes
+    names: Sequence[Any] | None = None  # (n,) names of the items; None for their positions
+    annotators: tuple[Any, ...] | None = None  # None if unknown; the columns of a grid
+    voter: npt.NDArray[np.int64] | None = None  # (T,) index into annotators, for flat votes
+    items: npt.NDArray[np.int64] | None = None  # (n,) number of equal items that a row stands for; None for one each
+    # Then, a function of some rows and a limit that returns pairs (row, name of an item).
     find: Callable[[Sequence[int], int], list[tuple[int, Any]]] | None = None
 
     @property
@@ -272,20 +252,12 @@ class ItemVotes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Distinct patterns with the number of items that share each.
+    """Distinct patterns with the number of items that share each."""
 
-    Attributes
-    ----------
-    categories : the categories, in the order of codes
-    patterns : K distinct rows; ``suggested`` is an index into ``columns``
-    columns : J distinct combinations of labels, stratum and weight, encoded by ``ItemColumns.recode``
-    source_notes : sentences about where the votes came from
-    """
-
-    categories: Categories
-    patterns: Patterns
-    columns: ItemColumns
-    source_notes: tuple[str, ...] = ()
+    categories: Categories  # in the order of codes
+    patterns: Patterns  # K distinct rows; ``suggested`` is an index into ``columns``
+    columns: ItemColumns  # J distinct combinations of labels, stratum and weight, encoded by ItemColumns.recode
+    source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
 
     @property
     def n_items(self) -> int:
@@ -352,34 +324,19 @@ def add(tables: Sequence[Counts], categories: Categories) -> Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemTable:
-    """Items with the labels of several labelers, for comparisons on the same items.
+    """Items with the labels of several labelers, for comparisons on the same items."""
 
-    Attributes
-    ----------
-    categories : the m categories, in the order of codes
-    votes : V distinct vote patterns; their labels and items mean nothing
-    vote : (K,) index of a row's votes among these
-    labels : (K,) code of the suggested label, m if missing, by labeler
-    strata : names of the strata
-    stratum : (K,) index into ``strata``, or None
-    weight : (K,) sample weight of one item, or None
-    items : (K,) number of items
-    source_notes : sentences about where the votes came from
-    single : whether each row is one item
-    labeled : whether no label is missing, as far as known
-    """
-
-    categories: Categories
-    votes: Patterns
-    vote: Integers
-    labels: dict[str, Integers]
+    categories: Categories  # the m categories, in the order of codes
+    votes: Patterns  # V distinct vote patterns; their labels and items mean nothing
+    vote: Integers  # (K,) index of a row's votes among these
+    labels: dict[str, Integers]  # (K,) code of the suggested label, m if missing, by labeler
     strata: Categories
-    stratum: Integers | None
-    weight: npt.NDArray[np.float64] | None
-    items: npt.NDArray[np.int64]
-    source_notes: tuple[str, ...] = ()
-    single: bool = False
-    labeled: bool = False
+    stratum: Integers | None  # (K,) index into strata
+    weight: npt.NDArray[np.float64] | None  # (K,) sample weight of one item
+    items: npt.NDArray[np.int64]  # (K,) number of items
+    source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
+    single: bool = False  # each row is one item
+    labeled: bool = False  # no label is missing, as far as known
 
     @property
     def _base(self) -> int:
@@ -475,8 +432,7 @@ def item_table_of_counts(counts: Counts, labelers: Sequence[str] | None = None) 
     columns, row = counts.columns, counts.patterns.suggested
     chosen = columns.labelers if labelers is None else [columns.labeler(name) for name in labelers]
     if len(set(chosen)) < len(chosen):
-        message = f"suggested names a labeler twice: {shown(chosen)}."
-        raise DataError(message, code="labeler-twice", parameter="suggested")
+        raise invalid("suggested", f"suggested names a labeler twice: {shown(chosen)}.", code="labeler-twice")
     votes, vote = replace(counts.patterns, suggested=np.zeros(len(row), np.int32)).grouped()
     m = len(counts.categories)
     codes = {who: columns.codes(who, counts.categories) for who in chosen}

@@ -107,11 +107,9 @@ def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
         raise _not_a_label(name, f"the number {wrong[0]}", " Convert such labels to text.")
     most = np.abs(present).max()
     if float(most) >= min(2 ** (np.finfo(present.dtype).nmant + 1), _EXACT_FLOAT):
-        message = (
-            f"{name} holds {most} as a floating-point number, which cannot represent integers of this size exactly."
-        )
-        hint = "Pass integers or text."
-        raise DataError(message, code="float-too-large", parameter=name.partition("[")[0], hint=hint)
+        why = "as a floating-point number, which cannot represent integers of this size exactly"
+        parameter, hint = name.partition("[")[0], "Pass integers or text."
+        raise invalid(parameter, f"{name} holds {most} {why}.", code="float-too-large", hint=hint)
     below = int(present.min()) - 1
     whole = np.full(values.shape, below)
     whole[~absent] = present.astype(np.int64)

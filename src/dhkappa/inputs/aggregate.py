@@ -21,7 +21,7 @@ from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import check_categories, check_declared, encode, name_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
-from dhkappa.inputs.arrays import read_lists, read_matrix, read_votes
+from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
 from dhkappa.inputs.backends import Coding, Query, kind_in
 from dhkappa.inputs.tables import EXAMPLES, LongTable, VoteTable, long_table, pick_items, whole_counts
 from dhkappa.resources import need
@@ -477,7 +477,8 @@ def _fetch_long(table: VoteTable, missing: _Labels) -> ItemVotes:
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
     suggested = own["suggested"] and {who: by_item(given) for who, given in own["suggested"].items()}
     weight, strata = by_item(own["sample_weight"]), by_item(own["strata"])
-    read = replace(read_lists(encoded, length, suggested, missing, weight, strata), names=names)
+    columns = read_columns(suggested, weight, strata, length.shape, missing)
+    read = ItemVotes(encoded, columns, length=length, names=names)
     voters = [] if table.roles.annotator is None else [rows["annotator"][place] for place in each.tolist()]
     if table.roles.annotator is None or None in voters:
         return read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -46,19 +46,30 @@ def declared_categories(categories: Any, missing: frozenset[Label]) -> Categorie
     return declared
 
 
-def read_arrays(votes: Any, *, counts: Any = None, **columns: Any) -> ItemVotes:
-    """Read votes or counts, with the other arguments of ``read_votes``."""
+class Columns(TypedDict):
+    """Arrays next to the votes, or names of columns, as passed to ``Dataset``."""
+
+    suggested: Any
+    counts: Any
+    sample_weight: Any
+    strata: Any
+
+
+def read_arrays(votes: Any, columns: Columns, categories: Categories | None, missing: frozenset[Label]) -> ItemVotes:
+    """Read votes or counts, with labels, weights and strata."""
+    counts = columns["counts"]
     if (votes is None) == (counts is None):
-        raise DataError("Pass either votes or counts.", code="votes-or-counts", parameter="counts")
-    return read_votes(votes, **columns) if counts is None else read_matrix(counts, **columns)
+        raise invalid("counts", "Pass either votes or counts.", code="votes-or-counts")
+    own = (columns["suggested"], missing, columns["sample_weight"], columns["strata"], categories)
+    return read_votes(votes, *own) if counts is None else read_matrix(counts, *own)
 
 
-def count_arrays(votes: Any, categories: Any, missing: Any, **columns: Any) -> Counts:
-    """Count votes or counts with labels, weights and strata, as passed to ``Dataset``."""
+def count_arrays(votes: Any, columns: Columns, categories: Any, missing: Iterable[Any]) -> Counts:
+    """Count votes or counts with labels, weights and strata; all as passed to ``Dataset``."""
     absent = missing_labels(missing)
-    declared = declared_categories(categories, absent)
-    found = count(read_arrays(votes, **columns, categories=declared, missing=absent))
-    check_missing(found.categories, absent)
+    found = count(read_arrays(votes, columns, declared_categories(categories, absent), absent))
+    if absent:
+        check_missing(found.categories, absent)
     return found
 
 
@@ -78,7 +89,7 @@ def read_votes(
     rows = _rows_of(votes)
     names = _index_of(votes)
     if isinstance(rows, np.ndarray):
-        columns = _read_columns(suggested, sample_weight, strata, rows.shape, missing)
+        columns = read_columns(suggested, sample_weight, strata, rows.shape, missing)
         annotators = None
         if not isinstance(votes, (list, tuple)):
             annotators = tuple(getattr(votes, "columns", range(rows.shape[1])))
@@ -86,20 +97,8 @@ def read_votes(
     flat, length = rows
     ends = np.cumsum(length)
     encoded = encode(flat, "votes", missing, lambda index: int(np.searchsorted(ends, index, side="right")))
-    columns = _read_columns(suggested, sample_weight, strata, length.shape, missing)
+    columns = read_columns(suggested, sample_weight, strata, length.shape, missing)
     return ItemVotes(encoded, columns, categories, length=length, names=names)
-
-
-def read_lists(
-    votes: Encoded,
-    length: npt.NDArray[np.int64],
-    suggested: Any,
-    missing: Collection[Label] = (),
-    sample_weight: Any = None,
-    strata: Any = None,
-) -> ItemVotes:
-    """Read n lists of votes that are encoded already, flat, with the length of each list."""
-    return ItemVotes(votes, _read_columns(suggested, sample_weight, strata, length.shape, missing), length=length)
 
 
 def read_matrix(
@@ -118,7 +117,7 @@ def read_matrix(
     if both:
         message = f"missing names {shown(both)}, which is also a column of counts."
         raise invalid("missing", message, code="missing-type")
-    columns = _read_columns(suggested, sample_weight, strata, matrix.shape, missing, names)
+    columns = read_columns(suggested, sample_weight, strata, matrix.shape, missing, names)
     return ItemVotes(Encoded(matrix, 0, names), columns, categories, matrix=matrix, names=_index_of(counts))
 
 
@@ -196,7 +195,7 @@ def _check_alignment(votes: Any, name: str, suggested: Any, sample_weight: Any, 
         check_grid(getattr(votes, "column_names", getattr(votes, "columns", ())))
 
 
-def _read_columns(
+def read_columns(
     suggested: Any,
     sample_weight: Any,
     strata: Any,
@@ -220,7 +219,13 @@ def _read_columns(
         name = f"suggested[{shown([labeler])}]" if isinstance(suggested, Mapping) else "suggested"
         found = _encode_labels(values, shape, votes, missing, name)
         labels[labeler] = found if names is None else _as_columns(found, names)
-    stratum = None if strata is None else _encode_strata(strata, shape, votes)
+    stratum = None if strata is None else _encode_labels(strata, shape, votes, (), "strata")
+    if stratum is not None:
+        check_lookalikes([label for label in stratum.labels if label is not None])
+        absent = np.flatnonzero(stratum.missing()[stratum.digits()]) if stratum.labels else np.zeros(0)
+        if absent.size:
+            message = f"strata is missing for {counted(absent.size, 'item')}, such as item {absent[0]}."
+            raise invalid("strata", message, code="missing-stratum")
     return ItemColumns(labels, stratum, None if sample_weight is None else read_weights(sample_weight, shape[0], votes))
 
 
@@ -240,29 +245,13 @@ def _encode_labels(labels: Any, shape: tuple[int, ...], votes: str, missing: Col
     return encode(array, name, missing)
 
 
-def _encode_strata(strata: Any, shape: tuple[int, ...], votes: str) -> Encoded:
-    """Encode the stratum of each item; none may be missing."""
-    given = _encode_labels(strata, shape, votes, (), "strata")
-    check_lookalikes([label for label in given.labels if label is not None])
-    absent = np.array([label is None for label in given.labels], np.bool_)
-    rows = np.flatnonzero(absent[given.digits()]) if given.labels else np.zeros(0)
-    if rows.size:
-        message = f"strata is missing for {counted(rows.size, 'item')}, such as item {rows[0]}."
-        raise invalid("strata", message, code="missing-stratum")
-    return given
-
-
 def read_weights(sample_weight: Any, n: int, votes: str) -> npt.NDArray[np.float64]:
     """Check one weight per item: a number, 0 or more, not all 0."""
     try:
-        if isinstance(sample_weight, (str, bytes, Mapping)):
-            raise TypeError
         given = np.asarray(sample_weight)
-        if given.dtype.kind not in "biufO" or given.ndim != 1:
-            raise TypeError
-        if given.dtype.kind == "O" and not all(
-            is_real(one) or one is None or isinstance(one, np.bool_) for one in given.flat
-        ):
+        objects = given.flat if given.dtype.kind == "O" else ()
+        numeric = all(is_real(one) or one is None or isinstance(one, np.bool_) for one in objects)
+        if given.dtype.kind not in "biufO" or given.ndim != 1 or not numeric:
             raise TypeError
         masked = np.ma.is_masked(sample_weight)
         found = np.where(np.ma.getmaskarray(sample_weight), np.nan, given) if masked else given
@@ -270,27 +259,23 @@ def read_weights(sample_weight: Any, n: int, votes: str) -> npt.NDArray[np.float
             found = found.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         message = f"sample_weight must be a list of numbers, one per item: got {shown([sample_weight])}."
-        raise _invalid_weight(message) from None
+        raise invalid("sample_weight", message, code="invalid-weight") from None
     if found.size != n:
         message = f"{votes} has {counted(n, 'item')} but sample_weight has {found.size:,}."
         raise invalid("sample_weight", message, code="different-length")
     wrong = np.flatnonzero(~((found >= 0) & np.isfinite(found)))
     if wrong.size:
-        where = f"item {wrong[0]} has {found[wrong[0]]:g}"
-        raise _invalid_weight(f"sample_weight must be numbers, 0 or more: {where}.")
+        message = f"sample_weight must be numbers, 0 or more: item {wrong[0]} has {found[wrong[0]]:g}."
+        raise invalid("sample_weight", message, code="invalid-weight")
     if n and not found.any():
-        raise _invalid_weight("sample_weight is 0 for every item.")
+        raise invalid("sample_weight", "sample_weight is 0 for every item.", code="invalid-weight")
     return found
-
-
-def _invalid_weight(message: str) -> DataError:
-    return invalid("sample_weight", message, code="invalid-weight")
 
 
 def _count_matrix(counts: Any) -> Integers:
     """Check a matrix of counts: 2-D, whole numbers, not negative."""
     matrix = _grid(counts, "counts")
-    if matrix.ndim == 1 and matrix.size == 0:
+    if matrix.shape == (0,):
         matrix = matrix.reshape(0, 0)
     if matrix.ndim != 2:
         message = f"counts must be 2-D, items by categories: got {matrix.ndim}-D with shape {matrix.shape}."
@@ -405,9 +390,8 @@ def _as_columns(labels: Encoded, names: Sequence[Label]) -> Encoded:
     m = len(names)
     outside = [code for code in given if not 0 <= int(code) < m]
     if outside:
-        message = (
-            f"suggested holds {shown(outside)} but counts has {counted(m, 'column')}, with codes from 0 to {m - 1}."
-        )
+        known = f"{counted(m, 'column')}, with codes from 0 to {m - 1}"
+        message = f"suggested holds {shown(outside)} but counts has {known}."
         hint = "Pass $categories if these are labels, not codes."
         raise invalid("suggested", message, code="undeclared-label", hint=hint)
     codes = [names[label] if isinstance(label, int) and 0 <= label < m else None for label in labels.labels]

@@ -37,6 +37,16 @@ class RoleKeywords(TypedDict, total=False):
     unlisted: str
 
 
+class DataKeywords(RoleKeywords, total=False):
+    """All keyword arguments that describe data, as ``Dataset`` documents them."""
+
+    counts: Any
+    categories: Iterable[Any] | None
+    missing: Iterable[Any]
+    sample_weight: Any
+    strata: Any
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnRoles:
     """The column of each role.
@@ -63,9 +73,9 @@ class ColumnRoles:
         return found | {role: column for role, column in others.items() if column is not None}
 
 
-def check_keywords(keywords: Mapping[str, Any]) -> None:
-    """Refuse unknown keyword arguments, and invalid choices."""
-    known = list(RoleKeywords.__annotations__)
+def check_keywords(keywords: Mapping[str, Any], allowed: type = RoleKeywords) -> None:
+    """Refuse keyword arguments that are not ``allowed``, and invalid choices."""
+    known = list(allowed.__annotations__)
     for name, value in keywords.items():
         if name not in known:
             others = [option for option in (*known, *_OPTIONS) if option != name]

@@ -15,14 +15,14 @@ from dhkappa.core import Categories
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
 from dhkappa.core.labels import check_missing
 from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
-from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
-from dhkappa.inputs.columns import RoleKeywords, check_keywords, list_columns
+from dhkappa.inputs.arrays import Columns, declared_categories, missing_labels, read_arrays
+from dhkappa.inputs.columns import DataKeywords, RoleKeywords, check_keywords, list_columns
 from dhkappa.inputs.tally import Tally, describe
 from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:  # imported when a table is passed
     from dhkappa.inputs.aggregate import Groups
-    from dhkappa.inputs.tables import Source, VoteTable
+    from dhkappa.inputs.tables import VoteTable
 
 _MAX_FETCHED = 2_000_000  # votes of a table outside this process that are fetched to identify items and annotators
 
@@ -31,6 +31,7 @@ class Dataset:
     """Votes of several annotators on items, with the labels that one or more labelers suggest.
 
     Nothing is counted until a result is asked for; then each item is counted once, by the engine that holds the data.
+    Files are opened, and arrays copied, when the ``Dataset`` is made.
 
     Parameters
     ----------
@@ -79,6 +80,7 @@ class Dataset:
     """
 
     _labelers = "all"  # which labelers to read from a table if none is named
+    _copied = True  # whether later changes of arrays by their owner must have no effect
 
     def __init__(
         self,
@@ -93,36 +95,30 @@ class Dataset:
         **roles: Unpack[RoleKeywords],
     ) -> None:
         check_keywords(roles)
-        columns = {"suggested": suggested, "counts": counts, "sample_weight": sample_weight, "strata": strata}
+        columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
         if isinstance(data, Dataset):
             check_options_absent({**columns, "categories": categories, "missing": missing, **roles}, "Dataset")
             self.__dict__ = data.__dict__  # shared, so that the items are counted once
             return
-        self._data, self._columns, self._roles = data, columns, roles
         self._missing = missing_labels(missing)
         self._declared = declared_categories(categories, self._missing)
+        if "items" in roles:
+            roles["items"] = _items_table(roles["items"])
+        self._data, self._columns, self._roles = _opened(data), columns, roles
+        if self._copied:
+            self._data, self._columns = _copy(self._data), _copy(columns)
 
     @cached_property
     def table(self) -> VoteTable | None:
         """The table that was passed, or that a path leads to, with its column roles; None for arrays."""
-        roles = self._roles
-        if not roles and (self._data is None or isinstance(self._data, (list, tuple, np.ndarray))):
+        if not self._roles and (self._data is None or isinstance(self._data, (list, tuple, np.ndarray))):
             return None
         from dhkappa.inputs.tables import open_votes
 
-        if roles.get("items") is not None:
-            roles = {**roles, "items": _opened(roles["items"])}
-        table = open_votes(_opened(self._data), roles, **self._columns, labelers=self._labelers)
-        if table is not None and table.roles.item is None and "item" in table.unused and "item" not in roles:
+        table = open_votes(self._data, self._roles, **self._columns, labelers=self._labelers)
+        if table is not None and table.roles.item is None and "item" in table.unused and "item" not in self._roles:
             table = replace(table, roles=replace(table.roles, item="item"))
         return table
-
-    @property
-    def source(self) -> Source | None:
-        """The file, export or database that was read; None for data in memory."""
-        from dhkappa.inputs.tables import Source
-
-        return self._data if isinstance(self._data, Source) else None
 
     @property
     def declared(self) -> bool:
@@ -139,13 +135,17 @@ class Dataset:
         """The names of the labelers."""
         return self.counts.columns.labelers
 
-    def check_labeled(self) -> None:
-        """Refuse data without suggested labels."""
+    def check_labeled(self, chosen: Any = None) -> None:
+        """Refuse data without suggested labels; ``chosen`` is what was passed as ``suggested`` next to a Dataset."""
+        labeled = self._columns["suggested"] is not None if self.table is None else bool(self.table.roles.suggested)
+        if chosen is not None and not labeled:
+            message, hint = "The Dataset has no suggested labels.", "Pass $suggested when you make the Dataset."
+            raise invalid("suggested", message, code="no-suggested-labels", hint=hint)
         if self.table is not None:
             from dhkappa.inputs.tables import check_labeled
 
             check_labeled(self.table)
-        elif self._columns["suggested"] is None and (self._data is not None or self._columns["counts"] is not None):
+        elif not labeled and (self._data is not None or self._columns["counts"] is not None):
             columns = getattr(self._data, "columns", None)
             known = "" if columns is None else f" {list_columns([str(column) for column in columns])}"
             hint = "Pass one suggested label per item, or the name of their column."
@@ -154,7 +154,7 @@ class Dataset:
     @cached_property
     def arrays(self) -> ItemVotes:
         """The votes of arrays."""
-        return read_arrays(self._data, **self._columns, categories=self._declared, missing=self._missing)
+        return read_arrays(self._data, self._columns, self._declared, self._missing)
 
     @cached_property
     def _grouped(self) -> Groups | ItemVotes:
@@ -223,16 +223,20 @@ class Dataset:
         raise DataError(message, code="not-picklable", hint="Pickle what it was made from, or save its tally().")
 
 
-class UnlabeledDataset(Dataset):
-    """A dataset whose suggested labels are not read."""
+class OneCallDataset(Dataset):
+    """The data of one call, whose arrays are not copied."""
+
+    _copied = False
+
+
+class UnlabeledDataset(OneCallDataset):
+    """The data of one call whose suggested labels are not read."""
 
     _labelers = "none"
 
 
 def _opened(data: Any) -> Any:
-    """Return what a path leads to, or what a ``Dataset`` was read from; other data as they are."""
-    if isinstance(data, Dataset):
-        data = data._data
+    """Return what a path leads to; other data as they are."""
     if not isinstance(data, (str, os.PathLike)):
         return data
     from dhkappa.inputs.files import open_source
@@ -240,10 +244,40 @@ def _opened(data: Any) -> Any:
     return open_source(data)
 
 
+def _items_table(items: Any) -> Any:
+    """Return what a path leads to, or what a ``Dataset`` without options was made of; other tables as they are."""
+    if not isinstance(items, Dataset):
+        return _opened(items)
+    options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
+    extra = passed_options(options)
+    if extra:
+        message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
+        hint = "Pass these options next to $items."
+        raise invalid("items", message, code="option-with-dataset", hint=hint)
+    return items._data
+
+
+def _copy(values: Any) -> Any:
+    """Copy arrays, also those of a mapping; other values are returned as they are."""
+    if isinstance(values, Mapping):
+        return {name: _copy(value) for name, value in values.items()}
+    if isinstance(values, np.ndarray):
+        return values.copy()
+    if type(values).__module__.partition(".")[0] == "pandas":
+        return values.copy(deep=False)  # since pandas 3, data are copied when the owner changes them
+    return values
+
+
+def passed_options(options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the options that differ from their default."""
+    missing = options.get("missing")
+    empty = isinstance(missing, (str, tuple, list, set, frozenset)) and not missing
+    return [name for name, value in options.items() if value is not None and not (name == "missing" and empty)]
+
+
 def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
     """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
-    empty = isinstance(given.get("missing"), (str, tuple, list, set, frozenset)) and not given["missing"]
-    extra = [name for name, value in given.items() if value is not None and not (name == "missing" and empty)]
+    extra = passed_options(given)
     if extra:
         message = f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already."
         hint = f"Pass options when you make the {kind}."
@@ -257,12 +291,7 @@ def read(
     input_format: str | None = None,
     question: str | None = None,
     table: str | None = None,
-    counts: Any = None,
-    categories: Iterable[Any] | None = None,
-    missing: Iterable[Any] = (),
-    sample_weight: Any = None,
-    strata: Any = None,
-    **roles: Unpack[RoleKeywords],
+    **options: Unpack[DataKeywords],
 ) -> Dataset:
     r"""Open a file, an annotation tool's export or a table of a database as a ``Dataset``.
 
@@ -275,7 +304,7 @@ def read(
     path
         A path, a pattern such as ``"votes/*.parquet"``, a list of them, or the address of a database, such as
         ``"postgresql://user@host/name"``, which then does the counting.
-    suggested, counts, categories, missing, sample_weight, strata, **roles
+    suggested, **options
         As for ``Dataset``.
     input_format
         ``"table"``, ``"label_studio"``, ``"prodigy"``, ``"doccano"`` or ``"argilla"``; by default recognized by
@@ -296,7 +325,5 @@ def read(
     """
     from dhkappa.inputs.files import open_source
 
-    check_keywords(roles)
-    source = open_source(path, input_format=input_format, question=question, table=table)
-    own = {"counts": counts, "categories": categories, "missing": missing}
-    return Dataset(source, suggested, **own, sample_weight=sample_weight, strata=strata, **roles)
+    check_keywords(options, DataKeywords)
+    return Dataset(open_source(path, input_format=input_format, question=question, table=table), suggested, **options)

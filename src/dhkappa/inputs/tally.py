@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain, pairwise
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -16,7 +17,7 @@ from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Patterns
 from dhkappa.core.items import Counts, ItemColumns, add, single_labeler
 from dhkappa.core.labels import check_categories, check_declared, natural_key, union
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.paths import FileStates, check_regular, file_name, system_message, write_file
@@ -155,36 +156,29 @@ class Tally:
         strata: Any = None,
         **roles: Unpack[RoleKeywords],
     ) -> None:
-        """Count more items. After an error the tally is unchanged.
+        """Count more items, with parameters as for ``Dataset``. After an error the tally is unchanged.
 
-        Parameters
-        ----------
-        data, suggested, counts, sample_weight, strata, **roles
-            As for ``Dataset``. Without suggested labels, the items count for Fleiss' kappa only.
+        Items without suggested labels count for Fleiss' kappa only.
         """
-        from dhkappa.inputs.dataset import Dataset  # which imports this module
+        from dhkappa.inputs.dataset import Dataset, OneCallDataset  # which import this module
 
-        own: dict[str, Any] = {"categories": self._categories if self.declared else None, "missing": self._missing}
+        own: dict[str, Any] = {"counts": counts, "sample_weight": sample_weight, "strata": strata, **roles}
         if isinstance(data, Dataset):  # with categories of its own
-            own = {}
-        given = Dataset(data, suggested, counts=counts, sample_weight=sample_weight, strata=strata, **own, **roles)
-        if isinstance(data, Dataset):
+            given = Dataset(data, suggested, **own)
             if self.declared:
                 check_declared(given.categories, self._categories, "data")
             self._merge(given.tally())
             return
-        if counts is not None and given.table is None:
-            self._check_columns(given.arrays.votes.labels)
+        declared = self._categories if self.declared else None
+        given = OneCallDataset(data, suggested, categories=declared, missing=self._missing, **own)
+        names = given.arrays.votes.labels if counts is not None and given.table is None else ()
+        if names and isinstance(names, range):  # columns without names are positions
+            places = range(max(len(names), len(self._categories)))
+            if not all(category in places for category in self._categories):
+                message = f"The columns of counts have no names, and this tally counts {shown(self._categories)}."
+                hint = "Pass counts as a dataframe, or make the tally with $categories."
+                raise invalid("counts", message, code="unnamed-columns", hint=hint)
         self._include(given.counts)
-
-    def _check_columns(self, names: Sequence[Label | None]) -> None:
-        """Refuse unnamed columns of counts if this tally has other categories than their positions."""
-        places = range(max(len(names), len(self._categories)))
-        unnamed = bool(names) and isinstance(names, range)
-        if unnamed and not all(category in places for category in self._categories):
-            message = f"The columns of counts have no names, and this tally counts {shown(self._categories)}."
-            hint = "Pass counts as a dataframe, or make the tally with $categories."
-            raise DataError(message, code="unnamed-columns", parameter="counts", hint=hint)
 
     def _include(self, table: Counts) -> None:
         categories = union(self._categories, table.categories) if self._categories else table.categories
@@ -210,7 +204,7 @@ class Tally:
         if both:
             message = f"{shown(sorted(map(str, both)))} means missing in one tally and is a category in the other."
             hint = "Make both tallies with the same $missing."
-            raise DataError(message, code="different-missing", parameter="missing", hint=hint)
+            raise invalid("missing", message, code="different-missing", hint=hint)
         orders = self._orders | other._orders
         self._add(other._tables, _settle(orders, union(self._categories, other._categories)))
         self._missing, self._orders = self._missing | other._missing, orders
@@ -329,13 +323,9 @@ def _settle(orders: frozenset[Categories], labels: Categories) -> Categories:
 def _rows(counts: Counts) -> list[dict[str, Any]]:
     """Return the patterns, sorted."""
     patterns, names, columns = counts.patterns, counts.categories, counts.columns
-    start, code, votes = patterns.start.tolist(), patterns.code.tolist(), patterns.votes.tolist()
-    rows = sorted(
-        (row, list(zip(code[first:end], votes[first:end], strict=True)), items)
-        for row, first, end, items in zip(
-            patterns.suggested.tolist(), start[:-1], start[1:], patterns.items.tolist(), strict=True
-        )
-    )
+    pairs = list(zip(patterns.code.tolist(), patterns.votes.tolist(), strict=True))
+    spans = [pairs[first:end] for first, end in pairwise(patterns.start.tolist())]
+    rows = sorted(zip(patterns.suggested.tolist(), spans, patterns.items.tolist(), strict=True))
     labels = [[column.labels[digit] for digit in column.digits().tolist()] for column in columns.labels.values()]
     stratum = None if columns.stratum is None else [columns.strata[place] for place in columns.stratum.values.tolist()]
     weight = None if columns.weight is None else columns.weight.tolist()
@@ -344,10 +334,10 @@ def _rows(counts: Counts) -> list[dict[str, Any]]:
             "suggested": [column[row] for column in labels],
             **({} if stratum is None else {"stratum": stratum[row]}),
             **({} if weight is None else {"weight": weight[row]}),
-            "votes": [[names[category], number] for category, number in pairs],
+            "votes": [[names[category], number] for category, number in votes],
             "items": items,
         }
-        for row, pairs, items in rows
+        for row, votes, items in rows
     ]
 
 
@@ -387,9 +377,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _read_patterns(rows: list[dict[str, Any]], codes: _Codes) -> Patterns:
     """Return the votes and the number of items of each row."""
-    length: list[int] = []
-    votes: list[tuple[int, int]] = []
-    items: list[int] = []
+    votes: list[list[tuple[int, int]]] = []
     for row in rows:
         pairs = sorted((_code(label, codes, vote=True), number) for label, number in row["votes"])
         numbers = [number for _, number in pairs]
@@ -397,16 +385,13 @@ def _read_patterns(rows: list[dict[str, Any]], codes: _Codes) -> Patterns:
         _check_numbers(numbers, MAX_VOTES)
         if sum(numbers) > MAX_VOTES or len(dict(pairs)) < len(pairs):
             raise ValueError(f"{shown([row])} has too many votes, or a category twice.")
-        length.append(len(pairs))
-        votes += pairs
-        items.append(row["items"])
+        votes.append(pairs)
+    items = [row["items"] for row in rows]
     _check_numbers([sum(items) or 1], MAX_ITEMS)
+    start = np.cumsum([0, *map(len, votes)], dtype=np.int64)
+    code, number = np.array([*chain.from_iterable(votes)], np.int64).reshape(-1, 2).T
     return Patterns(
-        np.arange(len(items), dtype=np.int32),
-        np.concatenate([[0], np.cumsum(length, dtype=np.int64)]),
-        np.array([category for category, _ in votes], np.int32),
-        np.array([number for _, number in votes], np.int64),
-        np.array(items, np.int64),
+        np.arange(len(rows), dtype=np.int32), start, code.astype(np.int32), number, np.array(items, np.int64)
     )
 
 

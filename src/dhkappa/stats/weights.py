@@ -195,6 +195,7 @@ def _times(matrix: Numbers, vector: Numbers) -> Numbers:
 def _from_matrix(weights: Any, m: int) -> Weights:
     """Check a matrix of weights and bring it to a common denominator."""
     try:
+        weights = weights.to_numpy() if hasattr(weights, "to_numpy") else weights  # iterating a dataframe yields names
         rows = [list(row) for row in (weights.tolist() if hasattr(weights, "tolist") else weights)]
     except TypeError:
         rows = [[]]

@@ -19,7 +19,7 @@ from dhkappa.core import items
 from dhkappa.errors import OutOfMemoryError
 from dhkappa.inputs import aggregate
 from dhkappa.inputs.backends import Frame
-from dhkappa.inputs.dataset import UnlabeledDataset, check_options_absent
+from dhkappa.inputs.dataset import OneCallDataset, UnlabeledDataset, check_options_absent
 from expect import expect_error
 
 VOTES: list[list[Any]] = [
@@ -286,14 +286,6 @@ def test_copies_and_pickles(tmp_path: Path) -> None:
             pickle.dumps(dataset)
 
 
-def test_source(tmp_path: Path) -> None:
-    source = make_read(tmp_path).source
-    assert source is not None
-    assert source.votes.columns == ["item", "annotator", "label"]
-    assert (source.tool, source.notes) == (None, ())
-    assert make_arrays(tmp_path).source is None
-
-
 def test_a_dataset_may_be_the_items_table(tmp_path: Path) -> None:
     make_read(tmp_path)
     items = read(tmp_path / "items.csv")
@@ -402,3 +394,80 @@ def test_options_of_a_dataset() -> None:
     check_options_absent({"counts": None, "missing": ()}, "Tally")
     with expect_error("option-with-dataset", "strata"):
         check_options_absent({"counts": None, "strata": ["s"]}, "Tally")
+
+
+@pytest.mark.parametrize("option", ["suggested", "missing", "categories", "sample_weight", "item"])
+def test_a_dataset_with_options_is_no_items_table(tmp_path: Path, option: str) -> None:
+    make_read(tmp_path)
+    options: dict[str, Any] = {
+        "suggested": "suggested_llm",
+        "missing": ["a"],
+        "categories": ["a", "b"],
+        "sample_weight": "w",
+        "item": "item",
+    }
+    items = read(tmp_path / "items.csv", **{option: options[option]})
+    for call in (dh_kappa, Dataset):
+        with expect_error("option-with-dataset", "items") as caught:
+            call(tmp_path / "votes.csv", "suggested_llm", items=items)
+        assert option in caught.value.message
+
+
+def test_paths_are_opened_when_the_dataset_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, other = tmp_path / "here", tmp_path / "other"
+    for folder, label in ((here, "a"), (other, "b")):
+        folder.mkdir()
+        write_csv(folder / "votes.csv", ["item", "annotator", "label"], [(1, "p", "a"), (1, "q", "a"), (2, "p", "b")])
+        write_csv(folder / "items.csv", ["item", "suggested"], [(1, label), (2, label)])
+    monkeypatch.chdir(here)
+    dataset = Dataset("votes.csv", items="items.csv")
+    monkeypatch.chdir(other)
+    assert dataset.tally() == tally(here / "votes.csv", items=here / "items.csv")
+    with expect_error("file-not-found"):
+        Dataset("absent.csv")
+    with expect_error("file-not-found"):
+        Dataset("votes.csv", items="absent.csv")
+
+
+def test_a_file_that_is_replaced_before_its_first_use(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "votes.csv", ["item", "suggested", "ann_1", "ann_2"], [(1, "a", "a", "a")])
+    dataset = Dataset(path)
+    write_csv(path, ["item", "suggested", "ann_1", "ann_2"], [(1, "a", "a", "b"), (2, "b", "b", "b")])
+    with expect_error("file-changed"):
+        dh_kappa(dataset)
+
+
+@pytest.mark.parametrize("counted", [False, True], ids=["before", "after"])
+def test_a_dataset_is_a_snapshot_of_arrays(counted: bool) -> None:
+    votes = np.array([[0, 0, 1], [1, 1, 1], [0, 1, 0], [0, 0, 0]])
+    labels, weight = np.array([0, 1, 1, 0]), np.array([1.0, 2.0, 3.0, 4.0])
+    two = {"llm": labels, "rule": [0, 1, 0, 0]}
+    expected = dh_kappa(votes, labels, sample_weight=weight).exact
+    dataset = Dataset(votes, two, sample_weight=weight)
+    if counted:
+        dh_kappa(dataset, "llm")
+    votes[:], labels[:], weight[:] = 99, 3, 0
+    assert dh_kappa(dataset, "llm").exact == compare(dataset).kappas["llm"].exact == expected
+    assert audit(dataset, progress=False).kappas["llm"].exact == expected
+
+
+def test_a_dataset_is_a_snapshot_of_a_dataframe() -> None:
+    frame = pd.DataFrame(wide_columns())
+    expected = dh_kappa(frame, "suggested_rule").exact
+    dataset = Dataset(frame, "suggested_rule")
+    frame["ann_0"] = "b"
+    assert dh_kappa(dataset).exact == expected
+
+
+def test_one_call_does_not_copy_arrays() -> None:
+    votes = np.zeros((4, 3), np.uint8)
+    assert np.shares_memory(OneCallDataset(votes, [0, 0, 0, 0]).arrays.votes.values, votes)
+    assert not np.shares_memory(Dataset(votes, [0, 0, 0, 0]).arrays.votes.values, votes)
+
+
+def test_labels_passed_next_to_a_dataset_without_labels() -> None:
+    for data in (Dataset(GRID), Dataset(pd.DataFrame({"ann_1": ["x", "y"], "ann_2": ["x", "x"]}))):
+        for call in (dh_kappa, compare, audit):
+            with expect_error("no-suggested-labels", "suggested") as caught:
+                call(data, LABELS)
+            assert caught.value.message == "The Dataset has no suggested labels."

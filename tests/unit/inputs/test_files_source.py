@@ -218,7 +218,7 @@ def test_zip_files(tmp_path: Path) -> None:
 )
 def test_exports_are_recognized_by_content(path: str, tool: str, labelers: tuple[str, ...]) -> None:
     dataset = read(EXPORTS / path)
-    source = dataset.source
+    source = dataset._data
     assert source is not None
     assert (source.tool, source.labelers) == (tool, labelers)
     assert source.votes.columns == ["item", "annotator", "label"]
@@ -246,7 +246,7 @@ def test_input_format(tmp_path: Path) -> None:
     assert read(path, input_format="label_studio").labelers == ("gpt-5", "rule-v2")
     with expect_error("malformed-export"):
         read(EXPORTS / "prodigy/binary.jsonl", input_format="label_studio")
-    source = read(EXPORTS / "label_studio/mail_whole.json", input_format="table").source
+    source = read(EXPORTS / "label_studio/mail_whole.json", input_format="table")._data
     assert source is not None
     assert "annotations" in source.votes.columns
 
@@ -266,8 +266,8 @@ def test_predictions_as_ids_matter_only_if_labels_are_needed(tmp_path: Path) -> 
         dh_kappa(path)
     assert fleiss_kappa(path).exact == fleiss_kappa(EXPORTS / "label_studio/mail_whole.json").exact
     whole = read(EXPORTS / "label_studio/mail_whole.json")
-    assert whole.source is not None
-    rows = whole.source.items
+    assert whole._data is not None
+    rows = whole._data.items
     items = dict(zip(rows.columns, zip(*rows.fetchall(), strict=True), strict=True))
     labels = zip(items["item"], items["gpt-5"], strict=True)
     own = write_csv(tmp_path / "own.csv", ["item", "mine"], [[str(item), label or ""] for item, label in labels])
@@ -277,7 +277,7 @@ def test_predictions_as_ids_matter_only_if_labels_are_needed(tmp_path: Path) -> 
 def test_an_export_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "binary.jsonl").write_bytes((EXPORTS / "prodigy" / "binary.jsonl").read_bytes())
     monkeypatch.setenv("HOME", str(tmp_path))
-    source = read("~/binary.jsonl").source
+    source = read("~/binary.jsonl")._data
     assert source is not None
     assert source.tool == "Prodigy"
 

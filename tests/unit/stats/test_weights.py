@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -376,6 +378,12 @@ def test_named_weights(kind: str, m: int) -> None:
     found = agreement_weights(kind, m).matrix()
     assert found.dtype == np.float64
     assert found.tolist() == [[float(value) for value in row] for row in expected]
+
+
+def test_a_matrix_may_be_a_dataframe() -> None:
+    rows = [[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]]
+    for frame in (pd.DataFrame(rows, columns=["lo", "mid", "hi"]), pl.DataFrame(rows, orient="row")):
+        assert agreement_weights(frame, 3).matrix().tolist() == rows
 
 
 def test_a_matrix_keeps_its_values() -> None:
