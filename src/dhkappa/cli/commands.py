@@ -60,9 +60,9 @@ def commands() -> None:
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
 @options.combine(options.ANALYSIS, options.WEIGHTS, options.SEED)
 def audit(output: str | None, title: str | None, **given: Any) -> None:
-    """Run all analyses and write a report.
+    """Run all analyses; -o writes a report.
 
-    Can the labels be trusted? Which labeler is best? Which categories and items are wrong? Are annotators better?
+    Can the labels be trusted? Which labeler is best? Which categories and items are wrong? How do annotators compare?
     """
     from dhkappa import api
 
@@ -96,7 +96,7 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
 def score(**given: Any) -> None:
     """Compute kappa of each labeler.
 
-    With its confidence interval, and the scores of random labels and of majority labels.
+    Also prints the confidence interval and the baselines: the scores of random labels and of majority labels.
     """
     with Progress(None, "counting votes"):
         kappas = _kappas(Input(given), given["weights"])
@@ -198,12 +198,13 @@ def _only(labelers: Any) -> str:
 @option("labeler-accuracy", "Probability that a suggested label is right.", type=float)
 @option("votes", "Votes per item.", type=int)
 @option("pool", "Number of items in the whole data set.", type=int)
-@option("assurance", "Probability of reaching the half-width.", type=float, default=0.9)
+@option("assurance", "Share of samples whose interval is at most this wide.", type=float, default=0.9)
 @options.combine(options.FORMAT, options.LEVEL, options.ROLES)
 def plan(half_width: float, **given: Any) -> None:
     """Compute how many items and votes are needed.
 
-    For a confidence interval of kappa plus or minus HALF_WIDTH, such as 0.05: from a pilot, or from accuracies.
+    For a confidence interval of kappa plus or minus HALF_WIDTH, such as 0.05. PILOT is a small data set that is already
+    labeled, in a format that score reads; without one, give the accuracies.
     """
     from dhkappa import api
 

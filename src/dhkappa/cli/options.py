@@ -76,7 +76,7 @@ LEVEL = option("confidence-level", "Level of confidence intervals.", type=float,
 SEED = option("seed", "Seed for permutation tests.", type=click.IntRange(0))
 _WEIGHTS = "Agreement weights for ordered categories: near votes count in part."
 WEIGHTS = option("weights", _WEIGHTS, choices=("linear", "quadratic"))
-_POOL = "Number of items in the whole data set, or STRATUM=N for each stratum."
+_POOL = "Number of items in the whole data set, or STRATUM=N for each stratum, separated by commas."
 POOL = option("pool", _POOL, multiple=True, metavar="N")
 _FAIL_UNDER = "Exit with 1 if the lower confidence limit of a labeler is below X."
 _ON = "What --fail-under tests: the lower limit, or kappa itself."
@@ -87,16 +87,21 @@ GATE = combine(
 _SUGGESTED = "Columns of suggested labels, or names of labelers, separated by commas."
 ROLES = combine(
     _column("suggested", _SUGGESTED, "-s", multiple=True),
-    _column("annotators", "Wide format: columns of votes, or a pattern such as 'ann_*'.", "-a", multiple=True),
+    _column(
+        "annotators",
+        "Wide format: columns of votes, separated by commas, or a pattern such as 'ann_*'.",
+        "-a",
+        multiple=True,
+    ),
     _column("item", "Column with the name of the item."),
     _column("label", "Long format: column with the label of the vote."),
     _column("annotator", "Long format: column with the annotator; '' if there is none."),
     _column("count", "Long format: column with the number of equal votes; '' if there is none."),
-    _column("counts", "Columns of vote counts, one per category.", multiple=True),
+    _column("counts", "Columns of vote counts, one per category, separated by commas.", multiple=True),
     option("items", "Second file, with one row per item and its suggested labels.", metavar="FILE"),
     option("duplicates", "What to do if an annotator has two votes on an item.", choices=("error", "first", "last")),
     option("unlisted", "What to do with votes on items that --items does not list.", choices=("error", "unlabeled")),
-    option("missing", "Labels to read as missing, such as NA.", multiple=True, metavar="LABEL"),
+    option("missing", "Labels to read as missing, such as NA, separated by commas.", multiple=True, metavar="LABEL"),
     option("input-format", "table, label_studio, prodigy, doccano or argilla; detected by default.", metavar="FORMAT"),
     option("question", "Question to read, if an export has several.", metavar="NAME"),
     option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
@@ -198,7 +203,7 @@ class Input:
 
 
 def _type(data: Any, part: str) -> str:
-    """Return the type of the votes or strata in the data: ``"text"``, ``"integer"`` or ``"boolean"``."""
+    """Return the type of the votes or strata in the data: ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``."""
     from dhkappa.inputs.backends import kind_in
     from dhkappa.inputs.tally import Tally
 
@@ -212,8 +217,8 @@ def _type(data: Any, part: str) -> str:
 
 
 def _typed(texts: list[str], kind: str) -> list[Any]:
-    """Convert labels from the command line to the type of the labels in the data."""
-    if kind == "integer" and all(map(_is_whole, texts)):
+    """Convert labels from the command line to the type of the labels in the data; floats are whole numbers."""
+    if kind in ("integer", "float") and all(map(_is_whole, texts)):
         return [int(text) for text in texts]
     if kind == "boolean" and {text.lower() for text in texts} <= {"true", "false"}:
         return [text.lower() == "true" for text in texts]
@@ -235,12 +240,15 @@ def _pool_error(problem: str) -> DataError:
 
 
 def several(given: Iterable[str]) -> list[str]:
-    """Split option values at commas; quotes protect a name that contains a comma."""
+    """Split option values at commas; quotes protect a name that contains a comma, and a name may be a blank."""
     found: list[str] = []
-    for text in given:
+    for text in filter(None, given):
+        if '"' not in text:
+            found += [name if name.isspace() else name.lstrip(" ") for name in text.split(",")]
+            continue
         try:
-            found += next(csv.reader([text], strict=True, skipinitialspace=True), [])
-        except csv.Error:  # a name that contains quotes or line breaks
+            found += next(csv.reader([text], strict=True, skipinitialspace=True))
+        except csv.Error:  # a name that contains quotes
             found.append(text)
     return found
 

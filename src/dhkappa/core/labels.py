@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 from itertools import chain
 from typing import Any
@@ -273,6 +273,14 @@ def check_missing(labels: Iterable[Label], missing: Collection[Label]) -> None:
             message = f"missing names {other!r}, but the labels hold {label!r}, which has another type."
             hint = "Name it in $missing as the labels spell it."
             raise DataError(message, code="missing-type", parameter="missing", hint=hint)
+
+
+def misspelled_missing(labels: Iterable[Label], missing: Collection[Label]) -> Iterator[str]:
+    """Yield a sentence for each label that differs from a label that means missing only in case or spaces."""
+    declared = {text.strip().casefold(): text for text in missing if isinstance(text, str)}
+    for label in labels if declared else ():
+        if isinstance(label, str) and label not in missing and (text := declared.get(label.strip().casefold())):
+            yield f"{text!r} is declared as missing, but {label!r} counts as a category. Did you mean {label!r}?"
 
 
 def check_declared(labels: Iterable[Label], categories: Collection[Label], name: str, columns: bool = False) -> None:

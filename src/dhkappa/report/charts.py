@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
+
 from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
 from dhkappa.report import audit_rows, better_first, limits, number, optional, percent, signed, text_of
 from dhkappa.table import library
@@ -30,6 +32,7 @@ Spec = dict[str, Any]
 
 _WIDTH = 540
 _LONGEST = 60  # characters of a name
+_CHARACTER = 8  # pixels of a character in a wide font
 _TOLD_ROWS = 12  # rows in the text alternative of a chart
 _NUMBERED = 10  # categories up to which the cells of the heat map show numbers
 _OTHERS = "others"
@@ -82,8 +85,7 @@ def _nothing(chart: str, reason: str) -> DataError:
 
 def _scale(audit: Audit, palette: Palette) -> Spec:
     """Draw kappa of every labeler, with random labels and majority labels for comparison."""
-    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, audit.confidence_level)
-    known = _known("scale", rows, "kappa", "kappa is undefined for every labeler")
+    known = _known("scale", audit_rows(audit), "kappa", "kappa is undefined for every labeler")
     total, known = len(known), known[:MOST_LABELERS]
     legend = {
         "baseline_random": ("random labels", palette.random, "square"),
@@ -99,7 +101,7 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
         drawn = [what for what in legend if what in places]
         points += [{"name": name, "place": places[what], "what": legend[what][0], "told": told[what]} for what in drawn]
     x, y = _axis("kappa_DH", [*_numbers(spans), 0.0, 1.0]), _names(names)
-    title = "Kappa of each labeler, with random and majority labels for comparison"
+    title = f"Kappa of {'each' if total > 1 else 'the'} labeler, with random and majority labels for comparison"
     layers = [
         _rule(spans, x, y, "baseline_random", "baseline_majority", palette.line, 8),
         _rule(spans, x, y, "low", "high", palette.labeler, 2.5),
@@ -180,7 +182,8 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     down = [name for name in names if any(cell["name"] == name for cell in cells)]
     across = [name for name in names if any(cell["voted"] == name for cell in cells)]
     small = max(len(down), len(across)) <= _NUMBERED + 1
-    axis = {"labelLimit": 90, "labelAngle": 0} if len(across) <= 6 else {"labelLimit": 110, "labelAngle": -45}
+    width = min(150, _WIDTH // len(across))
+    axis = {"labelLimit": width - 6, "labelAngle": 0} if len(across) <= 6 else {"labelLimit": 170, "labelAngle": -45}
     x = {
         "field": "voted",
         "type": "nominal",
@@ -203,7 +206,7 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     largest = sorted(cells, key=lambda cell: -cell["share"])
     cut = _cut(kept, len(order), "categories, those suggested most")
     drawn = _chart(layers, title, largest, 30 if small else 20, of=f", {text_of(labeler, _LONGEST)}", cut=cut)
-    return {**drawn, "data": {"values": cells}, "width": min(_WIDTH, 96 * len(across))}
+    return {**drawn, "data": {"values": cells}, "width": width * len(across)}
 
 
 def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
@@ -297,8 +300,9 @@ def _marks(points: list[Spec], x: Spec, y: Spec, legend: Sequence[tuple[str, str
 
 
 def _names(names: list[str], widest: int = 170) -> Spec:
-    """Return an axis of names, in order from the top."""
-    axis = {"labelLimit": widest, "ticks": False, "domain": False, "labelPadding": 8, "grid": False, "minExtent": 70}
+    """Return an axis of names, in order from the top, with room for the longest in a wide font."""
+    room = 10 + min(_CHARACTER * max(map(cell_len, names)), 1.2 * widest)
+    axis = {"labelLimit": widest, "ticks": False, "domain": False, "labelPadding": 8, "grid": False, "minExtent": room}
     return {"field": "name", "type": "nominal", "title": None, "scale": {"domain": names}, "axis": axis}
 
 

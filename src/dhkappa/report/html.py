@@ -96,8 +96,10 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     environment.filters |= {"plain": text_of, "number": number, "share": share, "sentence": sentence}
     names, level = audit.ranking, audit.confidence_level
-    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
+    rows = audit_rows(audit)
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
+    judged = all(verdict.judged for verdict in audit.verdicts.values())
+    caption = f"Labelers, the best first{'' if judged else '; those that cannot be judged are last'}"
     sizes = [{"labeler": name, **row} for name in names for row in audit.sample_sizes(name)]
     parts = [_part(audit, name) for name in names]
     for part in parts[:MOST_DRAWN]:
@@ -114,7 +116,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         script=Markup(script),
         figures=_key_figures(audit, rows),
         charts={name: figure(name) for name in ("scale", "differences")},
-        labelers=_table(audit, "Labelers, the best first", rows, _LABELERS),
+        labelers=_table(audit, caption, rows, _LABELERS),
         differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
         parts=parts,
         queues=_queues(audit, names),
@@ -217,10 +219,14 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
     found = optional(audit.annotator_comparison, name)
     if found is not None and not math.isnan(found.difference):
         compared = len(found.table) - len(found.skipped)
+        few = {note.code for note in found.notes} == {"annotators-few-items"}
+        others = f"{len(found.skipped):,} {'with too few items' if few else 'not comparable'}"
+        skipped = f" {compared:,} compared, {others}." if found.skipped else ""
         part["mean"] = (
-            f"On average the labeler scores {signed(found.difference, 3)} from an annotator ({interval} "
+            f"On average the labeler scores {number(abs(found.difference), 3)} "
+            f"{'lower' if found.difference < 0 else 'higher'} than an annotator ({interval} of the difference "
             f"{limits(found.low, found.high, 3, signed)}). It matches or beats {round(found.matched * compared):,} of "
-            f"{counted(compared, 'annotator')}."
+            f"{counted(compared, 'annotator')}.{skipped}"
         )
     tables = {
         "categories": (
@@ -234,8 +240,8 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
             "annotator items kappa_annotator kappa_labeler difference ci reason",
         ),
         "annotators": (
-            "Contribution of each annotator",
-            list(optional(audit.annotators, name) or ()),
+            "Contribution of each annotator, the largest change first",
+            sorted(optional(audit.annotators, name) or (), key=lambda row: -abs(row["change"])),
             "annotator items agree weight kappa kappa_without change",
         ),
     }

@@ -65,8 +65,10 @@ class Terminal:
             more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
             self.paragraph(f"For a confidence interval of plus or minus {row['half_width']:g}: {more}.")
         if len(names) > 1:
-            others = f"Use --suggested to show them for {' or '.join(names[1:])}."
-            self.paragraph(f"Categories, items and annotators are shown for {best}. {others}")
+            others = " or ".join(names[1:])
+            name = names[1] if len(names) == 2 else "and the name"
+            shown = f"Categories, items and annotators are shown for {best}."
+            self.paragraph(f"{shown} For {others}, add --suggested {name}.")
         self._notes(note.text for note in audit.notes)
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
@@ -171,8 +173,7 @@ class Terminal:
     def _labelers(self, audit: Audit) -> None:
         self._heading("Labelers")
         level = audit.confidence_level
-        rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
-        self._grid(rows, "labeler verdict baseline_random baseline_majority pvalue items", level)
+        self._grid(audit_rows(audit), "labeler verdict baseline_random baseline_majority pvalue items", level)
         interval = audit.fleiss.confidence_interval(level)
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
         self._line(f"Agreement between annotators: Fleiss' kappa {number(audit.fleiss.value)}{within}.")
