@@ -9,6 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from dhkappa.report.terminal import Terminal
     from dhkappa.stats.result import Kappa
 
-JSON_VERSION = 2
-"""Version of the JSON output; it changes if a key is removed or changes its meaning."""
+JSON_VERSION = 2  # changes if a key is removed or changes its meaning
 
 _TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
 
@@ -74,8 +74,8 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
     title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
-        sample = {"pool": source.pool, "weights": given["weights"], "confidence_level": given["confidence_level"]}
-        found = api.audit(source.data, source.suggested, **sample, rng=given["seed"], progress=False)
+        sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
+        found = api.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
         tested = found.weighted or found.kappas
         gate = _gate(tested, given)
         if output is not None:
@@ -361,11 +361,9 @@ def _make_folder(path: str) -> None:
 
 def _starts(path: str, pattern: str) -> bool:
     """Tell whether a text file starts with a pattern."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return re.match(pattern, file.read(200)) is not None
-    except (OSError, ValueError):
-        return False
+    with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+        return re.match(pattern, file.read(200)) is not None
+    return False
 
 
 def write_demo(folder: str, items: int, seed: int) -> None:

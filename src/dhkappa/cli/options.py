@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,14 +23,8 @@ if TYPE_CHECKING:
     from dhkappa.inputs.tally import Tally
 
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Decorator(Protocol):
-    """What adds an option to a command."""
-
-    def __call__(self, function: Function, /) -> Function:
-        """Add the option."""
+Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
 
 
 def combine(*members: Decorator) -> Decorator:
@@ -173,12 +167,8 @@ class Input:
         for name in ("annotators", "counts"):
             if columns := several(self.given.get(name, ())):
                 found[name] = columns[0] if len(columns) == 1 else columns
-        for name in ("item", "label", "items", "duplicates", "unlisted", "sample_weight", "strata"):
-            if self.given.get(name):
-                found[name] = self.given[name]
-        for name in ("annotator", "count"):
-            if self.given.get(name) is not None:
-                found[name] = self.given[name] or None
+        names = ("item", "label", "annotator", "count", "items", "duplicates", "unlisted", "sample_weight", "strata")
+        found |= {name: self.given[name] or None for name in names if self.given.get(name) is not None}
         if missing := several(self.given.get("missing", ())):
             found["missing"] = [*missing, *(int(text) for text in missing if _is_whole(text))]
         return found
@@ -192,14 +182,13 @@ class Input:
         if len(given) == 1 and "=" not in given[0]:
             return _size(given[0])
         sizes = several(given)
-        pairs = [size.rpartition("=") for size in sizes]
-        strata = [stratum for stratum, _, _ in pairs]
-        if not all(sign for _, sign, _ in pairs):
+        if not all("=" in size for size in sizes):
             raise _pool_error(f"expected one number, or STRATUM=NUMBER for each stratum, got {', '.join(sizes)}")
-        if len(set(strata)) < len(strata):
+        of_stratum = {stratum: _size(size) for stratum, _, size in (size.rpartition("=") for size in sizes)}
+        if len(of_stratum) < len(sizes):
             raise _pool_error(f"a stratum is named twice in {', '.join(sizes)}")
-        typed = _typed(strata, _type(self.data, "strata"))
-        return dict(zip(typed, [_size(size) for _, _, size in pairs], strict=True))
+        strata = _typed(list(of_stratum), _type(self.data, "strata"))
+        return dict(zip(strata, of_stratum.values(), strict=True))
 
 
 def _type(data: Any, part: str) -> str:

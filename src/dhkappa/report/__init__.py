@@ -12,15 +12,13 @@ from dhkappa.stats.result import labelers_table
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
     from dhkappa.stats.result import Comparison, Kappa
+    from dhkappa.table import Table
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-REVIEW_LIMIT = 1_000
-"""Items of a labeler's review queue that a report reads."""
-
-LONGEST = 200
-"""Characters of a name that a report shows."""
+_REVIEW_LIMIT = 1_000  # items of a labeler's review queue that a report reads
+_LONGEST = 200  # characters of a name that a report shows
 
 
 def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
@@ -29,6 +27,11 @@ def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | 
         return method(*args, **options)
     except DataError:
         return None
+
+
+def review(audit: Audit, labeler: str) -> Table | None:
+    """Return the first items of a labeler's review queue; None if items are not known."""
+    return optional(audit.review, labeler, _REVIEW_LIMIT)
 
 
 def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[dict[str, Any]]:
@@ -156,7 +159,7 @@ def pvalue(value: float | None, digits: int = 3) -> str:
     return f"< {least:.{digits}f}" if value < least else f"{value:.{digits}f}"
 
 
-def text_of(value: Any, longest: int = LONGEST) -> str:
+def text_of(value: Any, longest: int = _LONGEST) -> str:
     """Format a value on one line: control characters escaped, blank text in quotes, long text cut; nothing for None."""
     text = "" if value is None else visible(str(value))
     text = text if text.strip() or value is None else repr(text)

@@ -6,7 +6,7 @@ A specification is a plain dict, so that a report does not need to import Altair
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,22 +92,24 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
         "kappa": (f"labeler, {percent(audit.confidence_level)} CI", palette.labeler, "circle"),
         "baseline_majority": ("majority labels", palette.majority, "diamond"),
     }
-    names, spans, points = unique(row["labeler"] for row in known), [], []
-    for name, row in zip(names, known, strict=True):
-        told = {what: f"{name}: {legend[what][0]} score {number(row[what], 3)}" for what in legend}
-        told["kappa"] = f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}"
-        places = _finite(**{what: row[what] for what in ("low", "high", *legend)})
-        spans.append({"name": name, **places, "told": told["kappa"]})
-        drawn = [what for what in legend if what in places]
-        points += [{"name": name, "place": places[what], "what": legend[what][0], "told": told[what]} for what in drawn]
-    x, y = _axis("kappa_DH", [*_numbers(spans), 0.0, 1.0]), _names(names)
+    names = unique(row["labeler"] for row in known)
+    rows = [
+        {
+            "name": name,
+            **_finite(**{what: row[what] for what in ("low", "high", *legend)}),
+            "told": f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}, random labels "
+            f"{number(row['baseline_random'], 3)}, majority labels {number(row['baseline_majority'], 3)}",
+        }
+        for name, row in zip(names, known, strict=True)
+    ]
+    x, y = _axis("kappa_DH", [*_numbers(rows), 0.0, 1.0]), _names(names)
     title = f"Kappa of {'each' if total > 1 else 'the'} labeler, with random and majority labels for comparison"
     layers = [
-        _rule(spans, x, y, "baseline_random", "baseline_majority", palette.line, 8),
-        _rule(spans, x, y, "low", "high", palette.labeler, 2.5),
-        _marks(points, x, y, list(legend.values())),
+        _rule(rows, x, y, "baseline_random", "baseline_majority", palette.line, 8),
+        _rule(rows, x, y, "low", "high", palette.labeler, 2.5),
+        _marks(rows, x, y, legend),
     ]
-    return _chart(layers, title, spans, 34, cut=_cut(known, total, "labelers, the best"))
+    return _chart(layers, title, rows, 34, cut=_cut(known, total, "labelers, the best"))
 
 
 def _differences(audit: Audit, palette: Palette) -> Spec:
@@ -165,35 +167,25 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     name_of = {(type(label), label): name for label, name in zip(kept, names, strict=False)}  # 1, "1" and True differ
     shares: dict[tuple[str, str, int], list[float]] = {}
     for row in confusion:
-        suggested, agreed = row["suggested"], row["agreed"]
-        label, voted = name_of.get((type(suggested), suggested)), name_of.get((type(agreed), agreed), others)
-        if label is not None and row["vote_share"] > 0:
+        label, voted = (name_of.get((type(value), value), others) for value in (row["suggested"], row["agreed"]))
+        if label != others and row["vote_share"] > 0:
             shares.setdefault((label, voted, row["items"]), []).append(row["vote_share"])
-    cells: list[Spec] = [
-        {
-            "name": suggested,
-            "voted": voted,
-            "share": math.fsum(parts),
-            "told": f"{suggested} suggested ({counted(items, 'item')}): {math.fsum(parts):.1%} of votes "
-            + ("for other categories" if voted == others else f"for {voted}"),
-        }
-        for (suggested, voted, items), parts in shares.items()
-    ]
+    cells: list[Spec] = []
+    for (label, voted, items), parts in shares.items():
+        share = math.fsum(parts)
+        votes = f"{share:.1%} of votes for {'other categories' if voted == others else voted}"
+        told = f"{label} suggested ({counted(items, 'item')}): {votes}"
+        cells.append({"name": label, "voted": voted, "share": share, "told": told})
     down = [name for name in names if any(cell["name"] == name for cell in cells)]
     across = [name for name in names if any(cell["voted"] == name for cell in cells)]
     small = max(len(down), len(across)) <= _NUMBERED + 1
     width = min(150, _WIDTH // len(across))
-    axis = {"labelLimit": width - 6, "labelAngle": 0} if len(across) <= 6 else {"labelLimit": 170, "labelAngle": -45}
-    x = {
-        "field": "voted",
-        "type": "nominal",
-        "title": "votes",
-        "scale": {"domain": across},
-        "axis": {**axis, "orient": "top", "ticks": False, "grid": False},
-    }
+    limit, angle = (width - 6, 0) if len(across) <= 6 else (170, -45)
+    axis = {"labelLimit": limit, "labelAngle": angle, "orient": "top", "ticks": False, "grid": False}
+    x = {"field": "voted", "type": "nominal", "title": "votes", "scale": {"domain": across}, "axis": axis}
     at = {"x": x, "y": {**_names(down), "title": "suggested label"}, **_TOLD}
-    share = {"field": "share", "type": "quantitative"}
-    shade = {**share, "legend": None, "scale": {"domain": [0, 1], "range": [0.03, 0.5]}}
+    shown_share = {"field": "share", "type": "quantitative"}
+    shade = {**shown_share, "legend": None, "scale": {"domain": [0, 1], "range": [0.03, 0.5]}}
     own = {"type": "rect", "filled": False, "stroke": palette.text, "strokeWidth": 1.5}
     layers: list[Spec] = [
         {"mark": {"type": "rect", "color": palette.labeler}, "encoding": {**at, "opacity": shade}},
@@ -201,7 +193,7 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     ]
     if small:
         mark = {"type": "text", "fontSize": 12, "color": palette.text}
-        layers.append({"mark": mark, "encoding": {**at, "text": {**share, "format": ".0%"}}})
+        layers.append({"mark": mark, "encoding": {**at, "text": {**shown_share, "format": ".0%"}}})
     title = "Votes for each suggested label, as shares"
     largest = sorted(cells, key=lambda cell: -cell["share"])
     cut = _cut(kept, len(order), "categories, those suggested most")
@@ -229,17 +221,10 @@ def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
         }
         for name, row in zip(names, known, strict=True)
     ]
-    points = [
-        {"name": row["name"], "place": row[key], "what": what, "told": row["told"]}
-        for row in rows
-        for key, what in (("labeler", who), ("annotator", annotator))
-    ]
+    legend = {"labeler": (who, palette.labeler, "circle"), "annotator": (annotator, palette.random, "square")}
     x, y = _axis("kappa_DH, scored against the other annotators", _numbers(rows)), _names(names)
     title = "Each annotator as a labeler, compared with the labeler on the same items"
-    layers = [
-        _rule(rows, x, y, "annotator", "labeler", palette.line, 3),
-        _marks(points, x, y, [(who, palette.labeler, "circle"), (annotator, palette.random, "square")]),
-    ]
+    layers = [_rule(rows, x, y, "annotator", "labeler", palette.line, 3), _marks(rows, x, y, legend)]
     cut = _cut(known, total, "annotators, those with most items")
     return _chart(layers, title, rows, 22, of=f", {who}", cut=cut)
 
@@ -281,9 +266,15 @@ def _rule(rows: list[Spec], x: Spec, y: Spec, start: str, end: str, colour: str,
     }
 
 
-def _marks(points: list[Spec], x: Spec, y: Spec, legend: Sequence[tuple[str, str, str]]) -> Spec:
-    """Draw points with a legend: what they are, with its colour and its shape."""
-    texts, colours, shapes = map(list, zip(*legend, strict=True))
+def _marks(rows: list[Spec], x: Spec, y: Spec, legend: Mapping[str, tuple[str, str, str]]) -> Spec:
+    """Draw a point for each field that a row has; the legend says what it is, with its colour and its shape."""
+    points = [
+        {"name": row["name"], "place": row[field], "what": what, "told": row["told"]}
+        for row in rows
+        for field, (what, _, _) in legend.items()
+        if field in row
+    ]
+    texts, colours, shapes = map(list, zip(*legend.values(), strict=True))
     look = {"orient": "top", "symbolOpacity": 1, "symbolSize": 90, "labelLimit": 240, "columnPadding": 36}
     what = {"field": "what", "type": "nominal", "legend": {"title": None, **look}}
     return {

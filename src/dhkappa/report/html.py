@@ -20,19 +20,7 @@ import numpy as np
 from dhkappa import __version__
 from dhkappa.errors import DataError, counted
 from dhkappa.paths import write_file
-from dhkappa.report import (
-    REVIEW_LIMIT,
-    audit_rows,
-    better_first,
-    grid,
-    limits,
-    number,
-    optional,
-    percent,
-    share,
-    signed,
-    text_of,
-)
+from dhkappa.report import audit_rows, better_first, grid, limits, number, optional, percent, review, share, text_of
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.table import library
@@ -95,6 +83,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
 
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     environment.filters |= {"plain": text_of, "number": number, "share": share, "sentence": sentence}
+    digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
     names, level = audit.ranking, audit.confidence_level
     rows = audit_rows(audit)
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
@@ -111,7 +100,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         many=len(names) > 1,
         confidence_level=percent(level),
         alpha=f"{1 - level:.4g}",
-        hashes=(_hash(style), _hash(script)),
+        hashes=[f"sha256-{base64.b64encode(hashed).decode()}" for hashed in digests],
         style=Markup(style),
         script=Markup(script),
         figures=_key_figures(audit, rows),
@@ -178,11 +167,6 @@ def _cleaned(element: ElementTree.Element) -> ElementTree.Element:
     return kept
 
 
-def _hash(text: str) -> str:
-    """Return the hash of a style or script, as a content security policy names it."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
 def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], columns: str) -> dict[str, Any]:
     """Return a table of the page, with at most ``MOST_ROWS`` rows."""
     given = list(rows)
@@ -225,7 +209,7 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
         part["mean"] = (
             f"On average the labeler scores {number(abs(found.difference), 3)} "
             f"{'lower' if found.difference < 0 else 'higher'} than an annotator ({interval} of the difference "
-            f"{limits(found.low, found.high, 3, signed)}). It matches or beats {round(found.matched * compared):,} of "
+            f"{limits(found.low, found.high, 3)}). It matches or beats {round(found.matched * compared):,} of "
             f"{counted(compared, 'annotator')}.{skipped}"
         )
     tables = {
@@ -250,12 +234,11 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
 
 def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the first items to review of each labeler; none if items are not known."""
-    most = min(REVIEW_LIMIT, MOST_REVIEWED // len(names))
     found = []
     for name in names:
-        table = optional(audit.review, name, REVIEW_LIMIT)
+        table = review(audit, name)
         if table is not None:
-            rows, total = list(islice(table, most)), audit.kappas[name].n_items
+            rows, total = list(islice(table, MOST_REVIEWED // len(names))), audit.kappas[name].n_items
             cut = len(rows) < total
             extent = f"the first {len(rows):,} of {total:,} items" if cut else counted(len(rows), "item")
             found.append({"name": name, "rows": rows, "extent": extent, "cut": cut})
@@ -264,11 +247,10 @@ def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
 
 def _excluded(audit: Audit, names: Sequence[str]) -> list[str]:
     """Say which items are excluded, once if it is the same for all labelers."""
-    texts = {}
-    for name in names:
-        excluded = audit.kappas[name].excluded
+    texts = []
+    for excluded in (audit.kappas[name].excluded for name in names):
         verb = "is" if excluded.total == 1 else "are"
         why = f"{counted(excluded.total, 'item')} {verb} excluded: {excluded.why()}."
-        texts[name] = why if excluded.total else "No item is excluded."
-    distinct = list(dict.fromkeys(texts.values()))
-    return distinct if len(distinct) == 1 else [f"{name}: {text}" for name, text in texts.items()]
+        texts.append(why if excluded.total else "No item is excluded.")
+    same = len(set(texts)) == 1
+    return texts[:1] if same else [f"{name}: {text}" for name, text in zip(names, texts, strict=True)]

@@ -12,7 +12,7 @@ from rich.console import Console, OverflowMethod
 from rich.text import Text
 
 from dhkappa.errors import visible
-from dhkappa.report import REVIEW_LIMIT, audit_rows, better_first, grid, labeler_rows, limits, number, optional, percent
+from dhkappa.report import audit_rows, better_first, grid, labeler_rows, limits, number, optional, percent, review
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -205,8 +205,7 @@ class Terminal:
         self._grid(rows, "category instead loss kappa ci items", audit.confidence_level)
 
     def _review(self, audit: Audit, name: str) -> None:
-        table = optional(audit.review, name, REVIEW_LIMIT)
-        rejected = [row for row in table or () if row["differential"] < 0]
+        rejected = [row for row in review(audit, name) or () if row["differential"] < 0]
         if not rejected:
             return
         self._heading(f"Review first: items where the annotators reject the label of {name}")
