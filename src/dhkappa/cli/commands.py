@@ -69,7 +69,9 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     files = given["files"]
     check_output(output, [*files, given["items"]], (".html", ".htm"))
     if output is not None:
-        _check_report()
+        from dhkappa.report.html import check_requirements
+
+        check_requirements()
     source = Input(given)
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
     title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
@@ -304,6 +306,7 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
     vote on each ticket; one vote in four is missing.
     """
     from dhkappa import api
+    from dhkappa.report.html import check_requirements
 
     votes, tickets, report = [os.path.join(output, name) for name in _DEMO_FILES]
     _make_folder(output)
@@ -319,7 +322,7 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
             name = f"{shlex.quote(sys.executable)} -m dhkappa" if module else shlex.quote(sys.argv[0])
         command = f"{name} {shlex.join(['audit', votes, '--items', tickets, '-o', report])}"
         try:
-            _check_report()
+            check_requirements()
         except DataError as error:
             missing = str(error)
         else:
@@ -402,12 +405,6 @@ def completion(shell: str) -> None:
     script: Any = get_completion_class(shell)
     made = script(commands, {}, "dhkappa", "_DHKAPPA_COMPLETE")
     click.echo(made.source_template % made.source_vars())  # its source() would start the shell
-
-
-def _check_report() -> None:
-    from dhkappa.report.html import check_requirements
-
-    check_requirements()
 
 
 def _terminal() -> Terminal:

@@ -6,7 +6,7 @@ A specification is a plain dict, so that a report does not need to import Altair
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,17 +92,13 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
         "kappa": (f"labeler, {percent(audit.confidence_level)} CI", palette.labeler, "circle"),
         "baseline_majority": ("majority labels", palette.majority, "diamond"),
     }
-    names = unique(row["labeler"] for row in known)
-    rows = [
-        {
-            "name": name,
-            **_finite(**{what: row[what] for what in ("low", "high", *legend)}),
-            "told": f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}, random labels "
-            f"{number(row['baseline_random'], 3)}, majority labels {number(row['baseline_majority'], 3)}",
-        }
-        for name, row in zip(names, known, strict=True)
-    ]
-    x, y = _axis("kappa_DH", [*_numbers(rows), 0.0, 1.0]), _names(names)
+
+    def told(row: Spec) -> str:
+        random, majority = number(row["baseline_random"], 3), number(row["baseline_majority"], 3)
+        return f"kappa {number(row['kappa'], 3)}{_within(row)}, random labels {random}, majority labels {majority}"
+
+    rows = _rows(known, "labeler", told, low="low", high="high", **{column: column for column in legend})
+    x, y = _axis("kappa_DH", [*_numbers(rows), 0.0, 1.0]), _names(rows)
     title = f"Kappa of {'each' if total > 1 else 'the'} labeler, with random and majority labels for comparison"
     layers = [
         _rule(rows, x, y, "baseline_random", "baseline_majority", palette.line, 8),
@@ -120,14 +116,16 @@ def _differences(audit: Audit, palette: Palette) -> Spec:
     known = _known("differences", better_first(audit.comparison), "difference", "no difference is defined")
     known.sort(key=lambda row: best not in (row["labeler"], row["other"]))
     total, known = len(known), known[:MOST_DIFFERENCES]
-    names = unique(f"{text_of(row['labeler'], 24)} minus {text_of(row['other'], 24)}" for row in known)
-    rows = [
-        _ranged(name, row, "difference", f"{name}: {signed(row['difference'], 3)}{_within(row)}")
-        for name, row in zip(names, known, strict=True)
-    ]
+    for row in known:
+        row["pair"] = f"{text_of(row['labeler'], 24)} minus {text_of(row['other'], 24)}"
+
+    def told(row: Spec) -> str:
+        return f"{signed(row['difference'], 3)}{_within(row)}"
+
+    rows = _rows(known, "pair", told, place="difference", low="low", high="high")
     title = f"Differences in kappa between labelers, with {percent(audit.confidence_level)} confidence intervals"
     x = _axis("difference in kappa_DH, on the same items", [*_numbers(rows), 0.0])
-    layers = _dots(rows, _names(names, 300), x, 0.0, palette)
+    layers = _dots(rows, _names(rows, 300), x, 0.0, palette)
     return _chart(layers, title, rows, 28, cut=_cut(known, total, "pairs of labelers"))
 
 
@@ -137,11 +135,11 @@ def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     known = _known("categories", optional(audit.categories, labeler), "kappa", undefined)
     known.sort(key=lambda row: -row["loss"])
     total, known = len(known), sorted(known[:MOST_CATEGORIES], key=lambda row: row["kappa"])
-    names = unique(row["category"] for row in known)
-    rows = []
-    for name, row in zip(names, known, strict=True):
-        told = f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}"
-        rows.append(_ranged(name, row, "kappa", f"{told}, suggested on {counted(row['items'], 'item')}"))
+
+    def told(row: Spec) -> str:
+        return f"kappa {number(row['kappa'], 3)}{_within(row)}, suggested on {counted(row['items'], 'item')}"
+
+    rows = _rows(known, "category", told, place="kappa", low="low", high="high")
     ends = _numbers(rows)
     label = "kappa_DH; dashed: all categories together"
     if min(ends) < _LEAST:
@@ -149,7 +147,7 @@ def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     whole = max(audit.kappas[labeler].value, _LEAST)
     x = _axis(label, [*(max(end, _LEAST) for end in ends), 0.0, 1.0, whole])
     title = f"Kappa by suggested category, with {percent(audit.confidence_level)} confidence intervals"
-    layers, cut = _dots(rows, _names(names), x, whole, palette), "categories, those with the largest loss"
+    layers, cut = _dots(rows, _names(rows), x, whole, palette), "categories, those with the largest loss"
     return _chart(
         layers, title, rows, 24, of=f", {text_of(labeler, _LONGEST)}, the worst first", cut=_cut(known, total, cut)
     )
@@ -183,7 +181,7 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     limit, angle = (width - 6, 0) if len(across) <= 6 else (170, -45)
     axis = {"labelLimit": limit, "labelAngle": angle, "orient": "top", "ticks": False, "grid": False}
     x = {"field": "voted", "type": "nominal", "title": "votes", "scale": {"domain": across}, "axis": axis}
-    at = {"x": x, "y": {**_names(down), "title": "suggested label"}, **_TOLD}
+    at = {"x": x, "y": {**_names([{"name": name} for name in down]), "title": "suggested label"}, **_TOLD}
     shown_share = {"field": "share", "type": "quantitative"}
     shade = {**shown_share, "legend": None, "scale": {"domain": [0, 1], "range": [0.03, 0.5]}}
     own = {"type": "rect", "filled": False, "stroke": palette.text, "strokeWidth": 1.5}
@@ -210,19 +208,15 @@ def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
     known = _known("annotator_comparison", found.table, "difference", uncompared)
     total = len(known)
     known = sorted(sorted(known, key=lambda row: -row["items"])[:MOST_ANNOTATORS], key=lambda row: row["difference"])
-    names = unique(row["annotator"] for row in known)
     who, annotator = unique([text_of(labeler, 40), "annotator"])
-    rows = [
-        {
-            "name": name,
-            **_finite(annotator=row["kappa_annotator"], labeler=row["kappa_labeler"]),
-            "told": f"{name}: kappa {number(row['kappa_annotator'], 3)}, {who} {number(row['kappa_labeler'], 3)} "
-            f"on the same {counted(row['items'], 'item')}",
-        }
-        for name, row in zip(names, known, strict=True)
-    ]
+
+    def told(row: Spec) -> str:
+        kappa, other = number(row["kappa_annotator"], 3), number(row["kappa_labeler"], 3)
+        return f"kappa {kappa}, {who} {other} on the same {counted(row['items'], 'item')}"
+
+    rows = _rows(known, "annotator", told, annotator="kappa_annotator", labeler="kappa_labeler")
     legend = {"labeler": (who, palette.labeler, "circle"), "annotator": (annotator, palette.random, "square")}
-    x, y = _axis("kappa_DH, scored against the other annotators", _numbers(rows)), _names(names)
+    x, y = _axis("kappa_DH, scored against the other annotators", _numbers(rows)), _names(rows)
     title = "Each annotator as a labeler, compared with the labeler on the same items"
     layers = [_rule(rows, x, y, "annotator", "labeler", palette.line, 3), _marks(rows, x, y, legend)]
     cut = _cut(known, total, "annotators, those with most items")
@@ -290,8 +284,9 @@ def _marks(rows: list[Spec], x: Spec, y: Spec, legend: Mapping[str, tuple[str, s
     }
 
 
-def _names(names: list[str], widest: int = 170) -> Spec:
-    """Return an axis of names, in order from the top, with room for the longest in a wide font."""
+def _names(rows: list[Spec], widest: int = 170) -> Spec:
+    """Return an axis of the names of rows, in order from the top, with room for the longest in a wide font."""
+    names = [row["name"] for row in rows]
     room = 10 + min(_CHARACTER * max(map(cell_len, names)), 1.2 * widest)
     axis = {"labelLimit": widest, "ticks": False, "domain": False, "labelPadding": 8, "grid": False, "minExtent": room}
     return {"field": "name", "type": "nominal", "title": None, "scale": {"domain": names}, "axis": axis}
@@ -324,13 +319,13 @@ def _known(chart: str, table: Iterable[Spec] | None, column: str, otherwise: str
     return found
 
 
-def _ranged(name: str, row: Spec, place: str, told: str) -> Spec:
-    return {"name": name, **_finite(place=row[place], low=row["low"], high=row["high"]), "told": told}
-
-
-def _finite(**values: float) -> dict[str, float]:
-    """Return the finite values, because JSON has no NaN."""
-    return {name: float(value) for name, value in values.items() if math.isfinite(value)}
+def _rows(known: list[Spec], named: str, told: Callable[[Spec], str], **columns: str) -> list[Spec]:
+    """Return the data of a chart: unique names, the finite values of some columns (JSON has no NaN), and a text."""
+    rows = []
+    for name, row in zip(unique(row[named] for row in known), known, strict=True):
+        places = {field: float(row[column]) for field, column in columns.items() if math.isfinite(row[column])}
+        rows.append({"name": name, **places, "told": f"{name}: {told(row)}"})
+    return rows
 
 
 def _numbers(rows: Iterable[Spec]) -> list[float]:
