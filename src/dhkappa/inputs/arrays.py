@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -57,8 +58,7 @@ def count_arrays(votes: Any, categories: Any, missing: Any, **columns: Any) -> C
     absent = missing_labels(missing)
     declared = declared_categories(categories, absent)
     found = count(read_arrays(votes, **columns, categories=declared, missing=absent))
-    check_missing(found.categories, absent)
-    return found
+    return replace(found, source_notes=check_missing(found.categories, absent))
 
 
 def read_votes(

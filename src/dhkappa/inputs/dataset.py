@@ -13,7 +13,7 @@ import numpy as np
 
 from dhkappa.core import Categories
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
-from dhkappa.core.labels import check_missing, misspelled_missing
+from dhkappa.core.labels import check_missing
 from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
 from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
 from dhkappa.inputs.columns import RoleKeywords, check_keywords, list_columns
@@ -177,9 +177,8 @@ class Dataset:
         grouped = self.arrays if self.table is None else self._grouped
         item_votes = grouped if isinstance(grouped, ItemVotes) else replace(grouped.read, declared=self._declared)
         counts = count(item_votes)
-        check_missing(counts.categories, self._missing)
         notes = () if self.table is None else self.table.notes
-        return replace(counts, source_notes=(*notes, *misspelled_missing(counts.categories, self._missing)))
+        return replace(counts, source_notes=(*notes, *check_missing(counts.categories, self._missing)))
 
     @cached_property
     @memory_errors("the votes")

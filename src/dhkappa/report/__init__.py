@@ -10,14 +10,14 @@ from dhkappa.errors import DataError, visible
 from dhkappa.stats.result import labelers_table
 
 if TYPE_CHECKING:
-    from dhkappa.auditing import Audit
+    from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.result import Comparison, Kappa
-    from dhkappa.table import Table
+    from dhkappa.stats.verdict import Verdict
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_REVIEW_LIMIT = 1_000  # items of a labeler's review queue that a report reads
+REVIEW_LIMIT = 1_000  # items of a labeler's review queue that a report reads
 _LONGEST = 200  # characters of a name that a report shows
 
 
@@ -29,23 +29,23 @@ def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | 
         return None
 
 
-def review(audit: Audit, labeler: str) -> Table | None:
-    """Return the first items of a labeler's review queue; None if items are not known."""
-    return optional(audit.review, labeler, _REVIEW_LIMIT)
-
-
 def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[dict[str, Any]]:
     """Return one row per labeler, the highest kappa first, with confidence interval, baselines and Fleiss' kappa."""
     return [row | {"fleiss": kappas[row["labeler"]].fleiss} for row in labelers_table(kappas, confidence_level)]
 
 
-def audit_rows(audit: Audit) -> list[dict[str, Any]]:
+def audit_rows(
+    verdicts: Mapping[str, Verdict],
+    kappas: Mapping[str, Kappa],
+    tests: Mapping[str, PermutationTest | None],
+    confidence_level: float,
+) -> list[dict[str, Any]]:
     """Return one row per labeler of an audit, with verdict and p-value; those that cannot be judged last."""
-    rows = labeler_rows(audit.kappas, audit.confidence_level)
+    rows = labeler_rows(kappas, confidence_level)
     for row in rows:
-        test = audit.permutation_tests[row["labeler"]]
-        row |= {"verdict": audit.verdict(row["labeler"]).short, "pvalue": test.pvalue if test else math.nan}
-    return sorted(rows, key=lambda row: not audit.verdict(row["labeler"]).judged)
+        test = tests[row["labeler"]]
+        row |= {"verdict": verdicts[row["labeler"]].short, "pvalue": test.pvalue if test else math.nan}
+    return sorted(rows, key=lambda row: not verdicts[row["labeler"]].judged)
 
 
 def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:

@@ -85,7 +85,8 @@ def _nothing(chart: str, reason: str) -> DataError:
 
 def _scale(audit: Audit, palette: Palette) -> Spec:
     """Draw kappa of every labeler, with random labels and majority labels for comparison."""
-    known = _known("scale", audit_rows(audit), "kappa", "kappa is undefined for every labeler")
+    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, audit.confidence_level)
+    known = _known("scale", rows, "kappa", "kappa is undefined for every labeler")
     total, known = len(known), known[:MOST_LABELERS]
     legend = {
         "baseline_random": ("random labels", palette.random, "square"),

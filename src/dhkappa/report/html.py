@@ -20,7 +20,18 @@ import numpy as np
 from dhkappa import __version__
 from dhkappa.errors import DataError, counted
 from dhkappa.paths import write_file
-from dhkappa.report import audit_rows, better_first, grid, limits, number, optional, percent, review, share, text_of
+from dhkappa.report import (
+    REVIEW_LIMIT,
+    audit_rows,
+    better_first,
+    grid,
+    limits,
+    number,
+    optional,
+    percent,
+    share,
+    text_of,
+)
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.table import library
@@ -85,7 +96,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     environment.filters |= {"plain": text_of, "number": number, "share": share, "sentence": sentence}
     digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
     names, level = audit.ranking, audit.confidence_level
-    rows = audit_rows(audit)
+    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
     judged = all(verdict.judged for verdict in audit.verdicts.values())
     caption = f"Labelers, the best first{'' if judged else '; those that cannot be judged are last'}"
@@ -236,7 +247,7 @@ def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the first items to review of each labeler; none if items are not known."""
     found = []
     for name in names:
-        table = review(audit, name)
+        table = optional(audit.review, name, REVIEW_LIMIT)
         if table is not None:
             rows, total = list(islice(table, MOST_REVIEWED // len(names))), audit.kappas[name].n_items
             cut = len(rows) < total
