@@ -142,17 +142,17 @@ def test_whole_numbers_as_categories_and_missing(tmp_path: Path, capsys: Capsys)
         assert exact(answer(done.stdout)) == EXACT
 
 
-@pytest.mark.parametrize("truth", [False, True])
-def test_strata_and_categories_of_a_typed_file(truth: bool, tmp_path: Path, capsys: Capsys) -> None:
-    """Text on the command line stands for whole numbers and truth values, as Python writes them."""
+@pytest.mark.parametrize("kind", [int, bool, float])
+def test_strata_and_categories_of_a_typed_file(kind: Callable[[Any], Any], tmp_path: Path, capsys: Capsys) -> None:
+    """Text on the command line stands for whole numbers, also as floats, and truth values, as Python writes them."""
     code: dict[str | None, Any] = {"ham": 0, "news": 1, "spam": 0, None: None}
-    kind: Callable[[Any], Any] = bool if truth else int
     rows = [
         {name: None if code[vote] is None else kind(code[vote]) for name, vote in row.items() if name != "item"}
         | {"drawn": kind(place % 2)}
         for place, row in enumerate(wide())
     ]
-    file, no, yes = write(tmp_path / "typed.parquet", rows), kind(0), kind(1)
+    whole: Callable[[Any], Any] = bool if kind is bool else int
+    file, no, yes = write(tmp_path / "typed.parquet", rows), whole(0), whole(1)
     words = ["--strata", "drawn", "--pool", f"{no}=100,{yes}=50", "--categories", f"{no},{yes}", "--format", "json"]
     python: dict[str, Any] = {"strata": "drawn", "pool": {no: 100, yes: 50}, "categories": [no, yes]}
     expected = dhkappa.dh_kappa(file, "suggested_llm", **python).to_dict()
@@ -161,6 +161,19 @@ def test_strata_and_categories_of_a_typed_file(truth: bool, tmp_path: Path, caps
     told = dhkappa.audit(file, {"llm": "suggested_llm"}, rng=1, **python).to_dict()
     assert audited == json.loads(json.dumps(told)) | {"report": None}
     assert "7" in refused(inside(capsys, "score", file, "-s", "llm", *words[:2], "--pool", f"{no}=100,7=50"))
+
+
+def test_a_blank_means_missing(tmp_path: Path, capsys: Capsys) -> None:
+    rows = [{name: " " if vote is None else vote for name, vote in row.items() if name != "item"} for row in wide()]
+    done = inside(capsys, "score", write(tmp_path / "blanks.csv", rows), "--missing", " ", "--format", "json")
+    assert exact(answer(done.stdout)) == EXACT
+
+
+def test_a_misspelled_missing_label_is_noted(tmp_path: Path, capsys: Capsys) -> None:
+    rows = [{name: "none" if vote is None else vote for name, vote in row.items() if name != "item"} for row in wide()]
+    path = write(tmp_path / "none.csv", rows)
+    assert "Did you mean 'none'?" in inside(capsys, "score", path, "--missing", "None").stdout
+    assert "Did you mean" not in inside(capsys, "score", path, "--missing", "none,None").stdout
 
 
 # Exports

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from dhkappa.report.terminal import Terminal
     from dhkappa.stats.result import Kappa
 
-JSON_VERSION = 2
-"""Version of the JSON output; it changes if a key is removed or changes its meaning."""
+JSON_VERSION = 2  # changes if a key is removed or changes its meaning
 
 _TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
 
@@ -60,22 +60,24 @@ def commands() -> None:
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
 @options.combine(options.ANALYSIS, options.WEIGHTS, options.SEED)
 def audit(output: str | None, title: str | None, **given: Any) -> None:
-    """Run all analyses and write a report.
+    """Run all analyses; -o writes a report.
 
-    Can the labels be trusted? Which labeler is best? Which categories and items are wrong? Are annotators better?
+    Can the labels be trusted? Which labeler is best? Which categories and items are wrong? How do annotators compare?
     """
     from dhkappa import api
 
     files = given["files"]
     check_output(output, [*files, given["items"]], (".html", ".htm"))
     if output is not None:
-        _check_report()
+        from dhkappa.report.html import check_requirements
+
+        check_requirements()
     source = Input(given)
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
     title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
-        sample = {"pool": source.pool, "weights": given["weights"], "confidence_level": given["confidence_level"]}
-        found = api.audit(source.data, source.suggested, **sample, rng=given["seed"], progress=False)
+        sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
+        found = api.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
         tested = found.weighted or found.kappas
         gate = _gate(tested, given)
         if output is not None:
@@ -96,7 +98,7 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
 def score(**given: Any) -> None:
     """Compute kappa of each labeler.
 
-    With its confidence interval, and the scores of random labels and of majority labels.
+    Also prints the confidence interval and the baselines: the scores of random labels and of majority labels.
     """
     with Progress(None, "counting votes"):
         kappas = _kappas(Input(given), given["weights"])
@@ -198,12 +200,13 @@ def _only(labelers: Any) -> str:
 @option("labeler-accuracy", "Probability that a suggested label is right.", type=float)
 @option("votes", "Votes per item.", type=int)
 @option("pool", "Number of items in the whole data set.", type=int)
-@option("assurance", "Probability of reaching the half-width.", type=float, default=0.9)
+@option("assurance", "Share of samples whose interval is at most this wide.", type=float, default=0.9)
 @options.combine(options.FORMAT, options.LEVEL, options.ROLES)
 def plan(half_width: float, **given: Any) -> None:
     """Compute how many items and votes are needed.
 
-    For a confidence interval of kappa plus or minus HALF_WIDTH, such as 0.05: from a pilot, or from accuracies.
+    For a confidence interval of kappa plus or minus HALF_WIDTH, such as 0.05. PILOT is a small data set that is already
+    labeled, in a format that score reads; without one, give the accuracies.
     """
     from dhkappa import api
 
@@ -303,6 +306,7 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
     vote on each ticket; one vote in four is missing.
     """
     from dhkappa import api
+    from dhkappa.report.html import check_requirements
 
     votes, tickets, report = [os.path.join(output, name) for name in _DEMO_FILES]
     _make_folder(output)
@@ -318,7 +322,7 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
             name = f"{shlex.quote(sys.executable)} -m dhkappa" if module else shlex.quote(sys.argv[0])
         command = f"{name} {shlex.join(['audit', votes, '--items', tickets, '-o', report])}"
         try:
-            _check_report()
+            check_requirements()
         except DataError as error:
             missing = str(error)
         else:
@@ -360,11 +364,9 @@ def _make_folder(path: str) -> None:
 
 def _starts(path: str, pattern: str) -> bool:
     """Tell whether a text file starts with a pattern."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return re.match(pattern, file.read(200)) is not None
-    except (OSError, ValueError):
-        return False
+    with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+        return re.match(pattern, file.read(200)) is not None
+    return False
 
 
 def write_demo(folder: str, items: int, seed: int) -> None:
@@ -403,12 +405,6 @@ def completion(shell: str) -> None:
     script: Any = get_completion_class(shell)
     made = script(commands, {}, "dhkappa", "_DHKAPPA_COMPLETE")
     click.echo(made.source_template % made.source_vars())  # its source() would start the shell
-
-
-def _check_report() -> None:
-    from dhkappa.report.html import check_requirements
-
-    check_requirements()
 
 
 def _terminal() -> Terminal:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,14 +23,8 @@ if TYPE_CHECKING:
     from dhkappa.inputs.tally import Tally
 
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Decorator(Protocol):
-    """What adds an option to a command."""
-
-    def __call__(self, function: Function, /) -> Function:
-        """Add the option."""
+Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
 
 
 def combine(*members: Decorator) -> Decorator:
@@ -76,7 +70,7 @@ LEVEL = option("confidence-level", "Level of confidence intervals.", type=float,
 SEED = option("seed", "Seed for permutation tests.", type=click.IntRange(0))
 _WEIGHTS = "Agreement weights for ordered categories: near votes count in part."
 WEIGHTS = option("weights", _WEIGHTS, choices=("linear", "quadratic"))
-_POOL = "Number of items in the whole data set, or STRATUM=N for each stratum."
+_POOL = "Number of items in the whole data set, or STRATUM=N for each stratum, separated by commas."
 POOL = option("pool", _POOL, multiple=True, metavar="N")
 _FAIL_UNDER = "Exit with 1 if the lower confidence limit of a labeler is below X."
 _ON = "What --fail-under tests: the lower limit, or kappa itself."
@@ -87,16 +81,21 @@ GATE = combine(
 _SUGGESTED = "Columns of suggested labels, or names of labelers, separated by commas."
 ROLES = combine(
     _column("suggested", _SUGGESTED, "-s", multiple=True),
-    _column("annotators", "Wide format: columns of votes, or a pattern such as 'ann_*'.", "-a", multiple=True),
+    _column(
+        "annotators",
+        "Wide format: columns of votes, separated by commas, or a pattern such as 'ann_*'.",
+        "-a",
+        multiple=True,
+    ),
     _column("item", "Column with the name of the item."),
     _column("label", "Long format: column with the label of the vote."),
     _column("annotator", "Long format: column with the annotator; '' if there is none."),
     _column("count", "Long format: column with the number of equal votes; '' if there is none."),
-    _column("counts", "Columns of vote counts, one per category.", multiple=True),
+    _column("counts", "Columns of vote counts, one per category, separated by commas.", multiple=True),
     option("items", "Second file, with one row per item and its suggested labels.", metavar="FILE"),
     option("duplicates", "What to do if an annotator has two votes on an item.", choices=("error", "first", "last")),
     option("unlisted", "What to do with votes on items that --items does not list.", choices=("error", "unlabeled")),
-    option("missing", "Labels to read as missing, such as NA.", multiple=True, metavar="LABEL"),
+    option("missing", "Labels to read as missing, such as NA, separated by commas.", multiple=True, metavar="LABEL"),
     option("input-format", "table, label_studio, prodigy, doccano or argilla; detected by default.", metavar="FORMAT"),
     option("question", "Question to read, if an export has several.", metavar="NAME"),
     option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
@@ -168,12 +167,8 @@ class Input:
         for name in ("annotators", "counts"):
             if columns := several(self.given.get(name, ())):
                 found[name] = columns[0] if len(columns) == 1 else columns
-        for name in ("item", "label", "items", "duplicates", "unlisted", "sample_weight", "strata"):
-            if self.given.get(name):
-                found[name] = self.given[name]
-        for name in ("annotator", "count"):
-            if self.given.get(name) is not None:
-                found[name] = self.given[name] or None
+        names = ("item", "label", "annotator", "count", "items", "duplicates", "unlisted", "sample_weight", "strata")
+        found |= {name: self.given[name] or None for name in names if self.given.get(name) is not None}
         if missing := several(self.given.get("missing", ())):
             found["missing"] = [*missing, *(int(text) for text in missing if _is_whole(text))]
         return found
@@ -187,18 +182,17 @@ class Input:
         if len(given) == 1 and "=" not in given[0]:
             return _size(given[0])
         sizes = several(given)
-        pairs = [size.rpartition("=") for size in sizes]
-        strata = [stratum for stratum, _, _ in pairs]
-        if not all(sign for _, sign, _ in pairs):
+        if not all("=" in size for size in sizes):
             raise _pool_error(f"expected one number, or STRATUM=NUMBER for each stratum, got {', '.join(sizes)}")
-        if len(set(strata)) < len(strata):
+        of_stratum = {stratum: _size(size) for stratum, _, size in (size.rpartition("=") for size in sizes)}
+        if len(of_stratum) < len(sizes):
             raise _pool_error(f"a stratum is named twice in {', '.join(sizes)}")
-        typed = _typed(strata, _type(self.data, "strata"))
-        return dict(zip(typed, [_size(size) for _, _, size in pairs], strict=True))
+        strata = _typed(list(of_stratum), _type(self.data, "strata"))
+        return dict(zip(strata, of_stratum.values(), strict=True))
 
 
 def _type(data: Any, part: str) -> str:
-    """Return the type of the votes or strata in the data: ``"text"``, ``"integer"`` or ``"boolean"``."""
+    """Return the type of the votes or strata in the data: ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``."""
     from dhkappa.inputs.backends import kind_in
     from dhkappa.inputs.tally import Tally
 
@@ -212,8 +206,8 @@ def _type(data: Any, part: str) -> str:
 
 
 def _typed(texts: list[str], kind: str) -> list[Any]:
-    """Convert labels from the command line to the type of the labels in the data."""
-    if kind == "integer" and all(map(_is_whole, texts)):
+    """Convert labels from the command line to the type of the labels in the data; floats are whole numbers."""
+    if kind in ("integer", "float") and all(map(_is_whole, texts)):
         return [int(text) for text in texts]
     if kind == "boolean" and {text.lower() for text in texts} <= {"true", "false"}:
         return [text.lower() == "true" for text in texts]
@@ -235,12 +229,15 @@ def _pool_error(problem: str) -> DataError:
 
 
 def several(given: Iterable[str]) -> list[str]:
-    """Split option values at commas; quotes protect a name that contains a comma."""
+    """Split option values at commas; quotes protect a name that contains a comma, and a name may be a blank."""
     found: list[str] = []
-    for text in given:
+    for text in filter(None, given):
+        if '"' not in text:
+            found += [name if name.isspace() else name.lstrip(" ") for name in text.split(",")]
+            continue
         try:
-            found += next(csv.reader([text], strict=True, skipinitialspace=True), [])
-        except csv.Error:  # a name that contains quotes or line breaks
+            found += next(csv.reader([text], strict=True, skipinitialspace=True))
+        except csv.Error:  # a name that contains quotes
             found.append(text)
     return found
 

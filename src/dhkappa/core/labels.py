@@ -262,15 +262,24 @@ def check_lookalikes(labels: Collection[Label]) -> None:
             raise DataError(message, code="mixed-label-types", hint=hint)
 
 
-def check_missing(labels: Iterable[Label], missing: Collection[Label]) -> None:
-    """Refuse labels that look like a missing value but have another type: ``9`` where ``"9"`` means missing."""
+def check_missing(labels: Iterable[Label], missing: Collection[Label]) -> tuple[str, ...]:
+    """Refuse labels that look like a missing value but have another type: ``9`` where ``"9"`` means missing.
+
+    Return a sentence for each label that differs from a missing value only in case or spaces.
+    """
     by_text = {str(label): label for label in missing}
+    folded = {label.strip().casefold(): label for label in missing if isinstance(label, str)}
+    notes = []
     for label in labels if missing else ():
         other = by_text.get(str(label), label)
         if isinstance(other, str) != isinstance(label, str) and label not in missing:
             message = f"missing names {other!r}, but the labels hold {label!r}, which has another type."
             hint = "Name it in $missing as the labels spell it."
             raise DataError(message, code="missing-type", parameter="missing", hint=hint)
+        near = folded.get(label.strip().casefold()) if isinstance(label, str) else None
+        if near is not None and label not in missing:
+            notes.append(f"{near!r} is declared as missing, but {label!r} is a category. Did you mean {label!r}?")
+    return tuple(notes)
 
 
 def check_declared(labels: Iterable[Label], categories: Collection[Label], name: str, columns: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypedDict
 
@@ -68,9 +69,7 @@ def count_arrays(votes: Any, columns: Columns, categories: Any, missing: Iterabl
     """Count votes or counts with labels, weights and strata; all as passed to ``Dataset``."""
     absent = missing_labels(missing)
     found = count(read_arrays(votes, columns, declared_categories(categories, absent), absent))
-    if absent:
-        check_missing(found.categories, absent)
-    return found
+    return replace(found, source_notes=check_missing(found.categories, absent)) if absent else found
 
 
 def read_votes(

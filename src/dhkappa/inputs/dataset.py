@@ -176,9 +176,9 @@ class Dataset:
         """All items, counted by pattern."""
         grouped = self.arrays if self.table is None else self._grouped
         item_votes = grouped if isinstance(grouped, ItemVotes) else replace(grouped.read, declared=self._declared)
-        counts = replace(count(item_votes), source_notes=() if self.table is None else self.table.notes)
-        check_missing(counts.categories, self._missing)
-        return counts
+        counts = count(item_votes)
+        notes = () if self.table is None else self.table.notes
+        return replace(counts, source_notes=(*notes, *check_missing(counts.categories, self._missing)))
 
     @cached_property
     @memory_errors("the votes")

@@ -245,7 +245,8 @@ def check_labeled(table: VoteTable) -> None:
         raise DataError(table.unlabeled, code="no-suggested-labels", parameter="suggested")
     columns = (table.votes if table.items is None else table.items).names
     message = f"The column with the suggested labels is unknown. {list_columns(columns, explain=True)}"
-    hint = "Name it as $suggested. If it is in a table of items, pass that as $items."
+    hint = "Name it as $suggested. If it is in a table of items, pass that as $items. "
+    hint += "Fleiss' kappa needs none: use dhkappa.fleiss_kappa in Python."
     raise DataError(message, code="no-suggested-labels", parameter="suggested", hint=hint)
 
 

@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-REVIEW_LIMIT = 1_000
-"""Items of a labeler's review queue that a report reads."""
-
-LONGEST = 200
-"""Characters of a name that a report shows."""
+REVIEW_LIMIT = 1_000  # items of a labeler's review queue that a report reads
+_LONGEST = 200  # characters of a name that a report shows
 
 
 def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
@@ -162,7 +159,7 @@ def pvalue(value: float | None, digits: int = 3) -> str:
     return f"< {least:.{digits}f}" if value < least else f"{value:.{digits}f}"
 
 
-def text_of(value: Any, longest: int = LONGEST) -> str:
+def text_of(value: Any, longest: int = _LONGEST) -> str:
     """Format a value on one line: control characters escaped, blank text in quotes, long text cut; nothing for None."""
     text = "" if value is None else visible(str(value))
     text = text if text.strip() or value is None else repr(text)

@@ -6,9 +6,11 @@ A specification is a plain dict, so that a report does not need to import Altair
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
 
 from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
 from dhkappa.report import audit_rows, better_first, limits, number, optional, percent, signed, text_of
@@ -30,6 +32,7 @@ Spec = dict[str, Any]
 
 _WIDTH = 540
 _LONGEST = 60  # characters of a name
+_CHARACTER = 8  # pixels of a character in a wide font
 _TOLD_ROWS = 12  # rows in the text alternative of a chart
 _NUMBERED = 10  # categories up to which the cells of the heat map show numbers
 _OTHERS = "others"
@@ -90,22 +93,20 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
         "kappa": (f"labeler, {percent(audit.confidence_level)} CI", palette.labeler, "circle"),
         "baseline_majority": ("majority labels", palette.majority, "diamond"),
     }
-    names, spans, points = unique(row["labeler"] for row in known), [], []
-    for name, row in zip(names, known, strict=True):
-        told = {what: f"{name}: {legend[what][0]} score {number(row[what], 3)}" for what in legend}
-        told["kappa"] = f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}"
-        places = _finite(**{what: row[what] for what in ("low", "high", *legend)})
-        spans.append({"name": name, **places, "told": told["kappa"]})
-        drawn = [what for what in legend if what in places]
-        points += [{"name": name, "place": places[what], "what": legend[what][0], "told": told[what]} for what in drawn]
-    x, y = _axis("kappa_DH", [*_numbers(spans), 0.0, 1.0]), _names(names)
-    title = "Kappa of each labeler, with random and majority labels for comparison"
+
+    def told(row: Spec) -> str:
+        random, majority = number(row["baseline_random"], 3), number(row["baseline_majority"], 3)
+        return f"kappa {number(row['kappa'], 3)}{_within(row)}, random labels {random}, majority labels {majority}"
+
+    rows = _rows(known, "labeler", told, low="low", high="high", **{column: column for column in legend})
+    x, y = _axis("kappa_DH", [*_numbers(rows), 0.0, 1.0]), _names(rows)
+    title = f"Kappa of {'each' if total > 1 else 'the'} labeler, with random and majority labels for comparison"
     layers = [
-        _rule(spans, x, y, "baseline_random", "baseline_majority", palette.line, 8),
-        _rule(spans, x, y, "low", "high", palette.labeler, 2.5),
-        _marks(points, x, y, list(legend.values())),
+        _rule(rows, x, y, "baseline_random", "baseline_majority", palette.line, 8),
+        _rule(rows, x, y, "low", "high", palette.labeler, 2.5),
+        _marks(rows, x, y, legend),
     ]
-    return _chart(layers, title, spans, 34, cut=_cut(known, total, "labelers, the best"))
+    return _chart(layers, title, rows, 34, cut=_cut(known, total, "labelers, the best"))
 
 
 def _differences(audit: Audit, palette: Palette) -> Spec:
@@ -116,14 +117,16 @@ def _differences(audit: Audit, palette: Palette) -> Spec:
     known = _known("differences", better_first(audit.comparison), "difference", "no difference is defined")
     known.sort(key=lambda row: best not in (row["labeler"], row["other"]))
     total, known = len(known), known[:MOST_DIFFERENCES]
-    names = unique(f"{text_of(row['labeler'], 24)} minus {text_of(row['other'], 24)}" for row in known)
-    rows = [
-        _ranged(name, row, "difference", f"{name}: {signed(row['difference'], 3)}{_within(row)}")
-        for name, row in zip(names, known, strict=True)
-    ]
+    for row in known:
+        row["pair"] = f"{text_of(row['labeler'], 24)} minus {text_of(row['other'], 24)}"
+
+    def told(row: Spec) -> str:
+        return f"{signed(row['difference'], 3)}{_within(row)}"
+
+    rows = _rows(known, "pair", told, place="difference", low="low", high="high")
     title = f"Differences in kappa between labelers, with {percent(audit.confidence_level)} confidence intervals"
     x = _axis("difference in kappa_DH, on the same items", [*_numbers(rows), 0.0])
-    layers = _dots(rows, _names(names, 300), x, 0.0, palette)
+    layers = _dots(rows, _names(rows, 300), x, 0.0, palette)
     return _chart(layers, title, rows, 28, cut=_cut(known, total, "pairs of labelers"))
 
 
@@ -133,11 +136,11 @@ def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     known = _known("categories", optional(audit.categories, labeler), "kappa", undefined)
     known.sort(key=lambda row: -row["loss"])
     total, known = len(known), sorted(known[:MOST_CATEGORIES], key=lambda row: row["kappa"])
-    names = unique(row["category"] for row in known)
-    rows = []
-    for name, row in zip(names, known, strict=True):
-        told = f"{name}: kappa {number(row['kappa'], 3)}{_within(row)}"
-        rows.append(_ranged(name, row, "kappa", f"{told}, suggested on {counted(row['items'], 'item')}"))
+
+    def told(row: Spec) -> str:
+        return f"kappa {number(row['kappa'], 3)}{_within(row)}, suggested on {counted(row['items'], 'item')}"
+
+    rows = _rows(known, "category", told, place="kappa", low="low", high="high")
     ends = _numbers(rows)
     label = "kappa_DH; dashed: all categories together"
     if min(ends) < _LEAST:
@@ -145,7 +148,7 @@ def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     whole = max(audit.kappas[labeler].value, _LEAST)
     x = _axis(label, [*(max(end, _LEAST) for end in ends), 0.0, 1.0, whole])
     title = f"Kappa by suggested category, with {percent(audit.confidence_level)} confidence intervals"
-    layers, cut = _dots(rows, _names(names), x, whole, palette), "categories, those with the largest loss"
+    layers, cut = _dots(rows, _names(rows), x, whole, palette), "categories, those with the largest loss"
     return _chart(
         layers, title, rows, 24, of=f", {text_of(labeler, _LONGEST)}, the worst first", cut=_cut(known, total, cut)
     )
@@ -163,34 +166,25 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     name_of = {(type(label), label): name for label, name in zip(kept, names, strict=False)}  # 1, "1" and True differ
     shares: dict[tuple[str, str, int], list[float]] = {}
     for row in confusion:
-        suggested, agreed = row["suggested"], row["agreed"]
-        label, voted = name_of.get((type(suggested), suggested)), name_of.get((type(agreed), agreed), others)
-        if label is not None and row["vote_share"] > 0:
+        label, voted = (name_of.get((type(value), value), others) for value in (row["suggested"], row["agreed"]))
+        if label != others and row["vote_share"] > 0:
             shares.setdefault((label, voted, row["items"]), []).append(row["vote_share"])
-    cells: list[Spec] = [
-        {
-            "name": suggested,
-            "voted": voted,
-            "share": math.fsum(parts),
-            "told": f"{suggested} suggested ({counted(items, 'item')}): {math.fsum(parts):.1%} of votes "
-            + ("for other categories" if voted == others else f"for {voted}"),
-        }
-        for (suggested, voted, items), parts in shares.items()
-    ]
+    cells: list[Spec] = []
+    for (label, voted, items), parts in shares.items():
+        share = math.fsum(parts)
+        votes = f"{share:.1%} of votes for {'other categories' if voted == others else voted}"
+        told = f"{label} suggested ({counted(items, 'item')}): {votes}"
+        cells.append({"name": label, "voted": voted, "share": share, "told": told})
     down = [name for name in names if any(cell["name"] == name for cell in cells)]
     across = [name for name in names if any(cell["voted"] == name for cell in cells)]
     small = max(len(down), len(across)) <= _NUMBERED + 1
-    axis = {"labelLimit": 90, "labelAngle": 0} if len(across) <= 6 else {"labelLimit": 110, "labelAngle": -45}
-    x = {
-        "field": "voted",
-        "type": "nominal",
-        "title": "votes",
-        "scale": {"domain": across},
-        "axis": {**axis, "orient": "top", "ticks": False, "grid": False},
-    }
-    at = {"x": x, "y": {**_names(down), "title": "suggested label"}, **_TOLD}
-    share = {"field": "share", "type": "quantitative"}
-    shade = {**share, "legend": None, "scale": {"domain": [0, 1], "range": [0.03, 0.5]}}
+    width = min(150, _WIDTH // len(across))
+    limit, angle = (width - 6, 0) if len(across) <= 6 else (170, -45)
+    axis = {"labelLimit": limit, "labelAngle": angle, "orient": "top", "ticks": False, "grid": False}
+    x = {"field": "voted", "type": "nominal", "title": "votes", "scale": {"domain": across}, "axis": axis}
+    at = {"x": x, "y": {**_names([{"name": name} for name in down]), "title": "suggested label"}, **_TOLD}
+    shown_share = {"field": "share", "type": "quantitative"}
+    shade = {**shown_share, "legend": None, "scale": {"domain": [0, 1], "range": [0.03, 0.5]}}
     own = {"type": "rect", "filled": False, "stroke": palette.text, "strokeWidth": 1.5}
     layers: list[Spec] = [
         {"mark": {"type": "rect", "color": palette.labeler}, "encoding": {**at, "opacity": shade}},
@@ -198,12 +192,12 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     ]
     if small:
         mark = {"type": "text", "fontSize": 12, "color": palette.text}
-        layers.append({"mark": mark, "encoding": {**at, "text": {**share, "format": ".0%"}}})
+        layers.append({"mark": mark, "encoding": {**at, "text": {**shown_share, "format": ".0%"}}})
     title = "Votes for each suggested label, as shares"
     largest = sorted(cells, key=lambda cell: -cell["share"])
     cut = _cut(kept, len(order), "categories, those suggested most")
     drawn = _chart(layers, title, largest, 30 if small else 20, of=f", {text_of(labeler, _LONGEST)}", cut=cut)
-    return {**drawn, "data": {"values": cells}, "width": min(_WIDTH, 96 * len(across))}
+    return {**drawn, "data": {"values": cells}, "width": width * len(across)}
 
 
 def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
@@ -215,28 +209,17 @@ def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
     known = _known("annotator_comparison", found.table, "difference", uncompared)
     total = len(known)
     known = sorted(sorted(known, key=lambda row: -row["items"])[:MOST_ANNOTATORS], key=lambda row: row["difference"])
-    names = unique(row["annotator"] for row in known)
     who, annotator = unique([text_of(labeler, 40), "annotator"])
-    rows = [
-        {
-            "name": name,
-            **_finite(annotator=row["kappa_annotator"], labeler=row["kappa_labeler"]),
-            "told": f"{name}: kappa {number(row['kappa_annotator'], 3)}, {who} {number(row['kappa_labeler'], 3)} "
-            f"on the same {counted(row['items'], 'item')}",
-        }
-        for name, row in zip(names, known, strict=True)
-    ]
-    points = [
-        {"name": row["name"], "place": row[key], "what": what, "told": row["told"]}
-        for row in rows
-        for key, what in (("labeler", who), ("annotator", annotator))
-    ]
-    x, y = _axis("kappa_DH, scored against the other annotators", _numbers(rows)), _names(names)
+
+    def told(row: Spec) -> str:
+        kappa, other = number(row["kappa_annotator"], 3), number(row["kappa_labeler"], 3)
+        return f"kappa {kappa}, {who} {other} on the same {counted(row['items'], 'item')}"
+
+    rows = _rows(known, "annotator", told, annotator="kappa_annotator", labeler="kappa_labeler")
+    legend = {"labeler": (who, palette.labeler, "circle"), "annotator": (annotator, palette.random, "square")}
+    x, y = _axis("kappa_DH, scored against the other annotators", _numbers(rows)), _names(rows)
     title = "Each annotator as a labeler, compared with the labeler on the same items"
-    layers = [
-        _rule(rows, x, y, "annotator", "labeler", palette.line, 3),
-        _marks(points, x, y, [(who, palette.labeler, "circle"), (annotator, palette.random, "square")]),
-    ]
+    layers = [_rule(rows, x, y, "annotator", "labeler", palette.line, 3), _marks(rows, x, y, legend)]
     cut = _cut(known, total, "annotators, those with most items")
     return _chart(layers, title, rows, 22, of=f", {who}", cut=cut)
 
@@ -278,9 +261,15 @@ def _rule(rows: list[Spec], x: Spec, y: Spec, start: str, end: str, colour: str,
     }
 
 
-def _marks(points: list[Spec], x: Spec, y: Spec, legend: Sequence[tuple[str, str, str]]) -> Spec:
-    """Draw points with a legend: what they are, with its colour and its shape."""
-    texts, colours, shapes = map(list, zip(*legend, strict=True))
+def _marks(rows: list[Spec], x: Spec, y: Spec, legend: Mapping[str, tuple[str, str, str]]) -> Spec:
+    """Draw a point for each field that a row has; the legend says what it is, with its colour and its shape."""
+    points = [
+        {"name": row["name"], "place": row[field], "what": what, "told": row["told"]}
+        for row in rows
+        for field, (what, _, _) in legend.items()
+        if field in row
+    ]
+    texts, colours, shapes = map(list, zip(*legend.values(), strict=True))
     look = {"orient": "top", "symbolOpacity": 1, "symbolSize": 90, "labelLimit": 240, "columnPadding": 36}
     what = {"field": "what", "type": "nominal", "legend": {"title": None, **look}}
     return {
@@ -296,9 +285,11 @@ def _marks(points: list[Spec], x: Spec, y: Spec, legend: Sequence[tuple[str, str
     }
 
 
-def _names(names: list[str], widest: int = 170) -> Spec:
-    """Return an axis of names, in order from the top."""
-    axis = {"labelLimit": widest, "ticks": False, "domain": False, "labelPadding": 8, "grid": False, "minExtent": 70}
+def _names(rows: list[Spec], widest: int = 170) -> Spec:
+    """Return an axis of the names of rows, in order from the top, with room for the longest in a wide font."""
+    names = [row["name"] for row in rows]
+    room = 10 + min(_CHARACTER * max(map(cell_len, names)), 1.2 * widest)
+    axis = {"labelLimit": widest, "ticks": False, "domain": False, "labelPadding": 8, "grid": False, "minExtent": room}
     return {"field": "name", "type": "nominal", "title": None, "scale": {"domain": names}, "axis": axis}
 
 
@@ -329,13 +320,13 @@ def _known(chart: str, table: Iterable[Spec] | None, column: str, otherwise: str
     return found
 
 
-def _ranged(name: str, row: Spec, place: str, told: str) -> Spec:
-    return {"name": name, **_finite(place=row[place], low=row["low"], high=row["high"]), "told": told}
-
-
-def _finite(**values: float) -> dict[str, float]:
-    """Return the finite values, because JSON has no NaN."""
-    return {name: float(value) for name, value in values.items() if math.isfinite(value)}
+def _rows(known: list[Spec], named: str, told: Callable[[Spec], str], **columns: str) -> list[Spec]:
+    """Return the data of a chart: unique names, the finite values of some columns (JSON has no NaN), and a text."""
+    rows = []
+    for name, row in zip(unique(row[named] for row in known), known, strict=True):
+        places = {field: float(row[column]) for field, column in columns.items() if math.isfinite(row[column])}
+        rows.append({"name": name, **places, "told": f"{name}: {told(row)}"})
+    return rows
 
 
 def _numbers(rows: Iterable[Spec]) -> list[float]:

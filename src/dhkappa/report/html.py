@@ -30,7 +30,6 @@ from dhkappa.report import (
     optional,
     percent,
     share,
-    signed,
     text_of,
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
@@ -95,9 +94,12 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
 
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     environment.filters |= {"plain": text_of, "number": number, "share": share, "sentence": sentence}
+    digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
     names, level = audit.ranking, audit.confidence_level
     rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
+    judged = all(verdict.judged for verdict in audit.verdicts.values())
+    caption = f"Labelers, the best first{'' if judged else '; those that cannot be judged are last'}"
     sizes = [{"labeler": name, **row} for name in names for row in audit.sample_sizes(name)]
     parts = [_part(audit, name) for name in names]
     for part in parts[:MOST_DRAWN]:
@@ -109,12 +111,12 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         many=len(names) > 1,
         confidence_level=percent(level),
         alpha=f"{1 - level:.4g}",
-        hashes=(_hash(style), _hash(script)),
+        hashes=[f"sha256-{base64.b64encode(hashed).decode()}" for hashed in digests],
         style=Markup(style),
         script=Markup(script),
         figures=_key_figures(audit, rows),
         charts={name: figure(name) for name in ("scale", "differences")},
-        labelers=_table(audit, "Labelers, the best first", rows, _LABELERS),
+        labelers=_table(audit, caption, rows, _LABELERS),
         differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
         parts=parts,
         queues=_queues(audit, names),
@@ -176,11 +178,6 @@ def _cleaned(element: ElementTree.Element) -> ElementTree.Element:
     return kept
 
 
-def _hash(text: str) -> str:
-    """Return the hash of a style or script, as a content security policy names it."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
 def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], columns: str) -> dict[str, Any]:
     """Return a table of the page, with at most ``MOST_ROWS`` rows."""
     given = list(rows)
@@ -217,10 +214,14 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
     found = optional(audit.annotator_comparison, name)
     if found is not None and not math.isnan(found.difference):
         compared = len(found.table) - len(found.skipped)
+        few = {note.code for note in found.notes} == {"annotators-few-items"}
+        others = f"{len(found.skipped):,} {'with too few items' if few else 'not comparable'}"
+        skipped = f" {compared:,} compared, {others}." if found.skipped else ""
         part["mean"] = (
-            f"On average the labeler scores {signed(found.difference, 3)} from an annotator ({interval} "
-            f"{limits(found.low, found.high, 3, signed)}). It matches or beats {round(found.matched * compared):,} of "
-            f"{counted(compared, 'annotator')}."
+            f"On average the labeler scores {number(abs(found.difference), 3)} "
+            f"{'lower' if found.difference < 0 else 'higher'} than an annotator ({interval} of the difference "
+            f"{limits(found.low, found.high, 3)}). It matches or beats {round(found.matched * compared):,} of "
+            f"{counted(compared, 'annotator')}.{skipped}"
         )
     tables = {
         "categories": (
@@ -234,8 +235,8 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
             "annotator items kappa_annotator kappa_labeler difference ci reason",
         ),
         "annotators": (
-            "Contribution of each annotator",
-            list(optional(audit.annotators, name) or ()),
+            "Contribution of each annotator, the largest change first",
+            sorted(optional(audit.annotators, name) or (), key=lambda row: -abs(row["change"])),
             "annotator items agree weight kappa kappa_without change",
         ),
     }
@@ -244,12 +245,11 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
 
 def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the first items to review of each labeler; none if items are not known."""
-    most = min(REVIEW_LIMIT, MOST_REVIEWED // len(names))
     found = []
     for name in names:
         table = optional(audit.review, name, REVIEW_LIMIT)
         if table is not None:
-            rows, total = list(islice(table, most)), audit.kappas[name].n_items
+            rows, total = list(islice(table, MOST_REVIEWED // len(names))), audit.kappas[name].n_items
             cut = len(rows) < total
             extent = f"the first {len(rows):,} of {total:,} items" if cut else counted(len(rows), "item")
             found.append({"name": name, "rows": rows, "extent": extent, "cut": cut})
@@ -258,11 +258,10 @@ def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
 
 def _excluded(audit: Audit, names: Sequence[str]) -> list[str]:
     """Say which items are excluded, once if it is the same for all labelers."""
-    texts = {}
-    for name in names:
-        excluded = audit.kappas[name].excluded
+    texts = []
+    for excluded in (audit.kappas[name].excluded for name in names):
         verb = "is" if excluded.total == 1 else "are"
         why = f"{counted(excluded.total, 'item')} {verb} excluded: {excluded.why()}."
-        texts[name] = why if excluded.total else "No item is excluded."
-    distinct = list(dict.fromkeys(texts.values()))
-    return distinct if len(distinct) == 1 else [f"{name}: {text}" for name, text in texts.items()]
+        texts.append(why if excluded.total else "No item is excluded.")
+    same = len(set(texts)) == 1
+    return texts[:1] if same else [f"{name}: {text}" for name, text in zip(names, texts, strict=True)]

@@ -65,8 +65,10 @@ class Terminal:
             more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
             self.paragraph(f"For a confidence interval of plus or minus {row['half_width']:g}: {more}.")
         if len(names) > 1:
-            others = f"Use --suggested to show them for {' or '.join(names[1:])}."
-            self.paragraph(f"Categories, items and annotators are shown for {best}. {others}")
+            others = " or ".join(names[1:])
+            name = names[1] if len(names) == 2 else "and the name"
+            shown = f"Categories, items and annotators are shown for {best}."
+            self.paragraph(f"{shown} For {others}, add --suggested {name}.")
         self._notes(note.text for note in audit.notes)
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:

@@ -298,3 +298,11 @@ def test_long_values_are_cut_in_messages() -> None:
     with expect_error("undeclared-label", "votes") as caught:
         dh_kappa([["x" * 10_000, "y"]], ["y"], categories=["y"])
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(("label", "missing"), [("none", {"None"}), (" NA", {"NA"}), ("n/a ", {"N/A", 9})])
+def test_a_misspelled_missing_label_is_told(label: str, missing: set[Any]) -> None:
+    (text,) = check_missing(["a", label, 1], missing)
+    assert text.endswith(f"Did you mean {label!r}?")
+    assert check_missing(["a", label, 1], {"b", label}) == ()
+    assert [note.code for note in dh_kappa([[label, "a"]], ["a"], missing=missing).notes].count("source") == 1

@@ -51,6 +51,17 @@ def test_a_chart_is_altairs_and_the_reports_alike(audit: dhkappa.Audit, name: st
     assert json.loads(json.dumps(drawn, allow_nan=False)) == drawn
 
 
+@pytest.mark.parametrize("length", [10, 20, 58])
+def test_the_longest_name_has_room_in_a_wide_font(length: int) -> None:
+    """A browser may draw a character about 7 pixels wide; names are cut at 170 pixels of a narrower font."""
+    found = audited(60, categories=["a", "n" * length], labelers={"m" * length: 0.8})
+    for name in ("scale", "categories", "confusion"):
+        axes = [
+            layer["encoding"]["y"]["axis"] for layer in chart_spec(found, name)["layer"] if "y" in layer["encoding"]
+        ]
+        assert all(axis["minExtent"] >= min(7 * length, 200) + axis["labelPadding"] for axis in axes)
+
+
 def test_scale_has_every_labeler_best_first_between_its_marks(audit: dhkappa.Audit) -> None:
     points = values(chart_spec(audit, "scale"))
     assert [point["name"] for point in points] == ["llm"] * 3 + ["rule"] * 3

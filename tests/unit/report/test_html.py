@@ -130,9 +130,11 @@ def test_tables_have_the_audits_numbers(page: str, audit: dhkappa.Audit) -> None
     for row in annotator_comparison.table:
         told = f"{row['kappa_annotator']:.3f} {row['kappa_labeler']:.3f} {row['difference']:+.3f}"
         assert f"{row['annotator']} {row['items']} {told} {row['low']:.3f} to {row['high']:.3f}" in text
-    assert f"scores {annotator_comparison.difference:+.3f} from an annotator" in text
-    for row in audit.annotators("llm"):
-        assert f"{row['kappa']:.3f} {row['kappa_without']:.3f} {row['change']:+.3f}" in text
+    assert f"scores {-annotator_comparison.difference:.3f} lower than an annotator" in text
+    place = text.rindex("Contribution of each annotator, the largest change first")
+    for row in sorted(audit.annotators("rule"), key=lambda row: -abs(row["change"])):
+        told = f"{row['kappa']:.3f} {row['kappa_without']:.3f} {row['change']:+.3f}"
+        place = text.index(told, place)
     for row in audit.sample_sizes("llm"):
         assert f"llm ± {row['half_width']:g} {row['items']:,} {row['more_items']:,} {row['more_votes']:,}" in text
     first = next(iter(audit.review("llm", 1)))
@@ -178,6 +180,19 @@ def test_long_tables_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(report, "MOST_ROWS", 3)
     written = plain_text(page_of(simulated(100, categories=list("abcdef"))))
     assert "The first 3 of 6 rows; --format json has all." in written
+
+
+def test_annotators_with_too_few_items_are_counted() -> None:
+    drawn = dhkappa.simulate(40, annotators=4, rng=1)
+    drawn.votes[1:, 3] = None
+    assert "3 compared, 1 with too few items." in plain_text(page_of(dhkappa.audit(drawn.votes, drawn.suggested)))
+
+
+def test_one_labeler_is_called_the_labeler() -> None:
+    written = plain_text(page_of(simulated(50)))
+    assert "Kappa of the labeler, with random and majority labels" in written
+    assert "each labeler" not in written
+    assert "cannot be judged" not in written
 
 
 def test_very_long_names_are_cut() -> None:

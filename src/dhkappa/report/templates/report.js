@@ -103,7 +103,7 @@
     const place = labeler ? Number(labeler.value) : 0;
     queue = queues[place];
     bodies.forEach((body, other) => { body.hidden = other !== place; });
-    extents.forEach((extent, other) => { extent.hidden = other !== place; });
+    extents.forEach((extent, other) => { extent.hidden = other !== place || extent.classList.contains("whole"); });
     const times = new Map();
     for (const { cells } of queue) times.set(cells[suggested], (times.get(cells[suggested]) || 0) + 1);
     const names = [...times.keys()].sort(order.compare);
