@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
+from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
@@ -114,7 +115,8 @@ def _sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> Samp
     """Return the sample of one labeler; rows differ in votes, its label, stratum or weight."""
     label = table.labels[name].astype(np.int32)
     patterns = replace(table.votes.take(table.vote), suggested=label, items=table.items)
-    return drawn(table.categories, patterns, excluded, table.stratum, table.strata, table.weight, pool)
+    rows = LabeledPatterns(table.categories, patterns, table.strata, table.stratum, table.weight)
+    return drawn(rows, excluded, pool)
 
 
 def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> _Labeler:

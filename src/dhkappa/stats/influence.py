@@ -81,21 +81,13 @@ def terms(sample: Sample, parts: Parts) -> Terms:
     if labels:
         on_label = np.where(patterns.code == np.repeat(patterns.suggested, length), pairs, 0)
         differential = 2 * np.add.reduceat(on_label, first) - agreeing
+    c, g = votes / np.repeat(n_votes, length), pairs / np.repeat(all_pairs, length)
+    t, d = agreeing / all_pairs, differential / all_pairs
     whole = total.n * total.vote_unit
-    return Terms(
-        sample=sample,
-        weight=item_weights(sample),
-        c=votes / np.repeat(n_votes, length),
-        g=pairs / np.repeat(all_pairs, length),
-        t=agreeing / all_pairs,
-        d=differential / all_pairs,
-        C=np.array([votes / whole for votes in total.votes], np.float64),  # Python integers: rounded once
-        L=np.array([number / total.n for number in labels], np.float64),
-        D=float(parts.D),
-        E=float(parts.E),
-        C_E=float(parts.C_E),
-        kappa=float(parts.kappa or 0),
-    )
+    C = np.array([votes / whole for votes in total.votes], np.float64)  # Python integers: rounded once
+    L = np.array([number / total.n for number in labels], np.float64)
+    means = map(float, (parts.D, parts.E, parts.C_E, parts.kappa or 0))
+    return Terms(sample, item_weights(sample), c, g, t, d, C, L, *means)
 
 
 def item_weights(sample: Sample) -> npt.NDArray[np.float64]:
@@ -128,7 +120,7 @@ def influence(terms: Terms) -> Numbers:
 @np.errstate(over="ignore", invalid="ignore")
 def _influence_near_certainty(terms: Terms) -> Numbers:
     """Return the same if E is close to 1, as when one item outweighs all others."""
-    chance = _chance(terms)
+    chance = chance_terms(terms)
     if not chance.not_by_chance:
         return np.full(len(terms.items), math.nan)
     eps = 2 * (chance.middle - terms.row_sums(chance.votes[terms.patterns.code] * terms.c))
@@ -139,33 +131,26 @@ def _influence_near_certainty(terms: Terms) -> Numbers:
     return phi
 
 
-class _Chance(NamedTuple):
-    """The terms of ``eps = 2 (middle - sum_j votes_j c_ij - labels_l)`` as distances from 1.
+class Chance(NamedTuple):
+    """The terms of ``eps = 2 (middle - sum_j votes_j c_ij - labels_l)``, for Fleiss' kappa without labels."""
 
-    They keep their digits if E is close to 1. For Fleiss' kappa eps is without labels.
-    """
-
-    not_by_chance: float  # 1 - E
+    not_by_chance: float  # 1 - E; 0 if it is too small for a float
     middle: float  # 2 - E - C_E, or 1 - E for Fleiss' kappa
     votes: Numbers  # (m,) 1 - C_j (2 L_j - 1), or 1 - C_j
     labels: Numbers  # (m,) 1 - C_j^2
 
 
-def _chance(terms: Terms) -> _Chance:
+def chance_terms(terms: Terms) -> Chance:
+    """Return the terms of chance as distances from 1, which keep their digits if E is close to 1."""
     C, L = terms.C, terms.L
     others = complement(C)
     labels = others * (1 + C)
     if not len(L):
         whole = _fsum(C * others)
-        return _Chance(whole, whole, others, labels)
+        return Chance(whole, whole, others, labels)
     unlabeled = complement(L)
     whole = _fsum(L * labels + C * C * unlabeled)
-    return _Chance(whole, whole + _fsum(L * labels), others + 2 * C * unlabeled, labels)
-
-
-def one_minus_E(terms: Terms) -> float:
-    """Return 1 - E without cancellation; 0 if it is too small for a float."""
-    return _chance(terms).not_by_chance
+    return Chance(whole, whole + _fsum(L * labels), others + 2 * C * unlabeled, labels)
 
 
 def complement(shares: Numbers) -> Numbers:
@@ -199,7 +184,7 @@ def extremes(terms: Terms) -> Extremes:
     Votes range over the categories that occur. They enter by ``C_v (2 L_v - 1)`` only, so for each label it is enough
     to look at votes for the label itself and for the other categories with the largest and the smallest such value.
     """
-    chance, label = _chance(terms), np.flatnonzero(terms.C + terms.L > 0)
+    chance, label = chance_terms(terms), np.flatnonzero(terms.C + terms.L > 0)
     if not chance.not_by_chance:
         return Extremes(label, *np.full((2, len(label)), math.nan))
     ascending = label[np.argsort(chance.votes[label], kind="stable")]
@@ -214,12 +199,7 @@ def extremes(terms: Terms) -> Extremes:
 def sum_of_squares(phi: npt.NDArray[np.float64], items: npt.NDArray[np.int64]) -> float:
     """Return sum_i phi_i^2 over items, the same in any order; 0 if only rounding is left."""
     total = _fsum(phi * phi * items)
-    return 0.0 if _is_rounding(total, int(items.sum())) else total
-
-
-def _is_rounding(squares: float, n: int) -> bool:
-    """Return whether a sum of squared influence over n items is 0 up to rounding."""
-    return bool(squares <= _NOTHING**2 * n)
+    return 0.0 if total <= _NOTHING**2 * int(items.sum()) else total
 
 
 class Variance(NamedTuple):
@@ -245,7 +225,7 @@ def variance(terms: Terms, phi: Numbers) -> Variance:
         squares = [_fsum(z * z * items)]
     value = endless = 0.0
     for part, square in zip(sample.strata, squares, strict=True):
-        if part.n > 1 and not _is_rounding(square, part.n):
+        if part.n > 1 and not square <= _NOTHING**2 * part.n:  # NaN stays
             endless = endless + square * part.n / (part.n - 1)
             value = value + float(1 - part.fraction) * square * part.n / (part.n - 1)
     return Variance(value / terms.n**2, endless / terms.n**2)
@@ -264,27 +244,17 @@ def basis(estimate: Estimate) -> Basis | None:
 
 def basis_of(terms: Terms, phi: Numbers, extremes: Extremes | None, bottom: float = LEAST) -> Basis | None:
     """Return the basis of a kappa with influence values phi; ``extremes`` is None if no interval needs them."""
-    n, whole = terms.n, all(part.fraction == 1 for part in terms.sample.strata)
+    n, strata = terms.n, terms.sample.strata
     if n < 2 or terms.E == 1:  # E is 1 only by rounding: one item outweighs all others
         return None
     found = variance(terms, phi)
-    if found.endless == 0 and terms.kappa != 1 and not whole:
+    if found.endless == 0 and terms.kappa != 1 and any(part.fraction != 1 for part in strata):
         return None
     unseen = unseen_items(terms, phi)
     least, greatest = (Unseen(math.nan, math.nan),) * 2 if extremes is None else unseen.ends(extremes)
-    return Basis(
-        kappa=terms.kappa,
-        E=terms.E,
-        n=n,
-        squares=n * (n - 1) * found.value,
-        least=least.phi,
-        greatest=greatest.phi,
-        least_share=least.share,
-        greatest_share=greatest.share,
-        unseen=unseen.most,
-        df=max(n - len(terms.sample.strata), 1),
-        bottom=bottom,
-    )
+    ends = least.phi, greatest.phi, least.share, greatest.share
+    squares, df = n * (n - 1) * found.value, max(n - len(strata), 1)
+    return Basis(terms.kappa, terms.E, n, squares, *ends, unseen.most, df, bottom)
 
 
 class Unseen(NamedTuple):

@@ -139,15 +139,10 @@ def dh_parts(total: Sums, categories: tuple[Label, ...]) -> Parts:
     """Return the parts of the DiPietro-Hazari kappa from sums over at least one item."""
     pairs = total.n * total.pair_unit
     R = Fraction(total.on_label, pairs)  # eq. 10
+    S = Fraction(sum(total.pairs), pairs) - R  # eq. 12: pairs that agree, but not on the label
     C_E = _chance_on(total, total.labels)  # eq. 6
-    return Parts(
-        R=R,
-        S=Fraction(sum(total.pairs), pairs) - R,  # eq. 12: pairs that agree, but not on the label
-        C_E=C_E,
-        C_F=_chance_same(total) - C_E,  # eq. 9: sum_i L_i (sum_j C_j^2 - C_i^2), as the L_i sum to 1
-        categories=categories,
-        sums=total,
-    )
+    C_F = _chance_same(total) - C_E  # eq. 9: sum_i L_i (sum_j C_j^2 - C_i^2), as the L_i sum to 1
+    return Parts(R, S, C_E, C_F, categories, total)
 
 
 def estimate_fleiss(sample: Sample) -> Estimate:
@@ -243,19 +238,9 @@ def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
         for total, part, factor in zip((votes, pairs, majority), counts, (per_vote, per_pair, 1), strict=True):
             for category in np.flatnonzero(part).tolist():
                 total[category] += int(part[category]) * factor
-    return Sums(
-        n=int(patterns.items.sum()),
-        n_votes=_dot(patterns.items, n_votes),
-        vote_unit=vote_unit,
-        pair_unit=pair_unit,
-        votes=votes,
-        pairs=pairs,
-        labels=_by_category(patterns.suggested, patterns.items, m).tolist() if labeled else [0] * m,
-        majority=majority,
-        on_label=on_label,
-        on_majority=on_majority,
-        perfect=perfect,
-    )
+    n, voted = int(patterns.items.sum()), _dot(patterns.items, n_votes)
+    labels = _by_category(patterns.suggested, patterns.items, m).tolist() if labeled else [0] * m
+    return Sums(n, voted, vote_unit, pair_unit, votes, pairs, labels, majority, on_label, on_majority, perfect)
 
 
 def distinct(n_votes: npt.NDArray[np.int64]) -> list[int]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dhkappa.core.grouping import Patterns
 from dhkappa.errors import invalid
-from dhkappa.stats.influence import Numbers, Terms, complement, one_minus_E, variance
+from dhkappa.stats.influence import Numbers, Terms, chance_terms, complement, variance
 from dhkappa.stats.sample import check_choice, check_n_resamples, generator
 from dhkappa.table import Display, plain
 
@@ -133,7 +133,7 @@ def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
     if not one_minus_D0 or terms.E == 1:  # by rounding
         reason = "One item outweighs all others."
         return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", reason=reason)
-    difference = float(value * one_minus_D0 / one_minus_E(terms))
+    difference = float(value * one_minus_D0 / chance_terms(terms).not_by_chance)
     spread = variance(terms, phi)
     if not spread.endless or not spread.value:
         reason = "Every item has the same influence on kappa, or the sample is the whole pool."

@@ -20,6 +20,7 @@ from dhkappa.errors import DataError, counted, invalid, is_real, shown
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """Number of items in the pool that the sample was drawn from: in all, or by stratum."""
+Condition: TypeAlias = Callable[[Any], bool]
 
 _MOST_RESAMPLES = 10**8
 _CLOSEST_LEVEL = 1e-9  # to 0 or 1
@@ -123,32 +124,28 @@ class Sample:
 
 def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None) -> Sample:
     """Return the eligible items: those with two votes or more and, if ``labeled``, a suggested label."""
-    patterns, stratum, weight = rows.patterns, rows.stratum, rows.weight
-    keep, excluded = eligible(patterns.vote_totals(), patterns.items, labeled & (patterns.suggested < 0), weight)
+    patterns = rows.patterns
+    keep, excluded = eligible(patterns.vote_totals(), patterns.items, labeled & (patterns.suggested < 0), rows.weight)
     kept = np.flatnonzero(keep)
     if excluded.total:
-        patterns = patterns.take(kept)
-        stratum = None if stratum is None else stratum[kept]
-        weight = None if weight is None else weight[kept]
-    sample = drawn(rows.categories, patterns, excluded, stratum, rows.strata, weight, pool)
-    return replace(sample, kept=kept, source_notes=rows.source_notes)
+        stratum = None if rows.stratum is None else rows.stratum[kept]
+        weight = None if rows.weight is None else rows.weight[kept]
+        rows = replace(rows, patterns=patterns.take(kept), stratum=stratum, weight=weight)
+    return replace(drawn(rows, excluded, pool), kept=kept)
 
 
-def drawn(
-    categories: tuple[Label, ...],
-    patterns: Patterns,
-    excluded: Excluded,
-    stratum: Integers | None = None,
-    names: Sequence[Label] = (),
-    weight: npt.NDArray[np.float64] | None = None,
-    pool: Pool = None,
-) -> Sample:
-    """Return a sample of eligible patterns; (K,) ``stratum`` is an index into ``names``."""
-    pool = own_pool(pool)
-    strata = _strata(patterns.items, stratum, names, pool, weight is not None)
-    index = np.zeros(patterns.items.size, np.int8) if stratum is None else stratum
-    mass = _mass(patterns.items, index, weight, strata if isinstance(pool, Mapping) else None)
-    return Sample(categories, patterns, excluded, mass, index, strata)
+def drawn(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample:
+    """Return a sample of eligible patterns."""
+    pool, items = own_pool(pool), rows.patterns.items
+    strata = _strata(rows, pool)
+    stratum = np.zeros(items.size, np.int8) if rows.stratum is None else rows.stratum
+    mass = items
+    if isinstance(pool, Mapping):
+        mass = _mass(items, [Fraction(part.size or 0, part.n or 1) for part in strata], stratum)
+    elif rows.weight is not None:
+        values, place = np.unique(rows.weight, return_inverse=True)
+        mass = _mass(items, values.tolist(), place)
+    return Sample(rows.categories, rows.patterns, excluded, mass, stratum, strata, source_notes=rows.source_notes)
 
 
 def eligible(
@@ -162,12 +159,19 @@ def eligible(
     return ~(few | bare | light), Excluded(*lost)
 
 
-def _strata(
-    items: npt.NDArray[np.int64], stratum: Integers | None, names: Sequence[Label], pool: Pool, weighted: bool
-) -> tuple[Stratum, ...]:
+def _strata(rows: LabeledPatterns, pool: Pool) -> tuple[Stratum, ...]:
     """Return the strata with the sizes that ``pool`` gives them."""
-    if pool is not None:
-        _check_pool(pool, stratum is not None, names, weighted)
+    names, stratum, items = rows.strata, rows.stratum, rows.patterns.items
+    by_stratum = isinstance(pool, Mapping)
+    if by_stratum and stratum is None:
+        message = "pool has a size for each stratum, but there are no strata."
+        raise _pool_error("pool-without-strata", message, "Pass $strata too.")
+    if pool is not None and stratum is not None and not by_stratum:
+        message = f"With strata, pool must map each stratum to its size, but is {shown([pool])}."
+        raise _pool_error("pool-not-by-stratum", message, f"Pass a mapping such as {{{shown(names[:1])}: 1000}}.")
+    if pool is not None and rows.weight is not None:
+        hint = "Leave out $sample_weight or $pool. With $strata, $pool sets the weights."
+        raise _pool_error("pool-with-weights", "sample_weight and pool cannot be combined.", hint)
     if stratum is None:
         n = int(items.sum())
         return (Stratum(None, n, None if pool is None else _size(pool, n)),)
@@ -193,20 +197,6 @@ def _strata(
         hint = "Merge them with other strata, or remove them from $pool."
         raise _pool_error("pool-unknown-stratum", message, hint)
     return tuple(found)
-
-
-def _check_pool(pool: Pool, stratified: bool, names: Sequence[Label], weighted: bool) -> None:
-    """Raise DataError if pool, strata and weights do not go together."""
-    by_stratum = isinstance(pool, Mapping)
-    if by_stratum and not stratified:
-        message = "pool has a size for each stratum, but there are no strata."
-        raise _pool_error("pool-without-strata", message, "Pass $strata too.")
-    if stratified and not by_stratum:
-        message = f"With strata, pool must map each stratum to its size, but is {shown([pool])}."
-        raise _pool_error("pool-not-by-stratum", message, f"Pass a mapping such as {{{shown(names[:1])}: 1000}}.")
-    if weighted:
-        hint = "Leave out $sample_weight or $pool. With $strata, $pool sets the weights."
-        raise _pool_error("pool-with-weights", "sample_weight and pool cannot be combined.", hint)
 
 
 def _pool_error(code: str, message: str, hint: str) -> DataError:
@@ -248,21 +238,9 @@ def _size(value: Any, n: int, stratum: Label | None = None) -> int:
     return value
 
 
-def _mass(
-    items: npt.NDArray[np.int64],
-    stratum: Integers,
-    weight: npt.NDArray[np.float64] | None,
-    strata: tuple[Stratum, ...] | None,
-) -> npt.NDArray[Any]:
-    """Return (K,) items times their weight as integers, which is exact: every float is a fraction."""
-    if strata is not None:
-        ratios = [Fraction(part.size or 0, part.n or 1).as_integer_ratio() for part in strata]
-        place: Integers = stratum
-    elif weight is not None:
-        values, place = np.unique(weight, return_inverse=True)
-        ratios = [value.as_integer_ratio() for value in values.tolist()]
-    else:
-        return items
+def _mass(items: npt.NDArray[np.int64], weights: Sequence[Any], place: Integers) -> npt.NDArray[Any]:
+    """Return (K,) items times the weights at their place as integers, which is exact: every float is a fraction."""
+    ratios = [weight.as_integer_ratio() for weight in weights]
     if not len(items) or len(set(ratios)) == 1:
         return items
     unit = math.lcm(*{below for _, below in ratios})
@@ -310,11 +288,7 @@ def check_n_resamples(n: Any) -> int:
 
 
 def check_real(
-    parameter: str,
-    value: Any,
-    rule: str = "from 0 to 1",
-    holds: Callable[[Any], bool] = lambda p: 0 <= p <= 1,
-    hint: str = "",
+    parameter: str, value: Any, rule: str = "from 0 to 1", holds: Condition = lambda p: 0 <= p <= 1, hint: str = ""
 ) -> float:
     """Return a real number for which a rule holds as a float, or raise DataError."""
     if not is_real(value) or isinstance(value, bool) or not holds(value):

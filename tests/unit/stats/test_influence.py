@@ -17,11 +17,11 @@ from dhkappa.stats.influence import (
     Terms,
     basis,
     basis_of,
+    chance_terms,
     complement,
     extremes,
     influence,
     item_weights,
-    one_minus_E,
     sum_of_squares,
     unseen_items,
     variance,
@@ -288,7 +288,7 @@ class TestNearCertainty:
         for one, value, number in zip(influence(floats), exact.influence(known), known.items.tolist(), strict=True):
             # About ten roundings; for the odd item they are roundings of parts as large as 1 / (1 - E).
             assert one == pytest.approx(float(value), rel=1e-12 if number > 1 else 1e-7)
-        assert one_minus_E(floats) == pytest.approx(float(1 - known.E), rel=1e-14)
+        assert chance_terms(floats).not_by_chance == pytest.approx(float(1 - known.E), rel=1e-14)
 
     def test_extremes(self) -> None:
         expected, found = exact.extremes(exact_terms(near_certain())), extremes(float_terms(near_certain()))
@@ -317,10 +317,9 @@ def test_votes_for_another_label_may_raise_kappa_most() -> None:
 def test_one_minus_E_has_the_same_bits_in_any_order_of_categories() -> None:
     draw = np.random.default_rng(4)
     votes, labels = draw.integers(0, 150, (500, 3)), draw.integers(0, 150, 500)
-    found = {
-        one_minus_E(float_terms(dh_kappa(votes, labels, categories=draw.permutation(150).tolist()))) for _ in range(8)
-    }
-    assert len(found) == 1
+    orders = [draw.permutation(150).tolist() for _ in range(8)]
+    found = [float_terms(dh_kappa(votes, labels, categories=order)) for order in orders]
+    assert len({chance_terms(terms).not_by_chance for terms in found}) == 1
 
 
 def test_complement_keeps_digits() -> None:
