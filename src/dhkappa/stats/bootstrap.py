@@ -138,12 +138,9 @@ def _adding(terms: Terms, order: npt.NDArray[np.intp]) -> tuple[Any, int]:
     column[order] = np.arange(K)
     length = np.diff(terms.patterns.start)
     each = terms.weight / terms.items
-    row = np.concatenate(
-        [np.zeros(K, np.int64), np.ones(K, np.int64), 2 + place[terms.patterns.code], 2 + m + place[terms.suggested]]
-    )
+    row = np.concatenate([np.repeat([0, 1], K), 2 + place[terms.patterns.code], 2 + m + place[terms.suggested]])
     columns = np.concatenate([column, column, np.repeat(column, length), column])
-    votes = np.repeat(each, length) * terms.c
-    entries = np.concatenate([each, each * (1 - terms.d), votes, each])
+    entries = np.concatenate([each, each * (1 - terms.d), np.repeat(each, length) * terms.c, each])
     adding = csr_array((entries, (row, columns)), shape=(2 + 2 * m, K))
     adding.sort_indices()
     return adding, m

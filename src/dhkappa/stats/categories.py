@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -169,17 +169,13 @@ def confusion(terms: Terms) -> Table:
     items = category_parts(terms).items
     total = terms.L * terms.n
 
-    found: dict[int, list[tuple[Any, Any, int]]] = {}
-    for cell, pair, vote in zip(cells.tolist(), pairs, votes, strict=True):
-        j, k = divmod(cell, m)
-        if vote:  # 0 if the weight of the items is too small for a float
-            found.setdefault(j, []).append((pair, vote, k))
     rows: list[tuple[Label, int, Label | None, float, float]] = []
-    for j, voted in found.items():
+    for j, group in groupby(zip(cells.tolist(), pairs, votes, strict=True), lambda cell: int(cell[0] // m)):
         label, size, whole = categories[j], int(items[j]), total[j]
-        voted.sort(key=lambda cell: (-cell[0], -cell[1], cell[2]))
-        rows += [(label, size, categories[k], float(pair / whole), float(vote / whole)) for pair, vote, k in voted]
-        if apart[j]:
+        # A vote of 0 has items whose weight is too small for a float.
+        voted = sorted((-pair, -vote, cell % m) for cell, pair, vote in group if vote)
+        rows += [(label, size, categories[k], float(-pair / whole), float(-vote / whole)) for pair, vote, k in voted]
+        if voted and apart[j]:
             rows.append((label, size, None, float(apart[j] / whole), 0.0))
     names = ("suggested", "items", "agreed", "pair_share", "vote_share")
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
@@ -190,19 +186,18 @@ def _interval(
     parts: CategoryParts, variances: Numbers, code: int, share: float, alpha: float, t: float
 ) -> tuple[float, float, float, str | None]:
     """Return standard error, limits, and the reason if they are NaN, of one kappa_j."""
-    items, kappa, E = int(parts.items[code]), float(parts.kappa[code]), float(parts.E[code])
-    reason = None
-    se = math.sqrt(variances[code]) if parts.defined[code] else math.nan
-    if not items:
-        reason = "Never suggested."
-    elif not parts.defined[code]:
-        no_weight = parts.weight[code] == 0 and E != 1
-        certain = "Every vote is this category, so agreement on it is certain."
-        reason = "Its items have almost no weight." if no_weight else certain
-    elif items == 1 and share:
-        reason = "Only one item has this label, so the variance is unknown."
-    elif math.isnan(se) or (se == 0 and kappa < 1 and share):
-        reason = "Every item has the same influence, so the variance is unknown."
+    items, defined = int(parts.items[code]), bool(parts.defined[code])
+    kappa, E = float(parts.kappa[code]), float(parts.E[code])
+    se = math.sqrt(variances[code]) if defined else math.nan
+    unknown = math.isnan(se) or (se == 0 and kappa < 1 and share)
+    reasons = (
+        (not items, "Never suggested."),
+        (not defined and E != 1, "Its items have almost no weight."),
+        (not defined, "Every vote is this category, so agreement on it is certain."),
+        (items == 1 and share, "Only one item has this label, so the variance is unknown."),
+        (unknown, "Every item has the same influence, so the variance is unknown."),
+    )
+    reason = next((text for applies, text in reasons if applies), None)
     if reason:
         return math.nan, math.nan, math.nan, reason
     low = min(kappa - t * se, flawless(float(share), E, alpha))

@@ -65,7 +65,7 @@ class Parts:
     @property
     def kappa(self) -> Fraction | None:
         """(D - E) / (1 - E), eq. 13; None if E is 1."""
-        return _above_chance(self.D, self.E)
+        return above_chance(self.D, self.E)
 
     def __repr__(self) -> str:
         letters = ("R", "S", "C_E", "C_F", "D", "E")
@@ -129,8 +129,8 @@ def estimate_dh(sample: Sample) -> Estimate:
     random_D = Fraction(sum(g * (2 * b - n) for g, b in zip(total.pairs, total.labels, strict=True)), n * pairs)
     majority_D = 2 * Fraction(total.on_majority, pairs) - agreeing
     majority_E = 2 * _chance_on(total, total.majority) - same
-    baselines = Baselines(_above_chance(random_D, parts.E), _above_chance(majority_D, majority_E))
-    fleiss = _above_chance(agreeing, same)  # eq. 3
+    baselines = Baselines(above_chance(random_D, parts.E), above_chance(majority_D, majority_E))
+    fleiss = above_chance(agreeing, same)  # eq. 3
     reason = "Every vote and every suggested label is the same category." if parts.kappa is None else None
     return Estimate("dh", sample, by_items, parts, parts.kappa, baselines, fleiss, reason)
 
@@ -173,7 +173,7 @@ def _nothing(metric: str, sample: Sample, by_items: Sums) -> Estimate:
     return Estimate(metric, sample, by_items, reason=reason)
 
 
-def _above_chance(D: Fraction, E: Fraction) -> Fraction | None:
+def above_chance(D: Fraction, E: Fraction) -> Fraction | None:
     """Return (D - E) / (1 - E), eq. 13."""
     return None if E == 1 else (D - E) / (1 - E)
 

@@ -87,13 +87,11 @@ def permutation_test(
     0: the mean kappa of random labels is seldom 0 with three or more categories.
     """
     designed = terms.sample.weighted or len(terms.sample.strata) > 1
-    if method is not None:
-        check_choice("method", method, METHODS)
-    if designed and method not in (None, "wald"):
+    chosen = ("wald" if designed else "exact") if method is None else check_choice("method", method, METHODS)
+    if designed and chosen != "wald":
         message = f"method={method!r} permutes labels over items of equal weight, without strata."
         raise invalid("method", message, hint="Use method='wald'.", code="method-needs-equal-weights")
     check_choice("alternative", alternative, ALTERNATIVES)
-    chosen = method or ("wald" if designed else "exact")
     n_resamples, source = check_n_resamples(n_resamples), generator(rng)
     if chosen == "wald":
         return _wald_test(terms, alternative)
@@ -263,10 +261,7 @@ def _exact_pvalue(terms: Terms, alternative: str, most: int) -> float | None:
 
     shares = np.zeros(shape)
     shares[(*(0 for _ in other), -least * used)] = 1
-    left = [
-        np.arange(number, -1, -1).reshape([-1 if axis == place else 1 for axis in range(len(shape))])
-        for place, number in enumerate(numbers[other].tolist())
-    ]
+    *left, _ = np.ix_(*(np.arange(number, -1, -1) for number in numbers[other].tolist()), np.arange(1))
     for row, remaining in zip(np.repeat(gain, groups.items, axis=0).tolist(), range(n, 0, -1), strict=True):
         after = shares * ((remaining - sum(left)) / remaining)
         for place, step in enumerate(row):

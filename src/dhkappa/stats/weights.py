@@ -20,7 +20,7 @@ from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.resources import need
 from dhkappa.stats.influence import Extremes, Numbers, Terms, basis_of, terms
 from dhkappa.stats.intervals import LEAST
-from dhkappa.stats.kappa import Baselines, Estimate, Parts, estimate_dh
+from dhkappa.stats.kappa import Estimate, Parts, above_chance, estimate_dh
 from dhkappa.stats.sample import Sample
 
 _POWERS = {"linear": 1, "quadratic": 2}
@@ -69,22 +69,14 @@ def estimate_weighted(sample: Sample, weights: Any) -> Estimate:
     merged = sample.merged()
     pairs = pair_sums(merged.patterns, checked)
     parts = weighted_parts(merged, pairs, plain.parts, checked)
-    kappa, agreement, chance = parts.kappa, parts.R + parts.S, parts.C_E + parts.C_F
-    basis = None
-    if kappa is not None:
-        known = weighted_terms(merged, pairs, parts, checked)
-        phi, far = weighted_influence(known, checked.matrix())
-        basis = basis_of(known, phi, far, _lower_bound(checked, known.E))
-    return replace(
-        plain,
-        metric="weighted",
-        parts=parts,
-        exact=kappa,
-        baselines=Baselines(),
-        fleiss=None if chance == 1 else (agreement - chance) / (1 - chance),
-        reason="Every category that occurs has weight 1 with every other." if kappa is None else None,
-        weighted_basis=basis,
-    )
+    fleiss = above_chance(parts.R + parts.S, parts.C_E + parts.C_F)
+    if parts.kappa is None:
+        reason = "Every category that occurs has weight 1 with every other."
+        return Estimate("weighted", sample, plain.sums, parts, fleiss=fleiss, reason=reason)
+    known = weighted_terms(merged, pairs, parts, checked)
+    phi, far = weighted_influence(known, checked.matrix())
+    basis = basis_of(known, phi, far, _lower_bound(checked, known.E))
+    return Estimate("weighted", sample, plain.sums, parts, parts.kappa, fleiss=fleiss, weighted_basis=basis)
 
 
 def weighted_terms(sample: Sample, pairs: PairSums, parts: Parts, weights: Weights) -> Terms:
@@ -159,18 +151,14 @@ def weighted_parts(sample: Sample, pairs: PairSums, parts: Parts, weights: Weigh
     patterns, mass = sample.patterns, sample.mass
     total, unit = parts.sums, weights.unit
     R = _mean(patterns, pairs[0], mass) / unit**2
+    S = _mean(patterns, pairs[1], mass) / unit - R
     votes, labels = np.array(total.votes, object), np.array(total.labels, object)
     scaled = weights.scaled.astype(object)
     chance = votes * (scaled @ votes)  # C_x (wC)_x whole^2 unit
     whole = total.n * total.vote_unit
     C_E = Fraction((chance * (scaled @ labels)).sum(), (whole * unit) ** 2 * total.n)
-    return replace(
-        parts,
-        R=R,
-        S=_mean(patterns, pairs[1], mass) / unit - R,
-        C_E=C_E,
-        C_F=Fraction(chance.sum(), whole**2 * unit) - C_E,
-    )
+    C_F = Fraction(chance.sum(), whole**2 * unit) - C_E
+    return Parts(R, S, C_E, C_F, parts.categories, total)
 
 
 def _mean(patterns: Patterns, sums: npt.NDArray[Any], mass: npt.NDArray[Any]) -> Fraction:
@@ -205,10 +193,8 @@ def _from_matrix(weights: Any, m: int) -> Weights:
     table = [[_fraction(value) for value in row] for row in rows]
     for x, y in np.ndindex(m, m):
         if not 0 <= table[x][y] <= 1 or table[x][y] != table[y][x] or (x == y and table[x][y] != 1):
-            raise _invalid(
-                "Weights must be from 0 to 1 and symmetric, with 1 on the diagonal: "
-                f"got {shown([rows[x][y]])} in row {x + 1}, column {y + 1}."
-            )
+            entry = f"{shown([rows[x][y]])} in row {x + 1}, column {y + 1}"
+            raise _invalid(f"Weights must be from 0 to 1 and symmetric, with 1 on the diagonal: got {entry}.")
     unit = math.lcm(*{weight.denominator for row in table for weight in row})
     scaled = [[weight.numerator * (unit // weight.denominator) for weight in row] for row in table]
     return Weights(np.array(scaled, np.int64 if unit < 2**31 else object).reshape(m, m), unit)
