@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dhkappa.resources import Progress
 from dhkappa.stats.influence import Terms, sum_of_squares
 from dhkappa.stats.intervals import ConfidenceInterval
-from dhkappa.stats.sample import check_n_resamples, generator
+from dhkappa.stats.sample import Rng, check_n_resamples, generator
 from dhkappa.table import Display
 
 Floats = npt.NDArray[np.float64]
@@ -58,15 +58,11 @@ class Bootstrap(Display):
         return f"Bootstrap(n_resamples={self.n_resamples}, {numbers})"
 
 
-def bootstrap(
-    terms: Terms, n_resamples: int = 9_999, rng: int | np.random.Generator | None = None, progress: bool = True
-) -> Bootstrap:
-    """Draw samples of the same size from the items, with replacement, and return their kappas.
+def bootstrap(terms: Terms, n_resamples: int = 9_999, rng: Rng = None, progress: bool = True) -> Bootstrap:
+    """Draw samples of the same size from the items, with replacement; see ``Kappa.bootstrap``.
 
-    The number of items of each pattern in such a sample is one multinomial draw, so a replicate costs the same for
-    a thousand items as for a billion. Items keep their weights, and strata keep their sizes. The pool is taken to be
-    infinite. The same seed gives the same values for the same items, whatever their order or partition, and whatever
-    the number of replicates computed at once.
+    Items keep their weights, and strata their sizes; the pool is taken to be infinite. The same seed gives the same
+    values for the same items, whatever their order or partition, and the number of replicates computed at once.
     """
     n, source = check_n_resamples(n_resamples), generator(rng)
     # The most frequent pattern last: numpy's multinomial gives the last one the rest, so that all the
@@ -195,10 +191,7 @@ def _sum_rows(rows: Floats) -> Floats:
 
 
 def _slack(kappa: float) -> float:
-    """Return by how much equal kappas may differ.
-
-    1 - kappa is a quotient, accurate to a few units in the last place times the square root of the patterns.
-    """
+    """Return by how much equal kappas may differ: some units in the last place, times the root of the patterns."""
     return 1e-13 * (1 - kappa) + float(np.finfo(np.float64).eps)
 
 

@@ -108,8 +108,7 @@ def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
     found = np.full(len(terms.C), math.nan)
     census = _unseen(terms).max() == 0
     for code in np.flatnonzero(parts.defined).tolist():
-        phi = category_influence(terms, parts, code)
-        spread = variance(terms, phi)
+        spread = variance(terms, category_influence(terms, parts, code))
         found[code] = spread.value if spread.endless or census or parts.kappa[code] == 1 else math.nan
     return found
 
@@ -132,10 +131,9 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
     confidence_level = check_level(confidence_level)
     parts = category_parts(terms)
     variances = category_variances(terms, parts)
-    like, unseen = _effective(terms, parts), _unseen(terms)
+    like, alpha = _effective(terms, parts), 1 - confidence_level
     quantiles = stdtrit(np.maximum(like - 1, 1), (1 + confidence_level) / 2).tolist()
-    shares = unseen / np.maximum(like, 1)
-    alpha = 1 - confidence_level
+    shares = _unseen(terms) / np.maximum(like, 1)
     found = [_interval(parts, variances, code, shares[code], alpha, t) for code, t in enumerate(quantiles)]
     se, low, high, reason = zip(*found, strict=True)
     return Table(

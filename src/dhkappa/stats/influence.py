@@ -60,8 +60,7 @@ class Terms:
 
     def row_sums(self, entries: Numbers) -> Numbers:
         """Add up entries within each pattern."""
-        sums: Numbers = np.add.reduceat(entries, self.patterns.start[:-1])
-        return sums
+        return np.add.reduceat(entries, self.patterns.start[:-1])
 
     def mean(self, values: Numbers) -> Any:
         """Return the weighted mean over items of a value per pattern."""
@@ -106,8 +105,10 @@ def influence(terms: Terms) -> Numbers:
     ``phi_i = ((d_i - D) - (1 - kappa) eps_i) / (1 - E)``. NaN if 1 - E is too small for a float.
     """
     C, L, E, code = terms.C, terms.L, terms.E, terms.patterns.code
-    if 1 - E < _CLOSE:
-        return _influence_near_certainty(terms)
+    if 1 - E < _CLOSE:  # as when one item outweighs all others
+        chance = chance_terms(terms)
+        votes = terms.row_sums(chance.votes[code] * terms.c)
+        return chance.influence(terms.kappa, votes, terms.suggested, 1 - terms.d)
     if len(L):
         slope = C * (2 * L - 1)
         eps = 2 * (terms.row_sums(slope[code] * terms.c) + C[terms.suggested] ** 2 - E - terms.C_E)
@@ -117,38 +118,30 @@ def influence(terms: Terms) -> Numbers:
     return phi
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def _influence_near_certainty(terms: Terms) -> Numbers:
-    """Return the same if E is close to 1, as when one item outweighs all others."""
-    chance = chance_terms(terms)
-    if not chance.not_by_chance:
-        return np.full(len(terms.items), math.nan)
-    eps = 2 * (chance.middle - terms.row_sums(chance.votes[terms.patterns.code] * terms.c))
-    if len(terms.L):
-        eps = eps - 2 * chance.labels[terms.suggested]
-    one_minus_kappa = 1 - terms.kappa  # (1 - D)/(1 - E)
-    phi: Numbers = one_minus_kappa * (1 - eps / chance.not_by_chance) - (1 - terms.d) / chance.not_by_chance
-    return phi
-
-
 class Chance(NamedTuple):
-    """The terms of ``eps = 2 (middle - sum_j votes_j c_ij - labels_l)``, for Fleiss' kappa without labels."""
+    """The terms of ``eps = 2 (middle - sum_j votes_j c_ij - labels_l)``."""
 
     not_by_chance: float  # 1 - E; 0 if it is too small for a float
     middle: float  # 2 - E - C_E, or 1 - E for Fleiss' kappa
     votes: Numbers  # (m,) 1 - C_j (2 L_j - 1), or 1 - C_j
-    labels: Numbers  # (m,) 1 - C_j^2
+    labels: Numbers  # (m,) 1 - C_j^2, or 0
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def influence(self, kappa: float, votes: Numbers, suggested: Numbers, one_minus_d: Numbers) -> Numbers:
+        """Return phi of items from their sums over votes; NaN if 1 - E is too small for a float."""
+        eps, one_minus_E = 2 * (self.middle - votes - self.labels[suggested]), self.not_by_chance or math.nan
+        phi: Numbers = (1 - kappa) * (1 - eps / one_minus_E) - one_minus_d / one_minus_E
+        return phi
 
 
 def chance_terms(terms: Terms) -> Chance:
     """Return the terms of chance as distances from 1, which keep their digits if E is close to 1."""
     C, L = terms.C, terms.L
     others = complement(C)
-    labels = others * (1 + C)
     if not len(L):
         whole = _fsum(C * others)
-        return Chance(whole, whole, others, labels)
-    unlabeled = complement(L)
+        return Chance(whole, whole, others, np.zeros(len(C)))
+    labels, unlabeled = others * (1 + C), complement(L)
     whole = _fsum(L * labels + C * C * unlabeled)
     return Chance(whole, whole + _fsum(L * labels), others + 2 * C * unlabeled, labels)
 
@@ -185,14 +178,10 @@ def extremes(terms: Terms) -> Extremes:
     to look at votes for the label itself and for the other categories with the largest and the smallest such value.
     """
     chance, label = chance_terms(terms), np.flatnonzero(terms.C + terms.L > 0)
-    if not chance.not_by_chance:
-        return Extremes(label, *np.full((2, len(label)), math.nan))
     ascending = label[np.argsort(chance.votes[label], kind="stable")]
     others = [np.where(label == ends[0], ends[-1], ends[0]) for ends in (ascending[:2], ascending[::-1][:2])]
     votes = np.array([label, *others])
-    eps = 2 * (chance.middle - chance.votes[votes] - chance.labels[label])
-    one_minus_d = np.where(votes == label, 0, 2)
-    phi = (1 - terms.kappa) * (1 - eps / chance.not_by_chance) - one_minus_d / chance.not_by_chance
+    phi = chance.influence(terms.kappa, chance.votes[votes], label, np.where(votes == label, 0, 2))
     return Extremes(label, phi.min(axis=0), phi.max(axis=0))
 
 
@@ -279,13 +268,14 @@ class UnseenItems(NamedTuple):
         share = np.append(self.share, np.full(never.size, self.most))
         middle = np.append(self.middle, np.zeros(never.size))
         place = np.searchsorted(extremes.label, label)
-        found = []
-        for values, sign in ((extremes.low, 1), (extremes.high, -1)):
+
+        def end(values: Numbers, sign: int) -> Unseen:
             move = values[place] - middle
             move[np.abs(move) < _NOTHING] = 0
             first = int(np.lexsort((sign * move, sign * move * share))[0])
-            found.append(Unseen(float(move[first]), float(share[first])))
-        return found[0], found[1]
+            return Unseen(float(move[first]), float(share[first]))
+
+        return end(extremes.low, 1), end(extremes.high, -1)
 
 
 def unseen_items(terms: Terms, phi: Numbers) -> UnseenItems:

@@ -21,7 +21,7 @@ Quantile: TypeAlias = Callable[[float, float, float], Any]
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
-    """A confidence interval.
+    """A confidence interval; iterating over it yields ``low`` and ``high``.
 
     Attributes
     ----------
@@ -29,12 +29,6 @@ class ConfidenceInterval:
     confidence_level : the confidence level
     method : how it was computed
     reason : why there is no interval; None if there is one
-
-    Examples
-    --------
-    >>> low, high = ConfidenceInterval(0.25, 0.75, 0.95, "beta")
-    >>> low, high
-    (0.25, 0.75)
     """
 
     low: float

@@ -247,8 +247,7 @@ def distinct(n_votes: npt.NDArray[np.int64]) -> list[int]:
     """Return the distinct numbers of votes, ascending."""
     if n_votes.size and n_votes.min() == n_votes.max():
         return [int(n_votes[0])]
-    found: list[int] = np.unique(n_votes).tolist()
-    return found
+    return [int(size) for size in np.unique(n_votes)]
 
 
 # Exact products and sums: 64-bit integers if they must fit, Python integers if they might not.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dhkappa.core.grouping import Patterns
 from dhkappa.errors import invalid
 from dhkappa.stats.influence import Numbers, Terms, chance_terms, complement, variance
-from dhkappa.stats.sample import check_choice, check_n_resamples, generator
+from dhkappa.stats.sample import Rng, check_choice, check_n_resamples, generator
 from dhkappa.table import Display, plain
 
 METHODS = ("exact", "z", "monte-carlo", "wald")
@@ -74,12 +74,7 @@ class PermutationTest(Display):
 
 
 def permutation_test(
-    terms: Terms,
-    *,
-    method: str | None = None,
-    alternative: str = "greater",
-    n_resamples: int = 9_999,
-    rng: int | np.random.Generator | None = None,
+    terms: Terms, *, method: str | None = None, alternative: str = "greater", n_resamples: int = 9_999, rng: Rng = None
 ) -> PermutationTest:
     """Test whether the suggested labels score more than random labels; see ``Kappa.permutation_test``.
 
@@ -202,9 +197,8 @@ def group_items(terms: Terms, g: Numbers) -> Groups:
     keep = (g > 0) & (labels[patterns.code] > 0)
     start = np.concatenate([[0], np.cumsum(keep)])[patterns.start]
     values, rank = np.unique(g[keep], return_inverse=True)
-    no_label = np.zeros(len(patterns), np.int32)
     # With the rank of g in the place of votes, patterns that merge are one group.
-    found = Patterns(no_label, start, patterns.code[keep], rank + 1, patterns.items).merged()
+    found = Patterns(np.zeros(len(patterns), np.int32), start, patterns.code[keep], rank + 1, patterns.items).merged()
     code, column = np.unique(found.code, return_inverse=True)
     row = np.repeat(np.arange(len(found)), np.diff(found.start))
     return Groups(found.items, code, labels[code], row, column, values[found.votes - 1])

@@ -20,6 +20,7 @@ from dhkappa.errors import DataError, counted, invalid, is_real, shown
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """Number of items in the pool that the sample was drawn from: in all, or by stratum."""
+Rng: TypeAlias = int | np.random.Generator | None
 Condition: TypeAlias = Callable[[Any], bool]
 
 _MOST_RESAMPLES = 10**8
@@ -252,7 +253,7 @@ def _mass(items: npt.NDArray[np.int64], weights: Sequence[Any], place: Integers)
     return mass
 
 
-def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
+def generator(rng: Rng) -> np.random.Generator:
     """Return a random generator from a seed, a generator or None."""
     try:
         return np.random.default_rng(rng)

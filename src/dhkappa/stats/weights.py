@@ -81,8 +81,7 @@ def estimate_weighted(sample: Sample, weights: Any) -> Estimate:
 
 def weighted_terms(sample: Sample, pairs: PairSums, parts: Parts, weights: Weights) -> Terms:
     """Return the terms of the weighted kappa with these parts; ``t`` and ``g`` are those of the unweighted kappa."""
-    unit = weights.unit
-    on_label, agreeing = pairs
+    (on_label, agreeing), unit = pairs, weights.unit
     votes = sample.patterns.vote_totals().astype(on_label.dtype)
     d = (2 * on_label - unit * agreeing) / (votes * (votes - 1) * unit**2)
     return replace(terms(sample, parts), d=d.astype(np.float64))
@@ -148,10 +147,9 @@ def pair_sums(patterns: Patterns, weights: Weights) -> PairSums:
 
 def weighted_parts(sample: Sample, pairs: PairSums, parts: Parts, weights: Weights) -> Parts:
     """Return R, S, C_E and C_F with these weights, as exact fractions."""
-    patterns, mass = sample.patterns, sample.mass
     total, unit = parts.sums, weights.unit
-    R = _mean(patterns, pairs[0], mass) / unit**2
-    S = _mean(patterns, pairs[1], mass) / unit - R
+    R = _mean(sample, pairs[0]) / unit**2
+    S = _mean(sample, pairs[1]) / unit - R
     votes, labels = np.array(total.votes, object), np.array(total.labels, object)
     scaled = weights.scaled.astype(object)
     chance = votes * (scaled @ votes)  # C_x (wC)_x whole^2 unit
@@ -161,15 +159,14 @@ def weighted_parts(sample: Sample, pairs: PairSums, parts: Parts, weights: Weigh
     return Parts(R, S, C_E, C_F, parts.categories, total)
 
 
-def _mean(patterns: Patterns, sums: npt.NDArray[Any], mass: npt.NDArray[Any]) -> Fraction:
+def _mean(sample: Sample, sums: npt.NDArray[Any]) -> Fraction:
     """Return the mean over items of sums over ordered pairs of votes, each divided by the number of pairs."""
-    n_votes = patterns.vote_totals()
-    n = int(mass.sum())
+    n_votes, n = sample.patterns.vote_totals(), int(sample.mass.sum())
     if int(np.abs(sums).max(initial=0)) * n >= 2**63:
         sums = sums.astype(object)
     order = np.argsort(n_votes, kind="stable")
     sizes, first = np.unique(n_votes[order], return_index=True)
-    by_size = np.add.reduceat((sums * mass)[order], first)
+    by_size = np.add.reduceat((sums * sample.mass)[order], first)
     means = (Fraction(int(added), size * (size - 1)) for added, size in zip(by_size, sizes.tolist(), strict=True))
     return sum(means, Fraction(0)) / n
 
