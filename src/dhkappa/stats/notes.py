@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -120,6 +120,11 @@ def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
     if numbers and texts:
         text = f"Some labels are numbers and some are text, such as {numbers[0]!r} and {texts[0]!r}."
         yield Note("labels-mixed", f"{text} They count as different categories.")
+
+
+def first_three(names: Sequence[str]) -> str:
+    """Return up to three names, followed by ``...`` if there are more."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def spelled(label: str) -> str:

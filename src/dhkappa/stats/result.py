@@ -165,7 +165,7 @@ class Kappa(Display):
 
     @property
     def above_random(self) -> float:
-        """Kappa rescaled: 0 for random labels, 1 for perfect ones, NaN if undefined; with two categories it is kappa."""
+        """Kappa rescaled: 0 for random labels, 1 for perfect ones, NaN if undefined; with two categories kappa."""
         from dhkappa.stats.permutation import above_random
 
         if self.metric != "dh" or self.exact is None:
@@ -232,11 +232,8 @@ class Kappa(Display):
     def _terms(self, method: str) -> Terms:
         """Return the terms of a DiPietro-Hazari kappa that is defined."""
         if self.metric != "dh":
-            message, hint = (
-                f"{method} is not available for {_NAMES[self.metric]}.",
-                "Use dh_kappa without agreement weights.",
-            )
-            raise DataError(message, code="metric-not-supported", hint=hint)
+            message = f"{method} is not available for {_NAMES[self.metric]}."
+            raise DataError(message, code="metric-not-supported", hint="Use dh_kappa without agreement weights.")
         if self.parts is None or self.exact is None:
             message = f"{method} is not available because kappa is undefined: {self.reason}"
             raise DataError(message, code="kappa-undefined")

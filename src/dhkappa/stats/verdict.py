@@ -7,7 +7,7 @@ therefore compared with random labels and with annotators on the same data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import AnnotatorComparison
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import Estimate, rounded
-from dhkappa.stats.notes import LOW_AGREEMENT, MADE_FROM_VOTES, Note, spelled
+from dhkappa.stats.notes import LOW_AGREEMENT, MADE_FROM_VOTES, Note, first_three, spelled
 from dhkappa.stats.sample import Sample
 from dhkappa.table import Table
 
@@ -185,21 +185,17 @@ def summarize(
     else:
         own = " on its own items" if better else ""
         said = [f"{best} scores highest {of}{own}."]
-        said += [f"It is worse than {_some(better)} on the items that all labeled."] if better else []
-        said += [f"Its difference from {_some(similar)} is not significant."] if similar else []
+        said += [f"It is worse than {first_three(better)} on the items that all labeled."] if better else []
+        said += [f"Its difference from {first_three(similar)} is not significant."] if similar else []
     aside = [name for name in verdicts if verdicts[name].code == "labels-from-votes"]
     unknown = [name for name in verdicts if verdicts[name].code == "undefined"]
     if aside:
         whose = "is not ranked: its" if len(aside) == 1 else "are not ranked: their"
         made = "labels equal the majority vote on every item, so they may be made from these votes."
-        said.append(f"{_some(aside)} {whose} {made}")
-    said += [f"{_some(unknown)} cannot be judged."] if unknown and rest else []
+        said.append(f"{first_three(aside)} {whose} {made}")
+    said += [f"{first_three(unknown)} cannot be judged."] if unknown and rest else []
     said += [verdict.text for verdict in verdicts.values() if verdict.code == "category-variants"]
     return " ".join([*said, verdicts[best].text])
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def _digits(width: float) -> Callable[[float], str]:
