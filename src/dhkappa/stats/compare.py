@@ -205,13 +205,12 @@ def _differences(rows: Sequence[_Difference], confidence_level: float) -> Table:
     columns = {part.name: [getattr(row, part.name) for row in rows] for part in fields(_Difference)}
     columns |= {name: [math.nan] * len(rows) for name in ("low", "high")}
     known = [(place, row.gap) for place, row in enumerate(rows) if row.gap]
-    if known:
-        gap = Gap(*(np.array([getattr(of, part.name) for _, of in known], np.float64) for part in fields(Gap)))
-        found = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
-        for (i, _), low, high, pvalue in zip(known, *found, strict=True):
-            columns["low"][i], columns["high"][i] = low, high
-            if rows[i].method == "t":  # a standard error of 0 means that the sample is the whole pool
-                columns["pvalue"][i] = pvalue if rows[i].se else float(rows[i].difference == 0)
+    gap = Gap(*(np.array([getattr(of, part.name) for _, of in known], np.float64) for part in fields(Gap)))
+    found = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
+    for (i, _), low, high, pvalue in zip(known, *found, strict=True):
+        columns["low"][i], columns["high"][i] = low, high
+        if rows[i].method == "t":  # a standard error of 0 means that the sample is the whole pool
+            columns["pvalue"][i] = pvalue if rows[i].se else float(rows[i].difference == 0)
     columns["pvalue_holm"] = holm(columns["pvalue"])
     names = ("labeler", "other", "difference", "se", "low", "high", "pvalue", "pvalue_holm", "method", "discordant")
     title = f"Differences between labelers, {written(confidence_level, 100)}% confidence intervals"

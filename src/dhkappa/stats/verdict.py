@@ -84,11 +84,9 @@ def judge(
         return Verdict("random", text)
     split = _split_items(estimate.sample)
     if split is not None and split >= MANY_SPLIT:
-        return Verdict(
-            "labels-from-votes",
-            f"{name} cannot be judged by these votes if its labels were made from them: {scored}, but every label is a "
-            f"most frequent vote of its item, also on the {split:,} items with different votes.",
-        )
+        made = f"every label is a most frequent vote of its item, also on the {split:,} items with different votes"
+        text = f"{name} cannot be judged by these votes if its labels were made from them: {scored}, but {made}."
+        return Verdict("labels-from-votes", text)
     caution = ""
     if fleiss < float(LOW_AGREEMENT):
         caution = f" Annotators agree little with each other (Fleiss' kappa {_digits(1)(fleiss)})."
