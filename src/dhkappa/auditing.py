@@ -112,8 +112,7 @@ class Audit(Display):
     @property
     def ranking(self) -> list[str]:
         """The labelers, the highest kappa first; those that cannot be judged last."""
-        order: list[str] = self.table().column("labeler")
-        return sorted(order, key=lambda name: not self.verdict(name).judged)
+        return sorted(self.table().column("labeler"), key=lambda name: not self.verdict(name).judged)
 
     def table(self) -> Table:
         """Return one row per labeler, the highest kappa first, with confidence interval and baselines."""
@@ -224,9 +223,8 @@ class Audit(Display):
         }
 
     def _labeler_dict(self, name: str, limit: int | None) -> dict[str, Any]:
-        kappa, test = self.kappas[name], self.permutation_tests[name]
+        kappa, test, level = self.kappas[name], self.permutation_tests[name], self.confidence_level
         weighted, compared = self.weighted.get(name), self._annotator_comparisons.get(name)
-        level = self.confidence_level
         defined = not math.isnan(kappa.confidence_interval(level).low)
         tables = {what: self._tables.get((what, name)) for what in ("categories", "confusion", "annotators")}
         return {
@@ -283,9 +281,8 @@ def audit_of(
             kappa = kappas[name] = Kappa(estimate_dh(sample))
             if weights is not None:
                 weighted[name] = Kappa(estimate_weighted(sample, weights))
-            tests[name] = None
+            tests[name] = None if kappa.exact is None else kappa.permutation_test()
             if kappa.exact is not None:
-                tests[name] = kappa.permutation_test()
                 tables["categories", name] = kappa.by_category(confidence_level)
                 tables["confusion", name] = kappa.confusion()
             if item_votes is not None and item_votes.annotators is not None:

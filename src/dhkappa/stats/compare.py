@@ -221,8 +221,7 @@ def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], exclu
     if excluded.total:
         text = f"{counted(excluded.total, 'item')} excluded: {excluded.why()}."
         yield Note("items-excluded", f"{text} Labelers are compared on the items that all of them labeled.")
-    scores = {name: (found.exact, found.baselines.majority) for name, found in estimates.items()}
-    own = [name for name, (exact, majority) in scores.items() if exact == majority and exact not in (None, 1)]
+    own = [name for name, of in estimates.items() if of.exact == of.baselines.majority and of.exact not in (None, 1)]
     if own:
         text = f"The labels of {shown(own)} score exactly as high as majority labels."
         yield Note("equals-majority", f"{text} {MADE_FROM_VOTES}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -65,7 +64,7 @@ class Plan(Display):
     @property
     def cheapest(self) -> int:
         """The number of votes per item in ``options`` with the fewest votes in total."""
-        votes: int = min(self.options, key=operator.itemgetter("total_votes", "votes"))["votes"]
+        votes: int = min(self.options, key=lambda row: (row["total_votes"], row["votes"]))["votes"]
         return votes
 
     @property

@@ -167,8 +167,6 @@ def _texts(patterns: Patterns, categories: tuple[Label, ...]) -> list[str]:
     texts = map(str, categories)  # quoted if they contain separators or outer spaces
     names = [text if text and text == text.strip() and not {*text} & {",", ":"} else repr(text) for text in texts]
     code, votes = patterns.code.tolist(), patterns.votes.tolist()
-    found = []
-    for first, end in pairwise(patterns.start.tolist()):
-        order = sorted(range(first, end), key=votes.__getitem__, reverse=True)  # stable: ties keep their order
-        found.append(", ".join([f"{names[code[entry]]}: {votes[entry]}" for entry in order]))
-    return found
+    rows = (range(first, end) for first, end in pairwise(patterns.start.tolist()))
+    orders = (sorted(row, key=votes.__getitem__, reverse=True) for row in rows)  # stable: ties keep their order
+    return [", ".join([f"{names[code[entry]]}: {votes[entry]}" for entry in order]) for order in orders]

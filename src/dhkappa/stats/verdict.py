@@ -140,9 +140,9 @@ def _spelling_variant(sample: Sample) -> tuple[Label, Label] | None:
     if len(np.intersect1d(used, voted)):
         return None
     votes = {spelled(str(names[code])): names[code] for code in voted.tolist()}
-    keys = [(names[code], spelled(str(names[code]))) for code in used.tolist()]
-    pairs = [(label, votes[key]) for label, key in keys if key in votes]
-    return pairs[0] if 2 * len(pairs) > len(keys) else None
+    labels = [names[code] for code in used.tolist()]
+    pairs = [(label, votes[key]) for label in labels if (key := spelled(str(label))) in votes]
+    return pairs[0] if 2 * len(pairs) > len(labels) else None
 
 
 def _split_items(sample: Sample) -> int | None:
@@ -167,13 +167,11 @@ def summarize(
     if not judged:
         return " ".join(verdict.text for verdict in verdicts.values())
     best, rest = judged[0], judged[1:]
-    significant: dict[bool, set[str]] = {True: set(), False: set()}  # whether the best one is better
-    for row in differences:
-        if best in (row["labeler"], row["other"]) and row["pvalue_holm"] < 1 - confidence_level:
-            first = row["labeler"] == best
-            significant[(row["difference"] > 0) == first].add(row["other"] if first else row["labeler"])
-    better = [name for name in rest if name in significant[False]]
-    similar = [name for name in rest if name not in significant[True] and name not in better]
+    significant = differences.where(lambda row: row["pvalue_holm"] < 1 - confidence_level)
+    above = {(row["labeler"], row["other"]): row["difference"] for row in significant}
+    above |= {(other, labeler): -difference for (labeler, other), difference in above.items()}
+    better = [name for name in rest if above.get((best, name), 0) < 0]
+    similar = [name for name in rest if (best, name) not in above]
     of = f"of {len(verdicts)} labelers"
     if not rest:
         said = [f"{best} is the only one {of} that can be judged."]
