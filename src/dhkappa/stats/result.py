@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -339,10 +339,10 @@ class Comparison(Display):
 def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Table:
     """Return a row for each labeler, the best first."""
     order = sorted(kappas.items(), key=lambda pair: (math.isnan(pair[1].value), -pair[1].value))
-    rows = [
-        (name, of.value, *of.confidence_interval(confidence_level), of.se, *astuple(of.baselines), of.n_items)
-        for name, of in order
-    ]
+    rows = []
+    for name, kappa in order:
+        limits, baselines = kappa.confidence_interval(confidence_level), kappa.baselines
+        rows.append((name, kappa.value, *limits, kappa.se, baselines.random, baselines.majority, kappa.n_items))
     names = ("labeler", "kappa", "low", "high", "se", "baseline_random", "baseline_majority", "items")
     title = f"Kappa by labeler, {written(confidence_level, 100)}% confidence intervals"
     return Table({name: [row[place] for row in rows] for place, name in enumerate(names)}, title=title)
