@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
 from dhkappa.resources import Progress
@@ -21,8 +19,8 @@ from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table
-from dhkappa.stats.review import check_limit, review_queue
-from dhkappa.stats.sample import Pool, check_level, generator, own_pool, sample_of
+from dhkappa.stats.review import review_queue
+from dhkappa.stats.sample import Pool, Rng, check_integer, check_level, generator, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, judge, summarize
 from dhkappa.stats.weights import estimate_weighted
 from dhkappa.table import Display, Table
@@ -106,7 +104,7 @@ class Audit(Display):
             message = "The items are unknown: a tally keeps only counts, and a large table needs names of items."
             hint = "Pass votes or counts; for a large table also $item."
             raise invalid("item", message, hint=hint, code="items-unknown")
-        key = self._name(labeler), check_limit(limit)
+        key = self._name(labeler), None if limit is None else check_integer("limit", limit, 1)
         if key not in self._reviews:
             self._reviews[key] = review_queue(self._item_votes, key[0], limit=limit, pool=self._pool)
         return self._reviews[key]
@@ -114,8 +112,7 @@ class Audit(Display):
     @property
     def ranking(self) -> list[str]:
         """The labelers, the highest kappa first; those that cannot be judged last."""
-        order: list[str] = self.table().column("labeler")
-        return sorted(order, key=lambda name: not self.verdict(name).judged)
+        return sorted(self.table().column("labeler"), key=lambda name: not self.verdict(name).judged)
 
     def table(self) -> Table:
         """Return one row per labeler, the highest kappa first, with confidence interval and baselines."""
@@ -226,9 +223,8 @@ class Audit(Display):
         }
 
     def _labeler_dict(self, name: str, limit: int | None) -> dict[str, Any]:
-        kappa, test = self.kappas[name], self.permutation_tests[name]
+        kappa, test, level = self.kappas[name], self.permutation_tests[name], self.confidence_level
         weighted, compared = self.weighted.get(name), self._annotator_comparisons.get(name)
-        level = self.confidence_level
         defined = not math.isnan(kappa.confidence_interval(level).low)
         tables = {what: self._tables.get((what, name)) for what in ("categories", "confusion", "annotators")}
         return {
@@ -269,7 +265,7 @@ def audit_of(
     weights: Any = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
-    rng: int | np.random.Generator | None = None,
+    rng: Rng = None,
     progress: bool = False,
 ) -> Audit:
     """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known."""
@@ -285,9 +281,8 @@ def audit_of(
             kappa = kappas[name] = Kappa(estimate_dh(sample))
             if weights is not None:
                 weighted[name] = Kappa(estimate_weighted(sample, weights))
-            tests[name] = None
+            tests[name] = None if kappa.exact is None else kappa.permutation_test()
             if kappa.exact is not None:
-                tests[name] = kappa.permutation_test()
                 tables["categories", name] = kappa.by_category(confidence_level)
                 tables["confusion", name] = kappa.confusion()
             if item_votes is not None and item_votes.annotators is not None:

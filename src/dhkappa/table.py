@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from operator import gt
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -268,8 +268,9 @@ def text_table(
         widths[max(range(kept), key=lambda place: (widths[place] > least[place], widths[place]))] -= 1
     table = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     for head, number, space in zip(heads, numbers, widths, strict=False):
-        side: Literal["left", "right"] = "right" if number else "left"
-        table.add_column(Text(head), justify=side, width=space, no_wrap=True, vertical="bottom")
+        table.add_column(
+            Text(head), justify="right" if number else "left", width=space, no_wrap=True, vertical="bottom"
+        )
     for row in rows:
         table.add_row(*[Text(cell, no_wrap=True, overflow=overflow) for cell in row[:kept]])
     return table, [head.replace("\n", "") for head in heads[kept:]]
@@ -284,14 +285,10 @@ def plain(value: Any) -> Any:
 
 def _text(value: Any) -> str:
     """Format a value: three decimals, a dash for NaN, nothing for None."""
-    if value is None:
-        return ""
     if isinstance(value, float):
-        if math.isnan(value):
-            return "-"
         fixed = value == 0 or 1e-3 <= abs(value) < 1e6
-        return f"{value:.3f}" if fixed else f"{value:.2g}"
-    return visible(str(value))
+        return "-" if math.isnan(value) else f"{value:.3f}" if fixed else f"{value:.2g}"
+    return "" if value is None else visible(str(value))
 
 
 def _csv_cell(value: Any, safe: bool) -> Any:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Estimate, Parts, estimate_dh
-from dhkappa.stats.notes import MADE_FROM_VOTES, Note
-from dhkappa.stats.sample import Excluded, Pool, Sample, check_level, drawn, eligible, generator
+from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three
+from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, drawn, eligible, generator
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
@@ -29,8 +30,7 @@ _MAX_ENUMERATED = 12  # discordant items for which all swaps are enumerated
 _TIE = 1e-12  # differences closer than this are equal up to rounding
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Labeler:
+class _Labeler(NamedTuple):
     """The estimate of a labeler, and the influence by pattern of votes and label: sorted keys, and phi of each."""
 
     estimate: Estimate
@@ -54,7 +54,7 @@ class _Difference:
 
 
 def compare_labelers(
-    table: ItemTable, *, confidence_level: float = 0.95, pool: Pool = None, rng: int | np.random.Generator | None = None
+    table: ItemTable, *, confidence_level: float = 0.95, pool: Pool = None, rng: Rng = None
 ) -> tuple[dict[str, Estimate], Table, tuple[Note, ...]]:
     """Return the estimate of each labeler, the differences between each two, and notes; see ``dhkappa.compare``.
 
@@ -62,23 +62,19 @@ def compare_labelers(
     """
     confidence_level = check_level(confidence_level)
     if len(table.labels) < 2:
-        hint = "Pass the labels or the columns of two labelers or more in $suggested."
         text = f"A comparison needs at least two labelers: got {shown(table.labels)}."
+        hint = "Pass the labels or the columns of two labelers or more in $suggested."
         raise invalid("suggested", text, hint=hint, code="too-few-labelers")
     source = generator(rng)
     table, excluded = _eligible(table)
     names = list(table.labels)
     found: dict[str, _Labeler] = {}
-    joint: dict[tuple[str, ...], tuple[int, Integers]] = {}
     pairs: dict[tuple[str, str], _Difference] = {}
-    for parts in _groups(table, names):
-        some = [name for part in parts for name in part]
-        for part in parts:
-            joint.setdefault(part, table.joint(part))
-        together = table.distinct(some, [joint[part] for part in parts])
-        for name in some:
-            if name not in found:
-                found[name] = _labeler(together, name, excluded, pool)
+    joint = cache(table.joint)
+    for group, other_group in _groups(table, names):
+        some = [*group, *other_group]
+        together = table.distinct(some, [joint(group), joint(other_group)])
+        found |= {name: _labeler(together, name, excluded, pool) for name in some if name not in found}
         for one, other in combinations(some, 2):
             if (one, other) not in pairs:
                 both = together.distinct([one, other])
@@ -107,8 +103,7 @@ def _groups(table: ItemTable, names: Sequence[str]) -> Iterator[tuple[tuple[str,
     size = 1
     while len(table.votes) * len(table.categories) ** (2 * (size + 1)) <= _MAX_GROUPS and 2 * size < len(names):
         size += 1
-    parts = [tuple(names[first : first + size]) for first in range(0, len(names), size)]
-    yield from combinations(parts, 2)
+    yield from combinations([tuple(names[first : first + size]) for first in range(0, len(names), size)], 2)
 
 
 def _sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> Sample:
@@ -151,12 +146,10 @@ def _difference(
 
     if first.sample.designed:
         known = terms_of(one, first.parts)
-        spread = variance(known, move)
-        skew = skewness(known.weight / known.items * move, table.items)
+        spread, skew = variance(known, move), skewness(known.weight / known.items * move, table.items)
     else:
         squares = sum_of_squares(move, table.items)
-        spread = Variance(squares / (n * (n - 1)), squares)
-        skew = skewness(move, table.items, squares)
+        spread, skew = Variance(squares / (n * (n - 1)), squares), skewness(move, table.items, squares)
     se = math.sqrt(spread.value)
     reach = sum(1 / each for each in one_minus_E) * float(unseen_parts(strata).max())
     df = max(n - len(strata), 1)
@@ -181,11 +174,9 @@ def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
     """
     rows = np.flatnonzero(one.suggested != other.suggested)
     share = one.weight[rows] / one.items[rows] / one.n
-    move_D = (other.d - one.d)[rows] * share
-    squared = one.C**2
+    items, squared = one.items[rows], one.C**2
     move_E = 2 * (squared[other.suggested] - squared[one.suggested])[rows] * share
-    moves = np.column_stack([move_D, move_E])
-    items = one.items[rows]
+    moves = np.column_stack([(other.d - one.d)[rows] * share, move_E])
     exact = int(items.sum()) <= _MAX_ENUMERATED
     if exact:
         each = np.repeat(np.arange(rows.size), items)
@@ -204,13 +195,11 @@ def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
 
 def holm(pvalues: Sequence[float]) -> list[float]:
     """Return p-values adjusted for multiple testing (Holm); NaN stays NaN and does not count as a test."""
-    adjusted = [math.nan] * len(pvalues)
-    order = sorted((value, place) for place, value in enumerate(pvalues) if not math.isnan(value))
-    largest = 0.0
-    for rank, (value, place) in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * value))
-        adjusted[place] = largest
-    return adjusted
+    adjusted = np.array(pvalues)
+    order = np.argsort(adjusted)[: np.count_nonzero(~np.isnan(adjusted))]  # NaN is last
+    tests_left = np.arange(len(order), 0, -1)
+    adjusted[order] = np.maximum.accumulate(np.minimum(tests_left * adjusted[order], 1))
+    return [float(value) for value in adjusted]
 
 
 def _differences(rows: Sequence[_Difference], confidence_level: float) -> Table:
@@ -218,13 +207,12 @@ def _differences(rows: Sequence[_Difference], confidence_level: float) -> Table:
     columns = {part.name: [getattr(row, part.name) for row in rows] for part in fields(_Difference)}
     columns |= {name: [math.nan] * len(rows) for name in ("low", "high")}
     known = [(place, row.gap) for place, row in enumerate(rows) if row.gap]
-    if known:
-        gap = Gap(*(np.array([getattr(of, part.name) for _, of in known], np.float64) for part in fields(Gap)))
-        found = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
-        for (i, _), low, high, pvalue in zip(known, *found, strict=True):
-            columns["low"][i], columns["high"][i] = low, high
-            if rows[i].method == "t":  # a standard error of 0 means that the sample is the whole pool
-                columns["pvalue"][i] = pvalue if rows[i].se else float(rows[i].difference == 0)
+    gap = Gap(*(np.array([getattr(of, part.name) for _, of in known], np.float64) for part in fields(Gap)))
+    found = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
+    for (i, _), low, high, pvalue in zip(known, *found, strict=True):
+        columns["low"][i], columns["high"][i] = low, high
+        if rows[i].method == "t":  # a standard error of 0 means that the sample is the whole pool
+            columns["pvalue"][i] = pvalue if rows[i].se else float(rows[i].difference == 0)
     columns["pvalue_holm"] = holm(columns["pvalue"])
     names = ("labeler", "other", "difference", "se", "low", "high", "pvalue", "pvalue_holm", "method", "discordant")
     title = f"Differences between labelers, {written(confidence_level, 100)}% confidence intervals"
@@ -235,21 +223,15 @@ def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], exclu
     if excluded.total:
         text = f"{counted(excluded.total, 'item')} excluded: {excluded.why()}."
         yield Note("items-excluded", f"{text} Labelers are compared on the items that all of them labeled.")
-    scores = {name: (found.exact, found.baselines.majority) for name, found in estimates.items()}
-    own = [name for name, (exact, majority) in scores.items() if exact == majority and exact not in (None, 1)]
+    own = [name for name, of in estimates.items() if of.exact == of.baselines.majority and of.exact not in (None, 1)]
     if own:
         text = f"The labels of {shown(own)} score exactly as high as majority labels."
         yield Note("equals-majority", f"{text} {MADE_FROM_VOTES}")
-    swapped = [row for row in rows if row.method == "swap"]
+    swapped = [(f"{row.labeler!r} and {row.other!r}", row.discordant) for row in rows if row.method == "swap"]
     tested = "Their p-value comes from the label-swap test."
-    if few := [row for row in swapped if row.discordant < FEW_DISCORDANT]:
-        text = f"Labels differ on fewer than {FEW_DISCORDANT} items between {_pairs(few)}."
+    if few := [pair for pair, discordant in swapped if discordant < FEW_DISCORDANT]:
+        text = f"Labels differ on fewer than {FEW_DISCORDANT} items between {first_three(few)}."
         yield Note("few-discordant", f"{text} {tested}")
-    if equal := [row for row in swapped if row.discordant >= FEW_DISCORDANT]:
-        text = f"Every item has the same influence on the difference between {_pairs(equal)}"
+    if equal := [pair for pair, discordant in swapped if discordant >= FEW_DISCORDANT]:
+        text = f"Every item has the same influence on the difference between {first_three(equal)}"
         yield Note("no-standard-error", f"{text}, so there is no standard error. {tested}")
-
-
-def _pairs(rows: Sequence[_Difference]) -> str:
-    """Name up to three pairs of labelers."""
-    return ", ".join(f"{row.labeler!r} and {row.other!r}" for row in rows[:3]) + (", ..." if len(rows) > 3 else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -75,12 +75,9 @@ def _on_votes(estimate: Estimate) -> Iterator[Note]:
     for (few, one, one_error), (many, other, other_error) in combinations(_agreement(estimate.sample), 2):
         gap = abs(one - other)
         if gap > _AGREEMENT_GAP and gap > _AGREEMENT_Z * math.hypot(one_error, other_error):
-            yield Note(
-                "votes-follow-agreement",
-                f"Agreement depends on the number of votes: {one:.2f} of pairs agree on items with {few} votes, "
-                f"{other:.2f} on items with {many}. If votes were added after disagreement, use only the votes planned "
-                "in advance.",
-            )
+            pairs = f"{one:.2f} of pairs agree on items with {few} votes, {other:.2f} on items with {many}"
+            hint = "If votes were added after disagreement, use only the votes planned in advance."
+            yield Note("votes-follow-agreement", f"Agreement depends on the number of votes: {pairs}. {hint}")
             break
 
 
@@ -111,15 +108,19 @@ def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
     first: dict[str, str] = {}
     alike = [(first[key], label) for label in texts if first.setdefault(key := spelled(label), label) != label]
     if alike:
-        one, other = alike[0]
-        folded = one.strip().casefold() == other.strip().casefold()
-        how = "differ only in case or spaces" if folded else "are two spellings of one number"
+        one, other = (label.strip().casefold() for label in alike[0])
+        how = "differ only in case or spaces" if one == other else "are two spellings of one number"
         more = f" ({counted(len(alike) - 1, 'more pair')} like this)" if len(alike) > 1 else ""
         yield Note("category-variants", f"{shown(alike[0])} {how}, but count as different categories{more}.")
     numbers = [label for label in categories if not isinstance(label, (str, bool))]
     if numbers and texts:
         text = f"Some labels are numbers and some are text, such as {numbers[0]!r} and {texts[0]!r}."
         yield Note("labels-mixed", f"{text} They count as different categories.")
+
+
+def first_three(names: Sequence[str]) -> str:
+    """Return up to three names, followed by ``...`` if there are more."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def spelled(label: str) -> str:
@@ -145,15 +146,12 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
     if len(used) == 1:
         text = f"Every suggested label is {used[0][0]!r}, so kappa cannot show how labels follow items."
         yield Note("one-label", text)
-    strange = [(label, items) for label, items, votes in used if not votes]
-    lost = sum(items for _, items in strange)
+    strange = [label for label, _, votes in used if not votes]
+    lost = sum(items for _, items, votes in used if not votes)
     if lost > _NOT_IN_VOTES * total.n:
-        yield Note(
-            "labels-not-in-votes",
-            f"{lost:,} of {counted(total.n, 'item')} have a suggested label that no annotator ever chose "
-            f"({shown((label for label, _ in strange), 3)}). Check the spelling and the column. "
-            "If the votes are counts, use the option 'counts'.",
-        )
+        chosen = f"have a suggested label that no annotator ever chose ({shown(strange, 3)})"
+        hint = "Check the spelling and the column. If the votes are counts, use the option 'counts'."
+        yield Note("labels-not-in-votes", f"{lost:,} of {counted(total.n, 'item')} {chosen}. {hint}")
     every = sum(total.votes)
     never = [(votes / every, label) for label, items, votes in rows if not items and votes > _NEVER_SUGGESTED * every]
     if never:
@@ -162,11 +160,8 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
         yield Note("never-suggested", f"{label!r} is never suggested, but has {share:.0%} of the votes{more}.")
     rare = [label for label, items, _ in used if items < _FEW_OF_A_KIND]
     if rare and total.n >= _FEW_ITEMS:
-        yield Note(
-            "rare-labels",
-            f"{len(rare)} of {counted(len(used), 'suggested label')} occur on fewer than {_FEW_OF_A_KIND} items "
-            f"({shown(rare, 3)}), so little is known about them.",
-        )
+        text = f"{len(rare)} of {counted(len(used), 'suggested label')} occur on fewer than {_FEW_OF_A_KIND} items"
+        yield Note("rare-labels", f"{text} ({shown(rare, 3)}), so little is known about them.")
     imperfect = total.n - total.perfect
     if 0 < imperfect < _FEW_OF_A_KIND and total.n >= _FEW_ITEMS:
         text = f"Votes differ from the label on only {counted(imperfect, 'item')}; kappa depends on these few."
@@ -199,8 +194,5 @@ def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
     if kappa is not None and random is not None and kappa < random:
         yield Note("below-random", "The labels score less than random labels.")
     if fleiss is not None and fleiss < LOW_AGREEMENT:
-        yield Note(
-            "low-agreement",
-            f"Annotators hardly agree with each other (Fleiss' kappa {round(float(fleiss), 2) + 0.0:.2f}, below "
-            f"{float(LOW_AGREEMENT):.1f}), so even correct labels score low.",
-        )
+        low = f"(Fleiss' kappa {round(float(fleiss), 2) + 0.0:.2f}, below {float(LOW_AGREEMENT):.1f})"
+        yield Note("low-agreement", f"Annotators hardly agree with each other {low}, so even correct labels score low.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,7 +64,7 @@ class Plan(Display):
     @property
     def cheapest(self) -> int:
         """The number of votes per item in ``options`` with the fewest votes in total."""
-        votes: int = min(self.options, key=operator.itemgetter("total_votes", "votes"))["votes"]
+        votes: int = min(self.options, key=lambda row: (row["total_votes"], row["votes"]))["votes"]
         return votes
 
     @property
@@ -102,20 +102,11 @@ def plan_items(
     confidence_level: float = 0.95,
     assurance: float = 0.9,
 ) -> Plan:
-    r"""Plan from the estimate of a pilot or from assumed accuracies; see ``dhkappa.plan``.
+    """Plan from the estimate of a pilot or from assumed accuracies; see ``dhkappa.plan``.
 
-    ``items`` is the smallest n at which the beta interval with this kappa and the standard error
-    :math:`\sigma / \sqrt n` has the half-width. ``items_assured`` uses the variance
-    :math:`\sigma^2 + z \sigma \sqrt{(\phi^2 - \sigma^2)(1/n + 1/n_p)}`, with z the normal quantile of ``assurance``,
-    :math:`\phi` the largest influence of an item times its weight, and :math:`n_p` the items of the pilot
-    (:math:`1/n_p = 0` without one).
-
-    With N votes per item
-
-    .. math:: \sigma^2(N) = \left(z_2 + 2 (N - 2) z_1 + \tbinom{N - 2}{2} z_0\right) / \tbinom N 2
-
-    where :math:`z_k` is the mean product of the influence of two pairs of votes that share k votes. A pilot gives
-    z_0 if at least half of its items have four votes, and z_1 if they have three.
+    ``items`` is the smallest n at which the beta interval with this kappa and the standard error sigma / sqrt(n) has
+    the half-width. sigma^2 depends on z_k, the mean product of the influence of two pairs of votes that share k votes.
+    A pilot gives z_0 if at least half of its items have four votes, and z_1 if they have three.
     """
     goal = Goal(
         half_width=check_real("half_width", half_width, "above 0 and at most 1", lambda h: 0 < h <= 1),
@@ -146,7 +137,7 @@ def plan_items(
 
 
 class Goal(NamedTuple):
-    """The requested half-width, and with what confidence and assurance."""
+    """What was requested."""
 
     half_width: float
     confidence_level: float
@@ -176,17 +167,15 @@ class Outlook:
         return (high - low) / 2
 
     def row(self, votes: float, variance: float, goal: Goal) -> dict[str, Any]:
-        """Return the items and votes for one variance."""
+        """Return the items and votes for one variance; ``items_assured`` adds z standard errors of it."""
         from scipy.special import ndtri
 
-        z = float(ndtri(goal.assurance))
-
-        def assured(n: int) -> float:
-            doubt = math.sqrt(variance * max(self.most - variance, 0.0) * (1 / n + 1 / self.n_pilot))
+        def half_width(n: int, z: float) -> float:
+            doubt = math.sqrt(variance * max(self.most - variance, 0.0) * (1 / n + 1 / self.n_pilot)) if z else 0.0
             return self.half_width(n, max(variance + z * doubt, 0.0), goal.confidence_level)
 
-        items = _least(lambda n: self.half_width(n, variance, goal.confidence_level), goal)
-        found = {"votes": votes, "sigma": math.sqrt(variance), "items": items, "items_assured": _least(assured, goal)}
+        items, assured = (_least(partial(half_width, z=z), goal) for z in (0.0, float(ndtri(goal.assurance))))
+        found = {"votes": votes, "sigma": math.sqrt(variance), "items": items, "items_assured": assured}
         return {**found, "total_votes": math.ceil(items * votes)}
 
     def plan(
@@ -361,16 +350,15 @@ def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
     return Outlook(pilot.value, float(known.E), least, greatest, n * unseen.most, most, n)
 
 
-def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> Iterator[Note]:
-    """Yield notes on a plan from a pilot; ``mixed`` if it is for the votes of the pilot as they are."""
-    if pilot.n_items < _SMALL_PILOT:
-        text = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance."
-        yield Note("small-pilot", f"{text} The larger number of items allows for it.")
-    if pilot.exact == 1:
-        text = "Every vote of the pilot is the suggested label. The plan assumes that this holds."
-        yield Note("flawless-pilot", text)
-    if per_item < 4:
-        yield Note("options-cut", f"The options end at {per_item} votes per item. {_FOUR_VOTES}")
-    if part:
-        text = ". The plan itself is from all items, so the two may differ" if mixed else ""
-        yield Note("options-partial", f"The options are from {part}{text}.")
+def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> list[Note]:
+    """Return notes on a plan from a pilot; ``mixed`` if it is for the votes of the pilot as they are."""
+    rough = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance."
+    flawless = "Every vote of the pilot is the suggested label. The plan assumes that this holds."
+    apart = ". The plan itself is from all items, so the two may differ" if mixed else ""
+    rules = {
+        "small-pilot": (pilot.n_items < _SMALL_PILOT, f"{rough} The larger number of items allows for it."),
+        "flawless-pilot": (pilot.exact == 1, flawless),
+        "options-cut": (per_item < 4, f"The options end at {per_item} votes per item. {_FOUR_VOTES}"),
+        "options-partial": (part, f"The options are from {part}{apart}."),
+    }
+    return [Note(code, text) for code, (holds, text) in rules.items() if holds]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import DataError, counted
@@ -17,7 +15,7 @@ from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Baselines, Estimate, Parts, rounded
 from dhkappa.stats.notes import Note, notes_of
-from dhkappa.stats.sample import Excluded, Sample, check_choice, check_level
+from dhkappa.stats.sample import Excluded, Rng, Sample, check_choice, check_level
 from dhkappa.table import Display, Table, plain
 
 if TYPE_CHECKING:  # imported when a method needs them
@@ -40,6 +38,17 @@ class Kappa(Display):
     Attributes
     ----------
     estimate : the exact values that everything else is computed from
+    metric : ``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``
+    value : kappa as a float, the exact value rounded once; NaN if undefined
+    exact : kappa as a fraction; None if undefined
+    parts : C, L, R, S, C_E, C_F, D and E as fractions; None if no item is eligible
+    baselines : kappa of random labels and of majority labels on the same votes; NaN if undefined
+    fleiss : Fleiss' kappa of the same items, with the same agreement weights; NaN if undefined
+    n_items : number of eligible items: two votes or more and, except for Fleiss' kappa, a suggested label
+    n_votes : number of votes on eligible items
+    excluded : number of items that are not eligible, by reason
+    reason : why kappa is undefined; None if it is defined
+    categories : the categories, in order
 
     Examples
     --------
@@ -53,67 +62,29 @@ class Kappa(Display):
     """
 
     estimate: Estimate
+    metric: str = field(init=False)
+    value: float = field(init=False)
+    exact: Fraction | None = field(init=False)
+    parts: Parts | None = field(init=False)
+    baselines: Baselines = field(init=False)
+    fleiss: float = field(init=False)
+    n_items: int = field(init=False)
+    n_votes: int = field(init=False)
+    excluded: Excluded = field(init=False)
+    reason: str | None = field(init=False)
+    categories: tuple[Label, ...] = field(init=False)
 
-    @property
-    def metric(self) -> str:
-        """``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``."""
-        return self.estimate.metric
-
-    @property
-    def value(self) -> float:
-        """Kappa as a float, the exact value rounded once; NaN if undefined."""
-        return self.estimate.value
-
-    @property
-    def exact(self) -> Fraction | None:
-        """Kappa as a fraction; None if undefined."""
-        return self.estimate.exact
-
-    @property
-    def parts(self) -> Parts | None:
-        """C, L, R, S, C_E, C_F, D and E as fractions; None if no item is eligible."""
-        return self.estimate.parts
-
-    @property
-    def baselines(self) -> Baselines:
-        """Kappa of random labels and of majority labels on the same votes; NaN if undefined."""
-        exact = self.estimate.baselines
-        return Baselines(rounded(exact.random), rounded(exact.majority))
-
-    @property
-    def fleiss(self) -> float:
-        """Fleiss' kappa of the same items, with the same agreement weights; NaN if undefined."""
-        return rounded(self.estimate.fleiss)
-
-    @property
-    def n_items(self) -> int:
-        """Number of eligible items: two votes or more and, except for Fleiss' kappa, a suggested label."""
-        return self.estimate.n_items
-
-    @property
-    def n_votes(self) -> int:
-        """Number of votes on eligible items."""
-        return self.estimate.sums.n_votes
+    def __post_init__(self) -> None:
+        known, exact = self.estimate, self.estimate.baselines
+        same = ("metric", "value", "exact", "parts", "n_items", "reason", "categories")
+        found = {name: getattr(known, name) for name in same} | {"fleiss": rounded(known.fleiss)}
+        found |= {"baselines": Baselines(rounded(exact.random), rounded(exact.majority))}
+        vars(self).update(found, n_votes=known.sums.n_votes, excluded=known.sample.excluded)
 
     @property
     def n_effective(self) -> float:
         """Number of equally weighted items that carry as much information; ``n_items`` without sample weights."""
         return self.estimate.sample.n_effective
-
-    @property
-    def excluded(self) -> Excluded:
-        """Number of items that are not eligible, by reason."""
-        return self.estimate.sample.excluded
-
-    @property
-    def reason(self) -> str | None:
-        """Why kappa is undefined; None if it is defined."""
-        return self.estimate.reason
-
-    @property
-    def categories(self) -> tuple[Label, ...]:
-        """The categories, in order."""
-        return self.estimate.categories
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -127,19 +98,11 @@ class Kappa(Display):
 
     @property
     def se(self) -> float:
-        """Standard error of kappa over samples of items; NaN if the items show no variation.
-
-        It does not cover the choice of annotators.
-        """
+        """Standard error of kappa over samples of items (not of annotators); NaN if the items show no variation."""
         return math.nan if self._basis is None else self._basis.se
 
     def confidence_interval(
-        self,
-        confidence_level: float = 0.95,
-        method: str | None = None,
-        *,
-        n_resamples: int = 9_999,
-        rng: int | np.random.Generator | None = None,
+        self, confidence_level: float = 0.95, method: str | None = None, *, n_resamples: int = 9_999, rng: Rng = None
     ) -> ConfidenceInterval:
         """Return a confidence interval of kappa.
 
@@ -163,11 +126,9 @@ class Kappa(Display):
         ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta')
         """
         confidence_level = check_level(confidence_level)
-        methods = _METHODS[self.metric]
-        method = check_choice(
-            "method", methods[0] if method is None else method, methods, f" for {_NAMES[self.metric]}"
-        )
-        alpha = 1 - confidence_level
+        methods, alpha = _METHODS[self.metric], 1 - confidence_level
+        given = methods[0] if method is None else method
+        method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
         if self._basis is None:
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or _NO_VARIATION)
         if method in ("bootstrap", "bca"):
@@ -181,9 +142,7 @@ class Kappa(Display):
         low, high = (beta_interval if method == "beta" else wald_interval)(self._basis, alpha)
         return ConfidenceInterval(low, high, confidence_level, method)
 
-    def bootstrap(
-        self, n_resamples: int = 9_999, rng: int | np.random.Generator | None = None, *, progress: bool = True
-    ) -> Bootstrap:
+    def bootstrap(self, n_resamples: int = 9_999, rng: Rng = None, *, progress: bool = True) -> Bootstrap:
         """Draw samples of the same size from the items, with replacement, and return their kappas.
 
         One replicate is one multinomial draw over the patterns, so its cost does not grow with the number of items.
@@ -206,10 +165,7 @@ class Kappa(Display):
 
     @property
     def above_random(self) -> float:
-        """Kappa rescaled so that random labels score 0 and perfect labels 1; NaN if undefined.
-
-        With two categories it equals kappa.
-        """
+        """Kappa rescaled: 0 for random labels, 1 for perfect ones, NaN if undefined; with two categories kappa."""
         from dhkappa.stats.permutation import above_random
 
         if self.metric != "dh" or self.exact is None:
@@ -217,12 +173,7 @@ class Kappa(Display):
         return float(above_random(self._terms("above_random"))[0])
 
     def permutation_test(
-        self,
-        method: str | None = None,
-        *,
-        alternative: str = "greater",
-        n_resamples: int = 9_999,
-        rng: int | np.random.Generator | None = None,
+        self, method: str | None = None, *, alternative: str = "greater", n_resamples: int = 9_999, rng: Rng = None
     ) -> PermutationTest:
         """Test whether the suggested labels score more than the same labels permuted over the items.
 
@@ -246,9 +197,8 @@ class Kappa(Display):
         """
         from dhkappa.stats.permutation import permutation_test
 
-        return permutation_test(
-            self._terms("permutation_test"), method=method, alternative=alternative, n_resamples=n_resamples, rng=rng
-        )
+        known = self._terms("permutation_test")
+        return permutation_test(known, method=method, alternative=alternative, n_resamples=n_resamples, rng=rng)
 
     def by_category(self, confidence_level: float = 0.95) -> Table:
         """Return kappa of each suggested category with its confidence interval.
@@ -283,8 +233,7 @@ class Kappa(Display):
         """Return the terms of a DiPietro-Hazari kappa that is defined."""
         if self.metric != "dh":
             message = f"{method} is not available for {_NAMES[self.metric]}."
-            hint = "Use dh_kappa without agreement weights."
-            raise DataError(message, code="metric-not-supported", hint=hint)
+            raise DataError(message, code="metric-not-supported", hint="Use dh_kappa without agreement weights.")
         if self.parts is None or self.exact is None:
             message = f"{method} is not available because kappa is undefined: {self.reason}"
             raise DataError(message, code="kappa-undefined")
@@ -323,18 +272,19 @@ class Kappa(Display):
 
         NaN becomes None; ``exact`` is text, or None beyond 3,000 digits; C and L are lists of [category, share].
         """
-        parts, interval = self.parts, self.confidence_interval(confidence_level)
+        parts, exact, interval = self.parts, self.exact, self.confidence_interval(confidence_level)
         shares: dict[str, Any] = {}
         if parts is not None:
             shares = {letter: float(getattr(parts, letter)) for letter in ("R", "S", "C_E", "C_F", "D", "E")}
             shares |= {name: [[label, float(x)] for label, x in getattr(parts, name).items()] for name in ("C", "L")}
         limits = ("low", "high", "confidence_level", "method")
+        bits = 0 if exact is None else max(exact.denominator.bit_length(), exact.numerator.bit_length())
         return {
             "metric": self.metric,
             "value": plain(self.value),
             "se": plain(self.se),
             "confidence_interval": {name: plain(getattr(interval, name)) for name in limits},
-            "exact": _text(self.exact),
+            "exact": None if exact is None or bits > _LONGEST_FRACTION else str(exact),
             "baselines": {"random": plain(self.baselines.random), "majority": plain(self.baselines.majority)},
             "fleiss": plain(self.fleiss),
             "n_items": self.n_items,
@@ -388,10 +338,9 @@ class Comparison(Display):
 
 def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Table:
     """Return a row for each labeler, the best first."""
-    order = sorted(kappas, key=lambda name: (math.isnan(kappas[name].value), -kappas[name].value))
+    order = sorted(kappas.items(), key=lambda pair: (math.isnan(pair[1].value), -pair[1].value))
     rows = []
-    for name in order:
-        kappa = kappas[name]
+    for name, kappa in order:
         limits, baselines = kappa.confidence_interval(confidence_level), kappa.baselines
         rows.append((name, kappa.value, *limits, kappa.se, baselines.random, baselines.majority, kappa.n_items))
     names = ("labeler", "kappa", "low", "high", "se", "baseline_random", "baseline_majority", "items")
@@ -401,10 +350,3 @@ def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Tabl
 
 def _digits(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{round(value, 4) + 0.0:.4f}"  # never -0.0000
-
-
-def _text(exact: Fraction | None) -> str | None:
-    """Return a fraction as text; None if it is too long."""
-    if exact is None or max(exact.denominator.bit_length(), exact.numerator.bit_length()) > _LONGEST_FRACTION:
-        return None
-    return str(exact)

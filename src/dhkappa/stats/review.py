@@ -71,7 +71,10 @@ def leave_one_out(terms: Terms) -> Numbers:
     found[sound] = 1 - np.maximum(disagreement[sound], 0) / rest[sound]
     # At most a few rows: such an item is nearly all of 1 - E, and the only one of its pattern.
     for row in np.flatnonzero(~sound).tolist():
-        kappa = _parts(_without(terms.sample, row)).kappa
+        kept = np.delete(np.arange(len(d)), row)
+        patterns = terms.patterns.take(kept)
+        mass = terms.sample.mass[kept] if terms.sample.weighted else patterns.items
+        kappa = _parts(replace(terms.sample, patterns=patterns, mass=mass, stratum=terms.sample.stratum[kept])).kappa
         found[row] = math.nan if kappa is None else kappa
     return found
 
@@ -82,12 +85,11 @@ def review_queue(item_votes: ItemVotes, labeler: str, *, limit: int | None = Non
     Items are sorted by differential, then by number of votes (most first), then by influence times weight, then by
     position.
     """
-    limit = check_limit(limit)
+    limit = None if limit is None else check_integer("limit", limit, 1)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
     places = sample.kept
     assert places is not None
-    n = len(places)
-    n_votes = sample.patterns.vote_totals()
+    n, n_votes = len(places), sample.patterns.vote_totals()
     parts = _parts(sample) if n else None
     if parts is not None and parts.kappa is not None:
         known = terms(sample, parts)
@@ -106,18 +108,11 @@ def review_queue(item_votes: ItemVotes, labeler: str, *, limit: int | None = Non
         rank = {place: row for row, place in enumerate(places.tolist())}
         found = item_votes.find(places[order[before < limit]].tolist(), limit)
         order, names = np.array([rank[place] for place, _ in found], np.int64), [name for _, name in found]
+    columns = {"item": names, **_vote_columns(sample.patterns.take(order), item_votes.categories)}
+    scores = {"differential": d, "contribution": added, "influence": phi, "kappa_without": without}
+    columns |= {name: values[order].tolist() for name, values in scores.items()}
     shown = "all" if len(order) == sample.n else f"{len(order):,} of"
-    return Table(
-        {
-            "item": names,
-            **_vote_columns(sample.patterns.take(order), item_votes.categories),
-            "differential": d[order].tolist(),
-            "contribution": added[order].tolist(),
-            "influence": phi[order].tolist(),
-            "kappa_without": without[order].tolist(),
-        },
-        title=f"{labeler}: {shown} {counted(sample.n, 'item')}, most clearly rejected first",
-    )
+    return Table(columns, title=f"{labeler}: {shown} {counted(sample.n, 'item')}, most clearly rejected first")
 
 
 def _cubed(values: Numbers) -> Numbers:
@@ -144,19 +139,6 @@ def _parts(sample: Sample) -> Parts:
     return dh_parts(sums(sample, weighted=sample.weighted), sample.categories)
 
 
-def _without(sample: Sample, row: int) -> Sample:
-    """Return the sample without a pattern."""
-    kept = np.delete(np.arange(len(sample.patterns)), row)
-    patterns = sample.patterns.take(kept)
-    mass = sample.mass[kept] if sample.weighted else patterns.items
-    return replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept])
-
-
-def check_limit(limit: Any) -> int | None:
-    """Check the number of items to return; None for all."""
-    return None if limit is None else check_integer("limit", limit, 1)
-
-
 def _vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, list[Any]]:
     """Return the columns on the suggested label and the votes, one row per pattern."""
     first, length, n_votes = patterns.start[:-1], np.diff(patterns.start), patterns.vote_totals()
@@ -166,8 +148,7 @@ def _vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str
     leader = np.searchsorted(leads, patterns.start)  # row k is led by entries leads[leader[k] : leader[k + 1]]
     tie = (np.diff(leader) > 1).tolist()
     majority = patterns.code[leads[leader[:-1]]].tolist()
-    on_label = np.zeros(len(patterns), np.int64)
-    row = np.repeat(np.arange(len(patterns)), length)
+    row, on_label = np.repeat(np.arange(len(patterns)), length), np.zeros(len(patterns), np.int64)
     hit = patterns.code == patterns.suggested[row]
     on_label[row[hit]] = votes[hit]
     return {
@@ -186,8 +167,6 @@ def _texts(patterns: Patterns, categories: tuple[Label, ...]) -> list[str]:
     texts = map(str, categories)  # quoted if they contain separators or outer spaces
     names = [text if text and text == text.strip() and not {*text} & {",", ":"} else repr(text) for text in texts]
     code, votes = patterns.code.tolist(), patterns.votes.tolist()
-    found = []
-    for first, end in pairwise(patterns.start.tolist()):
-        order = sorted(range(first, end), key=votes.__getitem__, reverse=True)  # stable: ties keep their order
-        found.append(", ".join([f"{names[code[entry]]}: {votes[entry]}" for entry in order]))
-    return found
+    rows = (range(first, end) for first, end in pairwise(patterns.start.tolist()))
+    orders = (sorted(row, key=votes.__getitem__, reverse=True) for row in rows)  # stable: ties keep their order
+    return [", ".join([f"{names[code[entry]]}: {votes[entry]}" for entry in order]) for order in orders]

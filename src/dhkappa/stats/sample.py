@@ -21,6 +21,7 @@ from dhkappa.errors import DataError, counted, invalid, is_real, shown
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """Number of items in the pool that the sample was drawn from: in all, or by stratum."""
 Rng: TypeAlias = int | np.random.Generator | None
+"""Seed or generator of random numbers; None for numbers that differ from call to call."""
 Condition: TypeAlias = Callable[[Any], bool]
 
 _MOST_RESAMPLES = 10**8

@@ -7,7 +7,7 @@ therefore compared with random labels and with annotators on the same data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import AnnotatorComparison
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import Estimate, rounded
-from dhkappa.stats.notes import LOW_AGREEMENT, MADE_FROM_VOTES, Note, spelled
+from dhkappa.stats.notes import LOW_AGREEMENT, MADE_FROM_VOTES, Note, first_three, spelled
 from dhkappa.stats.sample import Sample
 from dhkappa.table import Table
 
@@ -84,11 +84,9 @@ def judge(
         return Verdict("random", text)
     split = _split_items(estimate.sample)
     if split is not None and split >= MANY_SPLIT:
-        return Verdict(
-            "labels-from-votes",
-            f"{name} cannot be judged by these votes if its labels were made from them: {scored}, but every label is a "
-            f"most frequent vote of its item, also on the {split:,} items with different votes.",
-        )
+        made = f"every label is a most frequent vote of its item, also on the {split:,} items with different votes"
+        text = f"{name} cannot be judged by these votes if its labels were made from them: {scored}, but {made}."
+        return Verdict("labels-from-votes", text)
     caution = ""
     if fleiss < float(LOW_AGREEMENT):
         caution = f" Annotators agree little with each other (Fleiss' kappa {_digits(1)(fleiss)})."
@@ -142,9 +140,9 @@ def _spelling_variant(sample: Sample) -> tuple[Label, Label] | None:
     if len(np.intersect1d(used, voted)):
         return None
     votes = {spelled(str(names[code])): names[code] for code in voted.tolist()}
-    keys = [(names[code], spelled(str(names[code]))) for code in used.tolist()]
-    pairs = [(label, votes[key]) for label, key in keys if key in votes]
-    return pairs[0] if 2 * len(pairs) > len(keys) else None
+    labels = [names[code] for code in used.tolist()]
+    pairs = [(label, votes[key]) for label in labels if (key := spelled(str(label))) in votes]
+    return pairs[0] if 2 * len(pairs) > len(labels) else None
 
 
 def _split_items(sample: Sample) -> int | None:
@@ -169,13 +167,11 @@ def summarize(
     if not judged:
         return " ".join(verdict.text for verdict in verdicts.values())
     best, rest = judged[0], judged[1:]
-    significant: dict[bool, set[str]] = {True: set(), False: set()}  # whether the best one is better
-    for row in differences:
-        if best in (row["labeler"], row["other"]) and row["pvalue_holm"] < 1 - confidence_level:
-            first = row["labeler"] == best
-            significant[(row["difference"] > 0) == first].add(row["other"] if first else row["labeler"])
-    better = [name for name in rest if name in significant[False]]
-    similar = [name for name in rest if name not in significant[True] and name not in better]
+    significant = differences.where(lambda row: row["pvalue_holm"] < 1 - confidence_level)
+    above = {(row["labeler"], row["other"]): row["difference"] for row in significant}
+    above |= {(other, labeler): -difference for (labeler, other), difference in above.items()}
+    better = [name for name in rest if above.get((best, name), 0) < 0]
+    similar = [name for name in rest if (best, name) not in above]
     of = f"of {len(verdicts)} labelers"
     if not rest:
         said = [f"{best} is the only one {of} that can be judged."]
@@ -185,21 +181,17 @@ def summarize(
     else:
         own = " on its own items" if better else ""
         said = [f"{best} scores highest {of}{own}."]
-        said += [f"It is worse than {_some(better)} on the items that all labeled."] if better else []
-        said += [f"Its difference from {_some(similar)} is not significant."] if similar else []
+        said += [f"It is worse than {first_three(better)} on the items that all labeled."] if better else []
+        said += [f"Its difference from {first_three(similar)} is not significant."] if similar else []
     aside = [name for name in verdicts if verdicts[name].code == "labels-from-votes"]
     unknown = [name for name in verdicts if verdicts[name].code == "undefined"]
     if aside:
         whose = "is not ranked: its" if len(aside) == 1 else "are not ranked: their"
         made = "labels equal the majority vote on every item, so they may be made from these votes."
-        said.append(f"{_some(aside)} {whose} {made}")
-    said += [f"{_some(unknown)} cannot be judged."] if unknown and rest else []
+        said.append(f"{first_three(aside)} {whose} {made}")
+    said += [f"{first_three(unknown)} cannot be judged."] if unknown and rest else []
     said += [verdict.text for verdict in verdicts.values() if verdict.code == "category-variants"]
     return " ".join([*said, verdicts[best].text])
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def _digits(width: float) -> Callable[[float], str]:
