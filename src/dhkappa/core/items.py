@@ -326,8 +326,9 @@ class ItemTable:
         columns: list[tuple[int, Any]] = [(len(self.votes), self.vote)]
         columns += [(self._base, self.labels[who]) for who in labelers]
         columns += [] if self.stratum is None else [(len(self.strata), self.stratum)]
-        weights, place = np.unique([] if self.weight is None else self.weight, return_inverse=True)
-        columns += [] if self.weight is None else [(weights.size, place)]
+        if self.weight is not None:
+            weights, place = np.unique(self.weight, return_inverse=True)
+            columns.append((weights.size, place))
         bases = [base for base, _ in columns]
         if math.prod(bases) >= grouping.WORD:
             first, group = group_rows(columns)
