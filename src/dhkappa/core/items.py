@@ -78,11 +78,9 @@ class ItemColumns:
 
     def take(self, rows: npt.NDArray[Any]) -> ItemColumns:
         """Return some items, by index."""
-        return ItemColumns(
-            {name: column.take(rows) for name, column in self.labels.items()},
-            None if self.stratum is None else self.stratum.take(rows),
-            None if self.weight is None else self.weight[rows],
-        )
+        labels = {name: column.take(rows) for name, column in self.labels.items()}
+        stratum = None if self.stratum is None else self.stratum.take(rows)
+        return ItemColumns(labels, stratum, None if self.weight is None else self.weight[rows])
 
     def recode(self, categories: Categories) -> ItemColumns:
         """Encode labels as 0 for missing and 1 + index into the categories, and strata as those that occur."""

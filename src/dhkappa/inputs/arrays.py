@@ -18,8 +18,7 @@ from dhkappa.core.labels import NotALabelError, check_categories, check_lookalik
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.inputs.columns import check_grid
 
-LABELER = "labeler"
-"""Name of a labeler whose labels were passed without one."""
+LABELER = "labeler"  # name of a labeler whose labels were passed without one
 
 _Labels = Collection[Label]
 _Shape = tuple[int, ...]
@@ -374,8 +373,7 @@ def _as_columns(labels: Encoded, names: Sequence[Label]) -> Encoded:
         return labels
     check_lookalikes([*given, *(name for name in names if isinstance(name, str))])
     m = len(names)
-    outside = [code for code in given if not 0 <= int(code) < m]
-    if outside:
+    if outside := [code for code in given if not 0 <= int(code) < m]:
         columns = f"{counted(m, 'column')}, with codes from 0 to {m - 1}"
         message = f"suggested holds {shown(outside)} but counts has {columns}."
         hint = "Pass $categories if these are labels, not codes."
