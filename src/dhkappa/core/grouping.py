@@ -90,7 +90,7 @@ def split_digits(keys: _Array, bases: Sequence[int]) -> list[_Array]:
 
 
 def count_rows(
-    n: int, bases: Sequence[int], columns: _Columns, items: _Items = None, block: int = BLOCK, bins: _Bins = _BINS
+    n: int, bases: Sequence[int], columns: _Columns, *, items: _Items = None, block: int = BLOCK, bins: _Bins = _BINS
 ) -> tuple[_Array, npt.NDArray[np.int64]]:
     """Return the distinct keys of n rows, ascending, and the number of items with each.
 

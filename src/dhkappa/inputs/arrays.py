@@ -49,17 +49,19 @@ def declared_categories(categories: Any, missing: frozenset[Label]) -> Categorie
 
 
 class Design(TypedDict, total=False):
-    """How items were sampled: arrays, or names of columns, as passed to ``Dataset``."""
+    """How items were sampled."""
 
     sample_weight: Any
     strata: Any
 
 
-class Columns(Design):
+class Columns(TypedDict):
     """Arrays next to the votes, or names of columns, as passed to ``Dataset``."""
 
     suggested: Any
     counts: Any
+    sample_weight: Any
+    strata: Any
 
 
 def read_arrays(votes: Any, columns: Columns, categories: Categories | None, missing: frozenset[Label]) -> ItemVotes:
