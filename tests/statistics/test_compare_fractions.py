@@ -13,7 +13,7 @@ from scipy import stats
 
 from compare_oracle import BOTH, EXAMPLE, Design, Expected, Several, check, influences, rows_of, seen, several
 from dhkappa import Tally, compare, dh_kappa, simulate, tally
-from dhkappa.core import items
+from dhkappa.core import grouping
 from dhkappa.core.items import ItemTable, item_table_of_votes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import compare as module
@@ -268,7 +268,7 @@ class TestInvariance:
         labels = {who: np.where(rng.random(120) < 0.7, votes[:, 0], rng.integers(0, 300, 120)) for who in "ab"}
         strata, sample_weight = rng.integers(0, 2, 120), rng.integers(1, 9, 120)
         before = seen(compare(votes, labels, strata=strata, sample_weight=sample_weight, rng=1))
-        monkeypatch.setattr(items, "WORD", 0)
+        monkeypatch.setattr(grouping, "WORD", 0)
         assert seen(compare(votes, labels, strata=strata, sample_weight=sample_weight, rng=1)) == before
 
     def test_many_categories(self) -> None:

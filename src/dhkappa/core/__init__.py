@@ -5,8 +5,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Label: TypeAlias = str | int
-"""A category's name: text, an integer or a boolean."""
-
+Label: TypeAlias = str | int  # a category's name: text, an integer or a boolean
 Categories: TypeAlias = tuple[Label, ...]
 Integers: TypeAlias = npt.NDArray[np.integer[Any]]

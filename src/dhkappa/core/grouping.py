@@ -1,16 +1,15 @@
 """Encoded columns, keys of rows, and patterns: the only place that groups and counts equal rows.
 
 A column holds digits from 0 to ``base - 1``. The digits of a row, read as one number with mixed bases, are its key, so
-that equal rows have equal keys and keys ascend in lexicographic order of the columns. Votes come as an (n, N) grid of
-digits, as rows of different lengths, or as an (n, m) matrix of counts. They are counted by the cheapest key that fits
-64 bits; rows whose key does not fit are converted to sparse rows and merged by hash.
+that keys ascend in lexicographic order of the columns. Votes come as an (n, N) grid of digits, as rows of different
+lengths, or as an (n, m) matrix of counts. They are counted by the cheapest key that fits 64 bits, else merged by hash.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,20 +23,21 @@ BLOCK = 1 << 16  # rows processed at once, so that temporaries stay in the cache
 WORD = 2**63  # keys below this fit 64 bits
 
 _Array = npt.NDArray[Any]
+_Items = npt.NDArray[np.int64] | None  # how many items each row stands for; None for one each
+_Columns = Callable[[slice], Sequence[_Array]]  # returns the digits of some rows
+_Bins = tuple[int, int]
+_BINS = (1 << 12, 1 << 20)
 _MAX_SEEDS = 64
 _WIDE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Labels as integers: ``values - low`` indexes ``labels``, in which None means missing.
-
-    ``labels`` are in the order of categories. Some of them may not occur.
-    """
+    """Labels as integers: ``values - low`` indexes ``labels``."""
 
     values: Integers
     low: int
-    labels: Sequence[Label | None]
+    labels: Sequence[Label | None]  # in the order of categories, None for missing; some may not occur
 
     @staticmethod
     def absent(n: int) -> Encoded:
@@ -57,8 +57,7 @@ class Encoded:
         block = self.values[rows]
         if self.low:
             block = np.subtract(block, self.low, dtype=np.int64)
-        small = np.min_scalar_type(max(len(self.labels) - 1, 0))
-        return block.astype(small, copy=False)
+        return block.astype(np.min_scalar_type(max(len(self.labels) - 1, 0)), copy=False)
 
     def occurring(self, digits: Integers) -> list[Label]:
         """Return the labels that these indices refer to, in order."""
@@ -91,19 +90,12 @@ def split_digits(keys: _Array, bases: Sequence[int]) -> list[_Array]:
 
 
 def count_rows(
-    n: int,
-    bases: Sequence[int],
-    columns: Callable[[slice], Sequence[_Array]],
-    *,
-    items: npt.NDArray[np.int64] | None = None,
-    block: int = BLOCK,
-    bins: tuple[int, int] = (1 << 12, 1 << 20),
+    n: int, bases: Sequence[int], columns: _Columns, *, items: _Items = None, block: int = BLOCK, bins: _Bins = _BINS
 ) -> tuple[_Array, npt.NDArray[np.int64]]:
     """Return the distinct keys of n rows, ascending, and the number of items with each.
 
-    The ``bases`` have a product below ``WORD``; ``columns`` returns the digits of some rows. A row stands for ``items``
-    items, 1 by default. ``block`` rows are processed at once. Keys are counted in a table if there are at most
-    ``max(bins[0], min(n, bins[1]))`` possible ones, else sorted.
+    The ``bases`` have a product below ``WORD``. A row stands for ``items`` items. ``block`` rows are processed at once.
+    Keys are counted in a table if there are at most ``max(bins[0], min(n, bins[1]))`` possible ones, else sorted.
     """
     space = math.prod(bases)
     word = np.uint16 if space < 2**16 else np.uint32 if space < 2**32 else np.int64
@@ -207,15 +199,14 @@ class Patterns:
     def recode(self, table: Integers, labels: Integers) -> Patterns:
         """Map vote codes through ``table`` and suggested codes through ``labels``; -1 stays missing."""
         suggested = np.concatenate([labels, [-1]]).astype(np.int32)[self.suggested]
-        if (table == np.arange(table.size)).all():
-            return Patterns(suggested, self.start, self.code, self.votes, self.items)
-        code = table.astype(np.min_scalar_type(int(table.max(initial=0))))[self.code]
-        used = table[table >= 0]
-        if (used[1:] > used[:-1]).all():
-            return Patterns(suggested, self.start, code, self.votes, self.items)
-        row = np.repeat(np.arange(len(self)), np.diff(self.start))
-        order = np.lexsort((code, row))
-        return Patterns(suggested, self.start, code[order], self.votes[order], self.items)
+        code, votes = self.code, self.votes
+        if (table != np.arange(table.size)).any():
+            code = table.astype(np.min_scalar_type(int(table.max(initial=0))))[code]
+            used = table[table >= 0]
+            if (used[1:] <= used[:-1]).any():
+                order = np.lexsort((code, np.repeat(np.arange(len(self)), np.diff(self.start))))
+                code, votes = code[order], votes[order]
+        return Patterns(suggested, self.start, code, votes, self.items)
 
     def merged(self) -> Patterns:
         """Return each distinct pattern once, items added up, in an order that depends on the patterns only."""
@@ -230,8 +221,7 @@ class Patterns:
             if self._equal_rows(first[group]):
                 items = np.zeros(first.size, np.int64)
                 np.add.at(items, group, self.items)
-                kept = self.take(first)
-                return Patterns(kept.suggested, kept.start, kept.code, kept.votes, items), group
+                return replace(self.take(first), items=items), group
         raise RuntimeError("Different patterns have equal hashes for every seed: codes in a row do not ascend.")
 
     def _equal_rows(self, other: npt.NDArray[np.int64]) -> bool:
@@ -285,16 +275,12 @@ def merge(tables: Iterable[Patterns]) -> Patterns:
 def from_votes(
     digits: Integers, start: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_], suggested: Integers, items: Integers
 ) -> Patterns:
-    """Count runs of equal digits in each row ``start[i]:start[i + 1]``, where digits ascend.
-
-    ``absent`` marks digits that are missing votes.
-    """
+    """Count equal digits in each row ``start[i]:start[i + 1]``, where they ascend; ``absent`` ones are no votes."""
     fresh = np.ones(digits.size, np.bool_)
     np.not_equal(digits[1:], digits[:-1], out=fresh[1:])
     fresh[start[:-1][start[:-1] < digits.size]] = True
     first = np.flatnonzero(fresh)
-    votes = np.diff(first, append=digits.size)
-    code = digits[first]
+    votes, code = np.diff(first, append=digits.size), digits[first]
     if absent.any():
         keep = ~absent[code]
         fresh[first[~keep]] = False
@@ -306,9 +292,8 @@ def from_votes(
 def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patterns:
     """Convert dense (K, m) counts to sparse rows."""
     row, code = np.nonzero(counts)
-    votes = counts[row, code]
+    votes, start = counts[row, code], np.searchsorted(row, np.arange(len(counts) + 1))
     votes = votes.astype(np.min_scalar_type(int(votes.max(initial=0))))
-    start = np.searchsorted(row, np.arange(len(counts) + 1))
     code = code.astype(np.min_scalar_type(counts.shape[1]))
     return Patterns(suggested, start, code, votes, items.astype(np.int64, copy=False))
 
@@ -337,8 +322,8 @@ def _mix(word: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
     return word
 
 
-def count_grid(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Patterns:
-    """Count an (n, N) grid of votes with n labels; ``items`` says how many items each row stands for."""
+def count_grid(votes: Encoded, labels: Encoded, items: _Items = None) -> Patterns:
+    """Count an (n, N) grid of votes with n labels."""
     n, N = votes.values.shape
     base, last, absent = len(votes.labels), len(labels.labels), votes.missing()
     if n == 0:
@@ -352,13 +337,10 @@ def count_grid(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | N
     if votes_space > few and by_counts:
         # One digit per category: how many of the N votes it has. The first category has the rest.
         bases = [last] + [N + 1] * (base - 1)
+        tables, block = [], max(BLOCK // max(N, 1), 1 << 12)
         keys, found = count_rows(
-            n,
-            bases,
-            lambda rows: [labels.digits(rows), *_category_counts(votes.digits(rows), base)],
-            block=max(BLOCK // max(N, 1), 1 << 12),
+            n, bases, lambda rows: [labels.digits(rows), *_category_counts(votes.digits(rows), base)], block=block
         )
-        tables = []
         for rows, suggested, counts in _split_keys(keys, bases):
             rest = N - counts.sum(axis=1, dtype=np.int64)
             counts = np.column_stack([rest.astype(np.min_scalar_type(N)), counts])
@@ -383,7 +365,7 @@ def count_lists(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded) 
     return from_votes(digits, _ends(length), votes.missing(), suggested, np.ones(length.size, np.int64))
 
 
-def count_matrix(matrix: Integers, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Patterns:
+def count_matrix(matrix: Integers, labels: Encoded, items: _Items = None) -> Patterns:
     """Count an (n, m) matrix of vote counts with n labels."""
     n, m = matrix.shape
     if n == 0:
@@ -397,7 +379,7 @@ def count_matrix(matrix: Integers, labels: Encoded, items: npt.NDArray[np.int64]
     return merge(from_counts(matrix[rows], labels.digits(rows).astype(np.int32), each[rows]) for rows in parts)
 
 
-def grid_rows(votes: Encoded, labels: Encoded, items: npt.NDArray[np.int64] | None = None) -> Iterator[Patterns]:
+def grid_rows(votes: Encoded, labels: Encoded, items: _Items = None) -> Iterator[Patterns]:
     """Convert a grid to sparse rows, a few at a time."""
     (n, N), absent = votes.values.shape, votes.missing()
     each = np.broadcast_to(np.int64(1), n) if items is None else items

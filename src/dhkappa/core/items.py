@@ -12,26 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers, Label
-from dhkappa.core.grouping import (
-    BLOCK,
-    EMPTY,
-    WORD,
-    Encoded,
-    LabeledPatterns,
-    Patterns,
-    count_grid,
-    count_lists,
-    count_matrix,
-    count_rows,
-    from_counts,
-    from_votes,
-    grid_rows,
-    group_rows,
-    join_digits,
-    split_digits,
-    stack,
-)
+from dhkappa.core import Categories, Integers, Label, grouping
+from dhkappa.core.grouping import Encoded, LabeledPatterns, Patterns, group_rows, stack
 from dhkappa.core.labels import check_declared, check_missing, union
 from dhkappa.errors import invalid, shown
 
@@ -96,15 +78,9 @@ class ItemColumns:
 
     def take(self, rows: npt.NDArray[Any]) -> ItemColumns:
         """Return some items, by index."""
-        return ItemColumns(
-            {name: column.take(rows) for name, column in self.labels.items()},
-            None if self.stratum is None else self.stratum.take(rows),
-            None if self.weight is None else self.weight[rows],
-        )
-
-    def choose(self, labelers: Sequence[str]) -> ItemColumns:
-        """Return the columns with some labelers only, in the given order."""
-        return ItemColumns({name: self.labels[name] for name in labelers}, self.stratum, self.weight)
+        labels = {name: column.take(rows) for name, column in self.labels.items()}
+        stratum = None if self.stratum is None else self.stratum.take(rows)
+        return ItemColumns(labels, stratum, None if self.weight is None else self.weight[rows])
 
     def recode(self, categories: Categories) -> ItemColumns:
         """Encode labels as 0 for missing and 1 + index into the categories, and strata as those that occur."""
@@ -125,7 +101,7 @@ class ItemColumns:
     @staticmethod
     def concat(tables: Sequence[ItemColumns], categories: Categories) -> ItemColumns:
         """Concatenate tables with the same labelers, with strata all or none, and weights all or none."""
-        parts = [table.choose(tables[0].labelers).recode(categories) for table in tables]
+        parts = [table.recode(categories) for table in tables]
         labels = {
             name: Encoded(np.concatenate([part.labels[name].values for part in parts]), 0, (None, *categories))
             for name in tables[0].labelers
@@ -154,39 +130,34 @@ class ItemVotes:
     # Then, a function of some rows and a limit that returns pairs (row, name of an item).
     find: Callable[[Sequence[int], int], list[tuple[int, Any]]] | None = None
 
-    @property
-    def n_items(self) -> int:
-        """The number of rows, eligible or not."""
-        return len(self.columns)
-
     def item_names(self) -> Sequence[Any]:
         """Return the names of the items, their positions by default."""
-        return range(self.n_items) if self.names is None else self.names
+        return range(len(self.columns)) if self.names is None else self.names
 
     def patterns(self, labels: Encoded) -> Patterns:
         """Count the rows by votes and labels, both in digits."""
         if self.matrix is not None:
-            return count_matrix(self.matrix, labels, self.items)
+            return grouping.count_matrix(self.matrix, labels, self.items)
         if self.length is not None:
-            return count_lists(self.votes, self.length, labels).merged()
-        return count_grid(self.votes, labels, self.items)
+            return grouping.count_lists(self.votes, self.length, labels).merged()
+        return grouping.count_grid(self.votes, labels, self.items)
 
     def distinct_votes(self) -> tuple[Patterns, npt.NDArray[Any]]:
         """Return the distinct vote patterns without labels, in digits, and (n,) the index of each row's pattern."""
         votes = self.votes
         if self.matrix is not None:
             n = len(self.matrix)
-            return from_counts(self.matrix, np.zeros(n, np.int32), np.ones(n, np.int64)).grouped()
+            return grouping.from_counts(self.matrix, np.zeros(n, np.int32), np.ones(n, np.int64)).grouped()
         if self.length is not None:
-            return count_lists(votes, self.length, Encoded.absent(self.length.size)).grouped()
+            return grouping.count_lists(votes, self.length, Encoded.absent(self.length.size)).grouped()
         n, N = votes.values.shape
         base = len(votes.labels)
         if n and N and N * math.log2(max(base, 2)) <= math.log2(max(1 << 12, min(n, 1 << 20))):
             # Few combinations of votes are possible: find those that occur first.
             first, group = group_rows([(base, column) for column in votes.digits().T])
-            patterns, place = stack([*grid_rows(votes.take(first), Encoded.absent(first.size))]).grouped()
+            patterns, place = stack([*grouping.grid_rows(votes.take(first), Encoded.absent(first.size))]).grouped()
             return patterns, place.astype(np.min_scalar_type(len(patterns)))[group]
-        return stack([EMPTY, *grid_rows(votes, Encoded.absent(n))]).grouped()
+        return stack([grouping.EMPTY, *grouping.grid_rows(votes, Encoded.absent(n))]).grouped()
 
     def settle(self, voted: list[Label], suggested: list[Label]) -> Categories:
         """Return the categories: as declared, as the columns of a matrix, else those voted for or suggested."""
@@ -218,35 +189,22 @@ class ItemVotes:
         return self.settle(self.votes.occurring(self._flat[2]), self.columns.suggested_labels())
 
     @cached_property
-    def _cast(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def sorted_votes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """(T,) row, annotator (0 if unknown) and category of each vote, in order of rows, then categories."""
         item, annotator, digits = self._flat
         code = lookup(self.votes.labels, self.categories)[digits]
-        cast = code >= 0
-        return item[cast], annotator[cast], code[cast]
-
-    @property
-    def item(self) -> npt.NDArray[np.int64]:
-        """(T,) the row that each vote is on, ascending."""
-        return self._cast[0]
-
-    @property
-    def annotator(self) -> npt.NDArray[np.int64]:
-        """(T,) who cast each vote, as an index into ``annotators``; 0 if unknown."""
-        return self._cast[1]
-
-    @property
-    def code(self) -> npt.NDArray[np.int32]:
-        """(T,) the category of each vote."""
-        return self._cast[2]
+        order = np.lexsort((code, item))
+        order = order[code[order] >= 0]
+        return item[order], annotator[order], code[order]
 
     def labeled_patterns(self, labeler: str) -> LabeledPatterns:
         """Return one pattern per row, in the order of rows, with the labels of a labeler."""
         suggested = self.columns.codes(self.columns.labeler(labeler), self.categories)
-        order = np.lexsort((self.code, self.item))
-        start = np.searchsorted(self.item, np.arange(self.n_items + 1))
+        item, _, code = self.sorted_votes
+        start = np.searchsorted(item, np.arange(suggested.size + 1))
         nobody = np.zeros(len(self.categories), np.bool_)
-        each = np.ones(self.n_items, np.int64) if self.items is None else self.items
-        patterns = from_votes(self.code[order], start, nobody, suggested, each)
+        each = np.ones(suggested.size, np.int64) if self.items is None else self.items
+        patterns = grouping.from_votes(code, start, nobody, suggested, each)
         return LabeledPatterns(self.categories, patterns, *self.columns.recode(self.categories).design())
 
 
@@ -266,15 +224,15 @@ class Counts:
 
     def labeled_patterns(self, labeler: str | None = None) -> LabeledPatterns:
         """Return the distinct patterns with the labels of one labeler, and the stratum and weight of each."""
-        own = self.columns.choose([self.columns.labeler(labeler)])
-        return self._rows(own, merge=not self.columns.labels_only)
+        name = self.columns.labeler(labeler)
+        return self._rows({name: self.columns.labels[name]}, merge=not self.columns.labels_only)
 
     def unlabeled_patterns(self) -> LabeledPatterns:
         """Return the distinct patterns without labels, and the stratum and weight of each."""
-        return self._rows(replace(self.columns, labels={"": Encoded.absent(len(self.columns))}), merge=True)
+        return self._rows({"": Encoded.absent(len(self.columns))}, merge=True)
 
-    def _rows(self, own: ItemColumns, merge: bool) -> LabeledPatterns:
-        patterns = self.patterns
+    def _rows(self, labels: dict[str, Encoded], merge: bool) -> LabeledPatterns:
+        own, patterns = replace(self.columns, labels=labels), self.patterns
         if merge:
             first, group = own.distinct()
             own = own.take(first)
@@ -344,22 +302,19 @@ class ItemTable:
 
     def take(self, rows: npt.NDArray[Any]) -> ItemTable:
         """Return some rows, by index or mask."""
-        return replace(
-            self,
-            vote=self.vote[rows],
-            labels={who: codes[rows] for who, codes in self.labels.items()},
-            stratum=None if self.stratum is None else self.stratum[rows],
-            weight=None if self.weight is None else self.weight[rows],
-            items=self.items[rows],
-        )
+        labels = {who: codes[rows] for who, codes in self.labels.items()}
+        stratum = None if self.stratum is None else self.stratum[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        vote, items = self.vote[rows], self.items[rows]
+        return replace(self, vote=vote, labels=labels, stratum=stratum, weight=weight, items=items)
 
     def joint(self, labelers: Sequence[str]) -> tuple[int, Integers]:
         """Return the labels of some labelers as one digit per row, and its base."""
         base = self._base ** len(labelers)
-        if len(labelers) == 1 or base >= WORD:
+        if len(labelers) == 1 or base >= grouping.WORD:
             return base, self.labels[labelers[0]]
         digits = [self.labels[who] for who in labelers]
-        return base, join_digits([self._base] * len(labelers), digits, np.min_scalar_type(base))
+        return base, grouping.join_digits([self._base] * len(labelers), digits, np.min_scalar_type(base))
 
     def distinct(self, labelers: Sequence[str], joint: Sequence[tuple[int, Integers]] = ()) -> ItemTable:
         """Return the distinct rows for these labelers, in an order that depends on the rows only.
@@ -368,39 +323,36 @@ class ItemTable:
         """
         columns: list[tuple[int, Any]] = [(len(self.votes), self.vote)]
         columns += [(self._base, self.labels[who]) for who in labelers]
-        if self.stratum is not None:
-            columns.append((len(self.strata), self.stratum))
-        weights = np.zeros(0)
+        columns += [] if self.stratum is None else [(len(self.strata), self.stratum)]
         if self.weight is not None:
             weights, place = np.unique(self.weight, return_inverse=True)
             columns.append((weights.size, place))
         bases = [base for base, _ in columns]
-        if math.prod(bases) >= WORD:
+        if math.prod(bases) >= grouping.WORD:
             first, group = group_rows(columns)
             items = np.zeros(first.size, np.int64)
             np.add.at(items, group, self.items)
-            kept = self.take(first)
-            return replace(kept, labels={who: kept.labels[who] for who in labelers}, items=items, single=False)
-        at_once = [columns[0], *joint, *columns[1 + len(labelers) :]] if joint else columns
-        keys, items = count_rows(
-            self.vote.size,
-            [base for base, _ in at_once],
-            lambda rows: [digit[rows] for _, digit in at_once],
-            items=None if self.single else self.items,
-            block=2 * BLOCK,
-            bins=(1 << 16, 1 << 22),
-        )
-        vote, *digits = split_digits(keys, bases)
-        rest = iter(digits[len(labelers) :])
-        return replace(
-            self,
-            vote=vote,
-            labels=dict(zip(labelers, digits, strict=False)),
-            stratum=None if self.stratum is None else next(rest),
-            weight=None if self.weight is None else weights[next(rest)],
-            items=items,
-            single=False,
-        )
+            vote, *digits = (digit[first] for _, digit in columns)
+        else:
+            used = [columns[0], *joint, *columns[1 + len(labelers) :]] if joint else columns
+            own, each = [base for base, _ in used], None if self.single else self.items
+            n, block, bins = self.vote.size, 2 * grouping.BLOCK, (1 << 16, 1 << 22)
+            keys, items = grouping.count_rows(
+                n, own, lambda rows: [digit[rows] for _, digit in used], items=each, block=block, bins=bins
+            )
+            vote, *digits = grouping.split_digits(keys, bases)
+        labels = dict(zip(labelers, digits, strict=False))
+        stratum = None if self.stratum is None else digits[len(labelers)]
+        weight = None if self.weight is None else weights[digits[-1]]
+        return replace(self, vote=vote, labels=labels, stratum=stratum, weight=weight, items=items, single=False)
+
+
+def _codes(column: Encoded, categories: Categories) -> Integers:
+    """Return (n,) the index of each label among the categories, their number if missing."""
+    table, m = lookup(column.labels, categories), len(categories)
+    table = np.where(table < 0, m, table).astype(np.min_scalar_type(m))
+    digits = column.digits()
+    return digits if np.array_equal(table, np.arange(table.size)) else table[digits]
 
 
 def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = frozenset()) -> ItemTable:
@@ -409,19 +361,11 @@ def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = froze
     patterns, vote = item_votes.distinct_votes()
     categories = item_votes.settle(votes.occurring(patterns.code), columns.suggested_labels())
     check_missing(categories, missing)
-    m = len(categories)
-
-    def codes(column: Encoded) -> Integers:
-        table = lookup(column.labels, categories)
-        table = np.where(table < 0, m, table).astype(np.min_scalar_type(m))
-        digits = column.digits()
-        return digits if np.array_equal(table, np.arange(table.size)) else table[digits]
-
     table = lookup(votes.labels, categories)
     if not np.array_equal(table, np.arange(table.size)):  # same order as that of counts of the same items
         patterns, order = patterns.recode(table, np.zeros(1, np.int64)).grouped()
         vote = order.astype(vote.dtype)[vote]
-    labels = {who: codes(labels) for who, labels in columns.labels.items()}
+    labels = {who: _codes(column, categories) for who, column in columns.labels.items()}
     design = (columns if columns.stratum is None else columns.recode(categories)).design()
     each = np.broadcast_to(np.int64(1), vote.size)
     return ItemTable(categories, patterns, vote, labels, *design, each, single=True)
@@ -434,8 +378,6 @@ def item_table_of_counts(counts: Counts, labelers: Sequence[str] | None = None) 
     if len(set(chosen)) < len(chosen):
         raise invalid("suggested", f"suggested names a labeler twice: {shown(chosen)}.", code="labeler-twice")
     votes, vote = replace(counts.patterns, suggested=np.zeros(len(row), np.int32)).grouped()
-    m = len(counts.categories)
-    codes = {who: columns.codes(who, counts.categories) for who in chosen}
-    labels = {who: np.where(code < 0, m, code).astype(np.min_scalar_type(m))[row] for who, code in codes.items()}
+    labels = {who: _codes(columns.labels[who], counts.categories)[row] for who in chosen}
     items = counts.patterns.items
     return ItemTable(counts.categories, votes, vote, labels, *columns.design(row), items, counts.source_notes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from enum import Enum
 from itertools import chain
 from typing import Any
@@ -28,10 +29,7 @@ _MAX_BITS = 10_000  # of an integer label; Python refuses to print larger ones
 
 
 def encode(
-    values: npt.NDArray[Any],
-    name: str,
-    missing: Collection[Label] = (),
-    item_of: Callable[[int], int] | None = None,
+    values: npt.NDArray[Any], name: str, missing: Collection[Label] = (), item_of: Callable[[int], int] | None = None
 ) -> Encoded:
     """Encode an array of labels of any shape and type.
 
@@ -47,8 +45,7 @@ def encode(
     if values.size == 0:
         encoded = Encoded(np.zeros(values.shape, np.uint8), 0, ())
     elif kind == "b":
-        truth = np.minimum(values.view(np.uint8), 1)  # True may be stored as any byte but 0
-        encoded = Encoded(truth, 0, (False, True))
+        encoded = Encoded(np.minimum(values.view(np.uint8), 1), 0, (False, True))  # True may be any byte but 0
     elif kind in "iu":
         encoded = _encode_integers(values)
     elif kind == "f":
@@ -56,44 +53,34 @@ def encode(
     else:
         encoded = _encode_objects(values, name, item_of)
     if missing:
-        labels = tuple(None if label in missing else label for label in encoded.labels)
-        encoded = Encoded(encoded.values, encoded.low, labels)
+        encoded = replace(encoded, labels=tuple(None if label in missing else label for label in encoded.labels))
     return encoded
 
 
-def _not_a_label(name: str, what: str, advice: str = "") -> DataError:
+def _not_a_label(name: str, what: str, hint: str = RULE, code: str = "not-a-label") -> DataError:
     """Return the error; ``suggested['llm']`` is a part of the parameter ``suggested``."""
-    parameter = name.partition("[")[0]
-    return DataError(f"{name} holds {what}.", code="not-a-label", parameter=parameter, hint=f"{RULE}{advice}")
+    return DataError(f"{name} holds {what}.", code=code, parameter=name.partition("[")[0], hint=hint)
 
 
 def _encode_integers(values: Integers) -> Encoded:
-    """Encode integers by their distance from the smallest, or through a table if they are sparse."""
+    """Encode integers by their distance from the smallest, or through a table if at most half of a range occur."""
     high = int(values.max())
     low = 0 if values.dtype.kind == "u" and high < _DENSE else int(values.min())
     span = high - low + 1
     if span <= _DENSE and high < 2**63:
         return Encoded(values, low, range(low, high + 1))
     if span <= max(_WIDE, values.size) and high < 2**63:
-        used = _used(values, low, span)
-        if used is None:
-            return Encoded(values, low, range(low, high + 1))
+        seen, flat = np.zeros(span, np.bool_), values.ravel(order="K")
+        for first in range(0, flat.size, _WIDE):
+            seen[np.subtract(flat[first : first + _WIDE], low, dtype=np.int64)] = True
+            if 2 * np.count_nonzero(seen) > span:
+                return Encoded(values, low, range(low, high + 1))
+        used = np.flatnonzero(seen)
         table = np.zeros(span, np.min_scalar_type(used.size))
         table[used] = np.arange(used.size)
         return Encoded(table[np.subtract(values, low, dtype=np.int64)], 0, (used + low).tolist())
     distinct, inverse = np.unique(values, return_inverse=True)
     return Encoded(inverse.reshape(values.shape), 0, distinct.tolist())
-
-
-def _used(values: Integers, low: int, span: int) -> npt.NDArray[np.int64] | None:
-    """Return which of ``span`` integers from ``low`` occur; None as soon as more than half do."""
-    seen = np.zeros(span, np.bool_)
-    flat = values.ravel(order="K")
-    for first in range(0, flat.size, _WIDE):
-        seen[np.subtract(flat[first : first + _WIDE], low, dtype=np.int64)] = True
-        if 2 * np.count_nonzero(seen) > span:
-            return None
-    return np.flatnonzero(seen)
 
 
 def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
@@ -104,42 +91,38 @@ def _encode_floats(values: npt.NDArray[np.floating[Any]], name: str) -> Encoded:
         return Encoded(np.zeros(values.shape, np.uint8), 0, (None,))
     wrong = present[~(np.isfinite(present) & (present == np.rint(present)))]
     if wrong.size:
-        raise _not_a_label(name, f"the number {wrong[0]}", " Convert such labels to text.")
+        raise _not_a_label(name, f"the number {wrong[0]}", f"{RULE} Convert such labels to text.")
     most = np.abs(present).max()
     if float(most) >= min(2 ** (np.finfo(present.dtype).nmant + 1), _EXACT_FLOAT):
-        why = "as a floating-point number, which cannot represent integers of this size exactly"
-        parameter, hint = name.partition("[")[0], "Pass integers or text."
-        raise invalid(parameter, f"{name} holds {most} {why}.", code="float-too-large", hint=hint)
+        what = f"{most} as a floating-point number, which cannot represent integers of this size exactly"
+        raise _not_a_label(name, what, "Pass integers or text.", "float-too-large")
     below = int(present.min()) - 1
     whole = np.full(values.shape, below)
     whole[~absent] = present.astype(np.int64)
     encoded = _encode_integers(whole)
-    return Encoded(encoded.values, encoded.low, [None if label == below else label for label in encoded.labels])
+    return replace(encoded, labels=[None if label == below else label for label in encoded.labels])
 
 
 class _Digits(dict[Any, int]):
     """Map raw values to indices in order of appearance, 0 for missing; each distinct value is converted once."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__({None: 0})
         self.labels: dict[Label, int] = {}
 
     def __missing__(self, value: Any) -> int:
         label = to_label(value)
         if label is None:
             return 0  # not stored: every NaN would be a key of its own
-        digit = self.labels.setdefault(label, len(self.labels) + 1)
-        self[value] = digit
-        return digit
+        self[value] = self.labels.setdefault(label, len(self.labels) + 1)
+        return self[value]
 
 
 def _encode_objects(values: npt.NDArray[Any], name: str, item_of: Callable[[int], int] | None) -> Encoded:
     """Encode text and mixed objects."""
     flat = values.ravel().tolist()
-    kinds = set(map(type, flat))
-    table = _Digits()
-    table[None] = 0
-    odd = kinds - _PLAIN
+    table, kinds = _Digits(), set(map(type, flat))
+    odd = kinds - {str, int, bool, float, type(None)}
     try:
         if odd:  # other types are converted first, as their own __eq__ must not decide
             flat = [to_label(value) if type(value) in odd else value for value in flat]
@@ -167,16 +150,11 @@ class NotALabelError(Exception):
         self.value = value
 
 
-_PLAIN = {str, int, bool, float, type(None)}
-
-
 def to_label(value: Any) -> Label | None:
     """Return a value as a label: text, an integer or a boolean; None if missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if isinstance(value, Enum) and not isinstance(value, (str, int)):
-        if not isinstance(value.name, str):
-            raise NotALabelError(value)
+    if isinstance(value, Enum) and not isinstance(value, (str, int)) and isinstance(value.name, str):
         return value.name
     if isinstance(value, (bool, np.bool_)):
         return bool(value)

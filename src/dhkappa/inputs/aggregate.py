@@ -477,7 +477,7 @@ def _fetch_long(table: VoteTable, missing: _Labels) -> ItemVotes:
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
     suggested = own["suggested"] and {who: by_item(given) for who, given in own["suggested"].items()}
     weight, strata = by_item(own["sample_weight"]), by_item(own["strata"])
-    columns = read_columns(suggested, weight, strata, length.shape, missing)
+    columns = read_columns(suggested, length.shape, missing, sample_weight=weight, strata=strata)
     read = ItemVotes(encoded, columns, length=length, names=names)
     voters = [] if table.roles.annotator is None else [rows["annotator"][place] for place in each.tolist()]
     if table.roles.annotator is None or None in voters:

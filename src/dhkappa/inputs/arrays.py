@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,10 @@ from dhkappa.core.labels import NotALabelError, check_categories, check_lookalik
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.inputs.columns import check_grid
 
-LABELER = "labeler"
-"""Name of a labeler whose labels were passed without one."""
+LABELER = "labeler"  # name of a labeler whose labels were passed without one
+
+_Labels = Collection[Label]
+_Shape = tuple[int, ...]
 
 
 def missing_labels(missing: Iterable[Any]) -> frozenset[Label]:
@@ -41,10 +43,16 @@ def declared_categories(categories: Any, missing: frozenset[Label]) -> Categorie
     declared = check_categories(categories)
     if not declared:
         raise invalid("categories", "categories is empty.")
-    both = [label for label in declared if label in missing]
-    if both:
+    if both := [label for label in declared if label in missing]:
         raise invalid("categories", f"categories: {shown(both)} is also named in missing.")
     return declared
+
+
+class Design(TypedDict, total=False):
+    """How items were sampled."""
+
+    sample_weight: Any
+    strata: Any
 
 
 class Columns(TypedDict):
@@ -61,8 +69,9 @@ def read_arrays(votes: Any, columns: Columns, categories: Categories | None, mis
     counts = columns["counts"]
     if (votes is None) == (counts is None):
         raise invalid("counts", "Pass either votes or counts.", code="votes-or-counts")
-    own = (columns["suggested"], missing, columns["sample_weight"], columns["strata"], categories)
-    return read_votes(votes, *own) if counts is None else read_matrix(counts, *own)
+    design = Design(sample_weight=columns["sample_weight"], strata=columns["strata"])
+    read, data = (read_votes, votes) if counts is None else (read_matrix, counts)
+    return read(data, columns["suggested"], missing, categories, **design)
 
 
 def count_arrays(votes: Any, columns: Columns, categories: Any, missing: Iterable[Any]) -> Counts:
@@ -73,50 +82,36 @@ def count_arrays(votes: Any, columns: Columns, categories: Any, missing: Iterabl
 
 
 def read_votes(
-    votes: Any,
-    suggested: Any,
-    missing: Collection[Label] = (),
-    sample_weight: Any = None,
-    strata: Any = None,
-    categories: Categories | None = None,
+    votes: Any, suggested: Any, missing: _Labels = (), categories: Categories | None = None, **design: Unpack[Design]
 ) -> ItemVotes:
     """Read an (n, N) array or n lists of votes. The columns of an array or a dataframe are annotators.
 
     ``suggested`` is n labels, a mapping from labelers to n labels each, or None.
     """
-    _check_alignment(votes, "votes", suggested, sample_weight, strata)
-    rows = _rows_of(votes)
-    names = _index_of(votes)
+    _check_alignment(votes, "votes", suggested, design)
+    rows, names = _rows_of(votes), _index_of(votes)
     if isinstance(rows, np.ndarray):
-        columns = read_columns(suggested, sample_weight, strata, rows.shape, missing)
-        annotators = None
-        if not isinstance(votes, (list, tuple)):
-            annotators = tuple(getattr(votes, "columns", range(rows.shape[1])))
+        columns = read_columns(suggested, rows.shape, missing, **design)
+        listed = isinstance(votes, (list, tuple))
+        annotators = None if listed else tuple(getattr(votes, "columns", range(rows.shape[1])))
         return ItemVotes(encode(rows, "votes", missing), columns, categories, names=names, annotators=annotators)
     flat, length = rows
     ends = np.cumsum(length)
     encoded = encode(flat, "votes", missing, lambda index: int(np.searchsorted(ends, index, side="right")))
-    columns = read_columns(suggested, sample_weight, strata, length.shape, missing)
+    columns = read_columns(suggested, length.shape, missing, **design)
     return ItemVotes(encoded, columns, categories, length=length, names=names)
 
 
 def read_matrix(
-    counts: Any,
-    suggested: Any,
-    missing: Collection[Label] = (),
-    sample_weight: Any = None,
-    strata: Any = None,
-    categories: Categories | None = None,
+    counts: Any, suggested: Any, missing: _Labels = (), categories: Categories | None = None, **design: Unpack[Design]
 ) -> ItemVotes:
     """Read an (n, m) matrix of vote counts (the paper's A), with labels, column codes or a one-hot matrix (its B)."""
-    _check_alignment(counts, "counts", suggested, sample_weight, strata)
+    _check_alignment(counts, "counts", suggested, design)
     matrix = _count_matrix(counts)
     names = _column_names(counts, matrix.shape, categories)
-    both = [name for name in names if name in missing] if missing else []
-    if both:
-        message = f"missing names {shown(both)}, which is also a column of counts."
-        raise invalid("missing", message, code="missing-type")
-    columns = read_columns(suggested, sample_weight, strata, matrix.shape, missing, names)
+    if missing and (both := [name for name in names if name in missing]):
+        raise invalid("missing", f"missing names {shown(both)}, which is also a column of counts.", code="missing-type")
+    columns = read_columns(suggested, matrix.shape, missing, names, **design)
     return ItemVotes(Encoded(matrix, 0, names), columns, categories, matrix=matrix, names=_index_of(counts))
 
 
@@ -174,11 +169,10 @@ def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def _check_alignment(votes: Any, name: str, suggested: Any, sample_weight: Any, strata: Any) -> None:
+def _check_alignment(votes: Any, name: str, suggested: Any, design: Design) -> None:
     """Refuse columns that are no votes, and pandas rows with different indexes: rows are matched by position."""
     several = suggested.values() if isinstance(suggested, Mapping) else [suggested]
-    others = [("suggested", labels) for labels in several]
-    for what, other in [*others, ("sample_weight", sample_weight), ("strata", strata)]:
+    for what, other in [*(("suggested", labels) for labels in several), *design.items()]:
         column, known = getattr(other, "name", None), getattr(votes, "columns", ())
         if isinstance(column, str) and hasattr(other, "equals") and column in known and other.equals(votes[column]):
             message = f"{name} contains the column {column!r}, which is also passed as {what}."
@@ -195,12 +189,7 @@ def _check_alignment(votes: Any, name: str, suggested: Any, sample_weight: Any, 
 
 
 def read_columns(
-    suggested: Any,
-    sample_weight: Any,
-    strata: Any,
-    shape: tuple[int, ...],
-    missing: Collection[Label],
-    names: Sequence[Label] | None = None,
+    suggested: Any, shape: _Shape, missing: _Labels, names: Sequence[Label] | None = None, **design: Unpack[Design]
 ) -> ItemColumns:
     """Encode labels, strata and weights of votes (or of counts, whose columns have ``names``) of this shape."""
     votes = "votes" if names is None else "counts"
@@ -218,6 +207,7 @@ def read_columns(
         name = f"suggested[{shown([labeler])}]" if isinstance(suggested, Mapping) else "suggested"
         found = _encode_labels(values, shape, votes, missing, name)
         labels[labeler] = found if names is None else _as_columns(found, names)
+    strata, weight = design.get("strata"), design.get("sample_weight")
     stratum = None if strata is None else _encode_labels(strata, shape, votes, (), "strata")
     if stratum is not None:
         check_lookalikes([label for label in stratum.labels if label is not None])
@@ -225,10 +215,10 @@ def read_columns(
         if absent.size:
             message = f"strata is missing for {counted(absent.size, 'item')}, such as item {absent[0]}."
             raise invalid("strata", message, code="missing-stratum")
-    return ItemColumns(labels, stratum, None if sample_weight is None else read_weights(sample_weight, shape[0], votes))
+    return ItemColumns(labels, stratum, None if weight is None else read_weights(weight, shape[0], votes))
 
 
-def _encode_labels(labels: Any, shape: tuple[int, ...], votes: str, missing: Collection[Label], name: str) -> Encoded:
+def _encode_labels(labels: Any, shape: _Shape, votes: str, missing: _Labels, name: str) -> Encoded:
     """Encode one label per item; ``shape`` is that of the votes or counts."""
     n = shape[0]
     if labels is None:
@@ -339,7 +329,7 @@ def _is_matrix(values: Any) -> bool:
     return getattr(values, "ndim", 1) == 2
 
 
-def _one_hot_codes(suggested: Any, shape: tuple[int, ...]) -> Integers:
+def _one_hot_codes(suggested: Any, shape: _Shape) -> Integers:
     """Read the paper's matrix B: exactly one 1 in each row, under the suggested category."""
     hot = _grid(suggested, "suggested")
     if hot.shape != shape:
@@ -354,11 +344,10 @@ def _one_hot_codes(suggested: Any, shape: tuple[int, ...]) -> Integers:
         message = f"suggested as a one-hot matrix must have exactly one 1 per row: row {wrong[0]} is {shown(row)}."
         hint = "Pass a list of labels if some are missing."
         raise invalid("suggested", message, code="invalid-one-hot", hint=hint)
-    codes: Integers = hot.argmax(axis=1).astype(np.int32)
-    return codes
+    return np.asarray(hot.argmax(axis=1), np.int32)
 
 
-def _column_names(counts: Any, shape: tuple[int, ...], categories: Categories | None) -> Sequence[Label]:
+def _column_names(counts: Any, shape: _Shape, categories: Categories | None) -> Sequence[Label]:
     """Return the category of each column of counts: as declared, as a dataframe names it, or its position."""
     n, m = shape
     columns = getattr(counts, "columns", None)
@@ -381,16 +370,14 @@ def _as_columns(labels: Encoded, names: Sequence[Label]) -> Encoded:
         message = f"suggested holds {shown(given)} but the columns of counts have no names."
         hint = "Pass counts as a dataframe, or name the columns in $categories."
         raise invalid("counts", message, code="unnamed-columns", hint=hint)
-    if not given or not all(isinstance(label, int) for label in given):
-        return labels
-    if not isinstance(names, range) and any(isinstance(name, int) for name in names):
+    numbered = isinstance(names, range) or not any(isinstance(name, int) for name in names)
+    if not (given and numbered and all(isinstance(label, int) for label in given)):
         return labels
     check_lookalikes([*given, *(name for name in names if isinstance(name, str))])
     m = len(names)
-    outside = [code for code in given if not 0 <= int(code) < m]
-    if outside:
-        known = f"{counted(m, 'column')}, with codes from 0 to {m - 1}"
-        message = f"suggested holds {shown(outside)} but counts has {known}."
+    if outside := [code for code in given if not 0 <= int(code) < m]:
+        columns = f"{counted(m, 'column')}, with codes from 0 to {m - 1}"
+        message = f"suggested holds {shown(outside)} but counts has {columns}."
         hint = "Pass $categories if these are labels, not codes."
         raise invalid("suggested", message, code="undeclared-label", hint=hint)
     codes = [names[label] if isinstance(label, int) and 0 <= label < m else None for label in labels.labels]

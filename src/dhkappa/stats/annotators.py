@@ -63,11 +63,11 @@ def by_annotator(item_votes: ItemVotes, sample: Sample) -> Iterator[OwnVotes]:
     """Yield the votes of each annotator, in order; ``sample`` has one pattern per eligible item."""
     patterns, places = sample.patterns, sample.kept
     assert places is not None
-    row_of = np.full(item_votes.n_items, -1, np.int64)
+    row_of = np.full(len(item_votes.columns), -1, np.int64)
     row_of[places] = np.arange(len(places))
-    order = np.lexsort((item_votes.code, item_votes.item))
-    order = order[row_of[item_votes.item[order]] >= 0]
-    row, who = row_of[item_votes.item[order]], item_votes.annotator[order]
+    item, who, _ = item_votes.sorted_votes
+    eligible = row_of[item] >= 0
+    row, who = row_of[item[eligible]], who[eligible]
     entry = np.repeat(np.arange(patterns.code.size), patterns.votes)  # patterns list votes in the same order
     grouped = np.argsort(who, kind="stable")
     ends = np.searchsorted(who[grouped], np.arange(len(item_votes.annotators or ()) + 1))

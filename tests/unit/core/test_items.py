@@ -1,5 +1,6 @@
 """ItemColumns: labels, strata and weights of items; ItemVotes: every vote with item and annotator."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,10 @@ def test_properties() -> None:
     assert not columns(["x"], weight=[1.0]).labels_only
 
 
-def test_codes_take_and_choose() -> None:
+def test_codes_and_take() -> None:
     assert FULL.codes("a", ["y", "x"]).tolist() == [1, -1, 0, 1]
     assert FULL.codes("a", ["y"]).tolist() == [-1, -1, 0, -1]
     assert rows_of(FULL.take(np.array([2, 0]))) == [rows_of(FULL)[2], rows_of(FULL)[0]]
-    assert FULL.choose(["b"]).labelers == ("b",)
     assert lookup(["a", None, "b"], ["b", "c", "a"]).tolist() == [2, -1, 0]
     assert lookup([], ["a"]).tolist() == [-1]
 
@@ -89,7 +89,7 @@ def test_concat(rows: list[tuple[Any, ...]], cut: int) -> None:
     parts = [some for some in (rows[:cut], rows[cut:]) if some]
     tables = [columns(*([row[place] for row in some] for place in range(4))) for some in parts]
     if len(tables) > 1:  # the order of labelers is that of the first
-        tables[1] = tables[1].choose(["b", "a"])
+        tables[1] = replace(tables[1], labels={who: tables[1].labels[who] for who in ("b", "a")})
     assert rows_of(ItemColumns.concat(tables, ("x", "y"))) == rows
 
 
@@ -104,23 +104,25 @@ SUGGESTED = ["a", "b", "a", None]
 
 
 def votes_of(found: ItemVotes) -> list[tuple[int, int, Any]]:
-    return [
-        (item, annotator, found.categories[code])
-        for item, annotator, code in zip(
-            found.item.tolist(), found.annotator.tolist(), found.code.tolist(), strict=True
-        )
-    ]
+    columns = zip(*(column.tolist() for column in found.sorted_votes), strict=True)
+    return [(item, annotator, found.categories[code]) for item, annotator, code in columns]
+
+
+def by_category(votes: list[tuple[int, int, Any]]) -> list[tuple[int, int, Any]]:
+    return sorted(votes, key=lambda vote: (vote[0], vote[2]))
 
 
 def test_votes_of_an_array_have_annotators() -> None:
     found = read_votes(np.array(VOTES, object), SUGGESTED)
-    assert (found.n_items, found.categories, found.annotators) == (4, ("a", "b"), (0, 1, 2))
-    assert votes_of(found) == [
-        (item, annotator, vote)
-        for item, row in enumerate(VOTES)
-        for annotator, vote in enumerate(row)
-        if vote is not None
-    ]
+    assert (len(found.columns), found.categories, found.annotators) == (4, ("a", "b"), (0, 1, 2))
+    assert votes_of(found) == by_category(
+        [
+            (item, annotator, vote)
+            for item, row in enumerate(VOTES)
+            for annotator, vote in enumerate(row)
+            if vote is not None
+        ]
+    )
     assert list(found.item_names()) == [0, 1, 2, 3]
 
 
@@ -128,7 +130,7 @@ def test_votes_of_lists_have_no_annotators() -> None:
     ragged = [[vote for vote in row if vote is not None] for row in VOTES]
     found = read_votes(ragged, SUGGESTED)
     assert found.annotators is None
-    assert votes_of(found) == [(item, 0, vote) for item, row in enumerate(ragged) for vote in row]
+    assert votes_of(found) == by_category([(item, 0, vote) for item, row in enumerate(ragged) for vote in row])
 
 
 def test_votes_of_flat_rows_have_voters() -> None:
@@ -190,5 +192,5 @@ def test_votes_are_not_changed(order: Any) -> None:
     votes = np.array([[3, 1, 2], [1, 1, 3]], order=order)
     before = votes.copy()
     found = read_votes(votes, [1, 2])
-    _ = found.categories, found.item, found.patterns(found.columns.labels["labeler"])
+    _ = found.categories, found.sorted_votes, found.patterns(found.columns.labels["labeler"])
     assert np.array_equal(votes, before)

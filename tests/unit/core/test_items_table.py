@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhkappa import Tally, dh_kappa, tally
-from dhkappa.core import items as module
+from dhkappa.core import grouping
 from dhkappa.core.grouping import LabeledPatterns, count_rows
 from dhkappa.core.items import (
     Counts,
@@ -206,9 +206,9 @@ def use_keys(keys: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make ``ItemTable.distinct`` sort keys, or use keys that do not fit 64 bits."""
     if keys == "sorted":
         sort: Callable[..., Any] = lambda *args, **options: count_rows(*args, **{**options, "bins": (0, 0)})  # noqa: E731
-        monkeypatch.setattr(module, "count_rows", sort)
+        monkeypatch.setattr(grouping, "count_rows", sort)
     if keys == "beyond 64 bits":
-        monkeypatch.setattr(module, "WORD", 0)
+        monkeypatch.setattr(grouping, "WORD", 0)
 
 
 def test_every_kind_of_key_gives_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
