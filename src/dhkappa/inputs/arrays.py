@@ -184,8 +184,9 @@ def _check_alignment(votes: Any, name: str, suggested: Any, design: Design) -> N
             message = f"{name} and {what} have different indexes, but rows are matched by position."
             hint = f"Reindex one like the other, or pass {what}.to_numpy() if the order is the same."
             raise invalid(what, message, code="different-index", hint=hint)
-    if name == "votes":
-        check_grid(getattr(votes, "column_names", getattr(votes, "columns", ())))
+    names = getattr(votes, "column_names", getattr(votes, "columns", None))
+    if name == "votes" and names is not None:
+        check_grid(names)
 
 
 def read_columns(
