@@ -9,8 +9,8 @@ import numpy as np
 
 from dhkappa.core.items import item_table_of_counts
 from dhkappa.errors import DataError, invalid, shown
-from dhkappa.inputs.arrays import Columns, count_arrays
-from dhkappa.inputs.columns import DataKeywords, RoleKeywords, check_keywords
+from dhkappa.inputs.arrays import count_arrays
+from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords
 from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset, check_options_absent, passed_options
 from dhkappa.inputs.tally import Tally
 from dhkappa.resources import out_of_memory
@@ -272,15 +272,9 @@ def audit(
     names = _labelers(given, chosen)
     if weights is not None:
         _check_ordered(given.declared)
+    held = (given.counts, given.item_votes if isinstance(given, Dataset) else None)
     return audit_of(
-        given.counts,
-        given.item_votes() if isinstance(given, Dataset) else None,
-        names,
-        weights=weights,
-        pool=pool,
-        confidence_level=confidence_level,
-        rng=rng,
-        progress=progress,
+        *held, names, weights=weights, pool=pool, confidence_level=confidence_level, rng=rng, progress=progress
     )
 
 

@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import Counts, ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
-from dhkappa.inputs.columns import check_grid
+from dhkappa.inputs.columns import Columns, check_grid
 
 LABELER = "labeler"
 """Name of a labeler whose labels were passed without one."""
@@ -45,15 +45,6 @@ def declared_categories(categories: Any, missing: frozenset[Label]) -> Categorie
     if both:
         raise invalid("categories", f"categories: {shown(both)} is also named in missing.")
     return declared
-
-
-class Columns(TypedDict):
-    """Arrays next to the votes, or names of columns, as passed to ``Dataset``."""
-
-    suggested: Any
-    counts: Any
-    sample_weight: Any
-    strata: Any
 
 
 def read_arrays(votes: Any, columns: Columns, categories: Categories | None, missing: frozenset[Label]) -> ItemVotes:
