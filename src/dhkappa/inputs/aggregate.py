@@ -98,14 +98,11 @@ def _balanced(terms: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Ex
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Groups of equal items, counted by the engine, and read like rows of an array with a number of items each.
-
-    ``each`` has one row per item with its keys, ``keys`` the values of these for each group, and of ``items``.
-    """
+    """Groups of equal items, counted by the engine, and read like rows of an array with a number of items each."""
 
     read: ItemVotes
-    each: Query
-    keys: dict[str, list[Any]]
+    each: Query  # one row per item with its keys
+    keys: dict[str, list[Any]]  # their values for each group, and the number of its items
     ask: Callable[[Query], dict[str, list[Any]]]
 
     @property
@@ -290,9 +287,8 @@ def _check_unlisted(table: VoteTable, long: LongTable) -> None:
     listed, _ = pick_items(table)
     unlisted = long.frame.with_columns(n=long.votes_in_row()).filter(nw.col("n") > 0)
     unlisted = unlisted.join(listed.select("item"), on="item", how="anti")
-    few, known = (
-        table.ask(ids.select("item").unique().sort("item").head(EXAMPLES))["item"] for ids in (unlisted, listed)
-    )
+    first = [ids.select("item").unique().sort("item").head(EXAMPLES) for ids in (unlisted, listed)]
+    few, known = (table.ask(ids)["item"] for ids in first)
     if few:
         n = int(table.ask(unlisted.select(nw.col("n").sum()))["n"][0])
         examples = f"votes: {shown(few)}; items: {shown(known) or 'none'}"
@@ -300,9 +296,8 @@ def _check_unlisted(table: VoteTable, long: LongTable) -> None:
             message = f"No vote is on an item of the items table ({examples})."
             hint = f"Write the ids in column {table.roles.item!r} alike in both tables."
         else:
-            message = (
-                f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks ({examples})."
-            )
+            number = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'}"
+            message = f"{number} on items that the items table lacks ({examples})."
             other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"
             hint = f"Add them{other if table.votes.joins_unlisted else ''}."
         raise DataError(message, code="unlisted-items", parameter="items", hint=hint)
@@ -350,15 +345,13 @@ def _with_items(table: VoteTable, read: ItemVotes, rows: _Rows) -> ItemVotes:
 def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str, Any]:
     """Return labels by labeler, weights and strata of fetched rows."""
     roles = table.roles
-    suggested = {
-        labeler: codings[f"suggested_{place}"].labels(rows[f"suggested_{place}"])
-        for place, labeler in enumerate(roles.suggested)
-    }
+    labels = {role: codings[role].labels(rows[role]) for role in table.label_roles}
+    suggested = {labeler: labels[f"suggested_{place}"] for place, labeler in enumerate(roles.suggested)}
+    strata = labels.get("strata")
     items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
     unlisted = "Items that the items table lacks have none: add them, or leave out $unlisted."
     hint = unlisted if roles.unlisted == "unlabeled" else ""
     weight = None if roles.sample_weight is None else _weights(rows["sample_weight"], items, roles.sample_weight, hint)
-    strata = None if roles.strata is None else codings["strata"].labels(rows["strata"])
     if strata is not None and None in strata:
         absent = sum(n for label, n in zip(strata, items, strict=True) if label is None)
         message = f"Column {roles.strata!r} has no stratum for {counted(absent, 'item')}."

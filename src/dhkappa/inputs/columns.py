@@ -58,16 +58,13 @@ class DataKeywords(RoleKeywords, total=False):
 
 @dataclass(frozen=True, slots=True)
 class ColumnRoles:
-    """The column of each role.
-
-    Wide format has ``annotators``, or ``counts`` per category. Long format has ``item`` and ``label``.
-    """
+    """The column of each role."""
 
     suggested: dict[str, str]
-    annotators: tuple[str, ...] = ()
-    counts: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()  # wide format, or
+    counts: tuple[str, ...] = ()  # of votes, per category
     item: str | None = None
-    label: str | None = None
+    label: str | None = None  # long format, with item
     annotator: str | None = None
     count: str | None = None
     sample_weight: str | None = None
@@ -145,12 +142,11 @@ def _guess(
     likely = likely_annotators(free)
     hint = f"{_FORMATS} These columns may be annotators: {shown(likely)}." if likely else _FORMATS
     if item is not None and not annotators and not likely:
-        message, role = "The column with the label of each vote is unknown.", "label"
+        what, role = "column with the label of each vote is", "label"
     else:
-        message, role = "The columns with the votes are unknown.", "annotators"
-    raise DataError(
-        f"{message} {list_columns(columns, explain=True)}", code="format-unknown", parameter=role, hint=hint
-    )
+        what, role = "columns with the votes are", "annotators"
+    message = f"The {what} unknown. {list_columns(columns, explain=True)}"
+    raise DataError(message, code="format-unknown", parameter=role, hint=hint)
 
 
 def is_recognized(columns: Sequence[Any]) -> bool:
@@ -162,14 +158,11 @@ def is_recognized(columns: Sequence[Any]) -> bool:
 def check_grid(columns: Iterable[Any]) -> None:
     """Refuse a dataframe as a grid of votes if column names show that some columns are not votes."""
     names = [name for name in columns if isinstance(name, str)]
-    votes = _annotators(names)
-    others = (
-        [name for name in names if name not in votes] if votes else [*suggested_columns(names), *({"item"} & {*names})]
-    )
+    votes = _annotators(names) or [name for name in names if name != "item" and not suggested_columns([name])]
+    others = [name for name in names if name not in votes]
     if others:
         message = f"Each column of the table would be an annotator, also {shown(others)}."
-        chosen = votes or [name for name in names if name not in others]
-        hint = f"Pass only the columns of votes, table[[{shown(chosen)}]], or name the column of labels as $suggested."
+        hint = f"Pass only the columns of votes, table[[{shown(votes)}]], or name the column of labels as $suggested."
         raise DataError(message, code="column-among-votes", parameter="suggested", hint=hint)
 
 
@@ -224,7 +217,7 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
 
 
 def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
-    """Return the column of each labeler; a column may also be called by its name without ``suggested_``."""
+    """Return the column of each labeler: ``suggested_llm`` or ``llm`` is of ``llm``, unless another has that name."""
     if suggested is None:
         return {}
     if isinstance(suggested, Mapping):
@@ -234,7 +227,9 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
     else:
         known = {name.removeprefix(_PREFIX): name for name in columns} | {name: name for name in columns}
         names = [known.get(name, name) if isinstance(name, str) else name for name in _as_list(suggested)]
-        named = _by_labeler(_strings(names))
+        full = _strings(names)
+        short = [name.removeprefix(_PREFIX) or name for name in full]
+        named = dict(zip(short if len({*short}) == len(full) else full, full, strict=True))
     if not named or not all(isinstance(text, str) for text in [*names, *named.values()]):
         message = f"suggested must name columns of the table, got {shown([suggested])}. {list_columns(columns)}"
         raise DataError(message, code="not-a-column-name", parameter="suggested")
@@ -248,17 +243,6 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
 def suggested_columns(columns: Iterable[str]) -> list[str]:
     """Return the columns with names of suggested labels."""
     return [name for name in columns if name == "suggested" or name.startswith(_PREFIX)]
-
-
-def known_labelers(names: Sequence[str], columns: Iterable[str]) -> dict[str, str] | None:
-    """Return the column of each labeler, by default of those with names of suggested labels; None if there are none."""
-    return _by_labeler(names or suggested_columns(columns)) or None
-
-
-def _by_labeler(names: Sequence[str]) -> dict[str, str]:
-    """Return the column of each labeler: ``suggested_llm`` is of ``llm``, unless another has that name."""
-    short = [name.removeprefix(_PREFIX) or name for name in names]
-    return dict(zip(short if len({*short}) == len(names) else names, names, strict=True))
 
 
 def _several(given: Any, columns: Sequence[str], role: str, taken: Mapping[Any, str], where: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
-from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, known_labelers
+from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
 from dhkappa.paths import FileStates
 
 EXAMPLES = 3  # items that an error names
@@ -162,7 +162,7 @@ def open_votes(data: Any, keywords: RoleKeywords, *, labeled: bool, **given: Unp
     tables = [(source.file_name or "the data", votes.names)]
     tables += [] if items is None else [(listed.file_name or "the items table", items.names)]
     if given["suggested"] is None and labeled:
-        given["suggested"] = known_labelers(source.labelers, tables[-1][1])
+        given["suggested"] = [*source.labelers] or suggested_columns(tables[-1][1]) or None
     roles = find_roles(tables, said, given)
     used = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
     if roles.item is None and "item" not in keywords and "item" in {*votes.names} - used:
@@ -215,15 +215,12 @@ def _are_strings(values: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LongTable:
-    """A checked table in long format, with the number of votes for each label.
-
-    ``frame`` has ``n_rows`` rows, of which some may have no valid vote, and columns that are named by role.
-    """
+    """A checked table in long format, with columns that are named by role."""
 
     frame: Query
     codings: dict[str, Coding]
-    label_counts: dict[Label, int]
-    n_rows: int
+    label_counts: dict[Label, int]  # number of votes for each label
+    n_rows: int  # some may have no valid vote
 
     def votes_in_row(self) -> nw.Expr:
         """Return the number of votes that a row stands for; 0 if its label is missing."""

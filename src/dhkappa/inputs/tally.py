@@ -22,9 +22,7 @@ from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.paths import FileStates, check_regular, file_name, system_message, write_file
 
-_Codes = dict[tuple[type, Label | None], int]
-"""Codes of labels by type and label: to Python, True and 1.0 equal 1."""
-
+_Codes = dict[tuple[type, Label | None], int]  # by type and label: to Python, True and 1.0 equal 1
 _MAX_TABLES = 64
 _FORMAT = "dhkappa-tally"
 _VERSION = 2
