@@ -428,9 +428,8 @@ def _fetch_long(table: VoteTable) -> ItemVotes:
     """Fetch votes, and the items table if there is one."""
     long = table.long
     rows = _fetch(table, long.frame, long.n_rows)
-    for role in ("item", "annotator"):
-        if role in rows:
-            _check_distinct(table, long.frame, role, rows[role])
+    for role in [role for role in ("item", "annotator") if role in rows]:
+        _check_distinct(table, long.frame, role, rows[role])
     listed, codings = rows, long.codings
     if table.items is not None:
         frame, codings = pick_items(table)

@@ -159,8 +159,7 @@ def check_grid(columns: Iterable[Any]) -> None:
     """Refuse a dataframe as a grid of votes if column names show that some columns are not votes."""
     names = [name for name in columns if isinstance(name, str)]
     votes = _annotators(names) or [name for name in names if name != "item" and not suggested_columns([name])]
-    others = [name for name in names if name not in votes]
-    if others:
+    if others := [name for name in names if name not in votes]:
         message = f"Each column of the table would be an annotator, also {shown(others)}."
         hint = f"Pass only the columns of votes, table[[{shown(votes)}]], or name the column of labels as $suggested."
         raise DataError(message, code="column-among-votes", parameter="suggested", hint=hint)
@@ -284,8 +283,7 @@ def _check_column(
         raise DataError(message, code="column-not-found", parameter=role, hint=hint)
     if taken and column in taken:
         _conflict(f"Column {column!r} has two roles, {taken[column]} and {role}.", role, "Leave it out of one.")
-    twins = [name for name in columns if name.casefold() == column.casefold() and name != column]
-    if twins:
+    if twins := [name for name in columns if name.casefold() == column.casefold() and name != column]:
         message = f"Columns {shown([column, *twins])} differ only in case, which some engines ignore."
         raise DataError(message, code="ambiguous-columns", parameter=role, hint="Rename one of them.")
 

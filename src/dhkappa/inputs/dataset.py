@@ -149,11 +149,8 @@ class Dataset:
             hint += "Fleiss' kappa needs none: use dhkappa.fleiss_kappa in Python."
         else:
             columns = getattr(self._data, "columns", None)
-            message = (
-                "suggested is missing."
-                if columns is None
-                else f"suggested is missing. {list_columns([*map(str, columns)])}"
-            )
+            known = "" if columns is None else f" {list_columns([str(column) for column in columns])}"
+            message = f"suggested is missing.{known}"
             hint = "Pass one suggested label per item, or the name of their column."
         raise invalid("suggested", message, code="no-suggested-labels", hint=hint)
 
@@ -247,8 +244,7 @@ def _items_table(items: Any) -> Any:
     if not isinstance(items, Dataset):
         return _opened(items)
     options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
-    extra = passed_options(options)
-    if extra:
+    if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
         hint = "Pass these options next to $items."
         raise invalid("items", message, code="option-with-dataset", hint=hint)
@@ -275,8 +271,7 @@ def passed_options(options: Mapping[str, Any]) -> list[str]:
 
 def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
     """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
-    extra = passed_options(given)
-    if extra:
+    if extra := passed_options(given):
         message = f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already."
         hint = f"Pass options when you make the {kind}."
         raise DataError(message, code="option-with-dataset", parameter=extra[0], hint=hint)

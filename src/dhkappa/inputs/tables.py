@@ -118,8 +118,7 @@ class VoteTable:
         frame, codings = self.votes.pick(columns, [*(votes if roles.annotators else ()), *self.label_roles])
         if roles.item is not None:
             twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
-            few = sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]
-            if few:
+            if few := sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]:
                 message = f"Column {roles.item!r} has {shown(few)} in several rows, but wide format has one row per "
                 message, hint = f"{message}item.", "Pass $item and $label if a row is a vote."
                 raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
@@ -180,8 +179,7 @@ def _frame(data: Any) -> Frame:
     if frame is None:
         message = f"items must be a table with one row per item, or a path to one, got {shown([data])}."
         raise DataError(message, code="not-a-table", parameter="items")
-    twice = [name for name, number in Counter(frame.names).items() if number > 1]
-    if twice:
+    if twice := [name for name, number in Counter(frame.names).items() if number > 1]:
         message = f"The table has several columns with the same name: {shown(twice)}."
         raise DataError(message, code="ambiguous-columns", hint="Rename them.")
     return frame
