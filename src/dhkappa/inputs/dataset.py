@@ -179,8 +179,7 @@ class Dataset:
 
     @cached_property
     @memory_errors("the votes")
-    def item_votes(self) -> ItemVotes | None:
-        """Every vote with its item and annotator, as far as these are known; None if items have no names."""
+    def _item_votes(self) -> ItemVotes | None:
         if self.table is None:
             return self.arrays
         from dhkappa.inputs.aggregate import fetch_rows
@@ -193,6 +192,10 @@ class Dataset:
             with suppress(OutOfMemoryError), self.table.votes.asking():
                 return fetch_rows(self.table)
         return grouped.item_votes()
+
+    def item_votes(self) -> ItemVotes | None:
+        """Return every vote with its item and annotator, as far as these are known; None if items have no names."""
+        return self._item_votes
 
     @memory_errors("the votes")
     def item_table(self) -> ItemTable:

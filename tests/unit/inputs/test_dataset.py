@@ -294,7 +294,7 @@ def test_a_dataset_may_be_the_items_table(tmp_path: Path) -> None:
 
 
 def test_item_votes(tmp_path: Path) -> None:
-    votes = make_read(tmp_path).item_votes
+    votes = make_read(tmp_path).item_votes()
     assert votes is not None
     assert list(votes.item_names()) == list("uvwxyz")
     assert votes.annotators == ("p0", "p1", "p2")
@@ -321,7 +321,7 @@ def test_arrays_are_not_tables() -> None:
         assert data.table is None
         assert data.counts.source_notes == ()
         assert data.counts.categories == ("x", "y")
-        assert data.item_votes is data.arrays
+        assert data.item_votes() is data.arrays
 
 
 def test_tables_are_resolved_once() -> None:
@@ -330,8 +330,8 @@ def test_tables_are_resolved_once() -> None:
     assert data.table is not None
     assert data.table.roles.item == "item"
     assert data.counts is data.counts
-    votes = data.item_votes
-    assert votes is data.item_votes
+    votes = data.item_votes()
+    assert votes is data.item_votes()
     assert votes is not None
     assert list(votes.item_names()) == ["i", "j", "k"]
     assert votes.annotators == ("ann_1", "ann_2")
