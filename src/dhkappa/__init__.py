@@ -26,34 +26,10 @@ if TYPE_CHECKING:
     from dhkappa.stats.verdict import Verdict
     from dhkappa.table import Table
 
-__all__ = [
-    "AnnotatorComparison",
-    "Audit",
-    "Baselines",
-    "Bootstrap",
-    "Comparison",
-    "ConfidenceInterval",
-    "DataError",
-    "Dataset",
-    "Excluded",
-    "Kappa",
-    "Note",
-    "Parts",
-    "PermutationTest",
-    "Plan",
-    "Simulation",
-    "Table",
-    "Tally",
-    "Verdict",
-    "audit",
-    "compare",
-    "dh_kappa",
-    "fleiss_kappa",
-    "plan",
-    "read",
-    "simulate",
-    "tally",
-]
+__all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
+__all__ += ["DataError", "Dataset", "Table", "Tally"]
+__all__ += ["AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Comparison", "ConfidenceInterval", "Excluded"]
+__all__ += ["Kappa", "Note", "Parts", "PermutationTest", "Plan", "Simulation", "Verdict"]
 
 _NAMES = {  # by module, imported on first use
     "api": ("audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "tally"),

@@ -9,11 +9,11 @@ import numpy as np
 
 from dhkappa.core.items import item_table_of_counts
 from dhkappa.errors import DataError, invalid, shown
-from dhkappa.inputs.arrays import Columns, count_arrays
-from dhkappa.inputs.columns import DataKeywords, RoleKeywords, check_keywords
+from dhkappa.inputs.arrays import count_arrays
+from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords
 from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset, check_options_absent, passed_options
 from dhkappa.inputs.tally import Tally
-from dhkappa.resources import out_of_memory
+from dhkappa.resources import memory_errors
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
@@ -94,10 +94,8 @@ def dh_kappa(
         raise invalid("suggested", message, code="several-labelers", hint=hint)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
-        try:  # the short path for arrays: nothing to resolve
+        with memory_errors("the votes"):  # the short path for arrays: nothing to resolve
             counted = count_arrays(data, columns, categories, missing)
-        except MemoryError as error:
-            raise out_of_memory("the votes") from error
         rows, ordered = counted.labeled_patterns(), categories is not None
     else:
         given, chosen = _resolve(data, columns, categories, missing, roles)
@@ -272,15 +270,9 @@ def audit(
     names = _labelers(given, chosen)
     if weights is not None:
         _check_ordered(given.declared)
+    held = (given.counts, given.item_votes() if isinstance(given, Dataset) else None)
     return audit_of(
-        given.counts,
-        given.item_votes() if isinstance(given, Dataset) else None,
-        names,
-        weights=weights,
-        pool=pool,
-        confidence_level=confidence_level,
-        rng=rng,
-        progress=progress,
+        *held, names, weights=weights, pool=pool, confidence_level=confidence_level, rng=rng, progress=progress
     )
 
 

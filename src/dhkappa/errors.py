@@ -69,9 +69,8 @@ _USER = r"""[^:/\s'"]{0,100}"""
 _SLASHES = r"(?:[:;][/\\]+|[/\\]{2,})"
 _SECRETS = (  # every repetition is bounded, so that matching takes linear time
     re.compile(rf"""((?:(?<=\w\w){_SLASHES}|(?:postgres|postgresql|jdbc|mysql)[:;/\\]+){_USER}):\S{{0,300}}@"""),
-    re.compile(
-        rf"""(['"](?:[^'"]{{0,50}}\w\w{_SLASHES})?[^:/\\\s'"]{{1,100}}):(?![/\\])[^'"\n]{{0,300}}@"""
-    ),  # in quotes, a password may contain a space
+    # In quotes, a password may contain a space.
+    re.compile(rf"""(['"](?:[^'"]{{0,50}}\w\w{_SLASHES})?[^:/\\\s'"]{{1,100}}):(?![/\\])[^'"\n]{{0,300}}@"""),
     re.compile(
         r"""([a-z]{0,20}(?:password|passwd|pwd|token)(?:\s{0,9}(?:=|%3D)\s{0,9}|'\s{0,9}:\s{0,9}(?=')))"""
         r"""(?:'[^']{0,300}'|"[^"]{0,300}"|\{[^}]{0,300}\}|(?:\\.|[^\s'"&]){1,300})""",

@@ -18,8 +18,8 @@ from dhkappa import Tally, dh_kappa, read, tally
 from dhkappa.inputs.aggregate import group
 from dhkappa.inputs.backends import frame_of
 from dhkappa.inputs.backends.duckdb import DuckDBFrame, raise_if_stopped, relation_of
-from dhkappa.inputs.columns import find_roles
-from dhkappa.inputs.tables import long_table, open_votes
+from dhkappa.inputs.columns import Columns, find_roles
+from dhkappa.inputs.tables import open_votes
 from dhkappa.paths import FileStates, write_file
 from opening import open_files
 
@@ -39,7 +39,8 @@ def long(columns: dict[str, Any] | None = None, **keywords: Any) -> Any:
 
 def roles(columns: list[str], suggested: Any = None, **keywords: Any) -> Any:
     given: Any = keywords
-    return find_roles(columns, given, suggested=suggested, counts=None, sample_weight=None, strata=None)
+    own = Columns(suggested=suggested, counts=None, sample_weight=None, strata=None)
+    return find_roles([("the data", columns)], given, own)
 
 
 def file(name: str, content: str | bytes) -> Path:
@@ -116,11 +117,10 @@ def failing(message: str) -> None:
 
 def lost() -> Any:
     options: Any = dict.fromkeys(("suggested", "counts", "sample_weight", "strata"))
-    table = open_votes(pl.DataFrame(LONG), {}, **options, labelers="none")
+    table = open_votes(pl.DataFrame(LONG), {}, **options, labeled=False)
     assert table is not None
-    wrong = replace(long_table(table, ()), label_counts={"a": 1, "b": 9})
-    table.cache.update(dict.fromkeys(table.cache, wrong))
-    return group(table, None, frozenset())
+    vars(table)["long"] = replace(table.long, label_counts={"a": 1, "b": 9})
+    return group(table)
 
 
 def quiet(case: Callable[[], Any]) -> Callable[[], Any]:

@@ -7,7 +7,7 @@ items in the group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
@@ -16,14 +16,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Label
+from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import check_categories, check_declared, encode, name_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
 from dhkappa.inputs.backends import Coding, Query, kind_in
-from dhkappa.inputs.tables import EXAMPLES, LongTable, VoteTable, long_table, pick_items, whole_counts
+from dhkappa.inputs.tables import EXAMPLES, LongTable, VoteTable, pick_items, whole_counts
 from dhkappa.resources import need
 
 _FEW_COLUMNS = 6  # with so few columns of votes, grouping by them gives nearly as few groups as by counts
@@ -32,8 +32,6 @@ _WORD_BITS = 52  # a join of pandas or Dask turns int64 into float64
 _MOST_WORDS = 16
 
 _Counts: TypeAlias = npt.NDArray[np.int64]
-_Labels: TypeAlias = Collection[Label]
-_Declared: TypeAlias = tuple[Label, ...] | None
 _Codings: TypeAlias = Mapping[str, Coding]
 _Rows: TypeAlias = Mapping[str, Sequence[Any]]
 
@@ -42,11 +40,11 @@ _Rows: TypeAlias = Mapping[str, Sequence[Any]]
 class PackedCounts:
     """Counts of categories as digits of ``bits`` bits in a few integers ("words"), which any engine can add up."""
 
-    categories: tuple[Label, ...]
+    categories: Categories
     bits: int
 
     @classmethod
-    def of(cls, categories: _Labels, bits: int) -> PackedCounts | None:
+    def of(cls, categories: Collection[Label], bits: int) -> PackedCounts | None:
         """Choose the width of digits, at least ``bits`` (0: what fits); None if that takes too many words."""
         found = cls(tuple(categories), bits or max(min(_WORD_BITS // max(len(categories), 1), 16), 4))
         return found if found.bits <= 32 and len(found.names) <= _MOST_WORDS else None
@@ -100,21 +98,18 @@ def _balanced(terms: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Ex
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Groups of equal items, counted by the engine, and read like rows of an array with a number of items each.
-
-    ``each`` has one row per item with its keys, ``keys`` the values of these for each group, and of ``items``.
-    """
+    """Groups of equal items, counted by the engine, and read like rows of an array with a number of items each."""
 
     read: ItemVotes
-    each: Query
-    keys: dict[str, list[Any]]
+    each: Query  # one row per item with its keys
+    keys: dict[str, list[Any]]  # their values for each group, and the number of its items
     ask: Callable[[Query], dict[str, list[Any]]]
 
     @property
     def _names(self) -> list[str]:
         return [name for name in self.keys if name != "items"]
 
-    def item_votes(self, categories: _Declared) -> ItemVotes | None:
+    def item_votes(self) -> ItemVotes | None:
         """Return one row per group, whose items are fetched when they are needed; None if items have no names.
 
         The annotators are left out: their statistics are about single items.
@@ -125,7 +120,7 @@ class Groups:
         by_value = sorted(zip(*values, range(len(self.keys["items"])), strict=True))
         rank = np.empty(len(by_value), np.int64)
         rank[[row[-1] for row in by_value]] = np.arange(len(by_value))
-        return replace(self.read, declared=categories, names=rank.tolist(), annotators=None, find=self._find)
+        return replace(self.read, names=rank.tolist(), annotators=None, find=self._find)
 
     def _find(self, rows: Sequence[int], limit: int) -> list[tuple[int, Any]]:
         """Fetch up to ``limit`` items of some groups, in that order; within a group by name."""
@@ -153,24 +148,24 @@ class Groups:
         return nw.all_horizontal(*tests, ignore_nulls=True) if tests else nw.lit(True)
 
 
-def group(table: VoteTable, declared: _Declared, missing: _Labels) -> Groups | None:
+def group(table: VoteTable) -> Groups | None:
     """Count in the engine; None if there are too many categories to pack their counts."""
     if table.roles.label is not None:
-        return _group_long(table, declared, missing)
+        return _group_long(table)
     frame, codings, votes = table.wide
     if table.roles.annotators and len(votes) > _FEW_COLUMNS:
         own = {vote: codings[vote] for vote in votes}
-        packed = PackedCounts.of(_categories(_labels_in(table, frame, own), declared, missing), len(votes).bit_length())
+        packed = PackedCounts.of(_categories(table, _labels_in(table, frame, own)), len(votes).bit_length())
         if packed is not None:
             words = packed.words(own, table.votes.count_type)
             each = frame.with_columns(**{name: word.cast(nw.Int64) for name, word in words.items()})
             keys = _group_by(table, each, [*table.item_roles, *packed.names])
             counts = packed.counts(keys)
             assert counts is not None  # digits are wide enough for all annotators
-            read = _read_counts(table, counts, packed.categories, codings, keys, missing)
+            read = _read_counts(table, counts, packed.categories, codings, keys)
             return Groups(read, each, keys, table.ask)
     keys = _group_by(table, frame, [*table.item_roles, *votes])
-    return Groups(_read_wide(table, codings, keys, votes, declared, missing), frame, keys, table.ask)
+    return Groups(_read_wide(table, codings, keys, votes), frame, keys, table.ask)
 
 
 def _group_by(table: VoteTable, each: Query, keys: Sequence[str]) -> dict[str, list[Any]]:
@@ -179,36 +174,29 @@ def _group_by(table: VoteTable, each: Query, keys: Sequence[str]) -> dict[str, l
     return found | {"items": list(map(int, found["items"]))}
 
 
-def _read_wide(
-    table: VoteTable, codings: _Codings, rows: _Rows, votes: Sequence[str], declared: _Declared, missing: _Labels
-) -> ItemVotes:
-    """Read rows of votes or counts."""
-    n, names = len(rows[votes[0]]), table.roles.counts
+def _read_wide(table: VoteTable, codings: _Codings, rows: _Rows, votes: Sequence[str]) -> ItemVotes:
+    """Read rows of votes, or of counts: their categories are the names of columns, then others that are declared."""
+    n, names, declared = len(rows[votes[0]]), table.roles.counts, table.declared
     if names:
         counts = np.zeros((n, len(votes)), np.int64)
         for place, (vote, name) in enumerate(zip(votes, names, strict=True)):
             counts[:, place] = whole_counts(rows[vote], name, "counts")
-        return _read_counts(table, counts, _categories_of_columns(names, declared), codings, rows, missing)
+        if declared is not None and not {*names} <= {*declared}:
+            message = f"categories {shown(declared, 10)} lack some columns of counts: {shown(names, 10)}."
+            hint = "Name them too: each column counts the votes for the category of its name."
+            raise DataError(message, code="categories-lack-columns", parameter="categories", hint=hint)
+        categories = check_categories([*names, *(label for label in declared or () if label not in names)])
+        return _read_counts(table, counts, categories, codings, rows)
     grid = np.empty((n, len(votes)), object)
     for place, vote in enumerate(votes):
         grid[:, place] = codings[vote].labels(rows[vote])
-    return _with_items(read_votes(grid, missing=missing, **_item_columns(table, codings, rows)), rows)
+    return _with_items(table, read_votes(grid, missing=table.missing, **_item_columns(table, codings, rows)), rows)
 
 
-def _categories_of_columns(columns: Sequence[str], declared: _Declared) -> tuple[Label, ...]:
-    """Return the names of the columns of counts, then other declared categories."""
-    if declared is not None and not {*columns} <= {*declared}:
-        message = f"categories {shown(declared, 10)} lack some columns of counts: {shown(columns, 10)}."
-        hint = "Name them too: each column counts the votes for the category of its name."
-        raise DataError(message, code="categories-lack-columns", parameter="categories", hint=hint)
-    return check_categories([*columns, *(label for label in declared or () if label not in columns)])
-
-
-def _group_long(table: VoteTable, declared: _Declared, missing: _Labels) -> Groups | None:
+def _group_long(table: VoteTable) -> Groups | None:
     """Add up the votes on each item, then group items by them."""
-    long = long_table(table, missing)
-    total = sum(long.label_counts.values())
-    packed = PackedCounts.of(_categories(long.label_counts, declared, missing), 0)
+    long, total = table.long, sum(table.long.label_counts.values())
+    packed = PackedCounts.of(_categories(table, long.label_counts), 0)
     found = _sum_votes(table, long, packed, total)
     if packed is not None and (found is None or found.n_votes != total):
         most = _most_votes(table, long)
@@ -224,7 +212,7 @@ def _group_long(table: VoteTable, declared: _Declared, missing: _Labels) -> Grou
         message = f"{table.votes.engine} counted {found.n_votes:,} votes, but there are {total:,}."
         hint = "If the data do not change while they are read, please report this as a bug."
         raise DataError(message, code="votes-lost", hint=hint)
-    read = _read_counts(table, found.counts, found.categories, found.codings, found.keys, missing)
+    read = _read_counts(table, found.counts, found.categories, found.codings, found.keys)
     return Groups(read, found.each, found.keys, table.ask)
 
 
@@ -235,7 +223,7 @@ class _Sums:
     each: Query
     codings: dict[str, Coding]
     keys: dict[str, list[Any]]
-    categories: tuple[Label, ...]
+    categories: Categories
     counts: _Counts
 
     @property
@@ -299,9 +287,8 @@ def _check_unlisted(table: VoteTable, long: LongTable) -> None:
     listed, _ = pick_items(table)
     unlisted = long.frame.with_columns(n=long.votes_in_row()).filter(nw.col("n") > 0)
     unlisted = unlisted.join(listed.select("item"), on="item", how="anti")
-    few, known = (
-        table.ask(ids.select("item").unique().sort("item").head(EXAMPLES))["item"] for ids in (unlisted, listed)
-    )
+    first = [ids.select("item").unique().sort("item").head(EXAMPLES) for ids in (unlisted, listed)]
+    few, known = (table.ask(ids)["item"] for ids in first)
     if few:
         n = int(table.ask(unlisted.select(nw.col("n").sum()))["n"][0])
         examples = f"votes: {shown(few)}; items: {shown(known) or 'none'}"
@@ -309,9 +296,8 @@ def _check_unlisted(table: VoteTable, long: LongTable) -> None:
             message = f"No vote is on an item of the items table ({examples})."
             hint = f"Write the ids in column {table.roles.item!r} alike in both tables."
         else:
-            message = (
-                f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that the items table lacks ({examples})."
-            )
+            number = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'}"
+            message = f"{number} on items that the items table lacks ({examples})."
             other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"
             hint = f"Add them{other if table.votes.joins_unlisted else ''}."
         raise DataError(message, code="unlisted-items", parameter="items", hint=hint)
@@ -336,38 +322,36 @@ def _join_items(table: VoteTable, by_item: Query, numbers: Sequence[str]) -> tup
 
 
 def _read_counts(
-    table: VoteTable, counts: _Counts, categories: tuple[Label, ...], codings: _Codings, rows: _Rows, missing: _Labels
+    table: VoteTable, counts: _Counts, categories: Categories, codings: _Codings, rows: _Rows
 ) -> ItemVotes:
     """Read rows of counts. Suggested labels outside the categories are categories without votes, in long format."""
     own = _item_columns(table, codings, rows)
     given = {label for labels in (own["suggested"] or {}).values() for label in labels if label is not None}
     if table.roles.counts:
-        check_declared(given - set(missing), categories, "suggested")
+        check_declared(given - table.missing, categories, "suggested")
     else:
-        categories = (*categories, *sorted(given - set(categories) - set(missing), key=str))
+        categories = (*categories, *sorted(given - set(categories) - table.missing, key=str))
         union(categories)
     wide = np.zeros((len(counts), len(categories)), np.min_scalar_type(int(counts.max(initial=0))))
     wide[:, : counts.shape[1]] = counts
-    return _with_items(read_matrix(wide, missing=missing, categories=categories, **own), rows)
+    return _with_items(table, read_matrix(wide, missing=table.missing, categories=categories, **own), rows)
 
 
-def _with_items(read: ItemVotes, rows: _Rows) -> ItemVotes:
-    """Add the number of items that each row stands for, if rows are groups."""
-    return replace(read, items=np.array(rows["items"], np.int64)) if "items" in rows else read
+def _with_items(table: VoteTable, read: ItemVotes, rows: _Rows) -> ItemVotes:
+    """Add the declared categories and, if rows are groups, the number of items that each stands for."""
+    return replace(read, declared=table.declared, items=np.array(rows["items"], np.int64) if "items" in rows else None)
 
 
 def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str, Any]:
     """Return labels by labeler, weights and strata of fetched rows."""
     roles = table.roles
-    suggested = {
-        labeler: codings[f"suggested_{place}"].labels(rows[f"suggested_{place}"])
-        for place, labeler in enumerate(roles.suggested)
-    }
+    labels = {role: codings[role].labels(rows[role]) for role in table.label_roles}
+    suggested = {labeler: labels[f"suggested_{place}"] for place, labeler in enumerate(roles.suggested)}
+    strata = labels.get("strata")
     items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
     unlisted = "Items that the items table lacks have none: add them, or leave out $unlisted."
     hint = unlisted if roles.unlisted == "unlabeled" else ""
     weight = None if roles.sample_weight is None else _weights(rows["sample_weight"], items, roles.sample_weight, hint)
-    strata = None if roles.strata is None else codings["strata"].labels(rows["strata"])
     if strata is not None and None in strata:
         absent = sum(n for label, n in zip(strata, items, strict=True) if label is None)
         message = f"Column {roles.strata!r} has no stratum for {counted(absent, 'item')}."
@@ -404,21 +388,21 @@ def _labels_in(table: VoteTable, frame: Query, columns: _Codings) -> set[Label]:
     return {label for label in chain.from_iterable(found) if label is not None}
 
 
-def _categories(found: _Labels, declared: _Declared, missing: _Labels) -> tuple[Label, ...]:
+def _categories(table: VoteTable, found: Iterable[Label]) -> Categories:
     """Return the categories of votes: as declared, or those that occur."""
-    votes = [label for label in found if label not in missing]
-    if declared is not None:
-        check_declared(votes, declared, "votes")
-    return union(votes) if declared is None else declared
+    votes = [label for label in found if label not in table.missing]
+    if table.declared is not None:
+        check_declared(votes, table.declared, "votes")
+    return union(votes) if table.declared is None else table.declared
 
 
-def fetch_rows(table: VoteTable, declared: _Declared, missing: _Labels) -> ItemVotes:
+def fetch_rows(table: VoteTable) -> ItemVotes:
     """Fetch all rows of a table."""
     if table.roles.label is not None:
-        return _fetch_long(table, missing)
+        return _fetch_long(table)
     frame, codings, votes = table.wide
     rows = _fetch(table, frame)
-    read = _read_wide(table, codings, rows, votes, declared, missing)
+    read = _read_wide(table, codings, rows, votes)
     return replace(read, names=rows.get("item", table.votes.row_names), annotators=table.roles.annotators or None)
 
 
@@ -440,13 +424,12 @@ def _check_distinct(table: VoteTable, frame: Query, role: str, values: Sequence[
         raise DataError(message, code="names-not-distinct", parameter=role, hint="Write them as text.")
 
 
-def _fetch_long(table: VoteTable, missing: _Labels) -> ItemVotes:
+def _fetch_long(table: VoteTable) -> ItemVotes:
     """Fetch votes, and the items table if there is one."""
-    long = long_table(table, missing)
+    long = table.long
     rows = _fetch(table, long.frame, long.n_rows)
-    for role in ("item", "annotator"):
-        if role in rows:
-            _check_distinct(table, long.frame, role, rows[role])
+    for role in [role for role in ("item", "annotator") if role in rows]:
+        _check_distinct(table, long.frame, role, rows[role])
     listed, codings = rows, long.codings
     if table.items is not None:
         frame, codings = pick_items(table)
@@ -473,12 +456,12 @@ def _fetch_long(table: VoteTable, missing: _Labels) -> ItemVotes:
     order = np.argsort(item, kind="stable")
     order = order[valid[order]]
     each = np.repeat(order, times[order])
-    encoded = encode(labels[each], "votes", missing) if each.size else Encoded(np.zeros(0, np.uint8), 0, ())
+    encoded = encode(labels[each], "votes", table.missing) if each.size else Encoded(np.zeros(0, np.uint8), 0, ())
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
     suggested = own["suggested"] and {who: by_item(given) for who, given in own["suggested"].items()}
     weight, strata = by_item(own["sample_weight"]), by_item(own["strata"])
-    columns = read_columns(suggested, length.shape, missing, sample_weight=weight, strata=strata)
-    read = ItemVotes(encoded, columns, length=length, names=names)
+    columns = read_columns(suggested, length.shape, table.missing, sample_weight=weight, strata=strata)
+    read = ItemVotes(encoded, columns, table.declared, length, names=names)
     voters = [] if table.roles.annotator is None else [rows["annotator"][place] for place in each.tolist()]
     if table.roles.annotator is None or None in voters:
         return read

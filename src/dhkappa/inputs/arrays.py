@@ -16,7 +16,7 @@ from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import Counts, ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
-from dhkappa.inputs.columns import check_grid
+from dhkappa.inputs.columns import Columns, check_grid
 
 LABELER = "labeler"  # name of a labeler whose labels were passed without one
 
@@ -51,15 +51,6 @@ def declared_categories(categories: Any, missing: frozenset[Label]) -> Categorie
 class Design(TypedDict, total=False):
     """How items were sampled."""
 
-    sample_weight: Any
-    strata: Any
-
-
-class Columns(TypedDict):
-    """Arrays next to the votes, or names of columns, as passed to ``Dataset``."""
-
-    suggested: Any
-    counts: Any
     sample_weight: Any
     strata: Any
 

@@ -37,6 +37,15 @@ class RoleKeywords(TypedDict, total=False):
     unlisted: str
 
 
+class Columns(TypedDict):
+    """Arrays next to the votes, or names of columns, as passed to ``Dataset``."""
+
+    suggested: Any
+    counts: Any
+    sample_weight: Any
+    strata: Any
+
+
 class DataKeywords(RoleKeywords, total=False):
     """All keyword arguments that describe data, as ``Dataset`` documents them."""
 
@@ -49,16 +58,13 @@ class DataKeywords(RoleKeywords, total=False):
 
 @dataclass(frozen=True, slots=True)
 class ColumnRoles:
-    """The column of each role.
-
-    Wide format has ``annotators``, or ``counts`` per category. Long format has ``item`` and ``label``.
-    """
+    """The column of each role."""
 
     suggested: dict[str, str]
-    annotators: tuple[str, ...] = ()
-    counts: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()  # wide format, or
+    counts: tuple[str, ...] = ()  # of votes, per category
     item: str | None = None
-    label: str | None = None
+    label: str | None = None  # long format, with item
     annotator: str | None = None
     count: str | None = None
     sample_weight: str | None = None
@@ -87,56 +93,37 @@ def check_keywords(keywords: Mapping[str, Any], allowed: type = RoleKeywords) ->
             raise DataError(message, code="invalid-option", parameter=name)
 
 
-def find_roles(
-    columns: Sequence[str],
-    keywords: RoleKeywords,
-    *,
-    suggested: Any,
-    counts: Any,
-    sample_weight: Any,
-    strata: Any,
-    item_columns: Sequence[str] | None = None,
-    names: tuple[str, str] = ("the data", "the items table"),
-) -> ColumnRoles:
-    """Find the column of each role.
-
-    ``columns`` are those of the table with votes, ``item_columns`` those of the items table, if there is one. Errors
-    refer to the two by ``names``. The other parameters are those of ``Dataset``.
-    """
+def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywords, given: Columns) -> ColumnRoles:
+    """Find the column of each role in the table of votes and, if there is one, the items table: names and columns."""
+    (name, columns), (where, place), joined = tables[0], tables[-1], len(tables) > 1
     annotators, item, label = keywords.get("annotators"), keywords.get("item"), keywords.get("label")
+    suggested, counts = given["suggested"], given["counts"]
     suggested = list(suggested) if isinstance(suggested, Iterator) else suggested
     if annotators is None and label is None and counts is None:
         annotators, item, label = _guess(columns, keywords, suggested)
     long: dict[str, Any] = {role: keywords.get(role, role if label and role in columns else None) for role in _LONG[2:]}
     _check_format({"annotators": annotators, "label": label, "counts": counts}, item, long, keywords)
     choices: dict[str, Any] = {name: keywords.get(name, "error") for name in _CHOICES}
-    if item_columns is None and choices["unlisted"] != "error":
+    if not joined and choices["unlisted"] != "error":
         _conflict("unlisted is about items that the items table lacks, but there is none.", "unlisted", "Leave it out.")
     one: dict[str, Any] = {"item": item, "label": label, **long}
     taken: dict[Any, str] = {}  # columns of the votes, with the role of each
     for role, column in one.items():
-        _check_column(column, columns, role, names[0], taken)
+        _check_column(column, columns, role, name, taken)
         taken[column] = role
-    place, where = (columns, names[0]) if item_columns is None else (item_columns, names[1])
     labelers = _labelers(suggested, place)
-    hint = "If it is in a table of items, pass that as $items." if label is not None and item_columns is None else ""
-    shared = taken if item_columns is None else {item: "item"}
-    labels = [("suggested", column) for column in labelers.values()]
-    beside = [*labels, ("sample_weight", sample_weight), ("strata", strata)]
+    hint = "If it is in a table of items, pass that as $items." if label is not None and not joined else ""
+    design = {"sample_weight": given["sample_weight"], "strata": given["strata"]}
+    beside = [*(("suggested", column) for column in labelers.values()), *design.items()]
     for role, column in beside:
-        _check_column(column, place, role, where, shared, hint)
-    if item_columns is not None:
-        _check_column(item, item_columns, "item", names[1], hint="The column must have the same name in both tables.")
+        _check_column(column, place, role, where, {item: "item"} if joined else taken, hint)
+    if joined:
+        _check_column(item, place, "item", where, hint="The column must have the same name in both tables.")
     taken |= {column: role for role, column in beside}
-    return ColumnRoles(
-        labelers,
-        _several(annotators, columns, "annotators", taken, names[0]),
-        _several(counts, columns, "counts", taken, names[0]),
-        **one,
-        sample_weight=sample_weight,
-        strata=strata,
-        **choices,
+    voters, counted = (
+        _several(names, columns, role, taken, name) for role, names in (("annotators", annotators), ("counts", counts))
     )
+    return ColumnRoles(labelers, voters, counted, **one, **design, **choices)
 
 
 def _guess(
@@ -155,12 +142,11 @@ def _guess(
     likely = likely_annotators(free)
     hint = f"{_FORMATS} These columns may be annotators: {shown(likely)}." if likely else _FORMATS
     if item is not None and not annotators and not likely:
-        message, role = "The column with the label of each vote is unknown.", "label"
+        what, role = "column with the label of each vote is", "label"
     else:
-        message, role = "The columns with the votes are unknown.", "annotators"
-    raise DataError(
-        f"{message} {list_columns(columns, explain=True)}", code="format-unknown", parameter=role, hint=hint
-    )
+        what, role = "columns with the votes are", "annotators"
+    message = f"The {what} unknown. {list_columns(columns, explain=True)}"
+    raise DataError(message, code="format-unknown", parameter=role, hint=hint)
 
 
 def is_recognized(columns: Sequence[Any]) -> bool:
@@ -172,14 +158,10 @@ def is_recognized(columns: Sequence[Any]) -> bool:
 def check_grid(columns: Iterable[Any]) -> None:
     """Refuse a dataframe as a grid of votes if column names show that some columns are not votes."""
     names = [name for name in columns if isinstance(name, str)]
-    votes = _annotators(names)
-    others = (
-        [name for name in names if name not in votes] if votes else [*suggested_columns(names), *({"item"} & {*names})]
-    )
-    if others:
+    votes = _annotators(names) or [name for name in names if name != "item" and not suggested_columns([name])]
+    if others := [name for name in names if name not in votes]:
         message = f"Each column of the table would be an annotator, also {shown(others)}."
-        chosen = votes or [name for name in names if name not in others]
-        hint = f"Pass only the columns of votes, table[[{shown(chosen)}]], or name the column of labels as $suggested."
+        hint = f"Pass only the columns of votes, table[[{shown(votes)}]], or name the column of labels as $suggested."
         raise DataError(message, code="column-among-votes", parameter="suggested", hint=hint)
 
 
@@ -234,7 +216,7 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
 
 
 def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
-    """Return the column of each labeler; a column may also be called by its name without ``suggested_``."""
+    """Return the column of each labeler: ``suggested_llm`` or ``llm`` is of ``llm``, unless another has that name."""
     if suggested is None:
         return {}
     if isinstance(suggested, Mapping):
@@ -244,7 +226,9 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
     else:
         known = {name.removeprefix(_PREFIX): name for name in columns} | {name: name for name in columns}
         names = [known.get(name, name) if isinstance(name, str) else name for name in _as_list(suggested)]
-        named = labelers_of(_strings(names))
+        full = _strings(names)
+        short = [name.removeprefix(_PREFIX) or name for name in full]
+        named = dict(zip(short if len({*short}) == len(full) else full, full, strict=True))
     if not named or not all(isinstance(text, str) for text in [*names, *named.values()]):
         message = f"suggested must name columns of the table, got {shown([suggested])}. {list_columns(columns)}"
         raise DataError(message, code="not-a-column-name", parameter="suggested")
@@ -258,13 +242,6 @@ def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
 def suggested_columns(columns: Iterable[str]) -> list[str]:
     """Return the columns with names of suggested labels."""
     return [name for name in columns if name == "suggested" or name.startswith(_PREFIX)]
-
-
-def labelers_of(columns: Iterable[str]) -> dict[str, str]:
-    """Return the column of each labeler: ``suggested_llm`` is of ``llm``, unless another has that name."""
-    names = list(columns)
-    short = [name.removeprefix(_PREFIX) or name for name in names]
-    return dict(zip(short if len({*short}) == len(names) else names, names, strict=True))
 
 
 def _several(given: Any, columns: Sequence[str], role: str, taken: Mapping[Any, str], where: str) -> tuple[str, ...]:
@@ -306,8 +283,7 @@ def _check_column(
         raise DataError(message, code="column-not-found", parameter=role, hint=hint)
     if taken and column in taken:
         _conflict(f"Column {column!r} has two roles, {taken[column]} and {role}.", role, "Leave it out of one.")
-    twins = [name for name in columns if name.casefold() == column.casefold() and name != column]
-    if twins:
+    if twins := [name for name in columns if name.casefold() == column.casefold() and name != column]:
         message = f"Columns {shown([column, *twins])} differ only in case, which some engines ignore."
         raise DataError(message, code="ambiguous-columns", parameter=role, hint="Rename one of them.")
 

@@ -15,8 +15,8 @@ from dhkappa.core import Categories
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
 from dhkappa.core.labels import check_missing
 from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
-from dhkappa.inputs.arrays import Columns, declared_categories, missing_labels, read_arrays
-from dhkappa.inputs.columns import DataKeywords, RoleKeywords, check_keywords, list_columns
+from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
+from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords, list_columns
 from dhkappa.inputs.tally import Tally, describe
 from dhkappa.resources import memory_errors
 
@@ -79,7 +79,7 @@ class Dataset:
     Fraction(4, 7)
     """
 
-    _labelers = "all"  # which labelers to read from a table if none is named
+    _labeled = True  # whether to read the suggested labels of a table if no labeler is named
     _copied = True  # whether later changes of arrays by their owner must have no effect
 
     def __init__(
@@ -115,10 +115,8 @@ class Dataset:
             return None
         from dhkappa.inputs.tables import open_votes
 
-        table = open_votes(self._data, self._roles, **self._columns, labelers=self._labelers)
-        if table is not None and table.roles.item is None and "item" in table.unused and "item" not in self._roles:
-            table = replace(table, roles=replace(table.roles, item="item"))
-        return table
+        table = open_votes(self._data, self._roles, labeled=self._labeled, **self._columns)
+        return table and replace(table, declared=self._declared, missing=self._missing)
 
     @property
     def declared(self) -> bool:
@@ -138,18 +136,23 @@ class Dataset:
     def check_labeled(self, chosen: Any = None) -> None:
         """Refuse data without suggested labels; ``chosen`` is what was passed as ``suggested`` next to a Dataset."""
         labeled = self._columns["suggested"] is not None if self.table is None else bool(self.table.roles.suggested)
-        if chosen is not None and not labeled:
+        if labeled or (chosen is None and self.table is self._data is self._columns["counts"] is None):
+            return
+        if chosen is not None:
             message, hint = "The Dataset has no suggested labels.", "Pass $suggested when you make the Dataset."
-            raise invalid("suggested", message, code="no-suggested-labels", hint=hint)
-        if self.table is not None:
-            from dhkappa.inputs.tables import check_labeled
-
-            check_labeled(self.table)
-        elif not labeled and (self._data is not None or self._columns["counts"] is not None):
+        elif self.table is not None and self.table.source.unlabeled:
+            message, hint = self.table.source.unlabeled, ""
+        elif self.table is not None:
+            names = (self.table.votes if self.table.items is None else self.table.items).names
+            message = f"The column with the suggested labels is unknown. {list_columns(names, explain=True)}"
+            hint = "Name it as $suggested. If it is in a table of items, pass that as $items. "
+            hint += "Fleiss' kappa needs none: use dhkappa.fleiss_kappa in Python."
+        else:
             columns = getattr(self._data, "columns", None)
             known = "" if columns is None else f" {list_columns([str(column) for column in columns])}"
+            message = f"suggested is missing.{known}"
             hint = "Pass one suggested label per item, or the name of their column."
-            raise invalid("suggested", f"suggested is missing.{known}", code="no-suggested-labels", hint=hint)
+        raise invalid("suggested", message, code="no-suggested-labels", hint=hint)
 
     @cached_property
     def arrays(self) -> ItemVotes:
@@ -159,25 +162,19 @@ class Dataset:
     @cached_property
     def _grouped(self) -> Groups | ItemVotes:
         """Groups of equal items as counted by the engine, or all rows where there are too many categories for that."""
-        from dhkappa.inputs.aggregate import group
+        from dhkappa.inputs.aggregate import fetch_rows, group
 
         assert self.table is not None
         with self.table.votes.asking():
-            return group(self.table, self._declared, self._missing) or self._rows(self.table)
-
-    def _rows(self, table: VoteTable) -> ItemVotes:
-        from dhkappa.inputs.aggregate import fetch_rows
-
-        return replace(fetch_rows(table, self._declared, self._missing), declared=self._declared)
+            return group(self.table) or fetch_rows(self.table)
 
     @cached_property
     @memory_errors("the votes")
     def counts(self) -> Counts:
         """All items, counted by pattern."""
         grouped = self.arrays if self.table is None else self._grouped
-        item_votes = grouped if isinstance(grouped, ItemVotes) else replace(grouped.read, declared=self._declared)
-        counts = count(item_votes)
-        notes = () if self.table is None else self.table.notes
+        counts = count(grouped if isinstance(grouped, ItemVotes) else grouped.read)
+        notes = () if self.table is None else self.table.source.notes
         return replace(counts, source_notes=(*notes, *check_missing(counts.categories, self._missing)))
 
     @cached_property
@@ -185,14 +182,16 @@ class Dataset:
     def _item_votes(self) -> ItemVotes | None:
         if self.table is None:
             return self.arrays
+        from dhkappa.inputs.aggregate import fetch_rows
+
         grouped = self._grouped
         if isinstance(grouped, ItemVotes):
             return grouped
         if self.table.votes.in_memory or self.counts.patterns.n_votes() <= _MAX_FETCHED:
             # If the rows do not fit into memory, use the groups: only the annotators are unknown then.
             with suppress(OutOfMemoryError), self.table.votes.asking():
-                return self._rows(self.table)
-        return grouped.item_votes(self._declared)
+                return fetch_rows(self.table)
+        return grouped.item_votes()
 
     def item_votes(self) -> ItemVotes | None:
         """Return every vote with its item and annotator, as far as these are known; None if items have no names."""
@@ -212,11 +211,10 @@ class Dataset:
     def __repr__(self) -> str:
         return f"Dataset({describe(self.counts, f'labelers {shown(self.labelers)}')})"
 
-    def __copy__(self) -> Dataset:
+    def __deepcopy__(self, memo: Any = None) -> Dataset:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Dataset:
-        return self
+    __copy__ = __deepcopy__
 
     def __reduce__(self) -> NoReturn:
         message = "A Dataset cannot be pickled, as it may hold an open file or database."
@@ -232,7 +230,7 @@ class OneCallDataset(Dataset):
 class UnlabeledDataset(OneCallDataset):
     """The data of one call whose suggested labels are not read."""
 
-    _labelers = "none"
+    _labeled = False
 
 
 def _opened(data: Any) -> Any:
@@ -249,8 +247,7 @@ def _items_table(items: Any) -> Any:
     if not isinstance(items, Dataset):
         return _opened(items)
     options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
-    extra = passed_options(options)
-    if extra:
+    if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
         hint = "Pass these options next to $items."
         raise invalid("items", message, code="option-with-dataset", hint=hint)
@@ -277,8 +274,7 @@ def passed_options(options: Mapping[str, Any]) -> list[str]:
 
 def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
     """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
-    extra = passed_options(given)
-    if extra:
+    if extra := passed_options(given):
         message = f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already."
         hint = f"Pass options when you make the {kind}."
         raise DataError(message, code="option-with-dataset", parameter=extra[0], hint=hint)

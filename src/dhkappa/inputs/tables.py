@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import narwhals.stable.v2 as nw
 
-from dhkappa.core import Label
+from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
-from dhkappa.inputs.columns import (
-    ColumnRoles,
-    RoleKeywords,
-    find_roles,
-    is_recognized,
-    labelers_of,
-    list_columns,
-    suggested_columns,
-)
+from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
 from dhkappa.paths import FileStates
 
-EXAMPLES = 3
-"""Number of items that an error names."""
-
+EXAMPLES = 3  # items that an error names
 _KINDS = {"text": "text", "integer": "integers", "float": "floats", "boolean": "booleans", "": "other values"}
 
 
@@ -64,18 +54,15 @@ class Source:
 
 @dataclass(frozen=True)
 class VoteTable:
-    """A table of votes, the items table if there is one, and the column roles.
-
-    ``notes``, ``files`` and ``unlabeled`` are those of the ``Source``. ``cache`` keeps the table in long format.
-    """
+    """A table of votes, the items table if there is one, the column roles, and how to read labels."""
 
     votes: Frame
     items: Frame | None
     roles: ColumnRoles
-    notes: tuple[str, ...] = ()
-    files: FileStates = field(default_factory=FileStates)
-    unlabeled: str = ""
-    cache: dict[frozenset[Label], LongTable] = field(default_factory=dict, init=False, repr=False, compare=False)
+    source: Source
+    files: FileStates  # of both tables
+    declared: Categories | None = None
+    missing: frozenset[Label] = frozenset()
 
     @cached_property
     def item_roles(self) -> list[str]:
@@ -86,12 +73,6 @@ class VoteTable:
     def label_roles(self) -> list[str]:
         """Those of them that hold labels."""
         return [role for role in self.item_roles if role != "sample_weight"]
-
-    @property
-    def unused(self) -> set[str]:
-        """Columns without a role."""
-        roles = self.roles
-        return {*self.votes.names} - {*roles.annotators, *roles.counts, *roles.item_columns().values()}
 
     def count_rows(self, frame: Query) -> int:
         """Count the rows of a table."""
@@ -137,14 +118,18 @@ class VoteTable:
         frame, codings = self.votes.pick(columns, [*(votes if roles.annotators else ()), *self.label_roles])
         if roles.item is not None:
             twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
-            few = sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]
-            if few:
-                message = (
-                    f"Column {roles.item!r} has {shown(few)} in several rows, but wide format has one row per item."
-                )
-                hint = "Pass $item and $label if a row is a vote."
+            if few := sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]:
+                message = f"Column {roles.item!r} has {shown(few)} in several rows, but wide format has one row per "
+                message, hint = f"{message}item.", "Pass $item and $label if a row is a vote."
                 raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
         return frame, codings, list(votes)
+
+    @cached_property
+    def long(self) -> LongTable:
+        """The table in long format: items, annotators and counts are checked, and votes are counted by label."""
+        if self.items is not None:
+            _check_items(self)
+        return _check_duplicates(self, _count_labels(self))
 
     def ask(self, query: Query) -> dict[str, list[Any]]:
         """Run a query; raise an error if a file has changed since it was opened."""
@@ -152,17 +137,14 @@ class VoteTable:
             return self.votes.fetch(query)
 
 
-def open_votes(
-    data: Any, keywords: RoleKeywords, *, suggested: Any, counts: Any, sample_weight: Any, strata: Any, labelers: str
-) -> VoteTable | None:
-    """Return the table of votes with its column roles; None if the data are arrays.
+def open_votes(data: Any, keywords: RoleKeywords, *, labeled: bool, **given: Unpack[Columns]) -> VoteTable | None:
+    """Return the table of votes with its column roles, all as passed to ``Dataset``; None if the data are arrays.
 
-    ``labelers`` says which labelers to read if ``suggested`` is None: ``"all"`` that are known, or ``"none"``. All else
-    is as a user passed it to ``Dataset``.
+    ``labeled`` says whether to read the labelers that are known if ``suggested`` is None.
     """
     if not isinstance(data, Source):
         frame = frame_of(data)
-        if frame is None or not _names_columns(frame, keywords, suggested, counts, sample_weight, strata):
+        if frame is None or not _names_columns(frame, keywords, given):
             if keywords:
                 kind = "there are no data" if data is None else f"the data are of type {type(data).__name__}"
                 message = f"Column roles ({', '.join(keywords)}) need a table, but {kind}."
@@ -173,27 +155,22 @@ def open_votes(
     votes = _frame(source.votes)
     if source.ordered and said.get("duplicates", "error") != "error":
         votes = votes.numbered()
-    given: Any = said.get("items") if said.get("items") is not None else source.items
-    listed = given if isinstance(given, Source) else Source(given)
-    items = None if given is None else _frame(listed.votes)
-    place = votes if items is None else items
-    if suggested is None and labelers != "none":
-        suggested = labelers_of(source.labelers or suggested_columns(place.names)) or None
-    roles = find_roles(
-        votes.names,
-        {**said, "items": given},
-        suggested=suggested,
-        counts=counts,
-        sample_weight=sample_weight,
-        strata=strata,
-        item_columns=None if items is None else items.names,
-        names=(source.file_name or "the data", listed.file_name or "the items table"),
-    )
+    said["items"] = said.get("items") if said.get("items") is not None else source.items
+    listed = said["items"] if isinstance(said["items"], Source) else Source(said["items"])
+    items = None if listed.votes is None else _frame(listed.votes)
+    tables = [(source.file_name or "the data", votes.names)]
+    tables += [] if items is None else [(listed.file_name or "the items table", items.names)]
+    if given["suggested"] is None and labeled:
+        given["suggested"] = [*source.labelers] or suggested_columns(tables[-1][1]) or None
+    roles = find_roles(tables, said, given)
+    used = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
+    if roles.item is None and "item" not in keywords and "item" in {*votes.names} - used:
+        roles = replace(roles, item="item")
     if items is not None and items.engine != votes.engine:
         message = f"The data are a table of {votes.engine}, the items a table of {items.engine}."
         hint = "Pass two paths, or two tables of one engine. Files are tables of DuckDB."
         raise DataError(message, code="different-engines", parameter="items", hint=hint)
-    return VoteTable(votes, items, roles, source.notes, source.files + listed.files, source.unlabeled)
+    return VoteTable(votes, items, roles, source, source.files + listed.files)
 
 
 def _frame(data: Any) -> Frame:
@@ -202,22 +179,19 @@ def _frame(data: Any) -> Frame:
     if frame is None:
         message = f"items must be a table with one row per item, or a path to one, got {shown([data])}."
         raise DataError(message, code="not-a-table", parameter="items")
-    twice = [name for name, number in Counter(frame.names).items() if number > 1]
-    if twice:
+    if twice := [name for name, number in Counter(frame.names).items() if number > 1]:
         message = f"The table has several columns with the same name: {shown(twice)}."
         raise DataError(message, code="ambiguous-columns", hint="Rename them.")
     return frame
 
 
-def _names_columns(
-    frame: Frame, keywords: RoleKeywords, suggested: Any, counts: Any, sample_weight: Any, strata: Any
-) -> bool:
+def _names_columns(frame: Frame, keywords: RoleKeywords, given: Columns) -> bool:
     """Tell whether the user means columns by name, rather than a grid of votes with arrays of labels and weights.
 
     A list of strings is one of labels if it is as long as a dataframe in memory, and one of column names otherwise.
     """
-    recognized = is_recognized(frame.columns)
-    single = any(isinstance(value, str) for value in (suggested, counts, sample_weight, strata))
+    recognized, suggested, counts = is_recognized(frame.columns), given["suggested"], given["counts"]
+    single = any(isinstance(value, str) for value in given.values())
     if keywords or single or not frame.in_memory or _are_strings(counts):
         return True
     if isinstance(suggested, Mapping):
@@ -237,30 +211,14 @@ def _are_strings(values: Any) -> bool:
     return isinstance(values, (list, tuple)) and bool(values) and all(isinstance(name, str) for name in values)
 
 
-def check_labeled(table: VoteTable) -> None:
-    """Refuse a table without suggested labels."""
-    if table.roles.suggested:
-        return
-    if table.unlabeled:
-        raise DataError(table.unlabeled, code="no-suggested-labels", parameter="suggested")
-    columns = (table.votes if table.items is None else table.items).names
-    message = f"The column with the suggested labels is unknown. {list_columns(columns, explain=True)}"
-    hint = "Name it as $suggested. If it is in a table of items, pass that as $items. "
-    hint += "Fleiss' kappa needs none: use dhkappa.fleiss_kappa in Python."
-    raise DataError(message, code="no-suggested-labels", parameter="suggested", hint=hint)
-
-
 @dataclass(frozen=True, slots=True)
 class LongTable:
-    """A checked table in long format, with the number of votes for each label.
-
-    ``frame`` has ``n_rows`` rows, of which some may have no valid vote, and columns that are named by role.
-    """
+    """A checked table in long format, with columns that are named by role."""
 
     frame: Query
     codings: dict[str, Coding]
-    label_counts: dict[Label, int]
-    n_rows: int
+    label_counts: dict[Label, int]  # number of votes for each label
+    n_rows: int  # some may have no valid vote
 
     def votes_in_row(self) -> nw.Expr:
         """Return the number of votes that a row stands for; 0 if its label is missing."""
@@ -271,17 +229,7 @@ class LongTable:
         return nw.when(known).then(one).otherwise(nw.lit(0, nw.Int64))
 
 
-def long_table(table: VoteTable, missing: Collection[Label]) -> LongTable:
-    """Check items, annotators and counts of a table in long format, and count its labels; once for each table."""
-    key = frozenset(missing)
-    if key not in table.cache:
-        if table.items is not None:
-            _check_items(table)
-        table.cache[key] = _check_duplicates(table, _count_labels(table, missing))
-    return table.cache[key]
-
-
-def _count_labels(table: VoteTable, missing: Collection[Label]) -> LongTable:
+def _count_labels(table: VoteTable) -> LongTable:
     """Pick the columns, and count rows and votes for each label."""
     roles = table.roles
     own = {"item": roles.item, "label": roles.label, "annotator": roles.annotator, "count": roles.count}
@@ -314,7 +262,7 @@ def _count_labels(table: VoteTable, missing: Collection[Label]) -> LongTable:
     counts = Counter[Label]()
     votes = map(int, found.get("votes", found["rows"]))
     for label, n in zip(codings["label"].labels(found["label"]), votes, strict=True):
-        if label is not None and label not in missing and n:
+        if label is not None and label not in table.missing and n:
             counts[label] += n
     return LongTable(frame, codings, counts, sum(map(int, found["rows"])))
 

@@ -22,9 +22,7 @@ from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.paths import FileStates, check_regular, file_name, system_message, write_file
 
-_Codes = dict[tuple[type, Label | None], int]
-"""Codes of labels by type and label: to Python, True and 1.0 equal 1."""
-
+_Codes = dict[tuple[type, Label | None], int]  # by type and label: to Python, True and 1.0 equal 1
 _MAX_TABLES = 64
 _FORMAT = "dhkappa-tally"
 _VERSION = 2
@@ -200,8 +198,7 @@ class Tally:
 
     def _merge(self, other: Tally) -> None:
         """Count the items of another tally, too."""
-        both = self._missing.intersection(other._categories) or other._missing.intersection(self._categories)
-        if both:
+        if both := self._missing.intersection(other._categories) or other._missing.intersection(self._categories):
             message = f"{shown(sorted(map(str, both)))} means missing in one tally and is a category in the other."
             hint = "Make both tallies with the same $missing."
             raise invalid("missing", message, code="different-missing", hint=hint)
@@ -213,8 +210,7 @@ class Tally:
         """Append tables, and merge them when the number of rows has doubled."""
         if self.n_items + sum(table.n_items for table in tables) > MAX_ITEMS:
             raise DataError(f"A tally holds at most {MAX_ITEMS:,} items.", code="too-many-items")
-        difference = _difference(self._tables, tables)
-        if difference:
+        if difference := _difference(self._tables, tables):
             message = "Items counted together must have the same labelers, and all or none have strata and weights: "
             hint = "Pass None as the labels of a labeler that is absent." if "labelers" in difference else ""
             raise DataError(f"{message}{difference}.", code="different-columns", hint=hint)
@@ -281,12 +277,11 @@ class Tally:
         self._orders = frozenset(check_categories(order) for order in held["declared"])
         for order in self._orders:
             check_declared(order, categories, "declared")
-        both = self._missing.intersection(categories)
-        if both:
+        if both := self._missing.intersection(categories):
             raise ValueError(f"{shown(both)} is both a category and missing.")
-        codes: _Codes = {(type(label), label): code for code, label in enumerate((None, *categories), -1)}
+        codes: _Codes = {(type(label), label): code for code, label in enumerate(categories)}
         patterns = _read_patterns(held["patterns"], codes)
-        columns = _read_columns(held, categories, codes)
+        columns = _read_columns(held, categories, codes | {(type(None), None): -1})
         self._tables = [add([Counts(categories, patterns, columns, tuple(held["source_notes"]))], categories)]
         self._categories = _settle(self._orders, union(categories))
 
@@ -379,7 +374,7 @@ def _read_patterns(rows: list[dict[str, Any]], codes: _Codes) -> Patterns:
     """Return the votes and the number of items of each row."""
     votes: list[list[tuple[int, int]]] = []
     for row in rows:
-        pairs = sorted((_code(label, codes, vote=True), number) for label, number in row["votes"])
+        pairs = sorted((_code(label, codes), number) for label, number in row["votes"])
         numbers = [number for _, number in pairs]
         _check_numbers([row["items"]], MAX_ITEMS)
         _check_numbers(numbers, MAX_VOTES)
@@ -390,9 +385,8 @@ def _read_patterns(rows: list[dict[str, Any]], codes: _Codes) -> Patterns:
     _check_numbers([sum(items) or 1], MAX_ITEMS)
     start = np.cumsum([0, *map(len, votes)], dtype=np.int64)
     code, number = np.array([*chain.from_iterable(votes)], np.int64).reshape(-1, 2).T
-    return Patterns(
-        np.arange(len(rows), dtype=np.int32), start, code.astype(np.int32), number, np.array(items, np.int64)
-    )
+    pattern = np.arange(len(rows), dtype=np.int32)
+    return Patterns(pattern, start, code.astype(np.int32), number, np.array(items, np.int64))
 
 
 def _read_columns(held: dict[str, Any], categories: Categories, codes: _Codes) -> ItemColumns:
@@ -403,32 +397,31 @@ def _read_columns(held: dict[str, Any], categories: Categories, codes: _Codes) -
     if type(held["sample_weight"]) is not bool:
         raise ValueError("'sample_weight' is neither true nor false.")
     strata = None if held["strata"] is None else union(check_categories(held["strata"]))
-    places = {(type(name), name): place for place, name in enumerate(strata or ())}
+    place_of: _Codes = {(type(name), name): place for place, name in enumerate(strata or ())}
     known = {"suggested", "votes", "items", *["stratum"] * (strata is not None), *["weight"] * held["sample_weight"]}
     labels: list[list[int]] = []
+    places: list[int] = []
     for row in rows:
         if row.keys() != known:
             raise ValueError(f"{shown([row])} has the keys {shown(sorted(row), 10)}, not {shown(sorted(known), 10)}.")
         if type(row["suggested"]) is not list or len(row["suggested"]) != len(names):
             raise ValueError(f"{shown([row])} must have one label per labeler.")
-        labels.append([_code(label, codes, vote=False) + 1 for label in row["suggested"]])
-        if strata is not None and (type(row["stratum"]), row["stratum"]) not in places:
-            raise ValueError(f"{shown([row['stratum']])} is not among the strata.")
+        labels.append([_code(label, codes) + 1 for label in row["suggested"]])
+        if strata is not None:
+            places.append(_code(row["stratum"], place_of, "strata"))
         weight = row.get("weight", 0)
         if type(weight) not in (int, float) or not 0 <= weight < float("inf"):
             raise ValueError(f"{shown([weight])} is not a weight.")
     columns = np.array(labels, np.int32).reshape(-1, len(names)).T
-    stratum = None
-    if strata is not None:
-        stratum = Encoded(np.array([places[type(row["stratum"]), row["stratum"]] for row in rows], np.int32), 0, strata)
+    stratum = None if strata is None else Encoded(np.array(places, np.int32), 0, strata)
     weights = np.array([float(row["weight"]) for row in rows]) if held["sample_weight"] else None
     encoded = {name: Encoded(column, 0, (None, *categories)) for name, column in zip(names, columns, strict=True)}
     return ItemColumns(encoded, stratum, weights)
 
 
-def _code(label: Any, codes: _Codes, vote: bool) -> int:
-    if (type(label), label) not in codes or (vote and label is None):
-        raise ValueError(f"{shown([label])} is not among the categories.")
+def _code(label: Any, codes: _Codes, names: str = "categories") -> int:
+    if (type(label), label) not in codes:
+        raise ValueError(f"{shown([label])} is not among the {names}.")
     return codes[type(label), label]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import dhkappa
 from dhkappa import DataError
-from dhkappa.inputs.columns import ColumnRoles, RoleKeywords, check_keywords, find_roles, likely_annotators
+from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, check_keywords, find_roles, likely_annotators
 from expect import expect_error
 
 WIDE = ["id", "ann_1", "ann_2", "llm"]
@@ -20,9 +20,8 @@ LONG = ["item", "label", "annotator", "llm"]
 def roles(columns: list[str], suggested: Any = None, counts: Any = None, **keywords: Any) -> ColumnRoles:
     given: RoleKeywords = keywords  # type: ignore[assignment]
     items = keywords.pop("item_columns", None)
-    return find_roles(
-        columns, given, suggested=suggested, counts=counts, sample_weight=None, strata=None, item_columns=items
-    )
+    tables = [("the data", columns), *([] if items is None else [("the items table", items)])]
+    return find_roles(tables, given, Columns(suggested=suggested, counts=counts, sample_weight=None, strata=None))
 
 
 def test_wide_format_by_names() -> None:
@@ -115,7 +114,8 @@ def test_labelers_are_named_without_the_prefix(suggested: Any, labelers: list[st
 
 
 def test_a_suggested_label_may_be_the_stratum() -> None:
-    found = find_roles(LONG, {}, suggested="llm", counts=None, sample_weight=None, strata="llm")
+    given = Columns(suggested="llm", counts=None, sample_weight=None, strata="llm")
+    found = find_roles([("the data", LONG)], {}, given)
     assert (found.suggested, found.strata) == ({"llm": "llm"}, "llm")
 
 

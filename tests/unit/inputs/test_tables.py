@@ -1,6 +1,7 @@
 """Tables of votes: default columns, column names with two meanings, values of mixed types, checks made once."""
 
 import uuid
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pytest
 from dhkappa import Dataset, Tally, audit, dh_kappa, fleiss_kappa, tally
 from dhkappa.inputs import dataset as dataset_module
 from dhkappa.inputs.backends import Frame
+from dhkappa.inputs.columns import Columns
 from dhkappa.inputs.files import open_source
-from dhkappa.inputs.tables import VoteTable, long_table, open_votes
+from dhkappa.inputs.tables import VoteTable, open_votes
 from expect import expect_error
 
 
@@ -221,15 +223,8 @@ def test_wide_format_is_checked_once(tmp_path: Path, queries: list[list[str]]) -
 
 def opened(path: Path, **given: Any) -> VoteTable:
     keywords: Any = given
-    found = open_votes(
-        open_source(path),
-        keywords,
-        suggested=None,
-        counts=None,
-        sample_weight=None,
-        strata=None,
-        labelers="none",
-    )
+    columns = Columns(suggested=None, counts=None, sample_weight=None, strata=None)
+    found = open_votes(open_source(path), keywords, labeled=False, **columns)
     assert found is not None
     return found
 
@@ -238,20 +233,20 @@ def test_labels_are_counted_once_for_each_set_of_missing_labels(
     files: tuple[Path, Path], queries: list[list[str]]
 ) -> None:
     table = opened(files[0])
-    first = long_table(table, ())
+    first = table.long
     n = len(queries)
-    assert long_table(table, []) is first
+    assert table.long is first
     assert len(queries) == n
     assert first.label_counts == {"a": 26, "b": 34}
-    assert long_table(table, ["a"]).label_counts == {"b": 34}
+    assert replace(table, missing=frozenset(["a"])).long.label_counts == {"b": 34}
     assert first.n_rows == 60
 
 
 def test_first_and_last_votes_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("item,annotator,label\n1,p,a\n1,p,b\n1,q,b\n2,p,\n2,p,a\n")
-    assert long_table(opened(path, duplicates="first"), ()).label_counts == {"a": 2, "b": 1}
-    assert long_table(opened(path, duplicates="last"), ()).label_counts == {"a": 1, "b": 2}
+    assert opened(path, duplicates="first").long.label_counts == {"a": 2, "b": 1}
+    assert opened(path, duplicates="last").long.label_counts == {"a": 1, "b": 2}
 
 
 WIDE = {"item": ["i", "j", "k"], "ann_1": [*"aab"], "ann_2": [*"abb"], "ann_3": [*"aab"]}
