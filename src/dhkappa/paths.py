@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import os
 import re
@@ -10,7 +9,7 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeAlias
@@ -18,16 +17,15 @@ from typing import Any, TypeAlias
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
 
 Path: TypeAlias = str | os.PathLike[str]
+Paths: TypeAlias = Path | Iterable[Path]
 
-FILE_TYPES = {
+FILE_TYPES = {  # by suffix
     **dict.fromkeys((".csv", ".csv.gz"), "CSV"),
     **dict.fromkeys((".tsv", ".tsv.gz", ".tab", ".tab.gz"), "TSV"),
     **dict.fromkeys((".parquet", ".pq"), "Parquet"),
     **dict.fromkeys((".json", ".json.gz", ".json.zst"), "JSON"),
     **dict.fromkeys((f".{lines}{packed}" for lines in ("jsonl", "ndjson") for packed in ("", ".gz", ".zst")), "JSONL"),
 }
-"""File type by suffix."""
-
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _PARQUET = b"PAR1"
 _SIGNATURES: dict[bytes, tuple[tuple[str, ...], str, str]] = {  # first bytes: suffixes, what it is, what to do
@@ -38,7 +36,7 @@ _SIGNATURES: dict[bytes, tuple[tuple[str, ...], str, str]] = {  # first bytes: s
 }
 
 
-def find_files(path: Path | Iterable[Path]) -> list[str]:
+def find_files(path: Paths) -> list[str]:
     """Return the files of a path, a glob pattern or a list of them; matches of a pattern sorted by name."""
     try:
         given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
@@ -90,7 +88,6 @@ def is_unicode(text: str) -> bool:
 
 
 def _matches(path: str) -> list[str]:
-    """Return the file of that name, or the files that match it as a pattern."""
     if re.match("[A-Za-z][A-Za-z0-9+.-]+://", path):
         message = f"URLs of type {path.partition(':')[0]}:// are not supported."
         hint = "Download the file first, or open it with your own engine and pass the table."
@@ -119,7 +116,6 @@ def _not_readable(path: str, error: OSError) -> DataError:
 
 
 def _not_found(path: str) -> DataError:
-    """Return the error for a missing file, with a similar name if there is one."""
     folder, name = os.path.split(path)
     message, hint = f"File not found: {path!r}.", ""
     if glob.escape(path) != path:
@@ -132,7 +128,6 @@ def _not_found(path: str) -> DataError:
 
 
 def _is_folder(folder: str) -> DataError:
-    """Return the error for a folder, with a pattern for the files in it."""
     names = sorted(os.listdir(folder))
     suffix = next((ending for ending in FILE_TYPES for name in names if name.lower().endswith(ending)), None)
     pattern = os.path.join(glob.escape(folder), f"*{suffix}")
@@ -197,19 +192,17 @@ class FileStates:
     def _check(self, error: DataError | None) -> None:
         for path, state in self.states.items():
             if _state(path) != state:
-                message = f"{path!r} has changed since it was opened."
-                hint = "Open it again when it no longer changes."
+                message, hint = f"{path!r} has changed since it was opened.", "Open it again when it no longer changes."
                 raise invalid("path", message, hint=hint, code="file-changed") from error
 
 
 def _state(path: str) -> tuple[int, ...] | None:
     """Return device, inode, size and times; the change time cannot be set back."""
-    try:
+    with suppress(OSError, ValueError):
         found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    regular = stat.S_ISREG(found.st_mode)
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if regular else None
+        if stat.S_ISREG(found.st_mode):
+            return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return None
 
 
 _STANDARD = {"stdout": 1, "stderr": 2}
@@ -261,7 +254,7 @@ def _replace(target: str, data: bytes) -> None:
     except FileExistsError:  # not our file to remove
         raise
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.unlink(draft)
         raise
     _remove_abandoned(folder, name, now - _ABANDONED)
@@ -270,7 +263,7 @@ def _replace(target: str, data: bytes) -> None:
 def _remove_abandoned(folder: str, name: str, before: float) -> None:
     """Remove drafts of the same file left by killed processes, by the clock of the file system."""
     left = re.compile(re.escape(f".{name[:50]}.") + "[0-9a-f]{16}[.]draft")
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if left.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < before:
                 os.unlink(entry.path)
@@ -282,8 +275,7 @@ def file_name(path: Any, what: str) -> str:
         name = os.fsdecode(path)
         os.fsencode(name)
     except (TypeError, UnicodeError):
-        message = f"The name of a {what} file must be text or a path, got {shown([path])}."
-        raise invalid("path", message) from None
+        raise invalid("path", f"The name of a {what} file must be text or a path, got {shown([path])}.") from None
     if "\0" in name or not name:
         raise invalid("path", f"{name!r} is not a valid name of a {what} file.")
     return name

@@ -25,9 +25,7 @@ _CGROUPS = (  # versions 2 and 1: mount point, controller, file with the limit, 
     ("/sys/fs/cgroup", "", "memory.max", ("anon", "shmem")),
     ("/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", ("total_rss", "total_shmem")),
 )
-_OUT_OF_MEMORY = re.compile(
-    "annot allocate memory|bad alloc|bad_alloc|can't start new thread|failed to map segment|Out of Memory"
-)
+_NO_MEMORY = re.compile("annot allocate memory|bad[ _]alloc|can't start new thread|failed to map segment|Out of Memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +46,9 @@ def memory_limit() -> MemoryLimit | None:
 
 
 def share() -> int | None:
-    """Return how many bytes an embedded engine may use; None if the system reports no limit.
-
-    Half of what is left, because results need memory too. A quarter of the address space, because engines reserve more
-    than they use. Swap does not count: an engine spills to disk faster.
-    """
+    """Return how many bytes an embedded engine may use; None if the system reports no limit."""
+    # Half of what is left, because results need memory too. A quarter of the address space, because engines reserve
+    # more than they use. Swap does not count: an engine spills to disk faster.
     parts = (max(one.left, 0) // (4 if one.by == _ADDRESS_SPACE else 2) for one in _limits(swap=False))
     return min(parts, default=None)
 
@@ -86,11 +82,9 @@ def _address_space() -> Iterator[MemoryLimit]:
 
 
 def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+    return ""
 
 
 def _numbers(path: str, unit: int) -> dict[str, int]:
@@ -132,13 +126,12 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, SystemError) and error.__cause__ is not None:  # raised if C code ignored a MemoryError
         return is_out_of_memory(error.__cause__)
     other = isinstance(error, (ImportError, RuntimeError)) or type(error).__module__.startswith(("_duckdb", "duckdb"))
-    return isinstance(error, MemoryError) or (other and _OUT_OF_MEMORY.search(own_words(error)) is not None)
+    return isinstance(error, MemoryError) or (other and _NO_MEMORY.search(own_words(error)) is not None)
 
 
 def own_words(error: BaseException) -> str:
     """Return the first line of a library's error without quoted parts, which may hold any text of the data."""
-    first = next(iter(str(error).splitlines()), "")
-    return re.sub(r"""(["']).*\1""", "", first)
+    return re.sub(r"""(["']).*\1""", "", next(iter(str(error).splitlines()), ""))
 
 
 @contextmanager
@@ -161,13 +154,13 @@ def folder_on_disk() -> str | None:
     held = {line.split()[1] for line in _text("/proc/mounts").splitlines() if line.split()[2:3] == ["tmpfs"]}
 
     def in_memory(folder: str) -> bool:
+        folder = os.path.realpath(folder)
         while not os.path.ismount(folder):
             folder = os.path.dirname(folder)
         return folder in held
 
-    other = "/var/tmp"  # nosec B108 - our folder in it is made by mkdtemp
-    usual = os.path.realpath(tempfile.gettempdir())
-    fits = in_memory(usual) and os.access(other, os.W_OK) and not in_memory(os.path.realpath(other))
+    usual, other = tempfile.gettempdir(), "/var/tmp"  # nosec B108 - our folder in it is made by mkdtemp
+    fits = in_memory(usual) and os.access(other, os.W_OK) and not in_memory(other)
     return other if fits else None
 
 
@@ -175,16 +168,9 @@ class Progress:
     """Show progress on standard error if it is a terminal and the work takes over a second.
 
     ``total`` is the number of steps, None if unknown. The display disappears at the end. It never raises.
-
-    Examples
-    --------
-    >>> with Progress(3, "counting") as progress:
-    ...     for _ in range(3):
-    ...         progress.advance()
     """
 
-    delay = 1.0
-    """Seconds before the display appears."""
+    delay = 1.0  # seconds before the display appears
 
     def __init__(self, total: int | None, what: str, shown: bool = True) -> None:
         self._total, self._what, self._done = total, what, 0

@@ -17,7 +17,7 @@ import polars as pl
 from dhkappa import Tally, dh_kappa, read, tally
 from dhkappa.inputs.aggregate import group
 from dhkappa.inputs.backends import frame_of
-from dhkappa.inputs.backends.duckdb import DuckDBFrame, raise_if_stopped, relation_of
+from dhkappa.inputs.backends.duckdb import DuckDBFrame, connect, raise_if_stopped, relation_of
 from dhkappa.inputs.columns import Columns, find_roles
 from dhkappa.inputs.tables import open_votes
 from dhkappa.paths import FileStates, write_file
@@ -217,7 +217,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "types-differ": lambda: open_files([parquet("1.parquet", "SELECT 7 a"), parquet("2.parquet", "SELECT '7' a")]),
     "not-records": lambda: opened("numbers.jsonl", "1\n2\n"),
     "mixed-types": lambda: dh_kappa(file("mixed.jsonl", '{"llm": 1, "ann_1": 1}\n{"llm": "x", "ann_1": 1}'), "llm"),
-    "integer-too-large": lambda: relation_of({"a": [2**127]}),
+    "integer-too-large": lambda: relation_of({"a": [2**127]}, connect()),
     # Databases
     "invalid-url": lambda: read("postgresql://me:p@ss@host/name", table="votes"),
     "missing-package": lambda: _missing_package(),

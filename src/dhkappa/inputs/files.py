@@ -20,9 +20,9 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from zipfile import is_zipfile
 
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
@@ -30,7 +30,7 @@ from dhkappa.inputs.backends import DATABASES
 from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
 from dhkappa.inputs.readers import TOOLS, find_tool, read_file
 from dhkappa.inputs.tables import Source
-from dhkappa.paths import FileStates, Path, file_type, find_files
+from dhkappa.paths import FileStates, Paths, file_type, find_files
 from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:
@@ -44,14 +44,11 @@ _LOCAL = threading.local()  # holds a connection
 _LIMIT = threading.Lock()  # the csv module has one field size limit for all threads
 _LONG = 1 << 20  # bytes of a file that DuckDB gives to one thread
 _UNNAMED = "dhkappa: unnamed "
+_Header: TypeAlias = tuple[list[str], str]  # column names, and the separator
 
 
 def open_source(
-    path: Path | Iterable[Path],
-    *,
-    input_format: str | None = None,
-    question: str | None = None,
-    table: str | None = None,
+    path: Paths, *, input_format: str | None = None, question: str | None = None, table: str | None = None
 ) -> Source:
     """Open a file, an export or a table of a database; the parameters are those of ``read``."""
     if input_format is not None and not (isinstance(input_format, str) and input_format in _FORMATS):
@@ -59,8 +56,8 @@ def open_source(
         raise invalid("input_format", message)
     if question is not None and not isinstance(question, str):
         raise invalid("question", f"question must be the name of a question: got {shown([question])}.")
-    if isinstance(path, os.PathLike):
-        path = os.fspath(path)
+    if isinstance(path, (str, os.PathLike)):
+        path = os.path.expanduser(path)
     if is_url(path):
         from dhkappa.inputs.backends.databases import open_table
 
@@ -68,8 +65,6 @@ def open_source(
     if table is not None and "://" not in str(path):
         message = f"table names a table of a database, but {shown([path])} is a file."
         raise invalid("table", message, hint="Omit $table.", code="option-not-supported")
-    if isinstance(path, str):
-        path = os.path.expanduser(path)
     tool = _tool(path) if input_format is None else input_format
     if tool is not None and tool != "table":
         return _open_export(path, tool, question)
@@ -113,20 +108,16 @@ def _tool(path: Any) -> str | None:
 
 
 def _open_export(path: Any, tool: str, question: str | None) -> Source:
-    """Read an export and convert its columns to tables."""
     if not isinstance(path, str):
         raise invalid("path", f"An export of {TOOLS[tool]} is one file: got {shown([path])}.")
     with FileStates.of([path]).unchanged(), memory_errors("the export"):
         export = read_file(path, tool, question)
-        votes, items = (relation_of(columns, connection=_connection()) for columns in (export.votes, export.items))
+        votes, items = (relation_of(columns, _connection()) for columns in (export.votes, export.items))
         return replace(export, votes=votes, items=items)
 
 
 def open_files(files: list[str], connection: DuckDBPyConnection) -> DuckDBPyRelation:
-    """Open files with the same columns as one table, with rows in the order of the files.
-
-    Rows are read when a query runs; run queries within ``reading``.
-    """
+    """Open files with the same columns as one table, with rows in order; run queries on it within ``reading``."""
     kind = file_type(files)
     with reading(shown(files)):
         if kind in _SEPARATORS:
@@ -158,18 +149,14 @@ def _open_text(connection: DuckDBPyConnection, files: list[str], separators: str
     for file in files:
         _check_last_line(file)
     order = ", ".join(quoted(name) for name in headers[files[0]][0] if name)
-    ways = {file: (*header, _can_share(connection, file, *header)) for file, header in headers.items()}
-    runs = (
-        _read_text(connection, run, names, separator, share).project(order)
-        for (names, separator, share), run in groupby(files, ways.__getitem__)
-    )
+    ways = {file: (header, _can_share(connection, file, header)) for file, header in headers.items()}
+    runs = (_read_text(connection, run, *way).project(order) for way, run in groupby(files, ways.__getitem__))
     return reduce(lambda before, after: before.union(after), runs)
 
 
-def _read_text(
-    connection: DuckDBPyConnection, files: Iterable[str], names: list[str], separator: str, share: bool
-) -> DuckDBPyRelation:
+def _read_text(connection: DuckDBPyConnection, files: Iterable[str], header: _Header, share: bool) -> DuckDBPyRelation:
     """Read CSV files without guessing; with ``share``, several threads read one file."""
+    names, separator = header
     return connection.read_csv(
         _literal(files),
         columns={name or f"{_UNNAMED}{place}": "VARCHAR" for place, name in enumerate(names)},
@@ -184,25 +171,22 @@ def _read_text(
     )
 
 
-def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], separator: str) -> bool:
-    """Tell whether several threads can read a file: one that starts inside a long quoted text takes lines for rows.
-
-    DuckDB fails then. With one thread it reads the file, but silently drops the end after an unclosed quote, so the
-    csv module checks that the file is well-formed.
-    """
+def _can_share(connection: DuckDBPyConnection, file: str, header: _Header) -> bool:
+    """Tell whether several threads can read a file: one that starts inside a long quoted text takes lines for rows."""
+    # DuckDB fails then. With one thread it reads the file, but silently drops the end after an unclosed quote, so the
+    # csv module checks that the file is well-formed.
     import duckdb
 
-    if not file.lower().endswith(".gz") and (
-        os.path.getsize(file) <= _LONG or not any(b'"' in part for part in _blocks(file))
-    ):
+    packed = file.lower().endswith(".gz")
+    if not packed and (os.path.getsize(file) <= _LONG or not any(b'"' in part for part in _blocks(file))):
         return True
     try:
-        _read_text(connection, [file], names, separator, True).aggregate("count(*)").fetchall()
+        _read_text(connection, [file], header, True).aggregate("count(*)").fetchall()
     except duckdb.Error as error:
         with _LIMIT:
             limit = csv.field_size_limit(MAX_LINE)
             try:
-                for _ in csv.reader(_lines(file), delimiter=separator, strict=True):
+                for _ in csv.reader(_lines(file), delimiter=header[1], strict=True):
                     pass
             except csv.Error as wrong:
                 message = f"{file!r} is not well-formed. Look for unclosed quotes.\n{wrong}"
@@ -217,7 +201,6 @@ def _can_share(connection: DuckDBPyConnection, file: str, names: list[str], sepa
 
 @contextmanager
 def _unpacked(file: str) -> Iterator[gzip.GzipFile | io.BufferedReader]:
-    """Open a file, unpacked if it is gzipped."""
     try:
         with gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb") as opened:
             yield opened
@@ -257,9 +240,9 @@ def _check_last_line(file: str) -> None:
             raise _line_too_long(file)
 
 
-def _header(file: str, separators: str) -> tuple[list[str], str]:
+def _header(file: str, separators: str) -> _Header:
     """Return the column names, and the first of the separators that gives several."""
-    headers: list[tuple[list[str], str]] = []
+    headers: list[_Header] = []
     wrong = None
     try:
         for separator in separators:
@@ -303,8 +286,7 @@ def _open_parquet(connection: DuckDBPyConnection, files: list[str]) -> DuckDBPyR
             (one, first), (other, second) = list(families.items())[:2]
             message = f"Column {name!r} is of type {one} in {first!r} and of type {other} in {second!r}."
             raise invalid("path", message, hint="Use one type in all files.", code="types-differ")
-    differ = len(set(map(str, schemas.values()))) > 1
-    whole = connection.read_parquet(_literal(files), union_by_name=differ)
+    whole = connection.read_parquet(_literal(files), union_by_name=len(set(map(str, schemas.values()))) > 1)
     return whole.project(", ".join(map(quoted, schemas[files[0]])))
 
 
@@ -357,18 +339,13 @@ def _open_json(connection: DuckDBPyConnection, files: list[str], form: Any) -> D
         check_names(keys[file], repr(file))
     _check_same(keys)
     names = [name for name in keys[files[0]] if name]
-
-    def read(types: dict[str, str]) -> DuckDBPyRelation:
-        return connection.read_json(
-            _literal(files), columns=types, format=form, records="true", hive_partitioning=False
-        )
-
+    read = partial(connection.read_json, _literal(files), format=form, records="true", hive_partitioning=False)
     look = ", ".join(_VALUE.format(quoted(name)) for name in names)
-    [seen] = read(dict.fromkeys(names, "JSON")).aggregate(look).fetchall()
+    [seen] = read(columns=dict.fromkeys(names, "JSON")).aggregate(look).fetchall()
     types = {}
     for name, kinds in zip(names, seen, strict=True):
         types[name] = next((one for one, values in _JSON_TYPES.items() if {*kinds} - {None} <= values), "JSON")
-    return read(types)
+    return read(columns=types)
 
 
 def _check_closed(file: str) -> None:

@@ -360,7 +360,7 @@ class TestParquet:
         assert refusal(tmp_path / "a.parquet").code == "ambiguous-columns"
 
     def test_hostile_text(self, tmp_path: Path) -> None:
-        relation = relation_of(dict.fromkeys(HOSTILE, HOSTILE))
+        relation = relation_of(dict.fromkeys(HOSTILE, HOSTILE), connect())
         relation.write_parquet(str(tmp_path / "a.parquet"))
         assert open_files(tmp_path / "a.parquet").columns == HOSTILE
         assert rows(tmp_path / "a.parquet") == [(text,) * len(HOSTILE) for text in HOSTILE]

@@ -22,28 +22,21 @@ from dhkappa.core import Label
 from dhkappa.core.labels import RULE, NotALabelError, to_label
 from dhkappa.errors import DataError
 
-Query: TypeAlias = nw.LazyFrame[Any]
-"""A table that is read when it is fetched."""
+Query: TypeAlias = nw.LazyFrame[Any]  # a table that is read when it is fetched
+ROW_NUMBER = "dhkappa: row number"  # name of the column that numbers the rows of a file
 
-ROW_NUMBER = "dhkappa: row number"
-"""Name of the column that numbers the rows of a file."""
+# Schemes of database addresses, with the package that each needs.
+_POSTGRES = "dhkappa[postgres]"
+DATABASES = {"postgresql": _POSTGRES, "postgres": _POSTGRES, "sqlite": "ibis-framework[sqlite]", "duckdb": "duckdb"}
 
-DATABASES = {
-    **dict.fromkeys(("postgresql", "postgres"), "dhkappa[postgres]"),
-    "sqlite": "ibis-framework[sqlite]",
-    "duckdb": "duckdb",
-}
-"""Schemes of database addresses, with the package that each needs."""
-
-_CLASSES = {  # narwhals' name of an engine: module and class
-    "PANDAS": ("dataframes", "PandasFrame"),
-    "POLARS": ("dataframes", "PolarsFrame"),
-    "PYARROW": ("dataframes", "ArrowFrame"),
-    "DASK": ("dataframes", "DaskFrame"),
-    "PYSPARK": ("dataframes", "SparkFrame"),
-    "PYSPARK_CONNECT": ("dataframes", "SparkFrame"),
-    "DUCKDB": ("duckdb", "DuckDBFrame"),
-    "IBIS": ("databases", "IbisFrame"),
+_ENGINES = {  # by narwhals' name: the name of the engine, and the module and the name of what makes its frames
+    "PANDAS": ("pandas", "dataframes", "PandasFrame"),
+    "POLARS": ("Polars", "dataframes", "PolarsFrame"),
+    "PYARROW": ("PyArrow", "dataframes", "ArrowFrame"),
+    "DASK": ("Dask", "dataframes", "DaskFrame"),
+    **dict.fromkeys(("PYSPARK", "PYSPARK_CONNECT"), ("Spark", "dataframes", "SparkFrame")),
+    "DUCKDB": ("DuckDB", "duckdb", "DuckDBFrame"),
+    "IBIS": ("Ibis", "databases", "ibis_frame"),
 }
 
 
@@ -57,7 +50,7 @@ class Coding:
 
     @cached_property
     def codes(self) -> dict[Label, int]:
-        """The code of each label, if labels are stored as codes."""
+        """The code of each label."""
         return {label: code for code, label in enumerate(self.values or ())}
 
     def labels(self, found: Sequence[Any]) -> list[Label | None]:
@@ -108,8 +101,8 @@ class Frame:
     columns: tuple[str, ...]
     in_memory: bool = False  # the rows are in this process
 
-    name: ClassVar[str] = ""
     count_type: ClassVar[Any] = nw.Int64  # in which packed counts are added up
+    native_type: ClassVar[Any] = staticmethod(lambda native, role: "")  # the engine's type of a column
     ordered = False  # rows have a reliable order
     has_nan = True
     joins_integer_widths = True
@@ -117,11 +110,6 @@ class Frame:
     stacks_columns = True  # columns with one narwhals type can be concatenated
     joins_unlisted = True  # a column of nulls can be appended
     checks_memory = False  # rows are counted before they are fetched
-
-    @classmethod
-    def of(cls, data: Any, columns: tuple[str, ...], in_memory: bool) -> Frame:
-        """Make a frame of this engine."""
-        return cls(data, cls.name, columns, in_memory)
 
     @property
     def names(self) -> list[str]:
@@ -145,10 +133,7 @@ class Frame:
     def pick(
         self, roles: Mapping[str, str], labels: Sequence[str] = (), row_number: bool = False
     ) -> tuple[Query, dict[str, Coding]]:
-        """Return some columns, renamed to their roles, and the coding of those that hold labels.
-
-        With ``row_number``, one more column, ``order``, ascends with the rows.
-        """
+        """Return columns named by role, and codings of labels; ``row_number`` adds ``order``, which ascends by row."""
         with self.asking():
             numbered = row_number and ROW_NUMBER in self.columns
             wanted = {**roles, "order": ROW_NUMBER} if numbered else dict(roles)
@@ -177,7 +162,6 @@ class Frame:
         return self.native
 
     def _with_row_number(self, native: Any) -> Any:
-        """Add the column ``order``, the number of each row."""
         return nw.from_native(native).with_row_index("order").to_native()
 
     def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
@@ -203,11 +187,7 @@ class Frame:
     def _native_name(self, frame: Query, role: str) -> str:
         """Return the engine's name of a type that narwhals does not know, else empty text."""
         unknown = frame.collect_schema()[role] == nw.Unknown
-        return str(self._native_type(frame.to_native(), role)).strip('"').lower() if unknown else ""
-
-    def _native_type(self, native: Any, role: str) -> Any:
-        """Return the engine's type of a column."""
-        return ""
+        return str(self.native_type(frame.to_native(), role)).strip('"').lower() if unknown else ""
 
     def fetch(self, query: Query) -> dict[str, list[Any]]:
         """Run a query and return its columns, null and NaN as None."""
@@ -261,11 +241,10 @@ def frame_of(data: Any) -> Frame | None:
 
 
 def _frame(kind: str, data: Any, columns: tuple[str, ...], in_memory: bool) -> Frame:
-    """Make a frame of the class for an engine."""
-    if kind not in _CLASSES:
+    if kind not in _ENGINES:
         return Frame(data, kind.title(), columns, in_memory)
-    module, name = _CLASSES[kind]
-    made: Frame = getattr(import_module(f"dhkappa.inputs.backends.{module}"), name).of(data, columns, in_memory)
+    engine, module, name = _ENGINES[kind]
+    made: Frame = getattr(import_module(f"{__name__}.{module}"), name)(data, engine, columns, in_memory)
     return made
 
 
@@ -277,10 +256,8 @@ def lazy(native: Any) -> Query:
 
 def kind_of(dtype: Any) -> str:
     """Return ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``; empty if values cannot be labels."""
-    if dtype.is_integer():
-        return "integer"
-    kinds = {nw.String: "text", nw.Boolean: "boolean"}
-    return "float" if dtype.is_float() else kinds.get(type(dtype), "")
+    numeric = "integer" if dtype.is_integer() else "float" if dtype.is_float() else ""
+    return numeric or {nw.String: "text", nw.Boolean: "boolean"}.get(type(dtype), "")
 
 
 def kind_in(frame: Query, role: str) -> str:

@@ -33,25 +33,18 @@ _POSTGRES_TABLES = """
     FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
     WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname <> 'information_schema' AND nspname !~ '^pg_'
     ORDER BY nspname <> current_schema(), name"""
-_NAMES = {"postgres": "Postgres", "sqlite": "SQLite"}
-_CASE_INSENSITIVE = ("mysql", "mssql")
 _STORAGE = {  # types of SQLite's values that fit a declared type
-    "boolean": ("integer",),
-    "integer": ("integer",),
-    "floating": ("integer", "real"),
-    "decimal": ("integer", "real"),
-    "string": ("text",),
-    "unknown": ("text",),
+    **dict.fromkeys(("boolean", "integer"), ("integer",)),
+    **dict.fromkeys(("floating", "decimal"), ("integer", "real")),
+    **dict.fromkeys(("string", "unknown"), ("text",)),
 }
-_BINARY = ("", "binary", "c", "posix")  # collations of DuckDB
 
 
 def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
-    """Open a table or a view of a database. Rows are read when a query runs.
+    """Open a table or a view of a database, whose rows are read when a query runs.
 
     The URL is ``"postgresql://user:password@host:port/database"``, read as psql reads it, or ``"sqlite:///path"`` or
-    ``"duckdb:///path"`` of a file. The table is ``"table"``, or ``"schema.table"`` if not in the current schema. For an
-    Ibis table, ``get_backend().disconnect()`` ends the connection.
+    ``"duckdb:///path"``. The table is ``"table"``, or ``"schema.table"`` if not in the current schema.
     """
     scheme, _, rest = url.partition("://")
     scheme = scheme.lower()
@@ -64,7 +57,7 @@ def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
         hint = f"Run pip install {DATABASES[scheme]!r}."
         raise DataError(f"{place} needs a package: {error}.", code="missing-package", hint=hint) from None
     except Exception as error:  # every driver has its own errors
-        if database is not None:
+        if isinstance(database, _Ibis):  # a connection to DuckDB closes with the last table that uses it
             database.close()
         if isinstance(error, DataError):
             raise
@@ -127,15 +120,9 @@ class _DuckDB:
 
     def __init__(self, path: str) -> None:
         place = (threading.get_ident(), os.path.realpath(path))
-        connection = _OPEN.get(place)
-        if connection is None:
-            connection = _OPEN[place] = connect(path)
-        self._connection = connection
+        self._connection = _OPEN[place] = _OPEN.get(place) or connect(path)
         query = "SELECT table_schema, table_name FROM information_schema.tables"
-        self._tables = sorted(connection.execute(query).fetchall(), key=lambda table: (table[0] != "main", table))
-
-    def close(self) -> None:
-        """Do nothing: the connection closes with the last table that uses it."""
+        self._tables = sorted(self._connection.execute(query).fetchall(), key=lambda table: (table[0] != "main", table))
 
     def table(self, schema: str, name: str) -> DuckDBPyRelation | None:
         place = (schema or "main", name)
@@ -157,12 +144,10 @@ def _file(rest: str, place: str) -> str:
 
 
 def _find_table(database: _Ibis | _DuckDB, table: str | None, place: str) -> Table | DuckDBPyRelation:
-    """Find a table by name, or by schema and name."""
     if table is not None:
         dots = [place for place, sign in enumerate(table) if sign == "."]
         for schema, name in [("", table), *((table[:dot], table[dot + 1 :]) for dot in dots)]:
-            opened = database.table(schema, name)
-            if opened is not None:
+            if (opened := database.table(schema, name)) is not None:
                 return opened
     names = database.names()
     tables = f"Tables: {shown(names, 20) or 'none'}."
@@ -192,23 +177,22 @@ def _scrubbed(message: str, rest: str) -> str:
     return message.strip()
 
 
+def ibis_frame(data: Table, engine: str, columns: tuple[str, ...], in_memory: bool) -> IbisFrame:
+    """Make the frame of an Ibis table; refuse databases that compare text without case."""
+    database = data.get_backend().name
+    if database in ("mysql", "mssql"):
+        message = f"Tables of {database} are not supported, because {database} may treat 'A' and 'a' as one label."
+        raise DataError(message, code="engine-not-supported", hint="Pass table.to_pyarrow().")
+    known = {"sqlite": (SQLiteFrame, "SQLite"), "postgres": (PostgresFrame, "Postgres")}
+    kind, name = known.get(database, (IbisFrame, engine))
+    return kind(data, name, columns, in_memory)
+
+
 class IbisFrame(Frame):
     """A table of a database, as Ibis opens it."""
 
+    native_type = staticmethod(lambda native, role: native.schema()[role])
     count_type = nw.Float64  # exact to 53 bits: in Postgres, a literal that fits into 32 bits has 32 and would overflow
-
-    @classmethod
-    def of(cls, data: Any, columns: tuple[str, ...], in_memory: bool) -> IbisFrame:
-        """Make a frame; refuse databases that compare text without case."""
-        database = data.get_backend().name
-        if database in _CASE_INSENSITIVE:
-            message = f"Tables of {database} are not supported, because {database} may treat 'A' and 'a' as one label."
-            raise DataError(message, code="engine-not-supported", hint="Pass table.to_pyarrow().")
-        made = {"sqlite": SQLiteFrame, "postgres": PostgresFrame}.get(database, cls)
-        return made(data, _NAMES.get(database, "Ibis"), columns)
-
-    def _native_type(self, native: Any, role: str) -> Any:
-        return native.schema()[role]
 
     def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
         native: Any = frame.to_native()
@@ -221,7 +205,7 @@ class IbisFrame(Frame):
         if backend.name != "duckdb":
             return lambda column: column
         [(collation,)] = backend.con.execute("SELECT current_setting('default_collation')").fetchall()
-        if collation.lower() not in _BINARY:
+        if collation.lower() not in ("", "binary", "c", "posix"):
             message = f"The DuckDB connection has default_collation {collation!r}, which may merge different labels."
             raise DataError(message, code="collation", hint="Run SET default_collation = '' on it first.")
         functions = _functions()
@@ -234,12 +218,11 @@ class PostgresFrame(IbisFrame):
     def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
         """Read as text, too, what cannot be fetched as it is."""
         native: Any = frame.to_native()
-        others = []
-        for role, dtype in native.schema().items():
-            unlimited = dtype.is_decimal() and dtype.scale is None and role in ("item", "annotator")
-            if unlimited or dtype.is_uuid() or dtype.is_inet() or dtype.is_macaddr():
-                others.append(role)
-        return super()._without_collation(frame, [*texts, *others])
+        types = native.schema()
+        names = [role for role in types if role in ("item", "annotator")]
+        unlimited = [role for role in names if types[role].is_decimal() and types[role].scale is None]
+        others = [role for role, kind in types.items() if kind.is_uuid() or kind.is_inet() or kind.is_macaddr()]
+        return super()._without_collation(frame, [*texts, *unlimited, *others])
 
     def _binary_text(self) -> Callable[[Any], Any]:
         """Convert to bytes and back; enumerations are cast to text first."""
@@ -253,7 +236,6 @@ class SQLiteFrame(IbisFrame):
     has_nan = False
 
     def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
-        """Check that values have the declared types, and read numbers unrounded."""
         self._check_storage(frame, roles)
         new = []
         for role, dtype in frame.collect_schema().items():
@@ -264,7 +246,6 @@ class SQLiteFrame(IbisFrame):
         return super()._normalize(frame.with_columns(*new) if new else frame, roles)
 
     def _check_storage(self, frame: Query, roles: Mapping[str, str]) -> None:
-        """Refuse columns with values of other types than declared."""
         native: Any = frame.to_native()
         wrong = {}
         for role, dtype in native.schema().items():
@@ -291,11 +272,9 @@ def _functions() -> dict[str, Any]:
     import ibis
 
     of = ibis.udf.scalar.builtin
-    return {
-        "text": of(lambda value: None, name="text", signature=((None,), str)),
-        "convert_to": of(lambda value, encoding: None, name="convert_to", signature=((str, str), bytes)),
-        "convert_from": of(lambda value, encoding: None, name="convert_from", signature=((bytes, str), str)),
-        "encode": of(lambda value: None, name="encode", signature=((str,), bytes)),
-        "decode": of(lambda value: None, name="decode", signature=((bytes,), str)),
-        "typeof": of(lambda value: None, name="typeof", signature=((None,), str)),
-    }
+    one = {"text": (None, str), "encode": (str, bytes), "decode": (bytes, str), "typeof": (None, str)}
+    two = {"convert_to": (str, bytes), "convert_from": (bytes, str)}
+    found = {name: of(lambda value: None, name=name, signature=((given,), to)) for name, (given, to) in one.items()}
+    for name, (given, to) in two.items():
+        found[name] = of(lambda value, encoding: None, name=name, signature=((given, str), to))
+    return found

@@ -22,7 +22,6 @@ _GROUPABLE = {"string_view": "string", "halffloat": "float"}  # types that PyArr
 class PandasFrame(Frame):
     """A pandas dataframe. Labels are stored as codes, so that objects of any type can be grouped."""
 
-    name = "pandas"
     ordered = True
 
     @property
@@ -67,20 +66,17 @@ def _codes(pandas: Any, column: Any, name: str) -> tuple[Any, tuple[Label, ...]]
 class PolarsFrame(Frame):
     """A Polars dataframe, eager or lazy."""
 
-    name = "Polars"
+    native_type = staticmethod(lambda native, role: native.collect_schema()[role])
     ordered = True
 
     def _with_row_number(self, native: Any) -> Any:
         return native.with_row_index("order")  # narwhals wants order_by for lazy frames
 
-    def _native_type(self, native: Any, role: str) -> Any:
-        return native.collect_schema()[role]
-
 
 class ArrowFrame(Frame):
     """A PyArrow table."""
 
-    name = "PyArrow"
+    native_type = staticmethod(lambda native, role: native.schema.field(role).type)
     ordered = True
     joins_integer_widths = False
     groups_nested = False
@@ -96,9 +92,6 @@ class ArrowFrame(Frame):
     def _normalize(self, frame: Query, roles: Mapping[str, str]) -> Query:
         floats = nw.selectors.by_dtype(nw.Float32, nw.Float64)
         return super()._normalize(frame.with_columns(floats + 0.0), roles)  # -0 and 0 are one label
-
-    def _native_type(self, native: Any, role: str) -> Any:
-        return native.schema.field(role).type
 
 
 def _plain_column(column: Any) -> Any:
@@ -117,7 +110,6 @@ def _plain_column(column: Any) -> Any:
 class DaskFrame(Frame):
     """A Dask dataframe."""
 
-    name = "Dask"
     joins_unlisted = False
 
     def _plain(self, names: Collection[str]) -> Any:
@@ -139,7 +131,7 @@ class DaskFrame(Frame):
 class SparkFrame(Frame):
     """A Spark dataframe."""
 
-    name = "Spark"
+    native_type = staticmethod(lambda native, role: native.schema[role].dataType.simpleString())
 
     def _plain(self, names: Collection[str]) -> Any:
         """Rename all columns by position: dots and backticks in names are syntax."""
@@ -151,9 +143,6 @@ class SparkFrame(Frame):
         native: Any = frame.to_native()
         collated = {role: native[role].cast("string") for role in texts if native.schema[role].dataType != StringType()}
         return lazy(native.withColumns(collated)) if collated else frame
-
-    def _native_type(self, native: Any, role: str) -> Any:
-        return native.schema[role].dataType.simpleString()
 
     def _collect(self, query: Query) -> dict[str, list[Any]]:
         """Run a query without pandas and PyArrow, which narwhals would need."""

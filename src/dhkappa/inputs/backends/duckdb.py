@@ -45,7 +45,7 @@ _FILE_ERROR = re.compile("CSV Error|CSV Parser|JSON|[Pp]arquet|[Uu][Tt][Ff]-?8|[
 class DuckDBFrame(Frame):
     """A DuckDB relation."""
 
-    name = "DuckDB"
+    native_type = staticmethod(lambda native, role: native.types[native.columns.index(role)])
     checks_memory = True  # it would take DuckDB long to find out
 
     def numbered(self) -> Frame:
@@ -61,9 +61,6 @@ class DuckDBFrame(Frame):
                 message = f"Column {name!r} holds lists, objects or values of several types."
                 raise DataError(message, code="mixed-types", hint=_ONE_TYPE)
         return self.native.project(", ".join(f"{quoted(name)} AS {role}" for role, name in roles.items())), {}
-
-    def _native_type(self, native: Any, role: str) -> Any:
-        return native.types[native.columns.index(role)]
 
     def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
         native: Any = frame.to_native()
@@ -96,7 +93,6 @@ class DuckDBFrame(Frame):
         return lazy(native.set_alias("own").join(shared, f"{own} = shared.code", "semi"))
 
     def _explain(self, error: Exception) -> None:
-        """Raise clearer errors for what DuckDB says."""
         raise_if_stopped(error, "The data that DuckDB counts")
         words = own_words(error)
         if "different connections" in words:
@@ -132,19 +128,13 @@ def _load() -> Any:
 
 
 def connect(path: str | None = None) -> DuckDBPyConnection:
-    """Open a connection of our own, in memory or read-only on a database file.
-
-    It spills to a private folder and never uses the network. One on a file reads no other file.
-    """
+    """Open a connection without network, in memory or read-only on a database file; it spills to a private folder."""
     need(_LEAST, "DuckDB")
     duckdb = _load()
     # Two DuckDBs that spill into one folder would overwrite each other's files; those of one file are one.
     folder = secrets.token_hex(8) if path is None else hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
-    own: dict[str, Any] = {
-        "temp_directory": os.path.join(_spill_folder(), folder),
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-    }
+    own: dict[str, Any] = dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions"), "false")
+    own["temp_directory"] = os.path.join(_spill_folder(), folder)
     if path is not None:
         connection: DuckDBPyConnection = duckdb.connect(path, read_only=True, config=own)
         fit(connection)
@@ -187,13 +177,10 @@ def _spill_folder() -> str:
     return folder
 
 
-def relation_of(
-    columns: Mapping[str, Sequence[str | int | None]], *, connection: DuckDBPyConnection | None = None
-) -> DuckDBPyRelation:
+def relation_of(columns: Mapping[str, Sequence[str | int | None]], connection: DuckDBPyConnection) -> DuckDBPyRelation:
     """Make a table of columns of one length: text, integers (up to 128 bits) or booleans; None is missing."""
     check_names(list(columns), "The export")
     types = [_type_of(name, values) for name, values in columns.items()]
-    connection = connect() if connection is None else connection
     table = f"columns_{secrets.token_hex(8)}"
     fields = ", ".join(f"{quoted(name)} {kind}" for name, kind in zip(columns, types, strict=True))
     connection.execute(f"CREATE TEMP TABLE {table} ({fields})")

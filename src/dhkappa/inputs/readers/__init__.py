@@ -28,13 +28,10 @@ from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.tables import Source
 from dhkappa.paths import Path, check_regular, system_message
 
+# Modules of this package, with the name of the tool.
 TOOLS = {"label_studio": "Label Studio", "prodigy": "Prodigy", "doccano": "doccano", "argilla": "Argilla"}
-"""Modules of this package, with the name of the tool."""
-
 Record: TypeAlias = dict[str, Any]
-Records: TypeAlias = dict[str, list[Record]]
-"""Records by file name without suffix: one for a JSON or JSONL file, several for a zip."""
-
+Records: TypeAlias = dict[str, list[Record]]  # by file name without suffix: one for a JSON file, several for a zip
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 16  # bytes read at a time, or more within a long record
@@ -49,8 +46,7 @@ _Stream: TypeAlias = Callable[[int], bytes]
 def find_tool(path: Path) -> str | None:
     """Return the module of the tool that wrote a file, by its first record; None if it is no known export."""
     record = first_record(path)
-    known = (name for name in TOOLS if record is not None and _module(name).recognize(record))
-    return next(known, None)
+    return next((name for name in TOOLS if record is not None and _module(name).recognize(record)), None)
 
 
 def read_file(path: Path, tool: str, question: str | None = None) -> Source:
@@ -111,24 +107,19 @@ def _streams(name: str) -> Generator[tuple[str, _Stream]]:
             return read
 
         if not file.peek(4).startswith((b"PK\x03\x04", b"PK\x05\x06")):
-            packed = file.peek(2).startswith(_GZIP)
-            yield "", limited(gzip.GzipFile(fileobj=file)) if packed else file.read
+            yield "", limited(gzip.GzipFile(fileobj=file)) if file.peek(2).startswith(_GZIP) else file.read
             return
         with zipfile.ZipFile(file) as archive:
             inside = [info.filename for info in archive.infolist() if not info.is_dir()]
-            plain = {member: member.lower().removesuffix(".gz") for member in inside}
-            # macOS adds files with similar names.
-            members = [
-                one for one in inside if plain[one].endswith(_SUFFIXES) and "__macosx" not in plain[one].split("/")
-            ]
+            own = [one for one in inside if "__macosx" not in one.lower().split("/")]  # macOS adds similar names
+            members = [one for one in own if one.lower().removesuffix(".gz").endswith(_SUFFIXES)]
             if not members:
                 held = shown(inside) or "nothing"
                 raise DataError(f"The zip {name!r} has no .json or .jsonl file. It holds: {held}.", code="empty-file")
             for member in members:
                 with archive.open(member) as opened:
                     stream = io.BufferedReader(cast(io.RawIOBase, opened))
-                    packed = stream.peek(2).startswith(_GZIP)
-                    yield member, limited(gzip.GzipFile(fileobj=stream) if packed else stream)
+                    yield member, limited(gzip.GzipFile(fileobj=stream) if stream.peek(2).startswith(_GZIP) else stream)
 
 
 class _Text:
@@ -214,7 +205,6 @@ class _Text:
         return True
 
     def _check_length(self, end: int) -> None:
-        """Refuse a record over the limit."""
         if end - self._at > _LONGEST:
             most = f"{_LONGEST // 10**6} million characters"
             message = f"{self._name!r} has a record of over {most}, in line {self._line()}."
@@ -274,8 +264,8 @@ class ExportBuilder:
         """Add a suggested label; None names the labeler only."""
         labels = self._suggested.setdefault(labeler, {})
         if label is not None and labels.setdefault(item, label) != label:
-            message = f"Labeler {shown([labeler])} of the {self.tool} export has two labels for item {shown([item])}: "
-            message += f"{shown([labels[item], label])}."
+            whose = f"Labeler {shown([labeler])} of the {self.tool} export"
+            message = f"{whose} has two labels for item {shown([item])}: {shown([labels[item], label])}."
             raise DataError(message, code="conflicting-suggestions", hint="Keep one label per labeler and item.")
 
     def label(self, value: Any, where: str) -> Label | None:

@@ -1,8 +1,9 @@
 """Argilla: records with suggestions and responses to questions, nested or in flat columns.
 
 Nested records (``to_json``, ``to_list``) do not tell the status of a response, so drafts and discarded responses count
-as votes; flat columns (``to_list(flatten=True)``) do. A record has one suggestion per question; its agent is the
-labeler.
+as votes; flat columns (``to_list(flatten=True)``) do, and what is not a vote is counted. A record has one suggestion
+per question; its agent is the labeler. Labels and ratings are labels, and so are multi-label answers of one label.
+Short answers to a text question look like labels.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ _NO_STATUS = (
     "Filter records by status when you export, or export flat columns."
 )
 _PARTS = ("fields", "suggestions", "responses")  # of a nested record
-_UNNAMED = "suggestion"
 _LONGEST = 200  # characters of a label on Argilla's server; a longer answer is free text
 _COLUMN = re.compile(r"(.*)\.(?:responses|suggestion)", re.DOTALL)  # of a flat record, with the question
 
@@ -34,11 +34,7 @@ def recognize(record: Mapping[str, Any]) -> bool:
 
 
 def read_export(records: Records, *, question: str | None = None) -> Source:
-    """Read votes and suggested labels of a question.
-
-    Labels and ratings are labels, and so are multi-label answers of one label. Short answers to a text question look
-    like labels. Drafts, discarded responses and responses without a value are not votes, and are counted.
-    """
+    """Read votes and suggested labels of a question."""
     builder = ExportBuilder("Argilla")
     held = _complete(builder, list(chain.from_iterable(records.values())))
     names = sorted({name for record in held for name in _questions(record)}, key=natural_key)
@@ -56,7 +52,7 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
             raise builder.malformed(f"suggestions or responses to {name!r} in record {place}", hint) from None
         label = _label(builder, suggestion, item, name)
         if label is not None:
-            builder.suggest(labeler_name(agent, _UNNAMED), item, label)
+            builder.suggest(labeler_name(agent, "suggestion"), item, label)
         if isinstance(label, int):
             numbers.append(label)
         for value, user, status in responses:
@@ -94,7 +90,6 @@ def _is_nested(record: Mapping[str, Any]) -> bool:
 
 
 def _questions(record: Mapping[str, Any]) -> set[str]:
-    """Return the questions of a record."""
     if _is_nested(record):
         return {*record["responses"], *record["suggestions"]}
     return {found[1] for name in record if (found := _COLUMN.fullmatch(name))}
@@ -116,7 +111,6 @@ def _answers(record: Mapping[str, Any], question: str) -> tuple[Any, Any, list[t
 
 
 def _label(builder: ExportBuilder, value: Any, item: Label, question: str) -> Label | None:
-    """Return the label of an answer; None if it has no value."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         if len(value) > 1:
             hint = "Use a label question, or a yes/no question per label. Rankings are not labels."

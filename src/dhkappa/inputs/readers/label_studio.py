@@ -3,9 +3,8 @@
 - An item is a task, by its ``id``, which is unique within a server and in every export; ``inner_id`` is neither.
 - An annotator is the e-mail address of ``completed_by`` if the export has it, else the number of the user.
 - A labeler is a model version of the predictions; predictions without a version are the labeler ``prediction``.
-- An annotation marked as ground truth is a vote like any other.
-- Cancelled and rejected annotations, drafts and annotations without an answer are not votes. They are counted. JSON-MIN
-  leaves out cancelled annotations, drafts and predictions.
+- An annotation marked as ground truth is a vote like any other. Cancelled and rejected ones, drafts, and those without
+  an answer are not votes. They are counted; JSON-MIN leaves out cancelled annotations, drafts and predictions.
 """
 
 from __future__ import annotations
@@ -52,11 +51,7 @@ def _is_task(record: Mapping[str, Any]) -> bool:
 
 
 def read_export(records: Records, *, question: str | None = None) -> Source:
-    """Read votes, and suggested labels by model version.
-
-    ``question`` is the control whose answers are the votes, if there are several. For a control with several choices
-    per item it is ``"control=choice"``: a vote is then that choice or ``"not <choice>"``.
-    """
+    """Read votes, and suggested labels by model version; ``question`` is a control, or ``"control=choice"``."""
     content = _Content()
     for name, rows in records.items():
         for number, record in enumerate(rows, 1):
@@ -89,7 +84,6 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
 
 
 def _add_task(content: _Content, item: Label, task: Mapping[str, Any]) -> None:
-    """Add the annotations and predictions of a task."""
     skipped = content.skipped
     skipped["drafts"] += len(_list(content, task, "drafts", item))
     for annotation in task.get("annotations") or ():
@@ -116,7 +110,6 @@ def _add_task(content: _Content, item: Label, task: Mapping[str, Any]) -> None:
 
 
 def _list(content: _Content, given: Mapping[str, Any], key: str, item: Label) -> list[Any]:
-    """Return the list under a key; empty if it is absent."""
     found = given.get(key)
     if found is not None and not isinstance(found, list):
         raise content.malformed(f"{key} of task {item} is not a list: {shown([found])}")
@@ -187,11 +180,10 @@ def _chosen(content: _Content, question: str | None) -> tuple[str, Label | None]
 
 
 def _label(content: _Content, control: str, choice: Label | None, answers: Answers, where: str) -> Label | None:
-    """Return the label of an answer; None if there is none."""
     chosen = answers.get(control, [])
     if not chosen:
         return None
-    if choice is not None:
+    if choice is not None:  # a vote is that choice, or not
         return choice if choice in chosen else f"not {choice}"
     if len(chosen) > 1:
         example, choices = f"{control}={chosen[0]}", sorted(content.choices[control], key=natural_key)

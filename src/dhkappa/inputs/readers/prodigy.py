@@ -2,20 +2,19 @@
 
 - An item is an input, by its ``_input_hash``, as in Prodigy's own measures of agreement.
 - An annotator is the ``_annotator_id``, else the ``_session_id``, else the name of the file.
-- With choices (``options``, ``accept``), a vote is the accepted option. A rejected task is not a vote.
+- With choices (``options``, ``accept``), a vote is the accepted option. A rejected task is not a vote. If annotators
+  may accept several, ``question`` is one of them: a vote is then that label or ``"not <label>"``.
 - With one label per task (``label``), to accept is a vote for the label, to reject a vote for ``"not <label>"``. If
   items have different labels, these are suggested labels, of the labeler ``suggested``; one label on all items is a
   question.
-- Ignored tasks are not votes. Whatever is not a vote is counted.
-
-A model's choice that was preselected is not in the export, and models that answer as annotators look like people.
+- Ignored tasks are not votes. Whatever is not a vote is counted. A model's choice that was preselected is not in the
+  export, and models that answer as annotators look like people.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dhkappa.core import Label
 from dhkappa.core.labels import natural_key
@@ -23,8 +22,7 @@ from dhkappa.inputs.readers import ExportBuilder, Records
 from dhkappa.inputs.tables import Source
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """A task with its answer: about the one ``label`` shown, or with ``options`` chosen; neither if about spans."""
 
     item: Label
@@ -41,11 +39,7 @@ def recognize(record: Mapping[str, Any]) -> bool:
 
 
 def read_export(records: Records, *, question: str | None = None) -> Source:
-    """Read votes, and suggested labels if items have different ones.
-
-    ``question`` is a label, if annotators may accept several on one item: a vote is then that label or
-    ``"not <label>"``. Several files may be of several annotators.
-    """
+    """Read votes, and suggested labels if items have different ones; ``question`` is a label, if there are several."""
     builder = ExportBuilder("Prodigy")
     tasks = [
         _task(builder, record, name, f"record {number} of {name!r}")
@@ -70,8 +64,6 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
 
 
 def _task(builder: ExportBuilder, record: Mapping[str, Any], name: str, where: str) -> _Task:
-    """Read a record."""
-
     def plains(values: Iterable[Any]) -> tuple[Label, ...]:
         labels = dict.fromkeys(builder.label(value, where) for value in values)
         return tuple(label for label in labels if label is not None)

@@ -48,7 +48,8 @@ class TestColumns:
                 "mixed": [True] * len(HOSTILE) + [7],
                 "nothing": [None] * (len(HOSTILE) + 1),
                 'na"me\0': [""] * (len(HOSTILE) + 1),
-            }
+            },
+            connect(),
         )
         assert types(relation) == {
             "item": "VARCHAR",
@@ -69,12 +70,12 @@ class TestColumns:
 
     def test_order_over_blocks(self) -> None:
         texts = [None if row % 5 == 0 else f"é{row}" for row in range(150_000)]
-        assert relation_of({"a": texts, "b": range(150_000)}).fetchall() == list(
+        assert relation_of({"a": texts, "b": range(150_000)}, connect()).fetchall() == list(
             zip(texts, range(150_000), strict=True)
         )
 
     def test_no_rows(self) -> None:
-        assert relation_of({"a": [], "b": []}).fetchall() == []
+        assert relation_of({"a": [], "b": []}, connect()).fetchall() == []
 
     @pytest.mark.parametrize(
         ("columns", "code"),
@@ -88,13 +89,13 @@ class TestColumns:
     )
     def test_bad_columns(self, columns: dict[str, list[Any]], code: str) -> None:
         with expect_error(code):
-            relation_of(columns)
+            relation_of(columns, connect())
 
 
 class TestEngine:
     def test_a_relation_keeps_its_connection(self, write: Write) -> None:
         relation = open_files(write("a.csv", "a\n1\n")).project("a || 'x' AS b")
-        other = relation_of({"a": [1]}).project("a + 1 AS b")
+        other = relation_of({"a": [1]}, connect()).project("a + 1 AS b")
         gc.collect()
         assert relation.fetchall() == [("1x",)]
         assert other.fetchall() == [(2,)]
@@ -102,7 +103,7 @@ class TestEngine:
     def test_two_tables_on_one_connection_join(self, write: Write) -> None:
         connection = connect()
         votes = open_files(write("a.csv", "a,b\n1,x\n"), connection=connection)
-        items = relation_of({"a": ["1"], "c": [True]}, connection=connection)
+        items = relation_of({"a": ["1"], "c": [True]}, connection)
         assert votes.join(items, "a").fetchall() == [("1", "x", True)]
 
     def test_nothing_is_fetched_from_the_network(self) -> None:
@@ -128,7 +129,8 @@ class TestEngine:
         script = (
             "import sys, dhkappa.inputs.files as f, dhkappa.inputs.backends.duckdb as d;"
             "before = 'duckdb' in sys.modules;"
-            f"f.open_files([{str(path)!r}], d.connect()).fetchall(); d.relation_of({{'a': ['x']}}).fetchall();"
+            f"f.open_files([{str(path)!r}], d.connect()).fetchall();"
+            "d.relation_of({'a': ['x']}, d.connect()).fetchall();"
             "print(before, sorted({'pandas', 'pyarrow', 'ibis'} & set(sys.modules)))"
         )
         spill = tmp_path / "spill"
