@@ -11,6 +11,7 @@ from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
+from dhkappa.paths import write_file
 from dhkappa.resources import Progress
 from dhkappa.stats.annotators import AnnotatorComparison, annotator_table, compare_with_annotators, require_annotators
 from dhkappa.stats.compare import compare_labelers
@@ -168,7 +169,8 @@ class Audit(Display):
         title, command
             Title of the report, and the command that made it, to be shown at its end.
         """
-        import_module("dhkappa.report.html").write_report(self, path, title=title, command=command)
+        page = import_module("dhkappa.report.html").page(self, title=title, command=command)
+        write_file(path, page, "report")
 
     def chart(self, name: str, labeler: str | None = None) -> Any:
         """Return a chart of the report as an Altair chart; needs ``pip install 'dhkappa[report]'``.

@@ -10,18 +10,18 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dhkappa import __version__
+import dhkappa
 from dhkappa.cli import FAILED_GATE, Commands, options, run
 from dhkappa.cli.options import Input, check_output, expanded, is_tally, option, sum_of
 from dhkappa.errors import DataError, invalid, masked, visible
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
-    from dhkappa.inputs.tally import Tally
     from dhkappa.report.terminal import Terminal
     from dhkappa.stats.result import Kappa
 
@@ -31,6 +31,7 @@ _TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, me
 
 _DEMO_FILES = ("annotations.csv", "items.csv", "report.html")
 _DEMO_ANNOTATORS = {"ada": 0.95, "ben": 0.9, "chloe": 0.9, "dev": 0.85, "eli": 0.45}  # with their accuracies
+_DEMO_CATEGORIES = {"billing": 4, "bug": 3, "how-to": 3, "outage": 1, "other": 2}  # with their prevalence
 _DEMO_LABELERS = {"suggested_rule": 0.65, "suggested_llm": 0.9}
 
 
@@ -40,7 +41,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="dhkappa")
+@click.version_option(dhkappa.__version__, prog_name="dhkappa")
 def commands() -> None:
     """Measure whether suggested labels can be trusted, from annotators' votes.
 
@@ -64,20 +65,17 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
 
     Can the labels be trusted? Which labeler is best? Which categories and items are wrong? How do annotators compare?
     """
-    from dhkappa import api
-
-    files = given["files"]
+    files, source = given["files"], Input(given)
     check_output(output, [*files, given["items"]], (".html", ".htm"))
     if output is not None:
         from dhkappa.report.html import check_requirements
 
         check_requirements()
-    source = Input(given)
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
     title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
-        found = api.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
+        found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
         tested = found.weighted or found.kappas
         gate = _gate(tested, given)
         if output is not None:
@@ -113,23 +111,19 @@ def score(**given: Any) -> None:
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
     """Return the kappa of each labeler."""
-    from dhkappa import api
-
     names = source.suggested or source.data.labelers or [None]
     sample = {"pool": source.pool, "weights": weights}
-    return {name or "labeler": api.dh_kappa(source.data, name, **sample) for name in names}
+    return {name or "labeler": dhkappa.dh_kappa(source.data, name, **sample) for name in names}
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
 @options.combine(options.ANALYSIS, options.SEED)
 def compare(**given: Any) -> None:
     """Compare labelers in pairs, on the same items."""
-    from dhkappa import api
-
     source = Input(given)
     with Progress(None, "counting votes"):
         sample = {"pool": source.pool, "confidence_level": given["confidence_level"], "rng": given["seed"]}
-        found = api.compare(source.data, source.suggested, **sample)
+        found = dhkappa.compare(source.data, source.suggested, **sample)
     gate = _gate(found.kappas, given)
     if given["output_format"] == "json":
         click.echo(_json("compare", found.to_dict(), gate))
@@ -148,14 +142,12 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
 
     Items whose label the annotators reject most clearly come first.
     """
-    from dhkappa import api
-
     as_json = given["output_format"] == "json"
     output = None if output == "-" else output
     check_output(output, [*given["files"], given["items"]], (".json",) if as_json else (".csv",))
     source = Input(given)
     with Progress(None, "counting votes"):
-        found = api.audit(source.data, source.suggested, pool=source.pool, progress=False)
+        found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False)
         labeler = _only(found.labelers)
         _check_items(found.kappas)
         n_items = found.kappas[labeler].n_items
@@ -208,8 +200,6 @@ def plan(half_width: float, **given: Any) -> None:
     For a confidence interval of kappa plus or minus HALF_WIDTH, such as 0.05. PILOT is a small data set that is already
     labeled, in a format that score reads; without one, give the accuracies.
     """
-    from dhkappa import api
-
     names = ("n_categories", "annotator_accuracy", "labeler_accuracy", "votes", "pool", "confidence_level", "assurance")
     assumed = {name: given[name] for name in names}
     if given["prevalence"] is not None:
@@ -223,7 +213,7 @@ def plan(half_width: float, **given: Any) -> None:
         elif source.roles or source.suggested:
             message = "Columns are named, but there is no pilot."
             raise invalid("pilot", message, code="pilot-missing", hint="Give its file.")
-        found = api.plan(half_width, pilot, **assumed)
+        found = dhkappa.plan(half_width, pilot, **assumed)
     if given["output_format"] == "json":
         click.echo(_json("plan", found.to_dict()))
     else:
@@ -280,12 +270,10 @@ def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
 @options.FORMAT
 def tally_show(file: str, output_format: str) -> None:
     """Show the content of a tally file."""
-    from dhkappa.inputs.tally import Tally
-
-    _show_tally("tally show", Tally.load(file), file, output_format)
+    _show_tally("tally show", dhkappa.Tally.load(file), file, output_format)
 
 
-def _show_tally(command: str, whole: Tally, path: str, output_format: str) -> None:
+def _show_tally(command: str, whole: dhkappa.Tally, path: str, output_format: str) -> None:
     if output_format == "json":
         counts = {"path": path, "n_items": whole.n_items, "n_votes": whole.n_votes, "n_patterns": len(whole)}
         names = {"categories": list(whole.categories), "labelers": list(whole.labelers)}
@@ -305,7 +293,6 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
     Support tickets in five categories, labeled by a keyword rule and an LLM. Five annotators, one of them careless,
     vote on each ticket; one vote in four is missing.
     """
-    from dhkappa import api
     from dhkappa.report.html import check_requirements
 
     votes, tickets, report = [os.path.join(output, name) for name in _DEMO_FILES]
@@ -315,7 +302,7 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
     with Progress(None, "simulating") as progress:
         write_demo(output, items, seed)
         progress.describe("auditing")
-        found = api.audit(votes, items=tickets, progress=False, rng=seed)
+        found = dhkappa.audit(votes, items=tickets, progress=False, rng=seed)
         name = "dhkappa"
         if not shutil.which(name):
             module = os.path.basename(sys.argv[0]) == "__main__.py"
@@ -372,17 +359,10 @@ def _starts(path: str, pattern: str) -> bool:
 def write_demo(folder: str, items: int, seed: int) -> None:
     """Write annotations.csv, with one row per vote, and items.csv, with one row per ticket."""
     from dhkappa.paths import write_file
-    from dhkappa.stats.simulate import simulate
 
-    drawn = simulate(
-        items,
-        categories=("billing", "bug", "how-to", "outage", "other"),
-        prevalence=[4, 3, 3, 1, 2],
-        annotators=list(_DEMO_ANNOTATORS.values()),
-        labelers=_DEMO_LABELERS,
-        missing=0.25,
-        rng=seed,
-    )
+    prevalence, annotators = list(_DEMO_CATEGORIES.values()), list(_DEMO_ANNOTATORS.values())
+    draw = partial(dhkappa.simulate, categories=_DEMO_CATEGORIES, labelers=_DEMO_LABELERS, missing=0.25, rng=seed)
+    drawn = draw(items, prevalence=prevalence, annotators=annotators)
     names = [f"T-{place:0{len(str(items))}d}" for place in range(1, items + 1)]
     votes = [
         (name, annotator, label)
@@ -453,16 +433,19 @@ def _tested(kappa: Kappa, given: Mapping[str, Any]) -> float:
 
 def _reached(kappas: Mapping[str, Kappa], given: Mapping[str, Any]) -> str:
     """List the labelers with the value that was tested."""
-    found = []
-    for name, kappa in kappas.items():
-        what = "weighted kappa" if kappa.metric == "weighted" else "kappa"
-        if given["on"] == "low":
-            what = "lower limit" if what == "kappa" else f"lower limit of {what}"
-        value = _tested(kappa, given)
-        found.append(f"{name} ({what} {value:.4f})" if value == value else f"{name} ({what} undefined)")
-    return ", ".join(found)
+    what = "kappa" if given["on"] == "value" else "lower limit"
+    if any(kappa.metric == "weighted" for kappa in kappas.values()):
+        what = {"kappa": "weighted kappa", "lower limit": "lower limit of weighted kappa"}[what]
+    values = ((name, f"{_tested(kappa, given):.4f}") for name, kappa in kappas.items())
+    return ", ".join(f"{name} ({what} {'undefined' if value == 'nan' else value})" for name, value in values)
 
 
 def _json(command: str, result: Mapping[str, Any], gate: Mapping[str, Any] | None = None) -> str:
-    whole = {"dhkappa": __version__, "version": JSON_VERSION, "command": command, "gate": gate, "result": result}
+    whole = {
+        "dhkappa": dhkappa.__version__,
+        "version": JSON_VERSION,
+        "command": command,
+        "gate": gate,
+        "result": result,
+    }
     return json.dumps(whole, allow_nan=False, indent=2)

@@ -8,19 +8,16 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+import dhkappa
 from dhkappa.cli import flag
 from dhkappa.errors import DataError, invalid, shown
 from dhkappa.paths import is_stream
-
-if TYPE_CHECKING:
-    from dhkappa.inputs.dataset import Dataset
-    from dhkappa.inputs.tally import Tally
 
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
 Function = Callable[..., Any]
@@ -47,10 +44,6 @@ def option(name: str, text: str, *more: str, choices: Sequence[str] = (), **sett
     return click.option(f"--{name}", *more, help=text, **{"callback": _not_empty} | settings)
 
 
-def _column(name: str, text: str, *more: str, **settings: Any) -> Decorator:
-    return option(name, text, *more, metavar="COLUMN", **settings)
-
-
 def _not_empty(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Reject an empty option, such as an unset variable of a script; '' means none for some columns."""
     if (value == "" or (isinstance(value, tuple) and "" in value)) and param.name not in ("annotator", "count"):
@@ -64,6 +57,7 @@ def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> f
     return value
 
 
+_column = partial(option, metavar="COLUMN")
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 FORMAT = option("format", "Output format.", "output_format", choices=("text", "json"), default="text")
 LEVEL = option("confidence-level", "Level of confidence intervals.", type=float, default=0.95)
@@ -79,14 +73,10 @@ GATE = combine(
     option("on", _ON, choices=("low", "value"), default="low"),
 )
 _SUGGESTED = "Columns of suggested labels, or names of labelers, separated by commas."
+_ANNOTATORS = "Wide format: columns of votes, separated by commas, or a pattern such as 'ann_*'."
 ROLES = combine(
     _column("suggested", _SUGGESTED, "-s", multiple=True),
-    _column(
-        "annotators",
-        "Wide format: columns of votes, separated by commas, or a pattern such as 'ann_*'.",
-        "-a",
-        multiple=True,
-    ),
+    _column("annotators", _ANNOTATORS, "-a", multiple=True),
     _column("item", "Column with the name of the item."),
     _column("label", "Long format: column with the label of the vote."),
     _column("annotator", "Long format: column with the annotator; '' if there is none."),
@@ -136,25 +126,22 @@ class Input:
             raise DataError(message, code="option-not-for-tally", hint=hint)
         return sum_of(tallies)
 
-    def _dataset(self) -> Dataset:
-        from dhkappa.inputs.dataset import Dataset
+    def _dataset(self) -> dhkappa.Dataset:
         from dhkappa.inputs.files import open_source
 
         files = list(self.given["files"])
         path: Any = files[0] if len(files) == 1 else files
         source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
-        dataset = Dataset(source, self._suggested, **self.roles)
+        dataset = dhkappa.Dataset(source, self._suggested, **self.roles)
         if categories := several(self.given.get("categories", ())):
-            typed = _typed(categories, _type(dataset, "votes"))
-            dataset = Dataset(source, self._suggested, **self.roles, categories=typed)
+            typed = _typed(categories, dataset, "votes")
+            dataset = dhkappa.Dataset(source, self._suggested, **self.roles, categories=typed)
         return dataset
 
     @property
     def suggested(self) -> list[str] | None:
         """The labelers to choose from the data; None for all of them."""
-        from dhkappa.inputs.tally import Tally
-
-        return self._suggested if not self.given["files"] or isinstance(self.data, Tally) else None
+        return self._suggested if not self.given["files"] or isinstance(self.data, dhkappa.Tally) else None
 
     @property
     def _suggested(self) -> list[str] | None:
@@ -187,26 +174,20 @@ class Input:
         of_stratum = {stratum: _size(size) for stratum, _, size in (size.rpartition("=") for size in sizes)}
         if len(of_stratum) < len(sizes):
             raise _pool_error(f"a stratum is named twice in {', '.join(sizes)}")
-        strata = _typed(list(of_stratum), _type(self.data, "strata"))
-        return dict(zip(strata, of_stratum.values(), strict=True))
+        return dict(zip(_typed(list(of_stratum), self.data, "strata"), of_stratum.values(), strict=True))
 
 
-def _type(data: Any, part: str) -> str:
-    """Return the type of the votes or strata in the data: ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``."""
+def _typed(texts: list[str], data: Any, part: str) -> list[Any]:
+    """Convert labels from the command line to the type of the votes or strata in the data; floats are whole numbers."""
     from dhkappa.inputs.backends import kind_in
-    from dhkappa.inputs.tally import Tally
 
-    if isinstance(data, Tally):
-        return {bool: "boolean", int: "integer"}.get(type(next(iter(data.strata), "")), "text")
-    table = data.table
-    roles = table.roles
-    column = roles.strata if part == "strata" else roles.label or next(iter(roles.annotators), None)
-    frame = table.items if part == "strata" and table.items is not None else table.votes
-    return "text" if column is None else kind_in(frame.pick({"labels": column})[0], "labels")
-
-
-def _typed(texts: list[str], kind: str) -> list[Any]:
-    """Convert labels from the command line to the type of the labels in the data; floats are whole numbers."""
+    if isinstance(data, dhkappa.Tally):
+        kind = {bool: "boolean", int: "integer"}.get(type(next(iter(data.strata), "")), "text")
+    else:
+        table, roles = data.table, data.table.roles
+        column = roles.strata if part == "strata" else roles.label or next(iter(roles.annotators), None)
+        frame = table.items if part == "strata" and table.items is not None else table.votes
+        kind = "text" if column is None else kind_in(frame.pick({"labels": column})[0], "labels")
     if kind in ("integer", "float") and all(map(_is_whole, texts)):
         return [int(text) for text in texts]
     if kind == "boolean" and {text.lower() for text in texts} <= {"true", "false"}:
@@ -248,13 +229,11 @@ def expanded(paths: Iterable[str]) -> list[str]:
     return list(chain.from_iterable(found))
 
 
-def sum_of(paths: Sequence[str]) -> Tally:
+def sum_of(paths: Sequence[str]) -> dhkappa.Tally:
     """Add up tally files."""
-    from dhkappa.inputs.tally import Tally
-
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise invalid("data", "A tally is given twice: its items would count twice.", code="duplicate-file")
-    return sum(map(Tally.load, paths[1:]), start=Tally.load(paths[0]))
+    return sum(map(dhkappa.Tally.load, paths[1:]), start=dhkappa.Tally.load(paths[0]))
 
 
 def is_tally(path: str) -> bool:

@@ -10,12 +10,11 @@ from dhkappa.errors import DataError, visible
 from dhkappa.stats.result import labelers_table
 
 if TYPE_CHECKING:
-    from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.result import Comparison, Kappa
-    from dhkappa.stats.verdict import Verdict
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Write = Callable[[float | None, int], str]  # formats a number with some digits
 
 REVIEW_LIMIT = 1_000  # items of a labeler's review queue that a report reads
 _LONGEST = 200  # characters of a name that a report shows
@@ -32,20 +31,6 @@ def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | 
 def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[dict[str, Any]]:
     """Return one row per labeler, the highest kappa first, with confidence interval, baselines and Fleiss' kappa."""
     return [row | {"fleiss": kappas[row["labeler"]].fleiss} for row in labelers_table(kappas, confidence_level)]
-
-
-def audit_rows(
-    verdicts: Mapping[str, Verdict],
-    kappas: Mapping[str, Kappa],
-    tests: Mapping[str, PermutationTest | None],
-    confidence_level: float,
-) -> list[dict[str, Any]]:
-    """Return one row per labeler of an audit, with verdict and p-value; those that cannot be judged last."""
-    rows = labeler_rows(kappas, confidence_level)
-    for row in rows:
-        test = tests[row["labeler"]]
-        row |= {"verdict": verdicts[row["labeler"]].short, "pvalue": test.pvalue if test else math.nan}
-    return sorted(rows, key=lambda row: not verdicts[row["labeler"]].judged)
 
 
 def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
@@ -88,9 +73,8 @@ def grid(
 
     ``ci`` stands for the confidence interval in ``low`` and ``high``. Columns without any value are left out.
     """
-    names = columns.split()
+    names, kept = columns.split(), list(rows)
     sign = signed if "difference" in names else number
-    kept = list(rows)
     cells = {name: [_cell(name, row, digits, sign) for row in kept] for name in names}
     used = [name for name in names if not {"", "-"}.issuperset(cells[name])]
     heads = [f"{percent(confidence_level)} CI" if name == "ci" else _HEADS.get(name, name) for name in used]
@@ -99,7 +83,7 @@ def grid(
     return heads, [list(row) for row in zip(*(cells[name] for name in used), strict=True)], numbers
 
 
-def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Callable[[float | None, int], str]) -> str:
+def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Write) -> str:
     if name == "ci":
         return limits(row["low"], row["high"], digits, sign)
     value = row[name]
@@ -132,14 +116,10 @@ def number(value: float | None, digits: int = 2) -> str:
 def signed(value: float | None, digits: int = 2) -> str:
     """Format a difference with its sign."""
     text = number(value, digits)
-    if value is None or text.startswith("-"):
-        return text
-    return f"{'-' if value < 0 else '+'}{text}"
+    return text if value is None or text.startswith("-") else f"{'-' if value < 0 else '+'}{text}"
 
 
-def limits(
-    low: float | None, high: float | None, digits: int = 2, write: Callable[[float | None, int], str] = number
-) -> str:
+def limits(low: float | None, high: float | None, digits: int = 2, write: Write = number) -> str:
     """Format a confidence interval."""
     return "-" if low is None or math.isnan(low) else f"{write(low, digits)} to {write(high, digits)}"
 

@@ -6,14 +6,14 @@ A specification is a plain dict, so that a report does not need to import Altair
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
-from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
-from dhkappa.report import audit_rows, better_first, limits, number, optional, percent, signed, text_of
+from dhkappa.errors import counted, did_you_mean, invalid, shown
+from dhkappa.report import Write, better_first, labeler_rows, limits, number, optional, percent, signed, text_of
 from dhkappa.table import library
 
 if TYPE_CHECKING:
@@ -70,77 +70,68 @@ def chart_spec(audit: Audit, name: str, labeler: str | None = None, palette: Pal
     if not isinstance(name, str) or name not in CHARTS:
         message = f"Unknown chart {shown([name])}. Charts: {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}"
         raise invalid("name", message, code="unknown-chart")
-    if name == "scale":
-        return _scale(audit, palette)
-    if name == "differences":
-        return _differences(audit, palette)
+    if name not in OF_ONE_LABELER:
+        return (_scale if name == "scale" else _differences)(audit, palette)
     audit.verdict(labeler)  # raises an error if the labeler is unknown, or needed and not given
     draw = {"categories": _categories, "confusion": _confusion, "annotator_comparison": _annotators}[name]
     return draw(audit, labeler or audit.labelers[0], palette)
 
 
-def _nothing(chart: str, reason: str) -> DataError:
-    return invalid("name", f"The chart {chart!r} has nothing to show: {reason}.", code="empty-chart")
+def audit_rows(audit: Audit) -> list[dict[str, Any]]:
+    """Return one row per labeler of an audit, with verdict and p-value; those that cannot be judged last."""
+    rows = labeler_rows(audit.kappas, audit.confidence_level)
+    for row in rows:
+        test = audit.permutation_tests[row["labeler"]]
+        row |= {"verdict": audit.verdicts[row["labeler"]].short, "pvalue": test.pvalue if test else math.nan}
+    return sorted(rows, key=lambda row: not audit.verdicts[row["labeler"]].judged)
 
 
 def _scale(audit: Audit, palette: Palette) -> Spec:
     """Draw kappa of every labeler, with random labels and majority labels for comparison."""
-    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, audit.confidence_level)
-    known = _known("scale", rows, "kappa", "kappa is undefined for every labeler")
-    total, known = len(known), known[:MOST_LABELERS]
+    known = _known("scale", audit_rows(audit), "kappa", "kappa is undefined for every labeler")
     legend = {
         "baseline_random": ("random labels", palette.random, "square"),
         "kappa": (f"labeler, {percent(audit.confidence_level)} CI", palette.labeler, "circle"),
         "baseline_majority": ("majority labels", palette.majority, "diamond"),
     }
-
-    def told(row: Spec) -> str:
+    for row in known:
         random, majority = number(row["baseline_random"], 3), number(row["baseline_majority"], 3)
-        return f"kappa {number(row['kappa'], 3)}{_within(row)}, random labels {random}, majority labels {majority}"
-
-    rows = _rows(known, "labeler", told, low="low", high="high", **{column: column for column in legend})
+        row["told"] = f"kappa {_estimate(row, 'kappa')}, random labels {random}, majority labels {majority}"
+    rows = _rows(known[:MOST_LABELERS], "labeler", low="low", high="high", **{column: column for column in legend})
     x, y = _axis("kappa_DH", [*_numbers(rows), 0.0, 1.0]), _names(rows)
-    title = f"Kappa of {'each' if total > 1 else 'the'} labeler, with random and majority labels for comparison"
+    title = f"Kappa of {'each' if len(known) > 1 else 'the'} labeler, with random and majority labels for comparison"
     layers = [
         _rule(rows, x, y, "baseline_random", "baseline_majority", palette.line, 8),
         _rule(rows, x, y, "low", "high", palette.labeler, 2.5),
         _marks(rows, x, y, legend),
     ]
-    return _chart(layers, title, rows, 34, cut=_cut(known, total, "labelers, the best"))
+    return _chart(layers, title, rows, 34, cut=_cut(rows, known, "labelers, the best"))
 
 
 def _differences(audit: Audit, palette: Palette) -> Spec:
     """Draw the paired differences between labelers, those of the best labeler first."""
-    if audit.comparison is None:
-        raise _nothing("differences", "the audit has one labeler")
+    empty = "no difference is defined" if audit.comparison else "the audit has one labeler"
+    known = _known("differences", better_first(audit.comparison), "difference", empty)
     best = audit.ranking[0]
-    known = _known("differences", better_first(audit.comparison), "difference", "no difference is defined")
-    known.sort(key=lambda row: best not in (row["labeler"], row["other"]))
-    total, known = len(known), known[:MOST_DIFFERENCES]
-    for row in known:
+    drawn = sorted(known, key=lambda row: best not in (row["labeler"], row["other"]))[:MOST_DIFFERENCES]
+    for row in drawn:
         row["pair"] = f"{text_of(row['labeler'], 24)} minus {text_of(row['other'], 24)}"
-
-    def told(row: Spec) -> str:
-        return f"{signed(row['difference'], 3)}{_within(row)}"
-
-    rows = _rows(known, "pair", told, place="difference", low="low", high="high")
+        row["told"] = _estimate(row, "difference", signed)
+    rows = _rows(drawn, "pair", place="difference", low="low", high="high")
     title = f"Differences in kappa between labelers, with {percent(audit.confidence_level)} confidence intervals"
     x = _axis("difference in kappa_DH, on the same items", [*_numbers(rows), 0.0])
     layers = _dots(rows, _names(rows, 300), x, 0.0, palette)
-    return _chart(layers, title, rows, 28, cut=_cut(known, total, "pairs of labelers"))
+    return _chart(layers, title, rows, 28, cut=_cut(rows, known, "pairs of labelers"))
 
 
 def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     """Draw kappa by suggested category, the worst first."""
     undefined = f"kappa of {shown([labeler])} is undefined"
     known = _known("categories", optional(audit.categories, labeler), "kappa", undefined)
-    known.sort(key=lambda row: -row["loss"])
-    total, known = len(known), sorted(known[:MOST_CATEGORIES], key=lambda row: row["kappa"])
-
-    def told(row: Spec) -> str:
-        return f"kappa {number(row['kappa'], 3)}{_within(row)}, suggested on {counted(row['items'], 'item')}"
-
-    rows = _rows(known, "category", told, place="kappa", low="low", high="high")
+    for row in known:
+        row["told"] = f"kappa {_estimate(row, 'kappa')}, suggested on {counted(row['items'], 'item')}"
+    drawn = sorted(known, key=lambda row: -row["loss"])[:MOST_CATEGORIES]
+    rows = _rows(sorted(drawn, key=lambda row: row["kappa"]), "category", place="kappa", low="low", high="high")
     ends = _numbers(rows)
     label = "kappa_DH; dashed: all categories together"
     if min(ends) < _LEAST:
@@ -148,18 +139,15 @@ def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     whole = max(audit.kappas[labeler].value, _LEAST)
     x = _axis(label, [*(max(end, _LEAST) for end in ends), 0.0, 1.0, whole])
     title = f"Kappa by suggested category, with {percent(audit.confidence_level)} confidence intervals"
-    layers, cut = _dots(rows, _names(rows), x, whole, palette), "categories, those with the largest loss"
-    return _chart(
-        layers, title, rows, 24, of=f", {text_of(labeler, _LONGEST)}, the worst first", cut=_cut(known, total, cut)
-    )
+    of, cut = f", {text_of(labeler, _LONGEST)}, the worst first", "categories, those with the largest loss"
+    return _chart(_dots(rows, _names(rows), x, whole, palette), title, rows, 24, of=of, cut=_cut(rows, known, cut))
 
 
 def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
     """Draw a heat map of the votes for each suggested label."""
-    categories, confusion = optional(audit.categories, labeler), optional(audit.confusion, labeler)
-    if categories is None or not confusion:
-        raise _nothing("confusion", f"kappa of {shown([labeler])} is undefined")
-    order = sorted(enumerate(categories), key=lambda pair: (-pair[1]["items"], pair[0]))
+    undefined = f"kappa of {shown([labeler])} is undefined"
+    confusion = _known("confusion", optional(audit.confusion, labeler), "vote_share", undefined)
+    order = sorted(enumerate(audit.categories(labeler)), key=lambda pair: (-pair[1]["items"], pair[0]))
     kept = [row["category"] for _, row in sorted(order[:MOST_CELLS], key=lambda pair: pair[0])]
     names = unique([*kept, _OTHERS])
     others = names[-1]
@@ -195,7 +183,7 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
         layers.append({"mark": mark, "encoding": {**at, "text": {**shown_share, "format": ".0%"}}})
     title = "Votes for each suggested label, as shares"
     largest = sorted(cells, key=lambda cell: -cell["share"])
-    cut = _cut(kept, len(order), "categories, those suggested most")
+    cut = _cut(kept, order, "categories, those suggested most")
     drawn = _chart(layers, title, largest, 30 if small else 20, of=f", {text_of(labeler, _LONGEST)}", cut=cut)
     return {**drawn, "data": {"values": cells}, "width": width * len(across)}
 
@@ -203,25 +191,20 @@ def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:
 def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
     """Draw kappa of each annotator and of the labeler on the same items."""
     found = optional(audit.annotator_comparison, labeler)
-    if found is None:
-        raise _nothing("annotator_comparison", "annotators are not identified in this data")
     uncompared = f"no annotator can be compared with {shown([labeler])}"
-    known = _known("annotator_comparison", found.table, "difference", uncompared)
-    total = len(known)
-    known = sorted(sorted(known, key=lambda row: -row["items"])[:MOST_ANNOTATORS], key=lambda row: row["difference"])
+    empty = uncompared if found else "annotators are not identified in this data"
+    known = _known("annotator_comparison", found.table if found else None, "difference", empty)
     who, annotator = unique([text_of(labeler, 40), "annotator"])
-
-    def told(row: Spec) -> str:
+    for row in known:
         kappa, other = number(row["kappa_annotator"], 3), number(row["kappa_labeler"], 3)
-        return f"kappa {kappa}, {who} {other} on the same {counted(row['items'], 'item')}"
-
-    rows = _rows(known, "annotator", told, annotator="kappa_annotator", labeler="kappa_labeler")
+        row["told"] = f"kappa {kappa}, {who} {other} on the same {counted(row['items'], 'item')}"
+    drawn = sorted(sorted(known, key=lambda row: -row["items"])[:MOST_ANNOTATORS], key=lambda row: row["difference"])
+    rows = _rows(drawn, "annotator", annotator="kappa_annotator", labeler="kappa_labeler")
     legend = {"labeler": (who, palette.labeler, "circle"), "annotator": (annotator, palette.random, "square")}
     x, y = _axis("kappa_DH, scored against the other annotators", _numbers(rows)), _names(rows)
     title = "Each annotator as a labeler, compared with the labeler on the same items"
     layers = [_rule(rows, x, y, "annotator", "labeler", palette.line, 3), _marks(rows, x, y, legend)]
-    cut = _cut(known, total, "annotators, those with most items")
-    return _chart(layers, title, rows, 22, of=f", {who}", cut=cut)
+    return _chart(layers, title, rows, 22, of=f", {who}", cut=_cut(rows, known, "annotators, those with most items"))
 
 
 def _chart(layers: list[Spec], title: str, rows: Sequence[Spec], step: int, *, of: str = "", cut: str = "") -> Spec:
@@ -237,8 +220,8 @@ def _chart(layers: list[Spec], title: str, rows: Sequence[Spec], step: int, *, o
     }
 
 
-def _cut(drawn: Sequence[Any], total: int, what: str) -> str:
-    return "" if len(drawn) == total else f" ({len(drawn):,} of {total:,} {what})"
+def _cut(drawn: Sequence[Any], known: Sequence[Any], what: str) -> str:
+    return "" if len(drawn) == len(known) else f" ({len(drawn):,} of {len(known):,} {what})"
 
 
 def _dots(rows: list[Spec], y: Spec, x: Spec, mark: float, palette: Palette) -> list[Spec]:
@@ -316,16 +299,16 @@ def _known(chart: str, table: Iterable[Spec] | None, column: str, otherwise: str
     """Return the rows with a value in a column; it is an error if there are none."""
     found = [row for row in table or () if math.isfinite(row[column])]
     if not found:
-        raise _nothing(chart, otherwise)
+        raise invalid("name", f"The chart {chart!r} has nothing to show: {otherwise}.", code="empty-chart")
     return found
 
 
-def _rows(known: list[Spec], named: str, told: Callable[[Spec], str], **columns: str) -> list[Spec]:
-    """Return the data of a chart: unique names, the finite values of some columns (JSON has no NaN), and a text."""
+def _rows(known: list[Spec], named: str, **columns: str) -> list[Spec]:
+    """Return the data of a chart: unique names, the finite values of some columns (JSON has no NaN), and ``told``."""
     rows = []
     for name, row in zip(unique(row[named] for row in known), known, strict=True):
         places = {field: float(row[column]) for field, column in columns.items() if math.isfinite(row[column])}
-        rows.append({"name": name, **places, "told": f"{name}: {told(row)}"})
+        rows.append({"name": name, **places, "told": f"{name}: {row['told']}"})
     return rows
 
 
@@ -333,5 +316,6 @@ def _numbers(rows: Iterable[Spec]) -> list[float]:
     return [value for row in rows for value in row.values() if isinstance(value, float)]
 
 
-def _within(row: Spec) -> str:
-    return "" if math.isnan(row["low"]) else f", confidence interval {limits(row['low'], row['high'], 3)}"
+def _estimate(row: Spec, column: str, write: Write = number) -> str:
+    within = "" if math.isnan(row["low"]) else f", confidence interval {limits(row['low'], row['high'], 3)}"
+    return f"{write(row[column], 3)}{within}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import os
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,20 +18,8 @@ import numpy as np
 
 from dhkappa import __version__
 from dhkappa.errors import DataError, counted
-from dhkappa.paths import write_file
-from dhkappa.report import (
-    REVIEW_LIMIT,
-    audit_rows,
-    better_first,
-    grid,
-    limits,
-    number,
-    optional,
-    percent,
-    share,
-    text_of,
-)
-from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
+from dhkappa.report import REVIEW_LIMIT, better_first, grid, limits, number, optional, percent, share, text_of
+from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, audit_rows, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.table import library
 
@@ -66,11 +53,6 @@ _CONFIG = {
 }
 
 
-def write_report(audit: Audit, path: str | os.PathLike[str], *, title: str, command: str | None) -> None:
-    """Write the report of an audit to a file, completely or not at all."""
-    write_file(path, page(audit, title=title, command=command), "report")
-
-
 def page(audit: Audit, *, title: str = "Label audit", command: str | None = None) -> str:
     """Return the report of an audit as one HTML page that contains its charts, style and script.
 
@@ -93,10 +75,15 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         return Markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(escape(text_of(text, 2_000)))))
 
     environment = Environment(autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"plain": text_of, "number": number, "share": share, "sentence": sentence}
+    environment.filters |= {
+        "plain": text_of,
+        "number": number,
+        "percent": percent,
+        "share": share,
+        "sentence": sentence,
+    }
     digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
-    names, level = audit.ranking, audit.confidence_level
-    rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
+    names, rows = audit.ranking, audit_rows(audit)
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
     judged = all(verdict.judged for verdict in audit.verdicts.values())
     caption = f"Labelers, the best first{'' if judged else '; those that cannot be judged are last'}"
@@ -104,26 +91,18 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     parts = [_part(audit, name) for name in names]
     for part in parts[:MOST_DRAWN]:
         part["charts"] = {chart: figure(chart, part["name"]) for chart in OF_ONE_LABELER}
+    environment.globals |= {"title": title, "command": command, "audit": audit, "many": len(names) > 1, "parts": parts}
+    environment.globals |= {"style": Markup(style), "script": Markup(script)}
+    environment.globals |= {"printed_rows": PRINTED_ROWS, "most_drawn": MOST_DRAWN}
     written: str = environment.from_string(template).render(
-        audit=audit,
-        title=title,
-        command=command,
-        many=len(names) > 1,
-        confidence_level=percent(level),
-        alpha=f"{1 - level:.4g}",
         hashes=[f"sha256-{base64.b64encode(hashed).decode()}" for hashed in digests],
-        style=Markup(style),
-        script=Markup(script),
         figures=_key_figures(audit, rows),
         charts={name: figure(name) for name in ("scale", "differences")},
         labelers=_table(audit, caption, rows, _LABELERS),
         differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
-        parts=parts,
         queues=_queues(audit, names),
         sample_sizes=_table(audit, "Items for a narrower confidence interval", sizes, _SAMPLE_SIZES),
         excluded=_excluded(audit, names),
-        printed_rows=PRINTED_ROWS,
-        most_drawn=MOST_DRAWN,
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} with {versions}",
     )
     return written

@@ -12,7 +12,8 @@ from rich.console import Console, OverflowMethod
 from rich.text import Text
 
 from dhkappa.errors import visible
-from dhkappa.report import REVIEW_LIMIT, audit_rows, better_first, grid, labeler_rows, limits, number, optional, percent
+from dhkappa.report import REVIEW_LIMIT, better_first, grid, labeler_rows, limits, number, optional, percent
+from dhkappa.report.charts import audit_rows
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -173,8 +174,7 @@ class Terminal:
     def _labelers(self, audit: Audit) -> None:
         self._heading("Labelers")
         level = audit.confidence_level
-        rows = audit_rows(audit.verdicts, audit.kappas, audit.permutation_tests, level)
-        self._grid(rows, "labeler verdict baseline_random baseline_majority pvalue items", level)
+        self._grid(audit_rows(audit), "labeler verdict baseline_random baseline_majority pvalue items", level)
         interval = audit.fleiss.confidence_interval(level)
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
         self._line(f"Agreement between annotators: Fleiss' kappa {number(audit.fleiss.value)}{within}.")
@@ -206,8 +206,7 @@ class Terminal:
         self._grid(rows, "category instead loss kappa ci items", audit.confidence_level)
 
     def _review(self, audit: Audit, name: str) -> None:
-        table = optional(audit.review, name, REVIEW_LIMIT)
-        rejected = [row for row in table or () if row["differential"] < 0]
+        rejected = [row for row in optional(audit.review, name, REVIEW_LIMIT) or () if row["differential"] < 0]
         if not rejected:
             return
         self._heading(f"Review first: items where the annotators reject the label of {name}")
