@@ -34,7 +34,6 @@ SHORT = {
     "undefined": "cannot be judged",
 }
 """Each verdict in a few words."""
-_BETWEEN = "of the way from random to majority labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Verdict(Note):
     @property
     def short(self) -> str:
         """The verdict in a few words."""
-        return SHORT[self.code] if math.isnan(self.share) else f"{self.share:.0%} {_BETWEEN}"
+        return SHORT[self.code] if math.isnan(self.share) else f"{self.share:.0%} of the way to majority labels"
 
     @property
     def judged(self) -> bool:
@@ -97,7 +96,7 @@ def judge(
         return Verdict(code, f"{name} is {SHORT[code]}: {scored}. {text}{caution}")
     width = majority - random
     share = (estimate.value - random) / width if width > 0 else math.nan
-    position = f", {share:.0%} {_BETWEEN}" if width > 0 else ""
+    position = f", {share:.0%} of the way from random to majority labels" if width > 0 else ""
     return Verdict("between", f"{name} is {SHORT['between']}: {scored}{position}.{caution}", share)
 
 

@@ -74,7 +74,7 @@ def test_between_random_and_majority_if_annotators_are_unknown() -> None:
     share = (kappa.value - kappa.baselines.random) / (kappa.baselines.majority - kappa.baselines.random)
     assert verdict.share == share
     assert f"{share:.0%}" in verdict.text
-    assert verdict.short == f"{share:.0%} of the way from random to majority labels"
+    assert verdict.short == f"{share:.0%} of the way to majority labels"
 
 
 @pytest.mark.parametrize("named", [True, False])
