@@ -13,7 +13,7 @@ from dhkappa.inputs.arrays import count_arrays
 from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords
 from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset, check_options_absent, passed_options
 from dhkappa.inputs.tally import Tally
-from dhkappa.resources import memory_errors
+from dhkappa.resources import out_of_memory
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, sample_of
@@ -94,8 +94,10 @@ def dh_kappa(
         raise invalid("suggested", message, code="several-labelers", hint=hint)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
-        with memory_errors("the votes"):  # the short path for arrays: nothing to resolve
+        try:  # the short path for arrays: nothing to resolve
             counted = count_arrays(data, columns, categories, missing)
+        except MemoryError as error:
+            raise out_of_memory("the votes") from error
         rows, ordered = counted.labeled_patterns(), categories is not None
     else:
         given, chosen = _resolve(data, columns, categories, missing, roles)

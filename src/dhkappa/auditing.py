@@ -115,6 +115,15 @@ class Audit(Display):
         """The labelers, the highest kappa first; those that cannot be judged last."""
         return sorted(self.table().column("labeler"), key=lambda name: not self.verdict(name).judged)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of ``table`` in the order of ``ranking``, with Fleiss' kappa, verdict and p-value."""
+        found = {row["labeler"]: row for row in self.table()}
+        for name, row in found.items():
+            test = self.permutation_tests[name]
+            row |= {"fleiss": self.kappas[name].fleiss, "verdict": self.verdict(name).short}
+            row["pvalue"] = test.pvalue if test else math.nan
+        return [found[name] for name in self.ranking]
+
     def table(self) -> Table:
         """Return one row per labeler, the highest kappa first, with confidence interval and baselines."""
         return labelers_table(self.kappas, self.confidence_level)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 
 from dhkappa.errors import counted, did_you_mean, invalid, shown
-from dhkappa.report import Write, better_first, labeler_rows, limits, number, optional, percent, signed, text_of
+from dhkappa.report import Write, better_first, limits, number, optional, percent, signed, text_of
 from dhkappa.table import library
 
 if TYPE_CHECKING:
@@ -77,18 +77,9 @@ def chart_spec(audit: Audit, name: str, labeler: str | None = None, palette: Pal
     return draw(audit, labeler or audit.labelers[0], palette)
 
 
-def audit_rows(audit: Audit) -> list[dict[str, Any]]:
-    """Return one row per labeler of an audit, with verdict and p-value; those that cannot be judged last."""
-    rows = labeler_rows(audit.kappas, audit.confidence_level)
-    for row in rows:
-        test = audit.permutation_tests[row["labeler"]]
-        row |= {"verdict": audit.verdicts[row["labeler"]].short, "pvalue": test.pvalue if test else math.nan}
-    return sorted(rows, key=lambda row: not audit.verdicts[row["labeler"]].judged)
-
-
 def _scale(audit: Audit, palette: Palette) -> Spec:
     """Draw kappa of every labeler, with random labels and majority labels for comparison."""
-    known = _known("scale", audit_rows(audit), "kappa", "kappa is undefined for every labeler")
+    known = _known("scale", audit.rows(), "kappa", "kappa is undefined for every labeler")
     legend = {
         "baseline_random": ("random labels", palette.random, "square"),
         "kappa": (f"labeler, {percent(audit.confidence_level)} CI", palette.labeler, "circle"),

@@ -19,7 +19,7 @@ import numpy as np
 from dhkappa import __version__
 from dhkappa.errors import DataError, counted
 from dhkappa.report import REVIEW_LIMIT, better_first, grid, limits, number, optional, percent, share, text_of
-from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, audit_rows, chart_spec
+from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.table import library
 
@@ -83,7 +83,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         "sentence": sentence,
     }
     digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
-    names, rows = audit.ranking, audit_rows(audit)
+    names, rows = audit.ranking, audit.rows()
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
     judged = all(verdict.judged for verdict in audit.verdicts.values())
     caption = f"Labelers, the best first{'' if judged else '; those that cannot be judged are last'}"

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from dhkappa.errors import visible
 from dhkappa.report import REVIEW_LIMIT, better_first, grid, labeler_rows, limits, number, optional, percent
-from dhkappa.report.charts import audit_rows
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ class Terminal:
     def _labelers(self, audit: Audit) -> None:
         self._heading("Labelers")
         level = audit.confidence_level
-        self._grid(audit_rows(audit), "labeler verdict baseline_random baseline_majority pvalue items", level)
+        self._grid(audit.rows(), "labeler verdict baseline_random baseline_majority pvalue items", level)
         interval = audit.fleiss.confidence_interval(level)
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
         self._line(f"Agreement between annotators: Fleiss' kappa {number(audit.fleiss.value)}{within}.")
