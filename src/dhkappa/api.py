@@ -139,7 +139,7 @@ def fleiss_kappa(
     """
     _not_supported("fleiss_kappa", weights=weights, clusters=clusters)
     columns = Columns(suggested=None, counts=counts, sample_weight=sample_weight, strata=strata)
-    given, _ = _resolve(data, columns, categories, missing, roles, labeled=False)
+    given, _ = _resolve(data, columns, categories, missing, roles, UnlabeledDataset)
     return Kappa(estimate_fleiss(sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)))
 
 
@@ -268,7 +268,7 @@ def audit(
 
     _not_supported("audit", clusters=clusters)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
-    given, chosen = _resolve(data, columns, categories, missing, roles)
+    given, chosen = _resolve(data, columns, categories, missing, roles, Dataset)  # the review is computed later
     names = _labelers(given, chosen)
     if weights is not None:
         _check_ordered(given.declared)
@@ -372,11 +372,16 @@ def tally(data: Any = None, suggested: Any = None, **options: Unpack[DataKeyword
 
 
 def _resolve(
-    data: Any, columns: Columns, categories: Any, missing: Any, roles: RoleKeywords, labeled: bool = True
+    data: Any,
+    columns: Columns,
+    categories: Any,
+    missing: Any,
+    roles: RoleKeywords,
+    kind: type[Dataset] = OneCallDataset,
 ) -> tuple[Dataset | Tally, Any]:
     """Return the data of a function, and the labelers that were named next to a Dataset or Tally.
 
-    Data without suggested labels are refused if the function needs them: ``labeled``.
+    Data without suggested labels are refused unless ``kind`` is ``UnlabeledDataset``.
     """
     check_keywords(roles)
     given, chosen = data, columns["suggested"]
@@ -384,9 +389,8 @@ def _resolve(
         options = {**columns, "suggested": None, "categories": categories, "missing": missing, **roles}
         check_options_absent(options, type(data).__name__)
     else:
-        kind = OneCallDataset if labeled else UnlabeledDataset
         given, chosen = kind(data, **columns, categories=categories, missing=missing, **roles), None
-    if labeled and isinstance(given, Dataset):
+    if kind is not UnlabeledDataset and isinstance(given, Dataset):
         given.check_labeled(chosen)
     return given, chosen
 

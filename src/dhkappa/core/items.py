@@ -360,7 +360,7 @@ def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = froze
     votes, columns = item_votes.votes, item_votes.columns
     patterns, vote = item_votes.distinct_votes()
     categories = item_votes.settle(votes.occurring(patterns.code), columns.suggested_labels())
-    check_missing(categories, missing)
+    notes = check_missing(categories, missing)
     table = lookup(votes.labels, categories)
     if not np.array_equal(table, np.arange(table.size)):  # same order as that of counts of the same items
         patterns, order = patterns.recode(table, np.zeros(1, np.int64)).grouped()
@@ -368,7 +368,7 @@ def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = froze
     labels = {who: _codes(column, categories) for who, column in columns.labels.items()}
     design = (columns if columns.stratum is None else columns.recode(categories)).design()
     each = np.broadcast_to(np.int64(1), vote.size)
-    return ItemTable(categories, patterns, vote, labels, *design, each, single=True)
+    return ItemTable(categories, patterns, vote, labels, *design, each, notes, single=True)
 
 
 def item_table_of_counts(counts: Counts, labelers: Sequence[str] | None = None) -> ItemTable:

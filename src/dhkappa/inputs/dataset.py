@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -95,6 +96,7 @@ class Dataset:
         **roles: Unpack[RoleKeywords],
     ) -> None:
         check_keywords(roles)
+        suggested = list(suggested) if isinstance(suggested, Iterator) else suggested
         columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
         if isinstance(data, Dataset):
             check_options_absent({**columns, "categories": categories, "missing": missing, **roles}, "Dataset")
@@ -106,7 +108,7 @@ class Dataset:
             roles["items"] = _items_table(roles["items"])
         self._data, self._columns, self._roles = _opened(data), columns, roles
         if self._copied:
-            self._data, self._columns = _copy(self._data), _copy(columns)
+            self._data, self._columns, self._roles = _copy(self._data), _copy(columns), _copy(roles)
 
     @cached_property
     def table(self) -> VoteTable | None:
@@ -255,14 +257,17 @@ def _items_table(items: Any) -> Any:
 
 
 def _copy(values: Any) -> Any:
-    """Copy arrays, also those of a mapping; other values are returned as they are."""
+    """Copy lists, arrays and dataframes in memory, also those of a mapping; other values are returned as they are."""
     if isinstance(values, Mapping):
         return {name: _copy(value) for name, value in values.items()}
+    if isinstance(values, list):
+        return [value.copy() if isinstance(value, (list, np.ndarray)) else value for value in values]
     if isinstance(values, np.ndarray):
         return values.copy()
-    if type(values).__module__.partition(".")[0] == "pandas":
-        return values.copy(deep=False)  # since pandas 3, data are copied when the owner changes them
-    return values
+    library = type(values).__module__.partition(".")[0]
+    if library == "pandas":  # from version 3 on, data are copied when the owner changes them
+        return values.copy(deep=int(sys.modules["pandas"].__version__.partition(".")[0]) < 3)
+    return values.clone() if library == "polars" else values
 
 
 def passed_options(options: Mapping[str, Any]) -> list[str]:

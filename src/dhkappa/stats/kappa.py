@@ -238,9 +238,19 @@ def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
         for total, part, factor in zip((votes, pairs, majority), counts, (per_vote, per_pair, 1), strict=True):
             for category in np.flatnonzero(part).tolist():
                 total[category] += int(part[category]) * factor
-    n, voted = int(patterns.items.sum()), _dot(patterns.items, n_votes)
-    labels = _by_category(patterns.suggested, patterns.items, m).tolist() if labeled else [0] * m
-    return Sums(n, voted, vote_unit, pair_unit, votes, pairs, labels, majority, on_label, on_majority, perfect)
+    return Sums(
+        n=int(patterns.items.sum()),
+        n_votes=_dot(patterns.items, n_votes),
+        vote_unit=vote_unit,
+        pair_unit=pair_unit,
+        votes=votes,
+        pairs=pairs,
+        labels=_by_category(patterns.suggested, patterns.items, m).tolist() if labeled else [0] * m,
+        majority=majority,
+        on_label=on_label,
+        on_majority=on_majority,
+        perfect=perfect,
+    )
 
 
 def distinct(n_votes: npt.NDArray[np.int64]) -> list[int]:

@@ -459,6 +459,50 @@ def test_a_dataset_is_a_snapshot_of_a_dataframe() -> None:
     assert dh_kappa(dataset).exact == expected
 
 
+def test_a_dataset_is_a_snapshot_of_lists_and_of_the_items_table() -> None:
+    votes, labels, weight = [["a", "a"], ["a", "b"], ["b", "b"]], ["a", "b", "b"], [1, 2, 3]
+    expected = dh_kappa(votes, labels, sample_weight=weight).exact
+    dataset = Dataset(votes, labels, sample_weight=weight)
+    votes[0][1], labels[0], weight[0] = "b", "b", 9
+    assert dh_kappa(dataset).exact == expected
+    rows = {"item": [1, 1, 2, 2, 3, 3], "annotator": ["x", "y"] * 3, "label": ["a", "a", "a", "b", "b", "b"]}
+    items = pd.DataFrame({"item": [1, 2, 3], "suggested": ["a", "b", "b"]})
+    expected = dh_kappa(pd.DataFrame(rows), items=items).exact
+    dataset = Dataset(pd.DataFrame(rows), items=items)
+    items.loc[0, "suggested"] = "b"
+    assert dh_kappa(dataset).exact == expected
+
+
+def test_a_dataset_is_a_snapshot_of_a_polars_dataframe() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"suggested": ["a", "b", "b"], "ann_1": ["a", "a", "b"], "ann_2": ["a", "b", "b"]})
+    expected = dh_kappa(frame).exact
+    dataset = Dataset(frame)
+    frame[0, "ann_1"] = "b"
+    assert dh_kappa(dataset).exact == expected
+
+
+def test_an_audit_is_a_snapshot_of_arrays() -> None:
+    counts, labels = np.array([[3, 0], [0, 3], [2, 1], [3, 0]] * 5), np.array([0, 1, 0, 0] * 5)
+    found = audit(counts=counts, suggested=labels, progress=False)
+    labels[:], counts[:] = 1 - labels, 2
+    contributions = found.review().column("contribution")
+    assert sum(contributions) / len(contributions) == pytest.approx(found.kappas["labeler"].value)
+
+
+def test_every_function_notes_a_misspelled_missing_label() -> None:
+    votes = np.array([["NA", "a"], ["na", "b"], ["b", "b"], ["a", "a"]] * 5)
+    labels = {"x": ["a", "b", "b", "a"] * 5, "y": ["a", "a", "b", "a"] * 5}
+    for found in (compare(votes, labels, missing=["NA"]), audit(votes, labels, missing=["NA"], progress=False)):
+        assert any(note.code == "source" and "'na'" in note.text for note in found.notes)
+
+
+def test_names_of_labelers_may_be_a_generator() -> None:
+    frame = pd.DataFrame({"x": ["a", "b"], "y": ["a", "a"], "ann_1": ["a", "b"], "ann_2": ["a", "b"]})
+    assert [*compare(frame, (name for name in "xy"), annotators="ann_*").kappas] == ["x", "y"]
+    assert [*compare(frame, (name for name in "xy")).kappas] == ["x", "y"]
+
+
 def test_one_call_does_not_copy_arrays() -> None:
     votes = np.zeros((4, 3), np.uint8)
     assert np.shares_memory(OneCallDataset(votes, [0, 0, 0, 0]).arrays.votes.values, votes)
