@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,21 +35,6 @@ class Kappa(Display):
     ``float(kappa)`` is ``value``, and ``f"{kappa:.3f}"`` formats it. If kappa is undefined, ``value`` is NaN,
     ``exact`` is None and ``reason`` says why.
 
-    Attributes
-    ----------
-    estimate : the exact values that everything else is computed from
-    metric : ``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``
-    value : kappa as a float, the exact value rounded once; NaN if undefined
-    exact : kappa as a fraction; None if undefined
-    parts : C, L, R, S, C_E, C_F, D and E as fractions; None if no item is eligible
-    baselines : kappa of random labels and of majority labels on the same votes; NaN if undefined
-    fleiss : Fleiss' kappa of the same items, with the same agreement weights; NaN if undefined
-    n_items : number of eligible items: two votes or more and, except for Fleiss' kappa, a suggested label
-    n_votes : number of votes on eligible items
-    excluded : number of items that are not eligible, by reason
-    reason : why kappa is undefined; None if it is defined
-    categories : the categories, in order
-
     Examples
     --------
     >>> import dhkappa
@@ -62,24 +47,63 @@ class Kappa(Display):
     """
 
     estimate: Estimate
-    metric: str = field(init=False)
-    value: float = field(init=False)
-    exact: Fraction | None = field(init=False)
-    parts: Parts | None = field(init=False)
-    baselines: Baselines = field(init=False)
-    fleiss: float = field(init=False)
-    n_items: int = field(init=False)
-    n_votes: int = field(init=False)
-    excluded: Excluded = field(init=False)
-    reason: str | None = field(init=False)
-    categories: tuple[Label, ...] = field(init=False)
+    """The exact values that everything else is computed from."""
 
-    def __post_init__(self) -> None:
-        known, exact = self.estimate, self.estimate.baselines
-        same = ("metric", "value", "exact", "parts", "n_items", "reason", "categories")
-        found = {name: getattr(known, name) for name in same} | {"fleiss": rounded(known.fleiss)}
-        found |= {"baselines": Baselines(rounded(exact.random), rounded(exact.majority))}
-        vars(self).update(found, n_votes=known.sums.n_votes, excluded=known.sample.excluded)
+    @property
+    def metric(self) -> str:
+        """``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``."""
+        return self.estimate.metric
+
+    @property
+    def value(self) -> float:
+        """Kappa as a float, the exact value rounded once; NaN if undefined."""
+        return self.estimate.value
+
+    @property
+    def exact(self) -> Fraction | None:
+        """Kappa as a fraction; None if undefined."""
+        return self.estimate.exact
+
+    @property
+    def parts(self) -> Parts | None:
+        """C, L, R, S, C_E, C_F, D and E as fractions; None if no item is eligible."""
+        return self.estimate.parts
+
+    @property
+    def baselines(self) -> Baselines:
+        """Kappa of random labels and of majority labels on the same votes; NaN if undefined."""
+        exact = self.estimate.baselines
+        return Baselines(rounded(exact.random), rounded(exact.majority))
+
+    @property
+    def fleiss(self) -> float:
+        """Fleiss' kappa of the same items, with the same agreement weights; NaN if undefined."""
+        return rounded(self.estimate.fleiss)
+
+    @property
+    def n_items(self) -> int:
+        """Number of eligible items: two votes or more and, except for Fleiss' kappa, a suggested label."""
+        return self.estimate.n_items
+
+    @property
+    def n_votes(self) -> int:
+        """Number of votes on eligible items."""
+        return self.estimate.sums.n_votes
+
+    @property
+    def excluded(self) -> Excluded:
+        """Number of items that are not eligible, by reason."""
+        return self.estimate.sample.excluded
+
+    @property
+    def reason(self) -> str | None:
+        """Why kappa is undefined; None if it is defined."""
+        return self.estimate.reason
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """The categories, in order."""
+        return self.estimate.categories
 
     @property
     def n_effective(self) -> float:
