@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __version__ = "0.2.0"
 
-TYPE_CHECKING = False  # as of typing, which takes longer to load than all else before a Ctrl-C can be answered
+TYPE_CHECKING = False  # importing typing would slow the start
 if TYPE_CHECKING:
     from typing import Any
 

@@ -272,9 +272,16 @@ def audit(
     names = _labelers(given, chosen)
     if weights is not None:
         _check_ordered(given.declared)
-    held = (given.counts, given.item_votes() if isinstance(given, Dataset) else None)
+    item_votes = given.item_votes() if isinstance(given, Dataset) else None
     return audit_of(
-        *held, names, weights=weights, pool=pool, confidence_level=confidence_level, rng=rng, progress=progress
+        given.counts,
+        item_votes,
+        names,
+        weights=weights,
+        pool=pool,
+        confidence_level=confidence_level,
+        rng=rng,
+        progress=progress,
     )
 
 

@@ -63,7 +63,7 @@ def test_text_labels(engine: Engine, name: str, shared_data: Path) -> None:
     data, keywords, votes = tables(engine, shared_data / name)
     items = rows_of(shared_data / name / "items.csv")
     labelers = [column for column in items[0] if column.startswith("suggested_")]
-    suggested = {labeler: [row[labeler] or None for row in items] for labeler in labelers}
+    suggested = {name.removeprefix("suggested_"): [row[name] or None for row in items] for name in labelers}
     assert dhkappa.tally(data, labelers, **keywords) == of_lists(votes, suggested)
 
 

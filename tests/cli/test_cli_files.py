@@ -172,8 +172,8 @@ def test_a_blank_means_missing(tmp_path: Path, capsys: Capsys) -> None:
 def test_a_misspelled_missing_label_is_noted(tmp_path: Path, capsys: Capsys) -> None:
     rows = [{name: "none" if vote is None else vote for name, vote in row.items() if name != "item"} for row in wide()]
     path = write(tmp_path / "none.csv", rows)
-    assert "Did you mean 'none'?" in inside(capsys, "score", path, "--missing", "None").stdout
-    assert "Did you mean" not in inside(capsys, "score", path, "--missing", "none,None").stdout
+    assert "'none' is counted as a category" in inside(capsys, "score", path, "--missing", "None").stdout
+    assert "is counted as" not in inside(capsys, "score", path, "--missing", "none,None").stdout
 
 
 # Exports

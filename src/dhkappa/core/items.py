@@ -26,7 +26,7 @@ def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemColumns:
-    """What is known of each of n items beside its votes."""
+    """Per-item columns of n items: suggested labels, stratum, weight."""
 
     labels: dict[str, Encoded]  # (n,) suggested labels, by labeler
     stratum: Encoded | None = None  # (n,); None without strata
@@ -127,7 +127,7 @@ class ItemVotes:
     annotators: tuple[Any, ...] | None = None  # None if unknown; the columns of a grid
     voter: npt.NDArray[np.int64] | None = None  # (T,) index into annotators, for flat votes
     items: npt.NDArray[np.int64] | None = None  # (n,) number of equal items that a row stands for; None for one each
-    # Then, a function of some rows and a limit that returns pairs (row, name of an item).
+    # If rows stand for several items: returns up to a number of pairs (row, name of an item) for some rows.
     find: Callable[[Sequence[int], int], list[tuple[int, Any]]] | None = None
 
     def item_names(self) -> Sequence[Any]:

@@ -256,7 +256,8 @@ def check_missing(labels: Iterable[Label], missing: Collection[Label]) -> tuple[
             raise DataError(message, code="missing-type", parameter="missing", hint=hint)
         near = folded.get(label.strip().casefold()) if isinstance(label, str) else None
         if near is not None and label not in missing:
-            notes.append(f"{near!r} is declared as missing, but {label!r} is a category. Did you mean {label!r}?")
+            text = f"{label!r} is counted as a category, although {near!r} means missing."
+            notes.append(f"{text} If it means missing, too, add it to missing.")
     return tuple(notes)
 
 

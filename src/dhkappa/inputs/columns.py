@@ -95,7 +95,8 @@ def check_keywords(keywords: Mapping[str, Any], allowed: type = RoleKeywords) ->
 
 def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywords, given: Columns) -> ColumnRoles:
     """Find the column of each role in the table of votes and, if there is one, the items table: names and columns."""
-    (name, columns), (where, place), joined = tables[0], tables[-1], len(tables) > 1
+    (votes_name, columns), (items_name, item_columns) = tables[0], tables[-1]
+    joined = len(tables) > 1
     annotators, item, label = keywords.get("annotators"), keywords.get("item"), keywords.get("label")
     suggested, counts = given["suggested"], given["counts"]
     suggested = list(suggested) if isinstance(suggested, Iterator) else suggested
@@ -109,19 +110,20 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
     one: dict[str, Any] = {"item": item, "label": label, **long}
     taken: dict[Any, str] = {}  # columns of the votes, with the role of each
     for role, column in one.items():
-        _check_column(column, columns, role, name, taken)
+        _check_column(column, columns, role, votes_name, taken)
         taken[column] = role
-    labelers = _labelers(suggested, place)
+    labelers = _labelers(suggested, item_columns)
     hint = "If it is in a table of items, pass that as $items." if label is not None and not joined else ""
     design = {"sample_weight": given["sample_weight"], "strata": given["strata"]}
     beside = [*(("suggested", column) for column in labelers.values()), *design.items()]
     for role, column in beside:
-        _check_column(column, place, role, where, {item: "item"} if joined else taken, hint)
+        _check_column(column, item_columns, role, items_name, {item: "item"} if joined else taken, hint)
     if joined:
-        _check_column(item, place, "item", where, hint="The column must have the same name in both tables.")
+        _check_column(item, item_columns, "item", items_name, hint="The column must have the same name in both tables.")
     taken |= {column: role for role, column in beside}
     voters, counted = (
-        _several(names, columns, role, taken, name) for role, names in (("annotators", annotators), ("counts", counts))
+        _several(names, columns, role, taken, votes_name)
+        for role, names in (("annotators", annotators), ("counts", counts))
     )
     return ColumnRoles(labelers, voters, counted, **one, **design, **choices)
 

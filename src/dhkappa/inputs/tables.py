@@ -33,13 +33,13 @@ class Source:
     tool: str | None = None  # the annotation tool, if the table is an export
     skipped: Mapping[str, int] = field(default_factory=dict)  # what an export holds besides votes, and how many
     unlabeled: str = ""  # why there are no suggested labels, if an export should have them
-    cautions: tuple[str, ...] = ()  # sentences about what an export does not tell
+    cautions: tuple[str, ...] = ()  # limitations of the export, as sentences
     ordered: bool = False  # rows are in the order of a file
     files: FileStates = field(default_factory=FileStates)  # that every query reads, as they were when opened
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about an export: what it holds besides votes, and what it does not tell."""
+        """Sentences about an export: what it holds besides votes, and its limitations."""
         if not self.skipped:
             return self.cautions
         skipped = ", ".join(f"{what} ({number:,})" for what, number in self.skipped.items())
@@ -119,8 +119,8 @@ class VoteTable:
         if roles.item is not None:
             twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
             if few := sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]:
-                message = f"Column {roles.item!r} has {shown(few)} in several rows, but wide format has one row per "
-                message, hint = f"{message}item.", "Pass $item and $label if a row is a vote."
+                message = f"In wide format each item has one row, but column {roles.item!r} repeats {shown(few)}."
+                hint = "Pass $item and $label if a row is a vote."
                 raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
         return frame, codings, list(votes)
 

@@ -150,7 +150,8 @@ class _Text:
             if array and following not in (",", "]"):
                 raise self._invalid("Expecting ',' delimiter", self._at)
             more = following == "," if array else following != ""
-            self._at += array and more
+            if array and more:
+                self._at += 1
         self._at += array
         if self._peek():
             raise self._invalid("Extra data", self._at)
