@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -382,6 +380,7 @@ def test_named_weights(kind: str, m: int) -> None:
 
 def test_a_matrix_may_be_a_dataframe() -> None:
     rows = [[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]]
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     for frame in (pd.DataFrame(rows, columns=["lo", "mid", "hi"]), pl.DataFrame(rows, orient="row")):
         assert agreement_weights(frame, 3).matrix().tolist() == rows
 
