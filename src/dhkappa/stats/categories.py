@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from typing import Any
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from dhkappa.core import Label
 from dhkappa.stats.influence import Numbers, Terms, unseen_parts, variance
 from dhkappa.stats.intervals import flawless, written
 from dhkappa.stats.sample import check_level
+from dhkappa.stats.summation import exact_sum, group_sums
 from dhkappa.table import Table
 
 _CANCELLED = 1e-13  # a sum of squares below this share of its largest term, accurate to 10^-15, is rounding
@@ -40,7 +40,7 @@ def category_parts(terms: Terms) -> CategoryParts:
     np.add.at(items, terms.suggested, terms.items)
     used = (items > 0) & (L > 0)
     short = np.full(len(C), math.nan)  # 1 - D_j: exactly 0 if every vote is the label, also in floats
-    short[used] = _grouped(terms.suggested, terms.weight * (1 - terms.d), len(C))[used] / (terms.n * L[used])
+    short[used] = group_sums(terms.weight * (1 - terms.d), terms.suggested, len(C))[used] / (terms.n * L[used])
     E = 2 * C**2 - (C**2).sum()
     defined = used & (E != 1)  # C_j < 1
     kappa = np.full(len(C), math.nan)
@@ -81,12 +81,12 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
     np.add.at(voted, code, each)
 
     # gap sums to 0 within a label and pull over all items, so products with constants vanish.
-    gap_gap = _grouped(terms.suggested, items * gap * gap, m)
-    gap_pull = _grouped(terms.suggested, items * gap * pull, m)
-    gap_own = _grouped(label[hit], (each * gap[row] * c)[hit], m)
-    own_own = _grouped(code, each * (c - C[code]) ** 2, m) + (n - voted) * C**2
-    own_pull = _grouped(code, each * c * pull[row], m)
-    pull_pull = math.fsum((items * pull * pull).tolist())
+    gap_gap = group_sums(items * gap * gap, terms.suggested, m)
+    gap_pull = group_sums(items * gap * pull, terms.suggested, m)
+    gap_own = group_sums((each * gap[row] * c)[hit], label[hit], m)
+    own_own = group_sums(each * (c - C[code]) ** 2, code, m) + (n - voted) * C**2
+    own_pull = group_sums(each * c * pull[row], code, m)
+    pull_pull = exact_sum(items * pull * pull)
 
     squares = np.full(len(C), math.nan)
     j = parts.defined
@@ -161,9 +161,9 @@ def confusion(terms: Terms) -> Table:
     row = np.repeat(np.arange(len(terms.items)), np.diff(terms.patterns.start))
     each = terms.weight[row]
     cells, place = np.unique(terms.suggested[row].astype(np.int64) * m + terms.patterns.code, return_inverse=True)
-    pairs = _grouped(place, each * terms.g, len(cells))
-    votes = _grouped(place, each * terms.c, len(cells))
-    apart = _grouped(terms.suggested, terms.weight * (1 - terms.t), m)
+    pairs = group_sums(each * terms.g, place, len(cells))
+    votes = group_sums(each * terms.c, place, len(cells))
+    apart = group_sums(terms.weight * (1 - terms.t), terms.suggested, m)
     items = category_parts(terms).items
     total = terms.L * terms.n
 
@@ -218,15 +218,3 @@ def _pull(terms: Terms) -> Numbers:
     pull: Numbers = terms.row_sums(C[terms.patterns.code] * terms.c) - (C**2).sum()
     pull[np.abs(pull) <= _EQUAL] = 0
     return pull
-
-
-def _grouped(place: npt.NDArray[Any], values: Numbers, size: int) -> Numbers:
-    """Return (size,) sums of values by place, each rounded once."""
-    totals = np.zeros(size)
-    order = np.argsort(place, kind="stable")
-    ordered = place[order]
-    first = np.flatnonzero(np.diff(ordered, prepend=-1)).tolist()
-    listed = values[order].tolist()
-    for start, end in pairwise([*first, len(listed)]):
-        totals[ordered[start]] = math.fsum(listed[start:end])
-    return totals

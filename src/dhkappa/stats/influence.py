@@ -14,6 +14,7 @@ from dhkappa.core.grouping import Patterns
 from dhkappa.stats.intervals import LEAST, Basis
 from dhkappa.stats.kappa import Estimate, Parts
 from dhkappa.stats.sample import Sample, Stratum
+from dhkappa.stats.summation import exact_sum
 
 Numbers = npt.NDArray[Any]
 
@@ -139,11 +140,11 @@ def chance_terms(terms: Terms) -> Chance:
     C, L = terms.C, terms.L
     others = complement(C)
     if not len(L):
-        whole = _fsum(C * others)
+        whole = exact_sum(C * others)
         return Chance(whole, whole, others, np.zeros(len(C)))
     labels, unlabeled = others * (1 + C), complement(L)
-    whole = _fsum(L * labels + C * C * unlabeled)
-    return Chance(whole, whole + _fsum(L * labels), others + 2 * C * unlabeled, labels)
+    whole = exact_sum(L * labels + C * C * unlabeled)
+    return Chance(whole, whole + exact_sum(L * labels), others + 2 * C * unlabeled, labels)
 
 
 def complement(shares: Numbers) -> Numbers:
@@ -153,13 +154,8 @@ def complement(shares: Numbers) -> Numbers:
         largest = int(shares.argmax())
         others = shares.copy()
         others[largest] *= 0
-        found[largest] = _fsum(others)
+        found[largest] = exact_sum(others)
     return found
-
-
-def _fsum(values: Numbers) -> float:
-    """Return the sum rounded once, the same in any order."""
-    return math.fsum(values.tolist())
 
 
 class Extremes(NamedTuple):
@@ -187,7 +183,7 @@ def extremes(terms: Terms) -> Extremes:
 
 def sum_of_squares(phi: npt.NDArray[np.float64], items: npt.NDArray[np.int64]) -> float:
     """Return sum_i phi_i^2 over items, the same in any order; 0 if only rounding is left."""
-    total = _fsum(phi * phi * items)
+    total = exact_sum(phi * phi * items)
     return 0.0 if total <= _NOTHING**2 * int(items.sum()) else total
 
 
@@ -211,7 +207,7 @@ def variance(terms: Terms, phi: Numbers) -> Variance:
         middle = np.bincount(sample.stratum, z * items, H) / np.maximum([part.n for part in sample.strata], 1)
         squares = np.bincount(sample.stratum, (z - middle[sample.stratum]) ** 2 * items, H).tolist()
     else:  # the mean of z is 0
-        squares = [_fsum(z * z * items)]
+        squares = [exact_sum(z * z * items)]
     value = endless = 0.0
     for part, square in zip(sample.strata, squares, strict=True):
         if part.n > 1 and not square <= _NOTHING**2 * part.n:  # NaN stays

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.stats.summation import exact_sum
+
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
 _WIDEST = 27 / 13  # largest difference between two kappas
@@ -205,8 +207,8 @@ class Gap:
 def skewness(phi: npt.NDArray[np.float64], items: npt.NDArray[Any], squares: float | None = None) -> float:
     """Return ``sum phi^3 / (sum phi^2)^1.5`` over items, 0 if all are 0; ``squares`` is sum phi^2, if known."""
     if squares is None:
-        squares = math.fsum((phi**2 * items).tolist())
-    return math.fsum((phi * phi * phi * items).tolist()) / squares**1.5 if squares > 0 else 0.0
+        squares = exact_sum(phi**2 * items)
+    return exact_sum(phi * phi * phi * items) / squares**1.5 if squares > 0 else 0.0
 
 
 _LARGEST = 1e7  # of a + b: the continued fraction takes about the square root of it in steps

@@ -1,0 +1,66 @@
+"""Sums of floats that are rounded once: the same bits in any order of the terms, as ``math.fsum``, for whole arrays.
+
+Rump, Ogita and Oishi, Accurate floating-point summation part I, SIAM J. Sci. Comput. 31 (2008): adding and subtracting
+a large power of two splits each term into a multiple of its last bit, which add up without error, and a rest.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_FEW = 1 << 10  # terms that are added up faster as Python floats
+_BITS = 53
+
+
+def exact_sum(values: npt.NDArray[Any]) -> float:
+    """Return the sum of a 1-D array, rounded once."""
+    if values.size <= _FEW:
+        return math.fsum(values.tolist())
+    return float(group_sums(values)[0])
+
+
+def group_sums(values: npt.NDArray[Any], group: npt.NDArray[Any] | None = None, size: int = 1) -> Floats:
+    """Return (size,) the sums of a 1-D array by group, each rounded once; NaN and infinite terms are added as usual.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> group_sums(np.array([1e16, 0.1, 1.0, 0.2, -1e16]), np.array([0, 1, 0, 1, 0]), 2).tolist()
+    [1.0, 0.30000000000000004]
+    """
+    parts = split_sums(values, group, size)
+    if len(parts) == 1:
+        return parts[0]
+    return np.array([math.fsum(part) for part in zip(*(part.tolist() for part in parts), strict=True)])
+
+
+def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int = 1) -> list[Floats]:
+    """Return arrays (size,) that add up to the sums by group, without any rounding."""
+    most = float(np.abs(values).max(initial=0))
+    more = values.size.bit_length() + 1  # bits of headroom: all terms together stay below the power of two
+    if not most < 2.0 ** (1023 - more):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return [_added(values, group, size)]
+    power = math.frexp(most)[1] + more
+    found = []
+    while True:
+        head = math.ldexp(1.0, power) if power > -1074 else 0.0
+        part = values + head
+        part -= head
+        found.append(_added(part, group, size))
+        values = values - part
+        if not values.any():
+            return found
+        power -= _BITS - more
+
+
+def _added(values: Floats, group: npt.NDArray[Any] | None, size: int) -> Floats:
+    """Return (size,) plain sums by group."""
+    sums: Floats = np.array([values.sum()]) if group is None else np.bincount(group, values, size).astype(np.float64)
+    return sums

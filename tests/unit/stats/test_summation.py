@@ -1,0 +1,51 @@
+"""Sums by group against fractions and math.fsum."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dhkappa.stats.summation import exact_sum, group_sums, split_sums
+
+FLOATS = st.floats(min_value=-1e300, max_value=1e300)
+
+
+@given(st.lists(st.tuples(FLOATS, st.integers(0, 3)), max_size=60))
+def test_sums_by_group_are_rounded_once(pairs: list[tuple[float, int]]) -> None:
+    values, group = np.array([value for value, _ in pairs]), np.array([group for _, group in pairs], np.int64)
+    wanted = [float(sum((Fraction(value) for value, of in pairs if of == place), Fraction(0))) for place in range(4)]
+    assert group_sums(values, group, 4).tolist() == wanted
+    whole = sum((Fraction(value) for value, _ in pairs), Fraction(0))
+    assert group_sums(values).tolist() == [float(whole)]
+    parts = [Fraction(part[0]) for part in split_sums(values)]
+    assert sum(parts, Fraction(0)) == whole
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 1_000, 1_024, 1_025, 50_000])
+def test_same_as_fsum_in_any_order(n: int) -> None:
+    rng = np.random.default_rng(n)
+    values = rng.normal(size=n) * 10.0 ** rng.integers(-30, 30, n)
+    assert exact_sum(values) == math.fsum(values.tolist()) == exact_sum(values[::-1])
+    group = rng.integers(0, 7, n)
+    wanted = [math.fsum(values[group == place].tolist()) for place in range(8)]
+    assert group_sums(values, group, 8).tolist() == wanted
+
+
+def test_smallest_numbers() -> None:
+    tiny = np.array([5e-324, 1.0, -1.0, 5e-324, 2.2e-308])
+    assert group_sums(tiny)[0] == math.fsum(tiny.tolist())
+
+
+def test_terms_that_are_not_finite_or_too_large() -> None:
+    group = np.array([0, 0, 1, 1, 2])
+    found = group_sums(np.array([1.0, math.nan, math.inf, 1.0, 2.5]), group, 3)
+    assert math.isnan(found[0])
+    assert found[1:].tolist() == [math.inf, 2.5]
+    assert group_sums(np.array([1e308, 1.0, 1e308, 1e308, 3.0]), group, 3).tolist() == [1e308, math.inf, 3.0]
+
+
+def test_empty_groups_are_zero() -> None:
+    assert group_sums(np.zeros(0), np.zeros(0, np.int64), 3).tolist() == [0.0, 0.0, 0.0]
