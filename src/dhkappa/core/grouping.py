@@ -349,12 +349,14 @@ def count_grid(votes: Encoded, labels: Encoded, items: _Items = None) -> Pattern
     else:
         bases, columns = [last] + [base] * N, np.transpose if votes_space <= few else _sorted_columns
         keys, found = count_rows(n, bases, lambda rows: [labels.digits(rows), *columns(votes.digits(rows))])
+        if votes_space <= few:  # few different rows: sort their votes only now
+            label, *unsorted = split_digits(keys, bases)
+            digits = [label, *np.sort(unsorted, axis=0)]
+            keys, found = count_rows(keys.size, bases, lambda rows: [digit[rows] for digit in digits], items=found)
         tables = [
-            _from_grid(digits if votes_space > few else np.sort(digits, axis=1), absent, suggested, found[rows])
-            for rows, suggested, digits in _split_keys(keys, bases)
+            _from_grid(digits, absent, suggested, found[rows]) for rows, suggested, digits in _split_keys(keys, bases)
         ]
-    distinct = votes_space > few and absent.sum() <= 1
-    return stack(tables) if distinct else stack(tables).merged()
+    return stack(tables) if absent.sum() <= 1 else stack(tables).merged()
 
 
 def count_lists(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded) -> Patterns:

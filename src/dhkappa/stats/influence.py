@@ -222,7 +222,7 @@ def basis(estimate: Estimate) -> Basis | None:
         return estimate.weighted_basis
     if estimate.parts is None or estimate.exact is None or estimate.n_items < 2:
         return None
-    known = terms(estimate.sample.merged(), estimate.parts)
+    known = terms(estimate.sample, estimate.parts)
     far = extremes(known) if estimate.metric == "dh" else None
     return basis_of(known, influence(known), far)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -266,7 +266,7 @@ class Kappa(Display):
     @cached_property
     def _basis(self) -> Basis | None:
         """What the standard error and intervals need; None if the items show no variation."""
-        return basis(replace(self.estimate, sample=self.sample))
+        return basis(self.estimate)
 
     def __float__(self) -> float:
         return self.value
