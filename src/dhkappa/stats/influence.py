@@ -250,7 +250,7 @@ class Unseen(NamedTuple):
 
 
 class UnseenItems(NamedTuple):
-    """Kinds of items that the sample may have missed, by stratum and label."""
+    """Kinds of items that the sample may have missed, by stratum and label; other labels have the largest share."""
 
     label: npt.NDArray[np.int64]  # (J,) code of the label
     share: npt.NDArray[np.float64]  # (J,) share of the whole weight that one such item might have had
@@ -259,7 +259,7 @@ class UnseenItems(NamedTuple):
 
     def ends(self, extremes: Extremes) -> tuple[Unseen, Unseen]:
         """Return the items that would lower and raise kappa the most, by influence times share."""
-        never = np.setdiff1d(extremes.label, self.label)
+        never = np.setdiff1d(extremes.label, self.label) if self.label.size else extremes.label
         label = np.append(self.label, never)
         share = np.append(self.share, np.full(never.size, self.most))
         middle = np.append(self.middle, np.zeros(never.size))
@@ -285,9 +285,8 @@ def unseen_items(terms: Terms, phi: Numbers) -> UnseenItems:
     sample, n, m = terms.sample, terms.n, len(terms.C)
     unseen = unseen_parts(sample.strata)
     if not sample.weighted and len(sample.strata) == 1:
-        most = float(unseen[0]) / n
-        label = np.unique(terms.suggested).astype(np.int64)
-        return UnseenItems(label, np.full(label.size, most), np.zeros(label.size), most)
+        none = np.zeros(0)
+        return UnseenItems(none.astype(np.int64), none, none, float(unseen[0]) / n)
     items = terms.items.astype(np.float64)
     p = terms.weight / (n * items)
     H, stratum = len(sample.strata), sample.stratum

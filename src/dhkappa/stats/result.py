@@ -261,6 +261,11 @@ class Kappa(Display):
         if self.parts is None or self.exact is None:
             message = f"{method} is not available because kappa is undefined: {self.reason}"
             raise DataError(message, code="kappa-undefined")
+        return self._known
+
+    @cached_property
+    def _known(self) -> Terms:
+        assert self.parts is not None
         return terms(self.sample, self.parts)
 
     @cached_property
