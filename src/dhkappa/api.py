@@ -9,7 +9,7 @@ import numpy as np
 
 from dhkappa.core.items import item_table_of_counts
 from dhkappa.errors import DataError, invalid, shown
-from dhkappa.inputs.arrays import count_arrays
+from dhkappa.inputs.arrays import array_patterns
 from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords
 from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset, check_options_absent, passed_options
 from dhkappa.inputs.tally import Tally
@@ -95,10 +95,10 @@ def dh_kappa(
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
         try:  # the short path for arrays: nothing to resolve
-            counted = count_arrays(data, columns, categories, missing)
+            rows = array_patterns(data, columns, categories, missing)
         except MemoryError as error:
             raise out_of_memory("the votes") from error
-        rows, ordered = counted.labeled_patterns(), categories is not None
+        ordered = categories is not None
     else:
         given, chosen = _resolve(data, columns, categories, missing, roles)
         if chosen is not None and not isinstance(chosen, str):

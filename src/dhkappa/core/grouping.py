@@ -238,6 +238,19 @@ class Patterns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ItemWeights:
+    """Sample weights of n items, each an item of one of K patterns."""
+
+    row: Integers  # (n,) index of the pattern
+    weight: npt.NDArray[np.float64]  # (n,)
+
+    def take(self, keep: npt.NDArray[np.bool_], rows: npt.NDArray[np.bool_]) -> ItemWeights:
+        """Return the items ``keep``, and number only the patterns ``rows``, by masks."""
+        place = np.cumsum(rows) - 1
+        return ItemWeights(place[self.row[keep]], self.weight[keep])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LabeledPatterns:
     """K patterns with the labels of one labeler, and how their items were sampled."""
 
@@ -247,6 +260,7 @@ class LabeledPatterns:
     stratum: Integers | None = None  # (K,) index into strata; None without strata
     weight: npt.NDArray[np.float64] | None = None  # (K,) sample weight of one item; None without weights
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
+    item_weights: ItemWeights | None = None  # instead of ``weight``, if items of a pattern have different weights
 
 
 _NONE = np.zeros(0, np.uint8)

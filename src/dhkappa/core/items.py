@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label, grouping
-from dhkappa.core.grouping import Encoded, LabeledPatterns, Patterns, group_rows, stack
+from dhkappa.core.grouping import Encoded, ItemWeights, LabeledPatterns, Patterns, group_rows, stack
 from dhkappa.core.labels import check_declared, check_missing, union
 from dhkappa.errors import invalid, shown
 
@@ -206,6 +206,22 @@ class ItemVotes:
         each = np.ones(suggested.size, np.int64) if self.items is None else self.items
         patterns = grouping.from_votes(code, start, nobody, suggested, each)
         return LabeledPatterns(self.categories, patterns, *self.columns.recode(self.categories).design())
+
+    def weighted_patterns(self) -> LabeledPatterns:
+        """Return the distinct patterns of one labeler by stratum, and the weight of each item."""
+        votes, columns = self.votes, self.columns
+        assert columns.weight is not None
+        weight, columns = columns.weight, replace(columns, weight=None)
+        patterns, vote = self.distinct_votes()
+        categories = self.settle(votes.occurring(patterns.code), columns.suggested_labels())
+        first, group = columns.distinct()
+        own = columns.take(first).recode(categories)
+        combined, row = group_rows([(len(patterns), vote), (first.size, group)])
+        patterns = patterns.recode(lookup(votes.labels, categories), np.zeros(1, np.int64)).take(vote[combined])
+        suggested = own.codes(own.labeler(None), categories)[group[combined]]
+        patterns = replace(patterns, suggested=suggested, items=np.bincount(row, minlength=combined.size))
+        strata, stratum, _ = own.design(group[combined])
+        return LabeledPatterns(categories, patterns, strata, stratum, item_weights=ItemWeights(row, weight))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

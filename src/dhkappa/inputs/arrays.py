@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label
-from dhkappa.core.grouping import MAX_VOTES, Encoded
-from dhkappa.core.items import Counts, ItemColumns, ItemVotes, count
+from dhkappa.core.grouping import MAX_VOTES, Encoded, LabeledPatterns
+from dhkappa.core.items import ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.inputs.columns import Columns, check_grid
 
+MANY_WEIGHTS = 50_000  # items with weights, from which on these are added up by pattern
 LABELER = "labeler"  # name of a labeler whose labels were passed without one
 
 _Labels = Collection[Label]
@@ -65,10 +66,13 @@ def read_arrays(votes: Any, columns: Columns, categories: Categories | None, mis
     return read(data, columns["suggested"], missing, categories, **design)
 
 
-def count_arrays(votes: Any, columns: Columns, categories: Any, missing: Iterable[Any]) -> Counts:
-    """Count votes or counts with labels, weights and strata; all as passed to ``Dataset``."""
+def array_patterns(votes: Any, columns: Columns, categories: Any, missing: Iterable[Any]) -> LabeledPatterns:
+    """Count votes or counts with the labels of one labeler, weights and strata; all as passed to ``Dataset``."""
     absent = missing_labels(missing)
-    found = count(read_arrays(votes, columns, declared_categories(categories, absent), absent))
+    read = read_arrays(votes, columns, declared_categories(categories, absent), absent)
+    weight = read.columns.weight
+    many = weight is not None and weight.size >= MANY_WEIGHTS
+    found = read.weighted_patterns() if many else count(read).labeled_patterns()
     return replace(found, source_notes=check_missing(found.categories, absent)) if absent else found
 
 

@@ -205,9 +205,12 @@ def variance(terms: Terms, phi: Numbers) -> Variance:
     H = len(sample.strata)
     if H > 1:
         middle = np.bincount(sample.stratum, z * items, H) / np.maximum([part.n for part in sample.strata], 1)
-        squares = np.bincount(sample.stratum, (z - middle[sample.stratum]) ** 2 * items, H).tolist()
+        by_pattern = (z - middle[sample.stratum]) ** 2 * items
     else:  # the mean of z is 0
-        squares = [exact_sum(z * z * items)]
+        by_pattern = z * z * items
+    if sample.powers is not None:  # add the variance within patterns
+        by_pattern = by_pattern + phi * phi * np.maximum(sample.powers[0] - terms.weight**2 / items, 0)
+    squares = np.bincount(sample.stratum, by_pattern, H).tolist() if H > 1 else [exact_sum(by_pattern)]
     value = endless = 0.0
     for part, square in zip(sample.strata, squares, strict=True):
         if part.n > 1 and not square <= _NOTHING**2 * part.n:  # NaN stays
@@ -291,6 +294,8 @@ def unseen_items(terms: Terms, phi: Numbers) -> UnseenItems:
     p = terms.weight / (n * items)
     H, stratum = len(sample.strata), sample.stratum
     powers = [p * items, p * p * items, p * p * p * items]
+    if sample.powers is not None:
+        powers[1:] = sample.powers[0] / n**2, sample.powers[1] / n**3
     mass, squares, cubes = (np.bincount(stratum, values, H) for values in powers)
     most = float((unseen * _ratio(cubes, squares)).max())
     cells, place = np.unique(stratum.astype(np.int64) * m + terms.suggested, return_inverse=True)

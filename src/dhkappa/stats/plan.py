@@ -312,7 +312,7 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
         one = "It has one item." if n == 1 else "Every item has the same influence on kappa."
         text = f"The variance of kappa cannot be computed from the pilot. {pilot.reason or one}"
         raise invalid("pilot", text, hint="Pass more items in $pilot.", code="pilot-too-small")
-    known = terms(pilot.sample.merged(), pilot.parts)
+    known = terms(pilot.sample.by_weight().merged(), pilot.parts)
     totals = known.patterns.vote_totals()
     per_item = next(k for k in (4, 3, 2) if 2 * int(known.items[totals >= k].sum()) >= n)
     if votes and per_item < 4 and votes > per_item:

@@ -117,8 +117,8 @@ class Kappa(Display):
 
     @cached_property
     def sample(self) -> Sample:
-        """The eligible items, each pattern once."""
-        return self.estimate.sample.merged()
+        """The eligible items, each pattern once, or once for each weight."""
+        return self.estimate.sample.by_weight().merged()
 
     @property
     def se(self) -> float:

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
-from dhkappa.core.grouping import LabeledPatterns, Patterns
+from dhkappa.core.grouping import ItemWeights, LabeledPatterns, Patterns
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
+from dhkappa.stats.summation import split_sums
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """Number of items in the pool that the sample was drawn from: in all, or by stratum."""
@@ -90,6 +91,9 @@ class Sample:
     kept: npt.NDArray[np.int64] | None = None  # (K,) row of each pattern in the data; None if patterns were merged
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
     is_merged: bool = False  # whether patterns are distinct and in canonical order
+    item_weights: ItemWeights | None = None  # if items of a pattern have different weights
+    # (K,) then the sums of squares and of cubes of the weights, scaled to mean 1, of the items of a pattern
+    powers: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
 
     @property
     def n(self) -> int:
@@ -106,6 +110,9 @@ class Sample:
         """Number of equally weighted items that carry as much information: (sum w)^2 / sum w^2 (Kish)."""
         if not self.weighted:
             return float(self.n)
+        if self.item_weights is not None:
+            weight = self.item_weights.weight / self.item_weights.weight.max()
+            return float(weight.sum() ** 2 / (weight * weight).sum())
         largest = int(self.mass.max())
         mass = np.array([value / largest for value in self.mass.tolist()])  # integers of any size
         return float(mass.sum() ** 2 / (mass**2 / self.patterns.items).sum())
@@ -123,17 +130,63 @@ class Sample:
         stratum = np.zeros(len(patterns), np.int8)
         return replace(self, patterns=patterns, mass=patterns.items, stratum=stratum, kept=None, is_merged=True)
 
+    def by_weight(self) -> Sample:
+        """Return a sample in which the items of a pattern have the same weight."""
+        if self.item_weights is None:
+            return self
+        row, weight = self.item_weights.row, self.item_weights.weight
+        values, place = np.unique(weight, return_inverse=True)
+        patterns = replace(self.patterns.take(row), items=np.ones(row.size, np.int64))
+        mass = _mass(patterns.items, values.tolist(), place)
+        return replace(
+            self, patterns=patterns, mass=mass, stratum=self.stratum[row], kept=None, item_weights=None, powers=None
+        )
+
 
 def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None) -> Sample:
     """Return the eligible items: those with two votes or more and, if ``labeled``, a suggested label."""
     patterns = rows.patterns
-    keep, excluded = eligible(patterns.vote_totals(), patterns.items, labeled & (patterns.suggested < 0), rows.weight)
+    unlabeled = labeled & (patterns.suggested < 0)
+    if rows.item_weights is not None:
+        return _sample_of_weighted_items(rows, rows.item_weights, unlabeled, pool)
+    keep, excluded = eligible(patterns.vote_totals(), patterns.items, unlabeled, rows.weight)
     kept = np.flatnonzero(keep)
     if excluded.total:
         stratum = None if rows.stratum is None else rows.stratum[kept]
         weight = None if rows.weight is None else rows.weight[kept]
         rows = replace(rows, patterns=patterns.take(kept), stratum=stratum, weight=weight)
     return replace(drawn(rows, excluded, pool), kept=kept)
+
+
+def _sample_of_weighted_items(
+    rows: LabeledPatterns, items: ItemWeights, unlabeled: npt.NDArray[np.bool_], pool: Pool
+) -> Sample:
+    """Return the eligible items of patterns whose items have different weights."""
+    n_votes = rows.patterns.vote_totals()
+    keep, excluded = eligible(n_votes[items.row], np.ones_like(items.row), unlabeled[items.row], items.weight)
+    number = np.bincount(items.row[keep], minlength=len(rows.patterns))
+    kept = number > 0
+    patterns = replace(rows.patterns.take(kept), items=number[kept])
+    stratum = None if rows.stratum is None else rows.stratum[kept]
+    items = items if keep.all() else items.take(keep, kept)
+    sample = drawn(replace(rows, patterns=patterns, stratum=stratum), excluded, pool)
+    if not len(items.row) or items.weight.min() == items.weight.max():
+        return sample
+    weight = items.weight / items.weight.max()
+    weight *= weight.size / weight.sum()
+    squares = weight * weight
+    K = len(patterns)
+    powers = np.bincount(items.row, squares, K) * 1.0, np.bincount(items.row, squares * weight, K) * 1.0
+    return replace(sample, mass=_total_weights(items, K), item_weights=items, powers=powers)
+
+
+def _total_weights(items: ItemWeights, K: int) -> npt.NDArray[Any]:
+    """Return (K,) the total weight of each pattern as integers, up to a common factor, without rounding."""
+    mantissas, exponents = np.frexp(np.array(split_sums(items.weight, items.row, K)))
+    whole = (mantissas * 2.0**53).astype(np.int64)
+    shifts = exponents - exponents[whole != 0].min()
+    parts = whole.astype(object) << np.where(whole == 0, 0, shifts).astype(object)
+    return _reduced(parts.sum(axis=0).tolist())
 
 
 def drawn(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample:
@@ -171,7 +224,7 @@ def _strata(rows: LabeledPatterns, pool: Pool) -> tuple[Stratum, ...]:
     if pool is not None and stratum is not None and not by_stratum:
         message = f"With strata, pool must map each stratum to its size, but is {shown([pool])}."
         raise _pool_error("pool-not-by-stratum", message, f"Pass a mapping such as {{{shown(names[:1])}: 1000}}.")
-    if pool is not None and rows.weight is not None:
+    if pool is not None and (rows.weight is not None or rows.item_weights is not None):
         hint = "Leave out $sample_weight or $pool. With $strata, $pool sets the weights."
         raise _pool_error("pool-with-weights", "sample_weight and pool cannot be combined.", hint)
     if stratum is None:
@@ -247,11 +300,16 @@ def _mass(items: npt.NDArray[np.int64], weights: Sequence[Any], place: Integers)
         return items
     unit = math.lcm(*{below for _, below in ratios})
     whole = [above * (unit // below) for above, below in ratios]
-    common = math.gcd(*whole)
-    whole = [value // common for value in whole]
-    integer: Any = np.int64 if max(whole) * int(items.sum()) < 2**62 else object
-    mass: npt.NDArray[Any] = np.array(whole, integer)[place] * items.astype(integer)
+    each = _reduced(whole, int(items.sum()))
+    mass: npt.NDArray[Any] = each[place] * items.astype(each.dtype)
     return mass
+
+
+def _reduced(numbers: list[int], n: int = 1) -> npt.NDArray[Any]:
+    """Divide integers by their greatest common divisor; Python integers if n times the largest may not fit 64 bits."""
+    common = math.gcd(*numbers)
+    numbers = [number // common for number in numbers]
+    return np.array(numbers, np.int64 if max(numbers) * max(n, len(numbers)) < 2**62 else object)
 
 
 def generator(rng: Rng) -> np.random.Generator:

@@ -54,7 +54,7 @@ def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int 
         part = values + head
         part -= head
         found.append(_added(part, group, size))
-        values = values - part
+        values = np.subtract(values, part, out=part)
         if not values.any():
             return found
         power -= _BITS - more
