@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ _Columns = Callable[[slice], Sequence[_Array]]  # returns the digits of some row
 _Bins = tuple[int, int]
 _BINS = (1 << 12, 1 << 20)
 _MAX_SEEDS = 64
+_RARELY_EQUAL = 0.9  # share of different rows from which on merging them does not pay
 _WIDE = 1 << 16
 
 
@@ -336,8 +338,8 @@ def _mix(word: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
     return word
 
 
-def count_grid(votes: Encoded, labels: Encoded, items: _Items = None) -> Patterns:
-    """Count an (n, N) grid of votes with n labels."""
+def count_grid(votes: Encoded, labels: Encoded, items: _Items = None, merged: bool = True) -> Patterns:
+    """Count an (n, N) grid of votes with n labels; unless ``merged``, rows may be equal where few of them would be."""
     n, N = votes.values.shape
     base, last, absent = len(votes.labels), len(labels.labels), votes.missing()
     if n == 0:
@@ -347,7 +349,11 @@ def count_grid(votes: Encoded, labels: Encoded, items: _Items = None) -> Pattern
     few = max(1 << 12, min(n, 1 << 20))
     by_counts = counts_space < WORD and (counts_space <= few or base <= max(N, 8))
     if items is not None or (votes_space >= WORD and not by_counts):
-        return merge(grid_rows(votes, labels, items))
+        rows = grid_rows(votes, labels, items)
+        first = next(rows)
+        if not merged and len(first.merged()) > _RARELY_EQUAL * len(first):
+            return stack([first, *rows])
+        return merge(chain([first], rows))
     if votes_space > few and by_counts:
         # One digit per category: how many of the N votes it has. The first category has the rest.
         bases = [last] + [N + 1] * (base - 1)

@@ -134,13 +134,13 @@ class ItemVotes:
         """Return the names of the items, their positions by default."""
         return range(len(self.columns)) if self.names is None else self.names
 
-    def patterns(self, labels: Encoded) -> Patterns:
-        """Count the rows by votes and labels, both in digits."""
+    def patterns(self, labels: Encoded, merged: bool = True) -> Patterns:
+        """Count the rows by votes and labels, both in digits; unless ``merged``, some patterns may be equal."""
         if self.matrix is not None:
             return grouping.count_matrix(self.matrix, labels, self.items)
         if self.length is not None:
             return grouping.count_lists(self.votes, self.length, labels).merged()
-        return grouping.count_grid(self.votes, labels, self.items)
+        return grouping.count_grid(self.votes, labels, self.items, merged)
 
     def distinct_votes(self) -> tuple[Patterns, npt.NDArray[Any]]:
         """Return the distinct vote patterns without labels, in digits, and (n,) the index of each row's pattern."""
@@ -258,12 +258,12 @@ class Counts:
         return LabeledPatterns(self.categories, patterns, *own.design(row), self.source_notes)
 
 
-def count(item_votes: ItemVotes) -> Counts:
-    """Count votes with their item columns."""
+def count(item_votes: ItemVotes, merged: bool = True) -> Counts:
+    """Count votes with their item columns; unless ``merged``, patterns with one item may be equal."""
     votes, columns = item_votes.votes, item_votes.columns
     if columns.labels_only:
         labels = next(iter(columns.labels.values()))
-        patterns = item_votes.patterns(labels)
+        patterns = item_votes.patterns(labels, merged)
         categories = item_votes.settle(votes.occurring(patterns.code), labels.occurring(patterns.suggested))
         index = lookup(labels.labels, categories) + 1
         patterns = patterns.recode(lookup(votes.labels, categories), index)

@@ -72,7 +72,7 @@ def array_patterns(votes: Any, columns: Columns, categories: Any, missing: Itera
     read = read_arrays(votes, columns, declared_categories(categories, absent), absent)
     weight = read.columns.weight
     many = weight is not None and weight.size >= MANY_WEIGHTS
-    found = read.weighted_patterns() if many else count(read).labeled_patterns()
+    found = read.weighted_patterns() if many else count(read, merged=False).labeled_patterns()
     return replace(found, source_notes=check_missing(found.categories, absent)) if absent else found
 
 

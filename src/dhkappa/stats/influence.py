@@ -225,7 +225,8 @@ def basis(estimate: Estimate) -> Basis | None:
         return estimate.weighted_basis
     if estimate.parts is None or estimate.exact is None or estimate.n_items < 2:
         return None
-    known = terms(estimate.sample, estimate.parts)
+    sample = estimate.sample
+    known = terms(sample if sample.patterns.items.max() > 1 else sample.merged(), estimate.parts)
     far = extremes(known) if estimate.metric == "dh" else None
     return basis_of(known, influence(known), far)
 

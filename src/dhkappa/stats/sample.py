@@ -93,7 +93,7 @@ class Sample:
     is_merged: bool = False  # whether patterns are distinct and in canonical order
     item_weights: ItemWeights | None = None  # if items of a pattern have different weights
     # (K,) then the sums of squares and of cubes of the weights, scaled to mean 1, of the items of a pattern
-    powers: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
+    powers: tuple[npt.NDArray[np.float64], ...] | None = None
 
     @property
     def n(self) -> int:
@@ -176,7 +176,7 @@ def _sample_of_weighted_items(
     weight *= weight.size / weight.sum()
     squares = weight * weight
     K = len(patterns)
-    powers = np.bincount(items.row, squares, K) * 1.0, np.bincount(items.row, squares * weight, K) * 1.0
+    powers = tuple(np.bincount(items.row, power, K).astype(np.float64) for power in (squares, squares * weight))
     return replace(sample, mass=_total_weights(items, K), item_weights=items, powers=powers)
 
 
