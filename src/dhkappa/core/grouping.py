@@ -349,17 +349,17 @@ def count_grid(votes: Encoded, labels: Encoded, items: _Items = None, merged: bo
     few = max(1 << 12, min(n, 1 << 20))
     by_counts = counts_space < WORD and (counts_space <= few or base <= max(N, 8))
     if items is not None or (votes_space >= WORD and not by_counts):
-        rows = grid_rows(votes, labels, items)
-        first = next(rows)
-        if not merged and len(first.merged()) > _RARELY_EQUAL * len(first):
-            return stack([first, *rows])
-        return merge(chain([first], rows))
+        blocks = grid_rows(votes, labels, items)
+        block = next(blocks)
+        if not merged and len(block.merged()) > _RARELY_EQUAL * len(block):
+            return stack([block, *blocks])
+        return merge(chain([block], blocks))
     if votes_space > few and by_counts:
         # One digit per category: how many of the N votes it has. The first category has the rest.
         bases = [last] + [N + 1] * (base - 1)
-        tables, block = [], max(BLOCK // max(N, 1), 1 << 12)
+        tables, size = [], max(BLOCK // max(N, 1), 1 << 12)
         keys, found = count_rows(
-            n, bases, lambda rows: [labels.digits(rows), *_category_counts(votes.digits(rows), base)], block=block
+            n, bases, lambda rows: [labels.digits(rows), *_category_counts(votes.digits(rows), base)], block=size
         )
         for rows, suggested, counts in _split_keys(keys, bases):
             rest = N - counts.sum(axis=1, dtype=np.int64)

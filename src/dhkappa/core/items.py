@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label, grouping
-from dhkappa.core.grouping import Encoded, ItemWeights, LabeledPatterns, Patterns, group_rows, stack
+from dhkappa.core.grouping import Encoded, LabeledPatterns, Patterns, group_rows, stack
 from dhkappa.core.labels import check_declared, check_missing, union
 from dhkappa.errors import invalid, shown
 
@@ -207,11 +207,9 @@ class ItemVotes:
         patterns = grouping.from_votes(code, start, nobody, suggested, each)
         return LabeledPatterns(self.categories, patterns, *self.columns.recode(self.categories).design())
 
-    def weighted_patterns(self) -> LabeledPatterns:
-        """Return the distinct patterns of one labeler by stratum, and the weight of each item."""
-        votes, columns = self.votes, self.columns
-        assert columns.weight is not None
-        weight, columns = columns.weight, replace(columns, weight=None)
+    def distinct_patterns(self) -> tuple[LabeledPatterns, npt.NDArray[Any]]:
+        """Return the distinct patterns of one labeler by stratum, whatever the weights, and (n,) that of each item."""
+        votes, columns = self.votes, replace(self.columns, weight=None)
         patterns, vote = self.distinct_votes()
         categories = self.settle(votes.occurring(patterns.code), columns.suggested_labels())
         first, group = columns.distinct()
@@ -220,8 +218,7 @@ class ItemVotes:
         patterns = patterns.recode(lookup(votes.labels, categories), np.zeros(1, np.int64)).take(vote[combined])
         suggested = own.codes(own.labeler(None), categories)[group[combined]]
         patterns = replace(patterns, suggested=suggested, items=np.bincount(row, minlength=combined.size))
-        strata, stratum, _ = own.design(group[combined])
-        return LabeledPatterns(categories, patterns, strata, stratum, item_weights=ItemWeights(row, weight))
+        return LabeledPatterns(categories, patterns, *own.design(group[combined])), row
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label
-from dhkappa.core.grouping import MAX_VOTES, Encoded, LabeledPatterns
+from dhkappa.core.grouping import MAX_VOTES, Encoded, ItemWeights, LabeledPatterns
 from dhkappa.core.items import ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
@@ -71,8 +71,11 @@ def array_patterns(votes: Any, columns: Columns, categories: Any, missing: Itera
     absent = missing_labels(missing)
     read = read_arrays(votes, columns, declared_categories(categories, absent), absent)
     weight = read.columns.weight
-    many = weight is not None and weight.size >= MANY_WEIGHTS
-    found = read.weighted_patterns() if many else count(read, merged=False).labeled_patterns()
+    if weight is not None and weight.size >= MANY_WEIGHTS:
+        found, row = read.distinct_patterns()
+        found = replace(found, item_weights=ItemWeights(row, weight))
+    else:
+        found = count(read, merged=False).labeled_patterns()
     return replace(found, source_notes=check_missing(found.categories, absent)) if absent else found
 
 

@@ -152,18 +152,49 @@ def beta_interval(basis: Basis, alpha: float, quantile: Quantile = beta_quantile
 
 
 def _beta_limit(basis: Basis, added: float, share: float, probability: float, quantile: Quantile) -> float:
-    n, width = basis.n + _ADDED, 1 - basis.bottom
-    more = _ADDED * share
-    mean = (1 - basis.kappa - more * added / (1 + more)) / width
-    variance = basis.squares / (n * (n + 1)) + more * added**2 * share / ((1 + more) ** 2 * (1 + more + share))
+    mean, variance, width = _beta_moments(basis, added, share)
     if mean <= 0 or mean >= 1:
         return 1.0 if mean <= 0 else basis.bottom
     if variance == 0:
-        return 1 - width * mean
+        return float(1 - width * mean)
     size = mean * (1 - mean) * width**2 / variance - 1
     if size <= 0:
         return basis.bottom if probability > 0.5 else 1.0
     return 1 - width * float(quantile(mean * size, (1 - mean) * size, probability))
+
+
+def _beta_moments(basis: Basis, added: Any, share: Any) -> tuple[Any, Any, float]:
+    """Return mean and variance of (1 - kappa) / width with part of an item added, and the width of the range."""
+    n, width = basis.n + _ADDED, 1 - basis.bottom
+    more = _ADDED * share
+    mean = (1 - basis.kappa - more * added / (1 + more)) / width
+    variance = basis.squares / (n * (n + 1)) + more * added**2 * share / ((1 + more) ** 2 * (1 + more + share))
+    return mean, variance, width
+
+
+def beta_limits(basis: Basis, alpha: float) -> tuple[Any, Any]:
+    """Return the limits of ``beta_interval`` for a basis whose attributes are arrays, all at once."""
+    from scipy.special import betaincinv
+
+    def limit(added: Any, share: Any, probability: float) -> Any:
+        mean, variance, width = _beta_moments(basis, added, share)
+        inside = (mean > 0) & (mean < 1)
+        size = mean * (1 - mean) * width**2 / np.where(inside & (variance > 0), variance, 1) - 1
+        found = np.where(inside & (variance == 0), 1 - width * mean, basis.bottom if probability > 0.5 else 1.0)
+        found = np.where(inside, found, np.where(mean <= 0, 1.0, basis.bottom))
+        usual = np.flatnonzero(inside & (variance > 0) & (size > 0))
+        a, b = (mean * size)[usual], ((1 - mean) * size)[usual]
+        found[usual] = 1 - width * betaincinv(a, b, probability)
+        for place in np.flatnonzero(a + b > _LARGEST).tolist():
+            found[usual[place]] = 1 - width * beta_quantile(float(a[place]), float(b[place]), probability)
+        return found
+
+    low, high = (
+        limit(basis.least, basis.least_share, 1 - alpha / 2),
+        limit(basis.greatest, basis.greatest_share, alpha / 2),
+    )
+    hidden = 1 - (alpha / 2) ** np.asarray(basis.unseen)
+    return np.maximum(basis.bottom, np.minimum(low, 1 - 2 * hidden / (1 - basis.E))), high
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,221 @@
+"""Kappa of many groups of items at once, with standard errors and confidence limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.core import Integers
+from dhkappa.core.grouping import LabeledPatterns, Patterns, count_rows, split_digits
+from dhkappa.stats.influence import basis
+from dhkappa.stats.intervals import Basis, beta_interval, beta_limits
+from dhkappa.stats.kappa import estimate_dh
+from dhkappa.stats.sample import check_level, sample_of
+from dhkappa.stats.summation import group_sums
+
+Floats = npt.NDArray[np.float64]
+
+_CLOSE = 1e-6  # of 1 - E: below, a group is computed alone
+_EXACT = 2**53  # integers below this are floats without rounding
+_BINS = 1 << 22
+_BLOCK = 1 << 13  # groups times categories that are computed at once, so that temporaries stay in the cache
+_NOTHING = 1e-12  # a root mean square below this is rounding
+
+
+class GroupKappas(NamedTuple):
+    """Kappa of G groups; NaN where it is undefined or the items of a group show no variation."""
+
+    items: npt.NDArray[np.int64]  # (G,) eligible items
+    kappa: Floats  # (G,)
+    se: Floats  # (G,)
+    low: Floats  # (G,) confidence limits
+    high: Floats  # (G,)
+
+
+def kappa_by_group(
+    rows: LabeledPatterns, row: Integers, group: Integers, size: int, confidence_level: float = 0.95
+) -> GroupKappas:
+    """Return the DiPietro-Hazari kappa of each of ``size`` groups of items, as ``dh_kappa`` of its items alone.
+
+    Parameters
+    ----------
+    rows
+        The distinct patterns of all items, without weights and strata.
+    row, group
+        (n,) the pattern and the group of each item.
+    """
+    alpha = 1 - check_level(confidence_level)
+    sample = sample_of(rows)
+    place = np.full(len(rows.patterns), -1)
+    place[sample.kept] = np.arange(len(sample.patterns))
+    pattern = place[row]
+    if sample.excluded.total:
+        group, pattern = group[pattern >= 0], pattern[pattern >= 0]
+    K, m = len(sample.patterns), len(sample.categories)
+    found = GroupKappas(np.zeros(size, np.int64), *np.full((4, size), np.nan))
+    if not pattern.size:
+        return found
+    keys, items = count_rows(pattern.size, [size, K], lambda part: [group[part], pattern[part]], bins=(_BINS, _BINS))
+    known = _Patterns.of(sample.patterns)
+    # Alone: groups in which E is almost 1, and all if votes per item have a common multiple too large for 64 bits.
+    alone = list(range(size))
+    if max(known.vote_unit, known.pair_unit) * pattern.size < _EXACT:
+        step = max(_BLOCK // m, 1)
+        for first in range(0, size, step):
+            last = min(first + step, size)
+            part = slice(*np.searchsorted(keys, [first * K, last * K]))
+            of, pattern = (digit.astype(np.int64) for digit in split_digits(keys[part] - first * K, [last - first, K]))
+            cells = _Cells(known, of, pattern, items[part], last - first, m)
+            for values, those in zip(found, cells.kappas(alpha), strict=True):
+                values[first:last] = those
+        alone = np.flatnonzero(np.isnan(found.se) & (found.items > 1) & ~np.isnan(found.kappa)).tolist()
+    for index in alone:
+        part = slice(*np.searchsorted(keys, [index * K, (index + 1) * K]))
+        patterns = replace(sample.patterns.take(keys[part] - index * K), items=items[part])
+        estimate = estimate_dh(sample_of(replace(rows, patterns=patterns)))
+        found.items[index], found.kappa[index], whole = estimate.n_items, estimate.value, basis(estimate)
+        if whole is not None:
+            found.se[index] = whole.se
+            found.low[index], found.high[index] = beta_interval(whole, alpha)
+    return found
+
+
+class _Patterns(NamedTuple):
+    """K patterns with what kappa needs of each."""
+
+    patterns: Patterns
+    pairs: npt.NDArray[np.int64]  # (K,) pairs of votes
+    on_label: npt.NDArray[np.int64]  # (K,) pairs that agree on the suggested label
+    agreeing: npt.NDArray[np.int64]  # (K,) pairs that agree
+    share: Floats  # (entries,) share of the votes
+    vote_unit: int  # least common multiple of the numbers of votes
+    pair_unit: int  # and of the numbers of pairs
+
+    @staticmethod
+    def of(patterns: Patterns) -> _Patterns:
+        n_votes, length, first = patterns.vote_totals(), np.diff(patterns.start), patterns.start[:-1]
+        votes = patterns.votes.astype(np.int64)
+        pairs = votes * (votes - 1) // 2
+        hit = np.where(patterns.code == np.repeat(patterns.suggested, length), pairs, 0)
+        all_pairs = n_votes * (n_votes - 1) // 2
+        units = (math.lcm(*np.unique(numbers).tolist()) for numbers in (n_votes, all_pairs))
+        agreeing = np.add.reduceat(pairs, first)
+        share = votes / np.repeat(n_votes, length)
+        return _Patterns(patterns, all_pairs, np.add.reduceat(hit, first), agreeing, share, *units)
+
+
+class _Cells(NamedTuple):
+    """Items by group and pattern: one row for each pattern that occurs in a group."""
+
+    known: _Patterns
+    group: npt.NDArray[np.int64]
+    pattern: npt.NDArray[np.int64]
+    items: npt.NDArray[np.int64]
+    size: int  # number of groups
+    m: int  # number of categories
+
+    def kappas(self, alpha: float) -> GroupKappas:
+        """Return the kappa of each group; the standard error is NaN where the group must be computed alone."""
+        known, group, items, size, m = self.known, self.group, self.items, self.size, self.m
+        patterns, pattern = known.patterns, self.pattern
+        label = patterns.suggested[pattern]
+        length = np.diff(patterns.start)[pattern]
+        first = np.cumsum(length) - length
+        entry = np.repeat(patterns.start[pattern] - first, length) + np.arange(length.sum())
+        cell, code = np.repeat(np.arange(len(pattern)), length), patterns.code[entry]
+        each = items * (known.pair_unit // known.pairs[pattern])
+        vote_weight = (items * (known.vote_unit // patterns.vote_totals()[pattern]))[cell] * patterns.votes[entry]
+
+        def add(numbers: npt.NDArray[Any], place: npt.NDArray[Any], bins: int) -> npt.NDArray[Any]:
+            return np.bincount(place, numbers, bins).astype(np.int64)
+
+        n = add(items, group, size)
+        V, W = known.vote_unit, known.pair_unit
+        fits = 2 * W * V**2 * int(n.max()) ** 3 < _EXACT
+        integer: Any = np.int64 if fits else object
+        votes, labels = (
+            add(numbers, of * m + codes, size * m).reshape(size, m).astype(integer)
+            for numbers, of, codes in ((vote_weight, group[cell], code), (items, group, label))
+        )
+        differential = 2 * add(each * known.on_label[pattern], group, size) - add(
+            each * known.agreeing[pattern], group, size
+        )
+        number, differential = n.astype(integer), differential.astype(integer)
+        squares = votes * votes
+        cubed = number**3 * V**2
+        on_label, same = (squares * labels).sum(axis=1), (squares.sum(axis=1) * number)
+        by_chance = cubed - 2 * on_label + same  # (1 - E) n^3 vote_unit^2
+        missed = number * W - differential  # (1 - D) n pair_unit
+        D, E, C_E = (_ratio(differential, number * W), _ratio(2 * on_label - same, cubed), _ratio(on_label, cubed))
+        kappa = _ratio(W * by_chance - missed * number**2 * V**2, W * by_chance)
+        C, L = _ratio(votes, (number * V)[:, None]), _ratio(labels, number[:, None])
+
+        slope = C * (2 * L - 1)
+        lean = np.add.reduceat(slope[group[cell], code] * known.share[entry], first)
+        eps = 2 * (lean + C[group, label] ** 2 - E[group] - C_E[group])
+        d = (2 * known.on_label - known.agreeing)[pattern] / known.pairs[pattern]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            phi = ((d - D[group]) - (1 - kappa[group]) * eps) / (1 - E[group])
+            least, greatest = _extremes(C, L, kappa)
+        alone = ~(1 - E >= _CLOSE) | (n < 2)
+        total = group_sums(np.where(alone[group], 0, phi * phi * items), group, size)
+        total[total <= _NOTHING**2 * n] = 0
+        several = np.maximum(n, 2)
+        squares = several * (several - 1) * (total * several / (several - 1) / several**2)
+        unknown = alone | ((squares == 0) & (kappa != 1))
+        safe: list[Any] = [np.where(unknown, 0, values) for values in (kappa, E, least, greatest)]
+        arrays: list[Any] = [*safe[:2], several, squares, *safe[2:], *[1 / several] * 3, several - 1]
+        low, high = beta_limits(Basis(*arrays), alpha)
+        se = np.sqrt(squares / (several * (several - 1)))
+        return GroupKappas(n, kappa, *(np.where(unknown, np.nan, x) for x in (se, low, high)))
+
+
+def _ratio(top: npt.NDArray[Any], bottom: npt.NDArray[Any]) -> Floats:
+    """Return the ratios of integers, rounded once; NaN where the denominator is 0."""
+    ratio: Floats = (top / np.where(bottom == 0, 1, bottom)).astype(np.float64)
+    return np.where(bottom == 0, np.nan, ratio)
+
+
+def _extremes(C: Floats, L: Floats, kappa: Floats) -> tuple[Floats, Floats]:
+    """Return (G,) the least and the greatest influence of an item whose votes are all equal; see ``extremes``."""
+    others, unlabeled = _complement(C), _complement(L)
+    labels = others * (1 + C)
+    on_label = (L * labels).sum(axis=1)
+    whole = on_label + (C * C * unlabeled).sum(axis=1)
+    votes = others + 2 * C * unlabeled
+    occurs = C + L > 0
+
+    def phi(of_votes: Any, one_minus_d: int) -> Floats:
+        eps = 2 * ((whole + on_label)[:, None] - of_votes - labels)
+        value: Floats = (1 - kappa[:, None]) * (1 - eps / whole[:, None]) - one_minus_d / whole[:, None]
+        return value
+
+    candidates = [phi(votes, 0)]
+    for sign in (1, -1):
+        # The category with the smallest value, and for the label that it is itself, the next one.
+        ranked = np.where(occurs, sign * votes, np.inf)
+        order = ranked.argmin(axis=1)
+        at = np.arange(len(C)), order
+        best = ranked[at]
+        ranked[at] = np.inf
+        other = np.broadcast_to(best[:, None], C.shape).copy()
+        other[at] = ranked.min(axis=1)
+        candidates.append(phi(np.where(np.isinf(other), votes, sign * other), 2))
+    low, high = np.min(candidates, axis=0), np.max(candidates, axis=0)
+    ends = np.where(occurs, low, np.inf).min(axis=1), np.where(occurs, high, -np.inf).max(axis=1)
+    least, greatest = (np.where(np.abs(end) < _NOTHING, 0, end) for end in ends)
+    return least, greatest
+
+
+def _complement(shares: Floats) -> Floats:
+    """Return 1 - shares, whose rows sum to 1; of the largest in a row as the sum of the others."""
+    found: Floats = 1 - shares
+    at = np.arange(len(shares)), shares.argmax(axis=1)
+    others = shares.copy()
+    others[at] = 0
+    found[at] = others.sum(axis=1)
+    return found
