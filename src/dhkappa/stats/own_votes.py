@@ -116,13 +116,16 @@ def own_votes(item_votes: ItemVotes, sample: Sample) -> OwnVotes:
     who, row = who[row >= 0], row[row >= 0]
     order = np.argsort(who.astype(np.min_scalar_type(len(item_votes.annotators or ()))), kind="stable")
     entry = np.repeat(np.arange(patterns.code.size), patterns.votes)  # patterns list votes in the same order
+    return OwnVotes(sample, *agreeing_pairs(patterns), who[order], row[order], entry[order])
+
+
+def agreeing_pairs(patterns: Patterns) -> tuple[_Index, _Index]:
+    """Return (K,) the pairs of votes on an item that agree, and those on its label less those on another."""
     votes, first = patterns.votes.astype(np.int64), patterns.start[:-1]
     pairs = votes * (votes - 1) // 2
     agreeing = np.add.reduceat(pairs, first)
     pairs[patterns.code != np.repeat(patterns.suggested, np.diff(patterns.start))] = 0
-    return OwnVotes(
-        sample, agreeing, 2 * np.add.reduceat(pairs, first) - agreeing, who[order], row[order], entry[order]
-    )
+    return agreeing, 2 * np.add.reduceat(pairs, first) - agreeing
 
 
 class Cells(NamedTuple):
