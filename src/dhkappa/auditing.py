@@ -21,7 +21,7 @@ from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table
 from dhkappa.stats.review import review_queue
-from dhkappa.stats.sample import Pool, Rng, check_integer, check_level, generator, own_pool, sample_of
+from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, judge, summarize
 from dhkappa.stats.weights import estimate_weighted
 from dhkappa.table import Display, Table
@@ -49,10 +49,11 @@ class Audit(Display):
     comparison: Comparison | None
     fleiss: Kappa
     confidence_level: float
-    _tables: dict[tuple[str, str], Table]
     _annotator_comparisons: dict[str, AnnotatorComparison]
     _item_votes: ItemVotes | None
+    _samples: dict[str, Sample]  # one pattern per row of the item votes, by labeler
     _pool: Pool
+    _tables: dict[tuple[str, str], Table] = field(default_factory=dict)  # those that were asked for; so the reviews
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
 
     @property
@@ -107,7 +108,8 @@ class Audit(Display):
             raise invalid("item", message, hint=hint, code="items-unknown")
         key = self._name(labeler), None if limit is None else check_integer("limit", limit, 1)
         if key not in self._reviews:
-            self._reviews[key] = review_queue(self._item_votes, key[0], limit=limit, pool=self._pool)
+            sample = _sample(self._item_votes, key[0], self._pool, self._samples)
+            self._reviews[key] = review_queue(self._item_votes, key[0], limit=limit, sample=sample)
         return self._reviews[key]
 
     @property
@@ -237,13 +239,14 @@ class Audit(Display):
         kappa, test, level = self.kappas[name], self.permutation_tests[name], self.confidence_level
         weighted, compared = self.weighted.get(name), self._annotator_comparisons.get(name)
         defined = not math.isnan(kappa.confidence_interval(level).low)
-        tables = {what: self._tables.get((what, name)) for what in ("categories", "confusion", "annotators")}
+        known = {"categories": kappa.exact is not None, "confusion": kappa.exact is not None}
+        known["annotators"] = self._item_votes is not None and self._item_votes.annotators is not None
         return {
             "verdict": self.verdict(name).to_dict(),
             "kappa": kappa.to_dict(level),
             "weighted": weighted.to_dict(level) if weighted else None,
             "permutation_test": test.to_dict() if test else None,
-            **{what: None if table is None else table.to_json() for what, table in tables.items()},
+            **{what: self._table(what, name).to_json() if asked else None for what, asked in known.items()},
             "annotator_comparison": compared.to_dict() if compared else None,
             "review": None if self._item_votes is None else self.review(name, limit).to_json(),
             "sample_sizes": self.sample_sizes(name).to_json() if defined else None,
@@ -263,9 +266,23 @@ class Audit(Display):
 
     def _table(self, what: str, labeler: str | None) -> Table:
         name = self._name(labeler)
+        kappa, votes = self.kappas[name], self._item_votes
         if (what, name) not in self._tables:
-            raise DataError(f"The kappa of {name} is undefined. {self.kappas[name].reason}", code="kappa-undefined")
+            if what == "annotators" and votes is not None:
+                found = annotator_table(votes, name, sample=_sample(votes, name, self._pool, self._samples))
+            elif kappa.exact is None:
+                raise DataError(f"The kappa of {name} is undefined. {kappa.reason}", code="kappa-undefined")
+            else:
+                found = kappa.by_category(self.confidence_level) if what == "categories" else kappa.confusion()
+            self._tables[what, name] = found
         return self._tables[what, name]
+
+
+def _sample(item_votes: ItemVotes, name: str, pool: Pool, known: dict[str, Sample]) -> Sample:
+    """Return the eligible rows with the labels of a labeler, computed once."""
+    if name not in known:
+        known[name] = sample_of(item_votes.labeled_patterns(name), pool=pool)
+    return known[name]
 
 
 def audit_of(
@@ -284,8 +301,9 @@ def audit_of(
     kappas: dict[str, Kappa] = {}
     weighted: dict[str, Kappa] = {}
     tests: dict[str, PermutationTest | None] = {}
-    tables: dict[tuple[str, str], Table] = {}
     compared: dict[str, AnnotatorComparison] = {}
+    samples: dict[str, Sample] = {}
+    item_votes = None if item_votes is None else item_votes.merged()
     with Progress(len(names) + 1, "audit", progress) as bar:
         for name in names:
             sample = sample_of(counts.labeled_patterns(name), pool=pool)
@@ -293,12 +311,9 @@ def audit_of(
             if weights is not None:
                 weighted[name] = Kappa(estimate_weighted(sample, weights))
             tests[name] = None if kappa.exact is None else kappa.permutation_test()
-            if kappa.exact is not None:
-                tables["categories", name] = kappa.by_category(confidence_level)
-                tables["confusion", name] = kappa.confusion()
             if item_votes is not None and item_votes.annotators is not None:
-                tables["annotators", name] = annotator_table(item_votes, name, pool)
-                compared[name] = compare_with_annotators(item_votes, name, confidence_level, pool)
+                rows = _sample(item_votes, name, pool, samples)
+                compared[name] = compare_with_annotators(item_votes, name, confidence_level, sample=rows)
             bar.advance()
         comparison = None
         if len(names) > 1:
@@ -307,4 +322,5 @@ def audit_of(
             common = {name: Kappa(estimate) for name, estimate in estimates.items()}
             comparison = Comparison(common, differences, notes, confidence_level)
         fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)))
-    return Audit(kappas, weighted, tests, comparison, fleiss, confidence_level, tables, compared, item_votes, pool)
+    results = kappas, weighted, tests, comparison, fleiss, confidence_level
+    return Audit(*results, compared, item_votes, samples, pool)

@@ -92,11 +92,15 @@ class ItemColumns:
         labels = {name: Encoded(self.codes(name, categories) + 1, 0, known) for name in self.labels}
         return ItemColumns(labels, stratum, self.weight)
 
+    def keys(self) -> list[tuple[int, npt.NDArray[Any]]]:
+        """Return the columns as ``group_rows`` takes them."""
+        encoded = [*self.labels.values(), *([] if self.stratum is None else [self.stratum])]
+        columns: list[tuple[int, npt.NDArray[Any]]] = [(len(column.labels), column.digits()) for column in encoded]
+        return columns if self.weight is None else [*columns, (0, self.weight)]
+
     def distinct(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Return the first item of each group of equal items, and (n,) the group of each item."""
-        encoded = [*self.labels.values(), *([] if self.stratum is None else [self.stratum])]
-        columns: list[tuple[int, Any]] = [(len(column.labels), column.digits()) for column in encoded]
-        return group_rows(columns if self.weight is None else [*columns, (0, self.weight)])
+        return group_rows(self.keys())
 
     @staticmethod
     def concat(tables: Sequence[ItemColumns], categories: Categories) -> ItemColumns:
@@ -114,6 +118,14 @@ class ItemColumns:
         return ItemColumns(labels, stratum, np.concatenate(weights) if weights else None)
 
 
+_TRIED = 1 << 12  # rows that show whether merging equal ones is worth it
+
+
+def _repeats(first: npt.NDArray[Any], group: npt.NDArray[Any]) -> bool:
+    """Tell whether there are at most half as many distinct rows as rows."""
+    return 0 < 2 * first.size <= group.size
+
+
 @dataclass(frozen=True, eq=False)
 class ItemVotes:
     """Every vote on n rows, with the item columns. A row is an item, or stands for several equal items."""
@@ -123,16 +135,36 @@ class ItemVotes:
     declared: Categories | None = None  # None for the categories that occur
     length: npt.NDArray[np.int64] | None = None  # (n,) votes per row, if rows differ
     matrix: Integers | None = None  # (n, m) vote counts, instead of votes
-    names: Sequence[Any] | None = None  # (n,) names of the items; None for their positions
+    names: Sequence[Any] | None = None  # names of the items; None for their positions
     annotators: tuple[Any, ...] | None = None  # None if unknown; the columns of a grid
     voter: npt.NDArray[np.int64] | None = None  # (T,) index into annotators, for flat votes
     items: npt.NDArray[np.int64] | None = None  # (n,) number of equal items that a row stands for; None for one each
-    # If rows stand for several items: returns up to a number of pairs (row, name of an item) for some rows.
+    group: Integers | None = None  # the row of each item, if equal rows were merged; None if they are in order
+    # If the items of a row are to be fetched: returns up to a number of pairs (row, name of an item) for some rows.
     find: Callable[[Sequence[int], int], list[tuple[int, Any]]] | None = None
 
     def item_names(self) -> Sequence[Any]:
         """Return the names of the items, their positions by default."""
-        return range(len(self.columns)) if self.names is None else self.names
+        if self.names is not None:
+            return self.names
+        return range(len(self.columns) if self.group is None else self.group.size)
+
+    def merged(self) -> ItemVotes:
+        """Return a grid with equal rows merged, if their keys fit 64 bits and at most half of the rows are left."""
+        n, votes = len(self.columns), self.votes
+        if votes.values.ndim != 2 or self.matrix is not None or self.items is not None:
+            return self
+        base = len(votes.labels)
+        given = [(base, Encoded(column, votes.low, votes.labels).digits()) for column in votes.values.T]
+        columns = [*given, *self.columns.keys()]
+        few = [(base, digits[:: max(n // _TRIED, 1)]) for base, digits in columns]
+        if math.prod(base or n for base, _ in columns) >= grouping.WORD // 2 or not _repeats(*group_rows(few)):
+            return self
+        first, group = group_rows(columns)
+        if not _repeats(first, group):
+            return self
+        items, group = np.bincount(group).astype(np.int64), group.astype(np.min_scalar_type(first.size), copy=False)
+        return replace(self, votes=votes.take(first), columns=self.columns.take(first), items=items, group=group)
 
     def patterns(self, labels: Encoded, merged: bool = True) -> Patterns:
         """Count the rows by votes and labels, both in digits; unless ``merged``, some patterns may be equal."""
@@ -197,15 +229,20 @@ class ItemVotes:
         order = order[code[order] >= 0]
         return item[order], annotator[order], code[order]
 
+    @cached_property
+    def _unlabeled(self) -> Patterns:
+        """One pattern per row, in the order of rows, without labels."""
+        n, (item, _, code) = len(self.columns), self.sorted_votes
+        start = np.searchsorted(item, np.arange(n + 1))
+        no_category = np.zeros(len(self.categories), np.bool_)
+        each = np.ones(n, np.int64) if self.items is None else self.items
+        return grouping.from_votes(code, start, no_category, np.full(n, -1, np.int32), each)
+
     def labeled_patterns(self, labeler: str) -> LabeledPatterns:
         """Return one pattern per row, in the order of rows, with the labels of a labeler."""
         suggested = self.columns.codes(self.columns.labeler(labeler), self.categories)
-        item, _, code = self.sorted_votes
-        start = np.searchsorted(item, np.arange(suggested.size + 1))
-        nobody = np.zeros(len(self.categories), np.bool_)
-        each = np.ones(suggested.size, np.int64) if self.items is None else self.items
-        patterns = grouping.from_votes(code, start, nobody, suggested, each)
-        return LabeledPatterns(self.categories, patterns, *self.columns.recode(self.categories).design())
+        design = replace(self.columns, labels={}).recode(self.categories).design()
+        return LabeledPatterns(self.categories, replace(self._unlabeled, suggested=suggested), *design)
 
     def distinct_patterns(self) -> tuple[LabeledPatterns, npt.NDArray[Any]]:
         """Return the distinct patterns of one labeler by stratum, whatever the weights, and (n,) that of each item."""

@@ -6,22 +6,33 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
-from operator import mul
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
-from dhkappa.core.grouping import Patterns, from_votes
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.stats.influence import Terms, influence, item_weights, sum_of_squares, terms
-from dhkappa.stats.intervals import Gap, skewness, written
-from dhkappa.stats.kappa import Sums, dh_parts, sums
+from dhkappa.stats.influence import influence, terms
+from dhkappa.stats.intervals import Gap, written
+from dhkappa.stats.kappa import Sums, above_chance, dh_parts, distinct, sums
 from dhkappa.stats.notes import Note
+from dhkappa.stats.own_votes import (
+    KappaSums,
+    OwnVotes,
+    Units,
+    cells,
+    integer_type,
+    item_sums,
+    own_votes,
+    ratios,
+    totals,
+    units,
+    weight_of_one,
+)
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
+from dhkappa.stats.summation import exact_sum
 from dhkappa.table import Display, Table, plain, visible
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared
@@ -36,6 +47,13 @@ _NO_VARIANCE = "Every item has the same influence on the difference, so the vari
 _ONE_WEIGHT = "One item has almost all the weight."
 _NOBODY = "No annotator can be compared."
 
+_CLOSE = 1e-5  # of 1 - E: below, influence is computed for one annotator at a time, by formulas that keep its digits
+_NOTHING = 1e-12  # a root mean square of influence below this is rounding
+
+_ONE_STRATUM = (Stratum(None, 0, None),)
+
+_Floats = npt.NDArray[np.float64]
+
 
 def require_annotators(item_votes: ItemVotes | None) -> None:
     """Require votes with annotator identities."""
@@ -45,62 +63,6 @@ def require_annotators(item_votes: ItemVotes | None) -> None:
             "and large tables in an engine do not keep who cast a vote."
         )
         raise invalid("annotators", "Annotators are unknown.", hint=hint, code="annotators-unknown")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OwnVotes:
-    """The votes of one annotator on k eligible items."""
-
-    rows: npt.NDArray[np.int64]  # (k,) the items, as rows of the sample
-    items: Sample  # the items with all votes
-    code: Integers  # (k,) the annotator's votes
-    alike: npt.NDArray[np.int64]  # (k,) other votes for the same category
-    kept: npt.NDArray[np.bool_]  # (k,) whether at least two others voted
-    others: Sample  # the kept items with the votes of the others
-
-
-def by_annotator(item_votes: ItemVotes, sample: Sample) -> Iterator[OwnVotes]:
-    """Yield the votes of each annotator, in order; ``sample`` has one pattern per eligible item."""
-    patterns, places = sample.patterns, sample.kept
-    assert places is not None
-    row_of = np.full(len(item_votes.columns), -1, np.int64)
-    row_of[places] = np.arange(len(places))
-    item, who, _ = item_votes.sorted_votes
-    eligible = row_of[item] >= 0
-    row, who = row_of[item[eligible]], who[eligible]
-    entry = np.repeat(np.arange(patterns.code.size), patterns.votes)  # patterns list votes in the same order
-    grouped = np.argsort(who, kind="stable")
-    ends = np.searchsorted(who[grouped], np.arange(len(item_votes.annotators or ()) + 1))
-    for first, end in pairwise(ends.tolist()):
-        mine = grouped[first:end]
-        yield _own_votes(sample, row[mine], entry[mine])
-
-
-def _own_votes(sample: Sample, rows: npt.NDArray[np.int64], entry: npt.NDArray[np.int64]) -> OwnVotes:
-    """Remove one vote, which is counted in ``entry``, from each of some items."""
-    own = sample.patterns.take(rows)
-    at = own.start[:-1] + entry - sample.patterns.start[rows]
-    left = own.votes.astype(np.int64)
-    left[at] -= 1
-    n_left = own.vote_totals() - 1
-    start = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(n_left, out=start[1:])
-    no_category = np.zeros(len(sample.categories), np.bool_)
-    others = from_votes(np.repeat(own.code, left), start, no_category, own.suggested, own.items)
-    kept = n_left >= 2
-    left_over = _part(sample, rows[kept], others.take(kept))
-    return OwnVotes(rows, _part(sample, rows, own), own.code[at], left[at], kept, left_over)
-
-
-def _part(sample: Sample, rows: npt.NDArray[np.int64], patterns: Patterns) -> Sample:
-    """Return the sample of some rows with other patterns."""
-    return replace(
-        sample,
-        patterns=patterns,
-        mass=sample.mass[rows] if sample.weighted else patterns.items,
-        stratum=np.zeros(len(rows), np.int8),
-        strata=(Stratum(None, len(rows), None),),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,85 +85,91 @@ class AnnotatorParts:
     reason: str | None
 
 
-def annotator_parts(item_votes: ItemVotes, labeler: str, pool: Pool = None) -> list[AnnotatorParts]:
+def annotator_parts(
+    item_votes: ItemVotes, labeler: str, pool: Pool = None, sample: Sample | None = None
+) -> list[AnnotatorParts]:
     """Return the part of each annotator: D = sum_a omega_a D_a and kappa = sum_a omega_a kappa_a."""
     require_annotators(item_votes)
-    sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
+    sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool) if sample is None else sample
     total = sums(sample, weighted=sample.weighted)
     whole = dh_parts(total, sample.categories) if total.n else None
     E, kappa = (whole.E, whole.kappa) if whole else (Fraction(1), None)
-    found = []
-    for own in by_annotator(item_votes, sample):
-        agree, weight, D = _own_part(own)
-        old, new = (sums(part, weighted=sample.weighted) for part in (own.items, own.others))
-        rest = _replaced(total, old, new)
-        without = dh_parts(rest, sample.categories).kappa if rest.n else None
-        reason = None
-        if D is None:
-            reason = _NO_ITEMS
-        elif kappa is None:
-            reason = _CERTAIN
-        elif without is None:
-            reason = _CERTAIN_WITHOUT if rest.n else _NO_PAIRS
-        found.append(
-            AnnotatorParts(
-                items=len(own.rows),
-                agree=agree,
-                weight=weight / total.n if total.n else Fraction(0),
-                differential=D,
-                kappa=None if D is None or E == 1 else (D - E) / (1 - E),
-                kappa_without=without,
-                change=None if kappa is None or without is None else without - kappa,
-                reason=reason,
-            )
-        )
+    no_change = None if kappa is None else Fraction(0)
+    nothing = AnnotatorParts(0, None, Fraction(0), None, None, kappa, no_change, _NO_ITEMS)
+    found = [nothing] * len(item_votes.annotators or ())
+    votes, sizes = own_votes(item_votes, sample), distinct(sample.patterns.vote_totals())
+    unit = units({*sizes, *(size - 1 for size in sizes if size > 2)}, int(sample.mass.sum()))
+    for _, who, own in votes.blocks():
+        for place, part in zip(who.tolist(), _parts(own, who.size, total, unit, E, kappa), strict=True):
+            found[place] = part
     return found
 
 
-def _own_part(own: OwnVotes) -> tuple[Fraction | None, Fraction, Fraction | None]:
-    """Return the share of votes for the label, sum_i w_i / N_i, and D_a."""
-    patterns, mass = own.items.patterns, own.items.mass
-    n_votes = patterns.vote_totals()
-    hit = own.code == patterns.suggested
-    signed = np.where(hit, own.alike, -own.alike)
-    weight = differential = Fraction(0)
-    for size in np.unique(n_votes).tolist():  # d_ia = signed / (N_i - 1), with weight w_i / N_i
-        same = n_votes == size
-        weight += Fraction(int(mass[same].sum()), size)
-        differential += Fraction(sum(map(mul, mass[same].tolist(), signed[same].tolist())), size * (size - 1))
-    if not weight:
-        return None, weight, None
-    return Fraction(int(mass[hit].sum()), int(mass.sum())), weight, differential / weight
-
-
-def _replaced(total: Sums, old: Sums, new: Sums) -> Sums:
-    """Return the sums that kappa needs after some items, with the sums ``old``, changed to ``new``."""
-    vote_unit = math.lcm(total.vote_unit, new.vote_unit)
-    pair_unit = math.lcm(total.pair_unit, new.pair_unit)
-
-    def combined(name: str, unit: str = "", whole: int = 1) -> Any:
-        first, second, third = (
-            np.array(getattr(part, name), object) * (whole // getattr(part, unit) if unit else 1)
-            for part in (total, old, new)
+def _parts(
+    votes: OwnVotes, size: int, total: Sums, unit: Units, E: Fraction, kappa: Fraction | None
+) -> Iterator[AnnotatorParts]:
+    """Yield the parts of some annotators, who all have votes."""
+    mass, n_votes, rest = votes.mass, votes.n_votes, _rest(votes, size, total, unit)
+    by_vote = (
+        votes.items,
+        mass,
+        np.where(votes.own == votes.label, mass, 0),
+        mass * unit.per_vote[n_votes],
+        mass * unit.per_pair[n_votes] * votes.signed(),  # d_ia = signed / (N_i - 1), with weight w_i / N_i
+    )
+    columns = (*(totals(numbers, votes.who, size) for numbers in by_vote), rest.n, *rest.kappa)
+    for items, each, hits, share, signed, n, top, bottom in zip(*(column.tolist() for column in columns), strict=True):
+        D = Fraction(signed * unit.vote, 2 * unit.pair * share)
+        without = Fraction(top, bottom) if bottom else None
+        reason = None
+        if kappa is None:
+            reason = _CERTAIN
+        elif without is None:
+            reason = _CERTAIN_WITHOUT if n else _NO_PAIRS
+        yield AnnotatorParts(
+            items=items,
+            agree=Fraction(hits, each),
+            weight=Fraction(share, unit.vote * total.n),
+            differential=D,
+            kappa=above_chance(D, E),
+            kappa_without=without,
+            change=None if kappa is None or without is None else without - kappa,
+            reason=reason,
         )
-        found = first - second + third
-        return found.tolist() if isinstance(found, np.ndarray) else found
 
-    return replace(
-        total,
-        n=combined("n"),
-        vote_unit=vote_unit,
-        pair_unit=pair_unit,
-        votes=combined("votes", "vote_unit", vote_unit),
-        pairs=combined("pairs", "pair_unit", pair_unit),
-        labels=combined("labels"),
-        on_label=combined("on_label", "pair_unit", pair_unit),
+
+def _rest(votes: OwnVotes, size: int, total: Sums, unit: Units) -> KappaSums:
+    """Return the sums of all items without the votes of each annotator."""
+    who, mass, n_votes, differential = votes.who, votes.mass, votes.n_votes, votes.differential[votes.row]
+    patterns, at = votes.patterns()
+    length, left = np.diff(patterns.start), patterns.votes.copy()
+    left[at] -= 1
+    # An item with one vote left is not eligible: the unit of one vote is 0.
+    gone = np.where(n_votes > 2, 0, mass)
+    new, old = mass * unit.per_vote[n_votes - 1], mass * unit.per_vote[n_votes]
+    change = left * np.repeat(new, length) - patterns.votes * np.repeat(old, length)
+    new, old = mass * unit.per_pair[n_votes - 1], mass * unit.per_pair[n_votes]
+    pairs = new * (differential - votes.signed()) - old * differential
+    where = cells([(np.repeat(who, length), patterns.code), (who, votes.label)])
+    by_vote, by_label = where.of
+    k, integer = where.code.size, integer_type((total.n * unit.vote) ** 2 * total.n)
+    whole = [number * (unit.vote // total.vote_unit) for number in total.votes]
+    C, L = np.array(whole, integer)[where.code], np.array(total.labels, integer)[where.code]
+    new_C, new_L = C + totals(change, by_vote, k).astype(integer), L - totals(gone, by_label, k).astype(integer)
+    same, on = new_C**2 - C**2, new_C**2 * new_L - C**2 * L
+    on_pairs = (2 * total.on_label - sum(total.pairs)) * (unit.pair // total.pair_unit)
+    return KappaSums(
+        unit,
+        n=total.n - totals(gone, who, size).astype(object),
+        differential=on_pairs + totals(pairs, who, size).astype(object),
+        same=sum(C**2 for C in whole) + totals(same, where.who, size).astype(object),
+        on=sum(C**2 * L for C, L in zip(whole, total.labels, strict=True)) + totals(on, where.who, size).astype(object),
     )
 
 
-def annotator_table(item_votes: ItemVotes, labeler: str, pool: Pool = None) -> Table:
+def annotator_table(item_votes: ItemVotes, labeler: str, pool: Pool = None, sample: Sample | None = None) -> Table:
     """Return the part of each annotator in kappa and kappa without their votes; see ``Audit.annotators``."""
-    found = annotator_parts(item_votes, labeler, pool)
+    found = annotator_parts(item_votes, labeler, pool, sample)
     columns: dict[str, Any] = {"annotator": item_votes.annotators or (), "items": [part.items for part in found]}
     for name in ("agree", "weight", "differential", "kappa", "kappa_without", "change"):
         columns[name] = [_rounded(getattr(part, name)) for part in found]
@@ -280,23 +248,101 @@ class AnnotatorComparison(Display):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
-    """One annotator and the labeler on the same k items."""
+class _Judged:
+    """Labels on the items of annotators, judged by the votes of the others: T patterns, by annotator and in order.
 
-    rows: npt.NDArray[np.int64]
-    move: npt.NDArray[np.float64]  # (k,) phi^M - phi^a
-    annotator: float
-    labeler: float
-    weight: float  # sum of the items' weights
-    reach: float  # influence of an item on which only one of the two is right, 1 / (1 - E^M) + 1 / (1 - E^a)
+    The letters are those of ``influence.Terms``. A cell is a category on the items of one annotator.
+    """
 
-    @property
-    def difference(self) -> float:
-        return self.labeler - self.annotator
+    sample: Sample  # the votes of the others, with these labels
+    who: Integers  # (T,) the annotator
+    by_vote: Integers  # (entries,) cell of each entry of the patterns
+    by_label: Integers  # (T,) cell of each label
+    d: _Floats  # (T,)
+    C: _Floats  # (cells,)
+    L: _Floats  # (cells,)
+    D: _Floats  # by annotator
+    E: _Floats
+    C_E: _Floats
+    kappa: _Floats  # NaN if undefined
+
+    def influence(self) -> _Floats:
+        """Return (T,) the influence of an item of each pattern on the kappa of its annotator; NaN if E is 1."""
+        patterns, who, C, E = self.sample.patterns, self.who, self.C, self.E[self.who]
+        c = patterns.votes / np.repeat(patterns.vote_totals(), np.diff(patterns.start))
+        slope = C * (2 * self.L - 1)
+        pull = np.add.reduceat(slope[self.by_vote] * c, patterns.start[:-1])
+        eps = 2 * (pull + C[self.by_label] ** 2 - E - self.C_E[who])
+        phi: _Floats = ((self.d - self.D[who]) - (1 - self.kappa[who]) * eps) / np.where(E == 1, math.nan, 1 - E)
+        for annotator in np.flatnonzero((1 - self.E < _CLOSE) & (self.E != 1)).tolist():
+            rows = np.arange(*np.searchsorted(who, [annotator, annotator + 1]))
+            part = _rows(self.sample, rows)
+            phi[rows] = influence(terms(part, dh_parts(sums(part, weighted=part.weighted), part.categories)))
+        return phi
+
+
+def _rows(sample: Sample, rows: npt.NDArray[np.int64]) -> Sample:
+    """Return some rows of a sample, without strata."""
+    patterns = sample.patterns.take(rows)
+    mass = sample.mass[rows] if sample.weighted else patterns.items
+    return replace(sample, patterns=patterns, mass=mass, stratum=np.zeros(rows.size, np.int8), strata=_ONE_STRATUM)
+
+
+def _judged(votes: OwnVotes, size: int) -> tuple[_Judged, _Judged]:
+    """Return the votes of annotators as labels, and the suggested labels of the same items."""
+    who, mass, alike, patterns = votes.who, votes.mass, votes.alike, votes.others()
+    n_votes, length = votes.n_votes - 1, np.diff(patterns.start)
+    unit = units(distinct(n_votes), int(votes.sample.mass.sum()))
+    where = cells([(np.repeat(who, length), patterns.code), (who, votes.own), (who, votes.label)])
+    by_vote, *by_label = where.of
+    n, k = totals(mass, who, size).astype(unit.per_vote.dtype), where.code.size
+    number = totals(np.repeat(mass * unit.per_vote[n_votes], length) * patterns.votes, by_vote, k)
+    C = ratios(number, (n * unit.vote)[where.who])
+    most = int(n.max())
+    squares = number.astype(integer_type((most * unit.vote) ** 2 * most)) ** 2
+    same = totals(squares, where.who, size).astype(object)
+    agreeing, all_pairs = votes.agreeing[votes.row] - alike, n_votes * (n_votes - 1) // 2
+
+    def judged(labels: Integers, place: Integers, differential: npt.NDArray[np.int64]) -> _Judged:
+        given = totals(mass, place, k)
+        pairs = totals(mass * unit.per_pair[n_votes] * differential, who, size)
+        on = totals(squares * given, where.who, size)
+        exact = KappaSums(unit, *(column.astype(object) for column in (n, pairs, same, on)))
+        top, bottom = exact.kappa
+        kappa = np.full(size, math.nan)
+        kappa[bottom != 0] = ratios(top[bottom != 0], bottom[bottom != 0])
+        own = replace(patterns, suggested=labels)
+        part = replace(votes.sample, patterns=own, mass=mass if votes.sample.weighted else own.items)
+        L, D, E, C_E = ratios(given, n[where.who]), ratios(*exact.D), ratios(*exact.E), ratios(*exact.C_E)
+        return _Judged(part, who, by_vote, place, differential / all_pairs, C, L, D, E, C_E, kappa)
+
+    on_own, on_label = by_label
+    return (
+        judged(votes.own.astype(votes.label.dtype), on_own, alike * (alike - 1) - agreeing),
+        judged(votes.label, on_label, votes.differential[votes.row] - votes.signed()),
+    )
+
+
+class _Moves(NamedTuple):
+    """Items with their influence phi^M - phi^a on differences between a labeler and annotators."""
+
+    row: npt.NDArray[np.int64]  # (T,) the pattern of the item
+    group: Integers  # (T,) which difference
+    phi: _Floats  # (T,)
+    weight: _Floats  # (T,) of one item
+    items: npt.NDArray[np.int64]  # (T,) number of items
+
+    def sums(self, values: _Floats, size: int) -> _Floats:
+        """Return (size,) the sums over items by difference."""
+        return item_sums(values, self.items, self.group, size)
 
 
 def compare_with_annotators(
-    item_votes: ItemVotes, labeler: str, confidence_level: float = 0.95, pool: Pool = None
+    item_votes: ItemVotes,
+    labeler: str,
+    confidence_level: float = 0.95,
+    pool: Pool = None,
+    sample: Sample | None = None,
 ) -> AnnotatorComparison:
     """Compare a labeler with each annotator; see ``Audit.annotator_comparison``.
 
@@ -307,100 +353,87 @@ def compare_with_annotators(
     """
     check_level(confidence_level)
     require_annotators(item_votes)
-    sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
-    weight, names = item_weights(sample), item_votes.annotators or ()
-    rows: list[dict[str, Any]] = []
-    compared, skipped = list[_Pair](), list[tuple[Any, str]]()
-    for name, own in zip(names, by_annotator(item_votes, sample), strict=True):
-        pair = _pair(own, weight)
-        row = {"annotator": name, "items": int(own.kept.sum())}
-        if isinstance(pair, str):
-            skipped.append((name, pair))
-            row |= {"kappa_annotator": math.nan, "kappa_labeler": math.nan, **_undefined(pair)}
-        else:
-            compared.append(pair)
-            row |= {"kappa_annotator": pair.annotator, "kappa_labeler": pair.labeler}
-            ends = (-pair.reach, pair.reach)
-            row |= _interval(pair.difference, pair.move, weight[pair.rows], pair.weight, ends, confidence_level)
-        rows.append(row)
-    columns = ("annotator", "items", "kappa_annotator", "kappa_labeler", "difference", "se", "low", "high", "reason")
+    sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool) if sample is None else sample
+    weight, names = weight_of_one(sample), item_votes.annotators or ()
+    votes, A = own_votes(item_votes, sample), len(names)
+    votes = votes.take(votes.n_votes > 2)
+    items = totals(votes.items, votes.who, A)
+    votes = votes.take(items[votes.who] >= MIN_ITEMS)
+    phi, reasons = np.zeros(votes.who.size), np.full(A, _FEW, object)
+    kappas, reach = np.full((2, A), math.nan), np.full(A, math.nan)
+    for part, who, own in votes.blocks():
+        annotator, label = _judged(own, who.size)
+        kappas[:, who] = annotator.kappa, label.kappa
+        weighs = totals((weight[own.row] > 0).astype(np.int64), own.who, who.size) > 0
+        sound = (annotator.E != 1) & (label.E != 1) & weighs
+        reasons[who], reasons[who[~sound]] = None, _ONE_WEIGHT  # not sound only after rounding
+        reasons[who[np.isnan(annotator.kappa + label.kappa)]] = _CERTAIN_HERE
+        phi[part] = label.influence() - annotator.influence()
+        reach[who[sound]] = 1 / (1 - label.E[sound]) + 1 / (1 - annotator.E[sound])
+    compared = np.array([reason is None for reason in reasons], np.bool_)
+    used, place = compared[votes.who], np.cumsum(compared) - 1
+    votes, reach, kappas = votes.take(used), reach[compared], kappas[:, compared]
+    moves = _Moves(votes.row, place[votes.who], phi[used], weight[votes.row], votes.items)
+    difference, total = kappas[1] - kappas[0], moves.sums(moves.weight, reach.size)
+    known = dict(zip(("kappa_annotator", "kappa_labeler"), kappas.tolist(), strict=True))
+    known |= _intervals(difference, total, (-reach, reach), moves, confidence_level)
+    columns: dict[str, list[Any]] = {"annotator": list(names), "items": items.tolist()}
+    for name, values in known.items():
+        column = reasons.copy() if name == "reason" else np.full(A, math.nan)
+        column[compared] = values
+        columns[name] = column.tolist()
     title = f"{labeler} and each annotator, scored by the others, {written(confidence_level, 100)}% intervals"
-    summary, n_items = _summary(compared, weight, confidence_level)
+    skipped = [(name, reason) for name, reason in zip(names, reasons.tolist(), strict=True) if reason is not None]
+    summary, n_items = _summary(difference, total, reach, moves, confidence_level)
     return AnnotatorComparison(
         labeler=labeler,
-        table=Table({column: [row[column] for row in rows] for column in columns}, title=title),
+        table=Table(columns, title=title),
         **summary,
         confidence_level=confidence_level,
-        matched=sum(pair.difference >= 0 for pair in compared) / len(compared) if compared else math.nan,
+        matched=int((difference >= 0).sum()) / difference.size if difference.size else math.nan,
         n_items=n_items,
         skipped=tuple(name for name, _ in skipped),
         notes=tuple(_notes(skipped)),
     )
 
 
-def _pair(own: OwnVotes, weight: npt.NDArray[np.float64]) -> _Pair | str:
-    """Return an annotator and the labeler on the same items, or why they cannot be compared."""
-    rows, others = own.rows[own.kept], own.others
-    if len(rows) < MIN_ITEMS:
-        return _FEW
-    votes = own.code[own.kept].astype(others.patterns.suggested.dtype)
-    labeler = _terms(others)
-    annotator = _terms(replace(others, patterns=replace(others.patterns, suggested=votes)))
-    if labeler is None or annotator is None:
-        return _CERTAIN_HERE
-    if labeler.E == 1 or annotator.E == 1 or not weight[rows].any():  # only after rounding
-        return _ONE_WEIGHT
-    move, reach = influence(labeler) - influence(annotator), 1 / (1 - labeler.E) + 1 / (1 - annotator.E)
-    return _Pair(rows, move, annotator.kappa, labeler.kappa, math.fsum(weight[rows].tolist()), reach)
-
-
-def _terms(sample: Sample) -> Terms | None:
-    """Return the terms of a kappa, or None if it is undefined."""
-    parts = dh_parts(sums(sample, weighted=sample.weighted), sample.categories)
-    return None if parts.kappa is None else terms(sample, parts)
-
-
 def _summary(
-    pairs: list[_Pair], weight: npt.NDArray[np.float64], confidence_level: float
+    difference: _Floats, total: _Floats, reach: _Floats, moves: _Moves, confidence_level: float
 ) -> tuple[dict[str, Any], int]:
     """Return the mean difference with its interval, and the number of items used."""
-    if not pairs:
-        return _undefined(_NOBODY), 0
-    total = math.fsum(pair.weight for pair in pairs)
-    difference = math.fsum(pair.weight * pair.difference for pair in pairs) / total
-    reach = math.fsum(pair.weight * pair.reach for pair in pairs) / total
-    move, used = np.zeros(len(weight)), np.zeros(len(weight), np.bool_)
-    for pair in pairs:
-        move[pair.rows] += pair.move
-        used[pair.rows] = True
-    one = math.fsum(weight[used].tolist()) / total  # share of one annotator in an item
-    ends = (-reach, one * reach)
-    return _interval(difference, move[used], weight[used], total, ends, confidence_level), int(used.sum())
+    if not difference.size:
+        return {**dict.fromkeys(("difference", "se", "low", "high"), math.nan), "reason": _NOBODY}, 0
+    whole = exact_sum(total)
+    mean, far = (exact_sum(total * values) / whole for values in (difference, reach))
+    row, first, place = np.unique(moves.row, return_index=True, return_inverse=True)
+    phi: Any = np.bincount(place, moves.phi)
+    each = _Moves(row, row * 0, phi, moves.weight[first], moves.items[first])
+    one = each.sums(each.weight, 1)[0] / whole  # share of one annotator in an item
+    ends = np.array([-far]), np.array([one * far])
+    found = _intervals(np.array([mean]), np.array([whole]), ends, each, confidence_level)
+    return {name: values[0] for name, values in found.items()}, int(each.items.sum())
 
 
-def _undefined(reason: str) -> dict[str, Any]:
-    return {**dict.fromkeys(("difference", "se", "low", "high"), math.nan), "reason": reason}
-
-
-def _interval(
-    difference: float,
-    move: npt.NDArray[np.float64],
-    weight: npt.NDArray[np.float64],
-    total: float,
-    ends: tuple[float, float],
-    confidence_level: float,
-) -> dict[str, Any]:
-    """Return a difference with its interval, from the influence of each of n items on it."""
-    n = len(move)
-    pull, ones = n / total * weight * move, np.ones(n, np.int64)
-    squares = sum_of_squares(pull, ones)
-    se = math.sqrt(squares / (n * (n - 1)))
-    each = weight / weight.max()
-    n_effective = float(each.sum() ** 2 / (each**2).sum())
-    gap = Gap(difference, se, skewness(pull, ones) if squares else 0.0, n_effective, n - 1, *ends)
-    low, high = map(float, gap.limits(confidence_level))
-    reason = None if squares else _NO_VARIANCE
-    return {"difference": difference, "se": se, "low": low, "high": high, "reason": reason}
+def _intervals(
+    difference: _Floats, total: _Floats, ends: tuple[_Floats, _Floats], moves: _Moves, confidence_level: float
+) -> dict[str, list[Any]]:
+    """Return differences with their intervals, from the influence of items whose weights sum to ``total``."""
+    size, group = difference.size, moves.group
+    n, most = totals(moves.items, group, size), np.zeros(size)
+    np.maximum.at(most, group, moves.weight)
+    pull, each = (n / total)[group] * moves.weight * moves.phi, moves.weight / most[group]
+    squares = moves.sums(pull * pull, size)
+    squares[squares <= _NOTHING**2 * n] = 0
+    cubes = moves.sums(pull * pull * pull, size)
+    se = np.sqrt(squares / (n * (n - 1)))
+    n_effective = moves.sums(each, size) ** 2 / moves.sums(each**2, size)
+    skew = [
+        cube / square**1.5 if square else 0.0 for cube, square in zip(cubes.tolist(), squares.tolist(), strict=True)
+    ]
+    low, high = Gap(difference, se, np.array(skew), n_effective, n - 1, *ends).limits(confidence_level)
+    reason = [None if square else _NO_VARIANCE for square in squares.tolist()]
+    numbers = {"difference": difference, "se": se, "low": low, "high": high}
+    return {**{name: values.tolist() for name, values in numbers.items()}, "reason": reason}
 
 
 def _notes(skipped: list[tuple[Any, str]]) -> Iterator[Note]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.core import Label
 from dhkappa.core.grouping import Patterns
@@ -15,8 +16,11 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
 from dhkappa.stats.influence import Numbers, Terms, influence, terms
 from dhkappa.stats.kappa import Parts, dh_parts, sums
+from dhkappa.stats.own_votes import agreeing_pairs, weight_of_one
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.table import Table
+
+_Rows = npt.NDArray[np.int64]
 
 _CANCELLED = 64  # a difference this many times smaller than its first term is recomputed exactly
 _DEFAULT_LIMIT = 100  # if the items are fetched from an engine
@@ -33,14 +37,15 @@ def contributions(terms: Terms) -> Numbers:
     return found
 
 
-def leave_one_out(terms: Terms) -> Numbers:
+def leave_one_out(terms: Terms, whole: Sample | None = None, rows: _Rows | None = None) -> Numbers:
     """Return (K,) kappa without one item of each pattern, NaN if it is undefined.
 
     Without an item of weight w of W, each mean x becomes ``(W x - w x_i) / (W - w)``. 1 - E is the expectation over
     two votes and a label drawn independently, so its value without the item is a sum over the ways to draw each of
-    the three from all items or from this one.
+    the three from all items or from this one. ``terms`` may be those of some ``rows`` of the ``whole`` sample.
     """
-    n, C, L, c, d, code = terms.n, terms.C, terms.L, terms.c, terms.d, terms.patterns.code
+    sample = terms.sample if whole is None else whole
+    n, C, L, c, d, code = sample.n, terms.C, terms.L, terms.c, terms.d, terms.patterns.code
     found = np.full(len(d), math.nan, d.dtype)
     if n == 1:
         return found
@@ -59,60 +64,112 @@ def leave_one_out(terms: Terms) -> Numbers:
         v = weight / (n - weight)
         a = 1 + v
         short = _one_minus_E(C)
-        whole = (L * short).sum()  # 1 - E
+        total = (L * short).sum()  # 1 - E
         rest = (
-            _cubed(a) * whole
+            _cubed(a) * total
             - a**2 * v * (short[terms.suggested] + 2 * gap(C[code], not_C[code], not_L[code]))
             + a * v**2 * (2 * gap(C[code], not_C[code], not_label) + gap(c, not_c, not_L[code]))
             - _cubed(v) * gap(c, not_c, not_label)
         )
-        disagreement = a * (1 - terms.kappa) * whole - v * (1 - d)  # 1 - D without the item
-        sound = rest > _cubed(a) * whole / _CANCELLED
+        disagreement = a * (1 - terms.kappa) * total - v * (1 - d)  # 1 - D without the item
+        sound = rest > _cubed(a) * total / _CANCELLED
     found[sound] = 1 - np.maximum(disagreement[sound], 0) / rest[sound]
     # At most a few rows: such an item is nearly all of 1 - E, and the only one of its pattern.
     for row in np.flatnonzero(~sound).tolist():
-        kept = np.delete(np.arange(len(d)), row)
-        patterns = terms.patterns.take(kept)
-        mass = terms.sample.mass[kept] if terms.sample.weighted else patterns.items
-        kappa = _parts(replace(terms.sample, patterns=patterns, mass=mass, stratum=terms.sample.stratum[kept])).kappa
+        kept = np.delete(np.arange(len(sample.patterns)), row if rows is None else rows[row])
+        patterns = sample.patterns.take(kept)
+        mass = sample.mass[kept] if sample.weighted else patterns.items
+        kappa = _parts(replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept])).kappa
         found[row] = math.nan if kappa is None else kappa
     return found
 
 
-def review_queue(item_votes: ItemVotes, labeler: str, *, limit: int | None = None, pool: Pool = None) -> Table:
+def review_queue(
+    item_votes: ItemVotes,
+    labeler: str,
+    *,
+    limit: int | None = None,
+    pool: Pool = None,
+    sample: Sample | None = None,
+) -> Table:
     """Return the items to review, those that the votes most clearly reject first; see ``Audit.review``.
 
     Items are sorted by differential, then by number of votes (most first), then by influence times weight, then by
     position.
     """
     limit = None if limit is None else check_integer("limit", limit, 1)
-    sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool)
-    places = sample.kept
+    sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool) if sample is None else sample
+    if limit is None:
+        limit = max(sample.n, 1) if item_votes.find is None else _DEFAULT_LIMIT
+    scores = _Scores(sample)
+    rows, names = _first(item_votes, scores, limit)
+    shown, place = np.unique(rows, return_inverse=True)
+    columns = _vote_columns(sample.patterns.take(shown), item_votes.categories) | scores.columns(shown)
+    places = place.tolist()
+    columns = {"item": names, **{name: [values[k] for k in places] for name, values in columns.items()}}
+    number = "all" if len(names) == sample.n else f"{len(names):,} of"
+    return Table(columns, title=f"{labeler}: {number} {counted(sample.n, 'item')}, most clearly rejected first")
+
+
+class _Scores:
+    """The differential of every row, and what else the review queue shows, for some rows."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample, self.n_votes, self.weight = sample, sample.patterns.vote_totals(), weight_of_one(sample)
+        self.d = agreeing_pairs(sample.patterns)[1] / (self.n_votes * (self.n_votes - 1) // 2)
+        self.parts = _parts(sample) if sample.n else None
+
+    def terms(self, rows: _Rows) -> Terms | None:
+        """Return the terms of one item of each row; None if kappa is undefined."""
+        if self.parts is None or self.parts.kappa is None:
+            return None
+        one = replace(self.sample.patterns.take(rows), items=np.ones(rows.size, np.int64))
+        return replace(terms(replace(self.sample, patterns=one, mass=one.items), self.parts), weight=self.weight[rows])
+
+    def pull(self, rows: _Rows) -> Numbers:
+        """Return influence times weight of one item of each row."""
+        known = self.terms(rows)
+        return np.zeros(rows.size) if known is None else np.round(influence(known) * known.weight, _DIGITS)
+
+    def columns(self, rows: _Rows) -> dict[str, list[Any]]:
+        """Return the columns about kappa, for one item of each row."""
+        known = self.terms(rows)
+        added = phi = without = np.full(rows.size, math.nan)
+        if known is not None:
+            added, phi, without = contributions(known), influence(known), leave_one_out(known, self.sample, rows)
+        found = {"differential": self.d[rows], "contribution": added, "influence": phi, "kappa_without": without}
+        return {name: values.tolist() for name, values in found.items()}
+
+
+def _first(item_votes: ItemVotes, scores: _Scores, limit: int) -> tuple[_Rows, list[Any]]:
+    """Return the row and the name of each of the first items to review."""
+    d, places, each = scores.d, scores.sample.kept, scores.sample.patterns.items
     assert places is not None
-    n, n_votes = len(places), sample.patterns.vote_totals()
-    parts = _parts(sample) if n else None
-    if parts is not None and parts.kappa is not None:
-        known = terms(sample, parts)
-        d, added, phi, without = known.d, contributions(known), influence(known), leave_one_out(known)
-        pull = np.round(phi * known.weight / known.items, _DIGITS)
-    else:  # no item, or all votes and labels are one category
-        d, pull = np.ones(n), np.zeros(n)
-        added = phi = without = np.full(n, math.nan)
-    if item_votes.find is None:
-        order = np.lexsort((pull, -n_votes, d))[:limit]
-        names = [item_votes.item_names()[place] for place in places[order].tolist()]
+    # Rows stand for one item or more, so no row with a larger differential is among the first.
+    rows = np.flatnonzero(d <= np.partition(d, limit - 1)[limit - 1]) if limit < d.size else np.arange(d.size)
+    keys = scores.pull(rows), -scores.n_votes[rows], d[rows]
+    names = item_votes.item_names()
+    if item_votes.find is not None:
+        rows = rows[np.lexsort((np.array(names)[places[rows]], *keys))]
+        before = np.cumsum(each[rows]) - each[rows]
+        found = item_votes.find(places[rows[before < limit]].tolist(), limit)
+        return np.searchsorted(places, [place for place, _ in found]), [name for _, name in found]
+    order = np.lexsort(keys)
+    rows = rows[order]
+    if item_votes.group is None:
+        rows = rows[:limit]
+        items = places[rows]
     else:
-        limit = _DEFAULT_LIMIT if limit is None else limit
-        order = np.lexsort((np.array(item_votes.item_names())[places], pull, -n_votes, d))
-        before = np.cumsum(sample.patterns.items[order]) - sample.patterns.items[order]
-        rank = {place: row for row, place in enumerate(places.tolist())}
-        found = item_votes.find(places[order[before < limit]].tolist(), limit)
-        order, names = np.array([rank[place] for place, _ in found], np.int64), [name for _, name in found]
-    columns = {"item": names, **_vote_columns(sample.patterns.take(order), item_votes.categories)}
-    scores = {"differential": d, "contribution": added, "influence": phi, "kappa_without": without}
-    columns |= {name: values[order].tolist() for name, values in scores.items()}
-    shown = "all" if len(order) == sample.n else f"{len(order):,} of"
-    return Table(columns, title=f"{labeler}: {shown} {counted(sample.n, 'item')}, most clearly rejected first")
+        fresh = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+        rank = np.append(0, np.cumsum(fresh))[: rows.size]
+        last = int(np.searchsorted(np.cumsum(np.bincount(rank, each[rows])), limit))
+        rank_of = np.full(len(item_votes.columns), rows.size, np.min_scalar_type(rows.size))
+        rank_of[places[rows]] = rank
+        by_item = rank_of[item_votes.group]
+        items = np.flatnonzero((by_item <= last) & (by_item < rows.size))
+        items = items[np.argsort(by_item[items], kind="stable")][:limit]  # equal ones by position
+        rows = np.searchsorted(places, item_votes.group[items])
+    return rows, [names[item] for item in items.tolist()]
 
 
 def _cubed(values: Numbers) -> Numbers:
