@@ -1,5 +1,7 @@
 """Sample: eligible items, weights, strata and pools."""
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +11,18 @@ import pytest
 from dhkappa import DataError, Excluded, Kappa, Note, dh_kappa, tally
 from dhkappa.core.grouping import LabeledPatterns, Patterns
 from dhkappa.stats.kappa import estimate_dh
-from dhkappa.stats.sample import Stratum, check_level, check_n_resamples, generator, own_pool, sample_of
+from dhkappa.stats.sample import (
+    Stratum,
+    category_shares,
+    check_choice,
+    check_integer,
+    check_level,
+    check_n_resamples,
+    check_real,
+    generator,
+    own_pool,
+    sample_of,
+)
 from exact import EXAMPLE, STRATA, example
 from expect import expect_error
 
@@ -146,6 +159,15 @@ def test_merged_patterns_are_distinct() -> None:
     assert merged.merged() is merged
 
 
+def test_merging_adds_up_items_of_equal_patterns() -> None:
+    one = np.zeros(4, np.int64)
+    rows = Patterns(one.astype(np.int32), np.arange(5), np.array([0, 1, 0, 1]), one + 2, np.array([1, 2, 3, 4]))
+    merged = sample_of(LabeledPatterns((1, 2), rows)).merged()
+    assert sorted(merged.patterns.items.tolist()) == sorted(merged.mass.tolist()) == [4, 6]
+    assert merged.stratum.tolist() == [0, 0]
+    assert merged.kept is None
+
+
 def test_generator() -> None:
     own = np.random.default_rng(3)
     assert generator(own) is own
@@ -156,10 +178,83 @@ def test_generator() -> None:
             generator(rng)  # type: ignore[arg-type]
 
 
-def test_check_n_resamples() -> None:
+@pytest.mark.parametrize(
+    ("call", "parameter", "text"),
+    [
+        (lambda: check_integer("n_items", 0, 1), "n_items", "Number of items must be an integer of at least 1: got 0."),
+        (
+            lambda: check_integer("min_n_votes", True, 1),
+            "min_n_votes",
+            "Min n votes must be an integer of at least 1: got True.",
+        ),
+        (lambda: check_integer("pool", 7.0, 2, 1000), "pool", "Pool must be an integer from 2 to 1,000: got 7.0."),
+        (lambda: check_real("missing", "0.5"), "missing", "Missing must be from 0 to 1: got '0.5'."),
+        (lambda: check_real("missing", True), "missing", "Missing must be from 0 to 1: got True."),
+        (lambda: check_choice("method", 1, ["z"]), "method", "Unknown method 1. Use one of 'z'."),
+        (
+            lambda: check_choice("method", "e", ["z", "w"], " of x"),
+            "method",
+            "Unknown method 'e' of x. Use one of 'z', 'w'.",
+        ),
+        (lambda: check_level(95), "confidence_level", "Pass a probability such as 0.95."),
+    ],
+)
+def test_values_that_are_refused(call: Callable[[], Any], parameter: str, text: str) -> None:
+    with pytest.raises(DataError) as error:
+        call()
+    assert (error.value.parameter, error.value.code) == (parameter, f"invalid-{parameter.replace('_', '-')}")
+    assert str(error.value).endswith(text)
+
+
+def test_numbers_at_the_ends_of_their_range() -> None:
     assert [check_n_resamples(n) for n in (1, np.int64(7), 10**8)] == [1, 7, 10**8]
+    assert [check_integer("n", n, 2, 3) for n in (2, 3)] == [2, 3]
+    assert [check_real("p", p) for p in (0, 1, F(1, 2))] == [0, 1, 0.5]
+    assert [check_level(p) for p in (np.float64(0.9), F(9, 10), 2e-9, 1 - 2e-9)] == [0.9, 0.9, 2e-9, 1 - 2e-9]  # type: ignore[arg-type]
 
 
-def test_check_level() -> None:
-    assert check_level(np.float64(0.9)) == 0.9
-    assert check_level(Fraction(9, 10)) == 0.9  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(lambda n=n: check_n_resamples(n) for n in (0, 10**8 + 1)),
+        *(lambda n=n: check_integer("n", n, 2, 3) for n in (1, 4)),
+        *(lambda p=p: check_real("p", p) for p in (-0.1, 1.1, math.nan)),
+        *(lambda p=p: check_level(p) for p in (0, 1e-9, 1 - 1e-9, 1, math.nan)),
+    ],
+)
+def test_numbers_out_of_their_range(call: Callable[[], Any]) -> None:
+    with pytest.raises(DataError, match="must be"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("prevalence", "m", "shares"),
+    [
+        (None, 4, [1 / 4] * 4),
+        ([1, 3], None, [1 / 4, 3 / 4]),
+        ((0.5, 0, 0.25), 3, [2 / 3, 0, 1 / 3]),
+        ([1e308] * 5, 5, [1 / 5] * 5),
+    ],
+)
+def test_category_shares(prevalence: Any, m: int | None, shares: list[float]) -> None:
+    assert category_shares(prevalence, m) == pytest.approx(shares, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("prevalence", "m", "size"),
+    [
+        ([1, -1], 2, "2 numbers"),
+        ([1, math.inf], 2, "2 numbers"),
+        ([1, math.nan], 2, "2 numbers"),
+        ([0], 1, "1 number"),
+        ([1, 2], 3, "3 numbers"),
+        (["a"], None, "numbers"),
+        ([10**400], None, "numbers"),
+        (5, None, "numbers"),
+        (None, None, "numbers"),
+    ],
+)
+def test_invalid_category_shares(prevalence: Any, m: int | None, size: str) -> None:
+    with pytest.raises(DataError, match=f"^Prevalence must be {size}, one") as error:
+        category_shares(prevalence, m)
+    assert error.value.parameter == "prevalence"
