@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dhkappa import DataError, Excluded, Kappa, Note, dh_kappa, tally
-from dhkappa.core.grouping import LabeledPatterns, Patterns
+from dhkappa.core.grouping import ItemWeights, LabeledPatterns, Patterns
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.sample import (
     Stratum,
@@ -131,6 +131,56 @@ def test_rows_kept_by_a_sample() -> None:
     unlabeled = sample_of(LabeledPatterns((1, 2), votes), labeled=False)
     assert (unlabeled.n, unlabeled.excluded) == (6, Excluded(one_vote=5))
     assert Note("source", "From a file.") in Kappa(estimate_dh(sample)).notes
+
+
+# Five patterns of one category each: 2 votes, 2 votes, 1 vote, 3 votes, and 2 votes without a label.
+ROWS = Patterns(
+    suggested=np.array([0, 1, 0, 1, -1], np.int32),
+    start=np.arange(6),
+    code=np.array([0, 1, 0, 1, 0]),
+    votes=np.array([2, 2, 1, 3, 2]),
+    items=np.array([3, 1, 1, 4, 1]),
+)
+ITEM_ROW = np.array([0, 3, 0, 1, 2, 3, 0, 3, 4, 3])
+
+
+def test_weights_that_differ_within_a_pattern() -> None:
+    weight = np.array([0.1, 2, 3e10, 0, 5, 1e-3, 0.1, 0.25, 7, 9])
+    items, stratum = ItemWeights(ITEM_ROW, weight), np.array([1, 0, 0, 0, 0])
+    sample = sample_of(LabeledPatterns((1, 2), ROWS, ("x", "y"), stratum, item_weights=items))
+    assert sample.excluded == Excluded(one_vote=1, no_label=1, no_weight=1)
+    assert (sample.patterns.items.tolist(), sample.patterns.votes.tolist()) == ([3, 4], [2, 3])
+    assert (sample.stratum.tolist(), sample.strata) == ([1, 0], (Stratum("x", 4, None), Stratum("y", 3, None)))
+    by_row = [[F(0.1), F(3e10), F(0.1)], [F(2), F(1e-3), F(0.25), F(9)]]
+    assert F(*sample.mass.tolist()) == sum(by_row[0]) / sum(by_row[1])
+    assert math.gcd(*sample.mass.tolist()) == 1
+    scale = F(7) / sum(map(sum, by_row))
+    assert sample.powers is not None
+    for power, found in zip((2, 3), sample.powers, strict=True):
+        assert found == pytest.approx([float(sum((w * scale) ** power for w in row)) for row in by_row], rel=1e-14)
+    effective = sum(map(sum, by_row)) ** 2 / sum(w * w for row in by_row for w in row)
+    assert sample.n_effective == pytest.approx(float(effective), rel=1e-14)
+    single = sample.by_weight()
+    assert single.item_weights is None
+    assert single.powers is None
+    assert single.patterns.items.tolist() == [1] * 7
+    unit = F(int(single.mass.sum())) / sum(map(sum, by_row))
+    assert sorted(zip(single.stratum.tolist(), single.mass.tolist(), strict=True)) == sorted(
+        (place, w * unit) for place, row in ((1, by_row[0]), (0, by_row[1])) for w in row
+    )
+    assert single.by_weight() is single
+
+
+@pytest.mark.parametrize("weight", [0.3, 0])
+def test_equal_weights_within_patterns_are_no_weights(weight: float) -> None:
+    items = ItemWeights(ITEM_ROW, np.full(10, weight))
+    sample = sample_of(LabeledPatterns((1, 2), ROWS, item_weights=items))
+    assert (sample.weighted, sample.item_weights, sample.n) == (False, None, 8 if weight else 0)
+
+
+def test_large_weights_do_not_overflow() -> None:
+    sample = sample_of(LabeledPatterns((1, 2), ROWS, weight=np.array([1, 1, 1, 2.0**61, 1])))
+    assert sample.mass.tolist() == [3, 1, 2**63]
 
 
 def test_designed() -> None:
