@@ -1,7 +1,7 @@
 """Mutation testing of stats/: change one detail at a time, and see whether a test fails.
 
 mutmut makes the mutants in a copy of the tree. mutation_runner.py runs, until one fails, the tests that reach the
-changed function: tests/unit/stats/test_MODULE*.py, tests/statistics and the docstring examples.
+changed function: tests/unit/stats/test_MODULE*.py, tests/statistics, the texts of messages and the docstring examples.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from section import ROOT, paragraphs, table, write
 
 STATS = Path("src") / "dhkappa" / "stats"
 DETECTED = ("killed", "timeout")
+MESSAGES = "tests/unit/test_messages.py::test_text_is_as_in_the_snapshot"
 REQUIRED = 0.9  # share of detected mutants, per module
 SETTINGS = """
 [tool.pytest.ini_options]
@@ -145,7 +146,7 @@ def copy(module: str, folder: Path) -> list[str]:
     (folder / "tests" / "test_docstrings.json").write_text(json.dumps(examples(folder)))
     (folder / "pyproject.toml").write_text(SETTINGS)
     unit = sorted((folder / "tests" / "unit" / "stats").glob(f"test_{module}*.py"))
-    return [*(str(path.relative_to(folder)) for path in unit), "tests/statistics", "tests/test_docstrings.py"]
+    return [*(str(path.relative_to(folder)) for path in unit), "tests/statistics", MESSAGES, "tests/test_docstrings.py"]
 
 
 def examples(folder: Path) -> dict[str, tuple[str, str]]:
@@ -219,11 +220,11 @@ def report(results: list[Result], seed: int) -> str:
         "of `stats/`, such as `<` to `<=`, `+` to `-`, or an argument to `None`: "
         f"{sum(result.total for result in results):,} mutants. A random sample of each module was tested (seed "
         f"{seed}). For each mutant, the tests that reach the function ran until one failed: the unit tests of the "
-        f"module, then the fastest others, up to {CPU_SECONDS:g} seconds of CPU time in total, including the docstring "
-        f"examples and excluding slow tests. A test that took more than {SLOWDOWN:g} times its normal duration plus "
-        "one second counts as a timeout. Hypothesis generated ten examples per test, the same for every mutant. "
-        "Modules that read data are not mutated; fuzzing and the reproducibility tests on this page cover them. "
-        "Mutation testing does not run in CI.",
+        f"module, then the fastest others, up to {CPU_SECONDS:g} seconds of CPU time in total, including the texts of "
+        f"messages and the docstring examples, and excluding slow tests. A test that took more than {SLOWDOWN:g} times "
+        "its normal duration plus one second counts as a timeout. Hypothesis generated ten examples per test, the same "
+        "for every mutant. Modules that read data are not mutated; fuzzing and the reproducibility tests on this page "
+        "cover them. Mutation testing does not run in CI.",
         table(
             ["module", "mutants", "tested", "killed", "timeout", "survived", "no test", "detected"], map(row, results)
         ),

@@ -9,7 +9,7 @@ import pytest
 
 from dhkappa import Kappa, dh_kappa, fleiss_kappa
 from dhkappa.stats.kappa import Baselines
-from dhkappa.stats.notes import notes_of
+from dhkappa.stats.notes import Note, first_three, notes_of
 from exact import EXAMPLE, example
 
 F = Fraction
@@ -131,7 +131,27 @@ def test_agreement_on_other_labels_is_compared_with_chance() -> None:
     plain = example().estimate
     assert plain.parts is not None
     changed = replace(plain, parts=replace(plain.parts, R=F(2, 5), S=F(1, 2)))
-    for kappa, said in ((F(0), "about the same, so kappa is near 0"), (F(1, 3), "even more, so kappa is above 0")):
+    near, above = "about the same, so kappa is near 0", "even more, so kappa is above 0"
+    for kappa, said in ((F(0), near), (F(1, 10), above), (F(1, 3), above)):
         found = {note.code: note.text for note in notes_of(replace(changed, exact=kappa), 0.1)}
         start = "More pairs agree on another label (0.50) than on the suggested one (0.40). "
         assert found["agree-on-others"] == f"{start}Chance alone would give {said}."
+
+
+@pytest.mark.parametrize(("fleiss", "written"), [(F(-1, 1000), "0.00"), (F(-1, 100), "-0.01"), (F(1, 3), "0.33")])
+def test_low_agreement_is_rounded_without_a_negative_zero(fleiss: F, written: str) -> None:
+    found = {note.code: note.text for note in notes_of(replace(example().estimate, fleiss=fleiss), 0.1)}
+    assert f"(Fleiss' kappa {written}, below 0.4)" in found["low-agreement"]
+
+
+@pytest.mark.parametrize(("triples", "noted"), [(50, False), (100, True)])
+def test_errors_of_agreement_count_items_of_both_sizes(triples: int, noted: bool) -> None:
+    """Pairs always agree. Of triples, one in five has a share of 1/3: .133 apart, with errors of .038 and .027."""
+    split = triples // 5
+    votes = [["a", "a"]] * 100 + [["a", "a", "b"]] * split + [["a", "a", "a"]] * (triples - split)
+    assert ("votes-follow-agreement" in codes(fleiss_kappa(votes))) == noted
+
+
+def test_texts() -> None:
+    assert [first_three("abcd"[:n]) for n in range(5)] == ["", "a", "a, b", "a, b, c", "a, b, c, ..."]
+    assert Note("few-items", "There are few.").to_dict() == {"code": "few-items", "text": "There are few."}

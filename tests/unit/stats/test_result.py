@@ -14,6 +14,7 @@ from expect import expect_error
 
 F = Fraction
 A, B, C = ["a", "a"], ["b", "b"], ["c", "c"]
+ORDERED = example(weights="linear", categories=[1, 2, 3])
 
 
 def test_reads_as_a_number() -> None:
@@ -24,6 +25,23 @@ def test_reads_as_a_number() -> None:
     assert repr(kappa).startswith("kappa_DH 0.6667 [-0.5107, 0.9921] (3 items, 6 votes; random 0.0000; majority")
     assert "\n" not in repr(kappa)
     assert repr(kappa.parts) == "Parts(R=0.6667, S=0.0000, C_E=0.2500, C_F=0.2500, D=0.6667, E=0.0000)"
+
+
+@pytest.mark.parametrize(
+    ("kappa", "start", "end"),
+    [
+        (example(), "kappa_DH 0.4540", "18 votes; random -0.1085; majority 0.7472; Fleiss 0.5673; 2 notes)"),
+        (ORDERED, "weighted kappa_DH 0.5645", "18 votes; weighted Fleiss 0.5781; 1 note)"),
+        (fleiss_kappa(EXAMPLE.votes), "Fleiss' kappa 0.5673", "(6 items, 18 votes; 1 note)"),
+        (dh_kappa([A, A], ["b", "b"]), "kappa_DH 0.0000 (2 items", "random 0.0000; 8 notes)"),
+        (dh_kappa([], []), "kappa_DH undefined (0 items, 0 votes; ", "; There are no items)"),
+    ],
+)
+def test_repr_has_the_defined_values_of_the_metric(kappa: Kappa, start: str, end: str) -> None:
+    low, high = kappa.confidence_interval()
+    within = "" if math.isnan(low) else f" [{low:.4f}, {high:.4f}] (6 items"
+    assert repr(kappa).startswith(start + within)
+    assert repr(kappa).endswith(end)
 
 
 def test_to_dict_is_json() -> None:
@@ -109,12 +127,10 @@ def test_level_is_not_an_argument() -> None:
 
 @pytest.mark.parametrize("method", ["bootstrap", "permutation_test", "by_category", "confusion"])
 def test_methods_that_need_a_defined_dh_kappa(method: str) -> None:
-    with expect_error("kappa-undefined"):
-        getattr(dh_kappa([A], ["a"]), method)()
-    with expect_error("metric-not-supported"):
-        getattr(fleiss_kappa([A, B]), method)()
-    with expect_error("metric-not-supported"):
-        getattr(dh_kappa([A, B], ["a", "b"], weights="linear", categories=["a", "b"]), method)()
+    for kappa in (dh_kappa([A], ["a"]), fleiss_kappa([A, B]), ORDERED):
+        with expect_error("metric-not-supported" if kappa.exact else "kappa-undefined") as error:
+            getattr(kappa, method)()
+        assert error.value.message.startswith(f"{method} is not available")
 
 
 def test_above_random_is_nan_if_undefined() -> None:
@@ -131,15 +147,16 @@ def test_values_of_each_metric() -> None:
     assert (panel.metric, panel.exact, panel.value, panel.reason) == ("fleiss", F(59, 104), 59 / 104, None)
     assert math.isnan(panel.baselines.random)
     assert math.isnan(panel.baselines.majority)
-    weighted = example(weights="linear", categories=[1, 2, 3])
-    assert (weighted.metric, weighted.exact) == ("weighted", F(35, 62))
-    assert math.isnan(weighted.baselines.random)
+    assert (ORDERED.metric, ORDERED.exact) == ("weighted", F(35, 62))
+    assert math.isnan(ORDERED.baselines.random)
 
 
 def test_long_fractions_are_left_out_of_json() -> None:
     assert example().to_dict()["exact"] == "247/544"
-    long = Kappa(replace(example().estimate, exact=F(1, 3**7_000)))
-    assert long.to_dict()["exact"] is None
+    for bits, known in ((10_000, True), (10_001, False)):
+        for exact in (F(1, 2 ** (bits - 1)), F(-1 - 2 ** (bits - 1), 2 ** (bits - 2))):
+            written = Kappa(replace(example().estimate, exact=exact)).to_dict()["exact"]
+            assert written == (str(exact) if known else None)
 
 
 def test_results_are_immutable() -> None:
@@ -160,7 +177,9 @@ def test_comparison() -> None:
     assert found.table().column("labeler") == ["llm", "rule"]
     assert found.table().column("kappa") == [found.kappas[name].value for name in ("llm", "rule")]
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain.keys() == {"kappas", "differences", "confidence_level", "notes"}
     assert list(plain["kappas"]) == ["rule", "llm"]
+    assert (plain["confidence_level"], plain["notes"]) == (0.95, [note.to_dict() for note in found.notes])
     assert repr(found).count("llm") >= 2
     assert found._repr_html_().count("<table>") == 2
     assert compare([A, A], {"x": ["a", "a"], "y": ["a", "a"]}).best is None

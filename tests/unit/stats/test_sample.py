@@ -1,5 +1,7 @@
 """Sample: eligible items, weights, strata and pools."""
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -7,9 +9,20 @@ import numpy as np
 import pytest
 
 from dhkappa import DataError, Excluded, Kappa, Note, dh_kappa, tally
-from dhkappa.core.grouping import LabeledPatterns, Patterns
+from dhkappa.core.grouping import ItemWeights, LabeledPatterns, Patterns
 from dhkappa.stats.kappa import estimate_dh
-from dhkappa.stats.sample import Stratum, check_level, check_n_resamples, generator, own_pool, sample_of
+from dhkappa.stats.sample import (
+    Stratum,
+    category_shares,
+    check_choice,
+    check_integer,
+    check_level,
+    check_n_resamples,
+    check_real,
+    generator,
+    own_pool,
+    sample_of,
+)
 from exact import EXAMPLE, STRATA, example
 from expect import expect_error
 
@@ -120,6 +133,56 @@ def test_rows_kept_by_a_sample() -> None:
     assert Note("source", "From a file.") in Kappa(estimate_dh(sample)).notes
 
 
+# Five patterns of one category each: 2 votes, 2 votes, 1 vote, 3 votes, and 2 votes without a label.
+ROWS = Patterns(
+    suggested=np.array([0, 1, 0, 1, -1], np.int32),
+    start=np.arange(6),
+    code=np.array([0, 1, 0, 1, 0]),
+    votes=np.array([2, 2, 1, 3, 2]),
+    items=np.array([3, 1, 1, 4, 1]),
+)
+ITEM_ROW = np.array([0, 3, 0, 1, 2, 3, 0, 3, 4, 3])
+
+
+def test_weights_that_differ_within_a_pattern() -> None:
+    weight = np.array([0.1, 2, 3e10, 0, 5, 1e-3, 0.1, 0.25, 7, 9])
+    items, stratum = ItemWeights(ITEM_ROW, weight), np.array([1, 0, 0, 0, 0])
+    sample = sample_of(LabeledPatterns((1, 2), ROWS, ("x", "y"), stratum, item_weights=items))
+    assert sample.excluded == Excluded(one_vote=1, no_label=1, no_weight=1)
+    assert (sample.patterns.items.tolist(), sample.patterns.votes.tolist()) == ([3, 4], [2, 3])
+    assert (sample.stratum.tolist(), sample.strata) == ([1, 0], (Stratum("x", 4, None), Stratum("y", 3, None)))
+    by_row = [[F(0.1), F(3e10), F(0.1)], [F(2), F(1e-3), F(0.25), F(9)]]
+    assert F(*sample.mass.tolist()) == sum(by_row[0]) / sum(by_row[1])
+    assert math.gcd(*sample.mass.tolist()) == 1
+    scale = F(7) / sum(map(sum, by_row))
+    assert sample.powers is not None
+    for power, found in zip((2, 3), sample.powers, strict=True):
+        assert found == pytest.approx([float(sum((w * scale) ** power for w in row)) for row in by_row], rel=1e-14)
+    effective = sum(map(sum, by_row)) ** 2 / sum(w * w for row in by_row for w in row)
+    assert sample.n_effective == pytest.approx(float(effective), rel=1e-14)
+    single = sample.by_weight()
+    assert single.item_weights is None
+    assert single.powers is None
+    assert single.patterns.items.tolist() == [1] * 7
+    unit = F(int(single.mass.sum())) / sum(map(sum, by_row))
+    assert sorted(zip(single.stratum.tolist(), single.mass.tolist(), strict=True)) == sorted(
+        (place, w * unit) for place, row in ((1, by_row[0]), (0, by_row[1])) for w in row
+    )
+    assert single.by_weight() is single
+
+
+@pytest.mark.parametrize("weight", [0.3, 0])
+def test_equal_weights_within_patterns_are_no_weights(weight: float) -> None:
+    items = ItemWeights(ITEM_ROW, np.full(10, weight))
+    sample = sample_of(LabeledPatterns((1, 2), ROWS, item_weights=items))
+    assert (sample.weighted, sample.item_weights, sample.n) == (False, None, 8 if weight else 0)
+
+
+def test_large_weights_do_not_overflow() -> None:
+    sample = sample_of(LabeledPatterns((1, 2), ROWS, weight=np.array([1, 1, 1, 2.0**61, 1])))
+    assert sample.mass.tolist() == [3, 1, 2**63]
+
+
 def test_designed() -> None:
     designs: list[dict[str, Any]] = [
         {},
@@ -146,6 +209,15 @@ def test_merged_patterns_are_distinct() -> None:
     assert merged.merged() is merged
 
 
+def test_merging_adds_up_items_of_equal_patterns() -> None:
+    one = np.zeros(4, np.int64)
+    rows = Patterns(one.astype(np.int32), np.arange(5), np.array([0, 1, 0, 1]), one + 2, np.array([1, 2, 3, 4]))
+    merged = sample_of(LabeledPatterns((1, 2), rows)).merged()
+    assert sorted(merged.patterns.items.tolist()) == sorted(merged.mass.tolist()) == [4, 6]
+    assert merged.stratum.tolist() == [0, 0]
+    assert merged.kept is None
+
+
 def test_generator() -> None:
     own = np.random.default_rng(3)
     assert generator(own) is own
@@ -156,10 +228,83 @@ def test_generator() -> None:
             generator(rng)  # type: ignore[arg-type]
 
 
-def test_check_n_resamples() -> None:
+@pytest.mark.parametrize(
+    ("call", "parameter", "text"),
+    [
+        (lambda: check_integer("n_items", 0, 1), "n_items", "Number of items must be an integer of at least 1: got 0."),
+        (
+            lambda: check_integer("min_n_votes", True, 1),
+            "min_n_votes",
+            "Min n votes must be an integer of at least 1: got True.",
+        ),
+        (lambda: check_integer("pool", 7.0, 2, 1000), "pool", "Pool must be an integer from 2 to 1,000: got 7.0."),
+        (lambda: check_real("missing", "0.5"), "missing", "Missing must be from 0 to 1: got '0.5'."),
+        (lambda: check_real("missing", True), "missing", "Missing must be from 0 to 1: got True."),
+        (lambda: check_choice("method", 1, ["z"]), "method", "Unknown method 1. Use one of 'z'."),
+        (
+            lambda: check_choice("method", "e", ["z", "w"], " of x"),
+            "method",
+            "Unknown method 'e' of x. Use one of 'z', 'w'.",
+        ),
+        (lambda: check_level(95), "confidence_level", "Pass a probability such as 0.95."),
+    ],
+)
+def test_values_that_are_refused(call: Callable[[], Any], parameter: str, text: str) -> None:
+    with pytest.raises(DataError) as error:
+        call()
+    assert (error.value.parameter, error.value.code) == (parameter, f"invalid-{parameter.replace('_', '-')}")
+    assert str(error.value).endswith(text)
+
+
+def test_numbers_at_the_ends_of_their_range() -> None:
     assert [check_n_resamples(n) for n in (1, np.int64(7), 10**8)] == [1, 7, 10**8]
+    assert [check_integer("n", n, 2, 3) for n in (2, 3)] == [2, 3]
+    assert [check_real("p", p) for p in (0, 1, F(1, 2))] == [0, 1, 0.5]
+    assert [check_level(p) for p in (np.float64(0.9), F(9, 10), 2e-9, 1 - 2e-9)] == [0.9, 0.9, 2e-9, 1 - 2e-9]  # type: ignore[arg-type]
 
 
-def test_check_level() -> None:
-    assert check_level(np.float64(0.9)) == 0.9
-    assert check_level(Fraction(9, 10)) == 0.9  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(lambda n=n: check_n_resamples(n) for n in (0, 10**8 + 1)),
+        *(lambda n=n: check_integer("n", n, 2, 3) for n in (1, 4)),
+        *(lambda p=p: check_real("p", p) for p in (-0.1, 1.1, math.nan)),
+        *(lambda p=p: check_level(p) for p in (0, 1e-9, 1 - 1e-9, 1, math.nan)),
+    ],
+)
+def test_numbers_out_of_their_range(call: Callable[[], Any]) -> None:
+    with pytest.raises(DataError, match="must be"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("prevalence", "m", "shares"),
+    [
+        (None, 4, [1 / 4] * 4),
+        ([1, 3], None, [1 / 4, 3 / 4]),
+        ((0.5, 0, 0.25), 3, [2 / 3, 0, 1 / 3]),
+        ([1e308] * 5, 5, [1 / 5] * 5),
+    ],
+)
+def test_category_shares(prevalence: Any, m: int | None, shares: list[float]) -> None:
+    assert category_shares(prevalence, m) == pytest.approx(shares, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("prevalence", "m", "size"),
+    [
+        ([1, -1], 2, "2 numbers"),
+        ([1, math.inf], 2, "2 numbers"),
+        ([1, math.nan], 2, "2 numbers"),
+        ([0], 1, "1 number"),
+        ([1, 2], 3, "3 numbers"),
+        (["a"], None, "numbers"),
+        ([10**400], None, "numbers"),
+        (5, None, "numbers"),
+        (None, None, "numbers"),
+    ],
+)
+def test_invalid_category_shares(prevalence: Any, m: int | None, size: str) -> None:
+    with pytest.raises(DataError, match=f"^Prevalence must be {size}, one") as error:
+        category_shares(prevalence, m)
+    assert error.value.parameter == "prevalence"
