@@ -50,7 +50,7 @@ def hostile(tmp_path: Path) -> Path:
         "compare votes.csv",
         "plan 0.05 votes.csv -s llm",
         "plan 0.001 --prevalence 5,3,1 --annotator-accuracy 0.8 --labeler-accuracy 0.7 --pool 900000",
-        "demo --items 150 -o d",
+        "demo --n-items 150 -o d",
     ],
 )
 def test_at_80_columns(words: str, folder: Path, capsys: Capsys) -> None:
