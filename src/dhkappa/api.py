@@ -180,10 +180,10 @@ def compare(
     -------
     Comparison
         ``kappas`` by labeler, and ``differences``: a table with one row per pair of labelers, ``difference`` (the first
-        minus the second), ``se``, ``low``, ``high``, ``pvalue`` (two-sided), ``pvalue_holm`` (adjusted for all pairs),
-        ``method`` and ``discordant``, the number of items with different labels. The method is ``"t"``, or ``"swap"``
-        if fewer than 10 items are discordant or the standard error is 0: a permutation test that swaps the two labels
-        of each item at random.
+        minus the second, in the given order; the command line puts the better one first), ``se``, ``low``, ``high``,
+        ``pvalue`` (two-sided), ``pvalue_holm`` (adjusted for all pairs), ``method`` and ``discordant``, the number of
+        items with different labels. The method is ``"t"``, or ``"swap"`` if fewer than 10 items are discordant or the
+        standard error is 0: a permutation test that swaps the two labels of each item at random.
 
     Examples
     --------
@@ -444,7 +444,7 @@ def _check_ordered(ordered: bool) -> None:
 
 
 def _not_supported(function: str, **options: Any) -> None:
-    """Refuse options that a function cannot honour."""
+    """Refuse options that a function does not support."""
     for name, value in options.items():
         if value is not None:
             raise invalid(name, f"{function} does not support {name} yet.", code="option-not-supported")

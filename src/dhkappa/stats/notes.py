@@ -206,9 +206,9 @@ def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
     if random is not None and abs(random) > _RANDOM_NOT_ZERO:
         yield Note("random-not-zero", f"Random labels would score {float(random):.2f} on this data.")
     if kappa is not None and random is not None and kappa < random:
-        value, chance = float(kappa), float(random)
-        digits = next((d for d in range(2, 6) if round(value, d) < round(chance, d)), 6)
-        own, other = (f"{round(score, digits) + 0.0:.{digits}f}" for score in (value, chance))
+        value, at_random = float(kappa), float(random)
+        digits = next((d for d in range(2, 6) if round(value, d) < round(at_random, d)), 6)
+        own, other = (f"{round(score, digits) + 0.0:.{digits}f}" for score in (value, at_random))
         yield Note("below-random", f"Kappa ({own}) is below the score of random labels ({other}).")
     if fleiss is not None and fleiss < LOW_AGREEMENT:
         low = f"(Fleiss' kappa {round(float(fleiss), 2) + 0.0:.2f}, below {float(LOW_AGREEMENT):.1f})"

@@ -46,6 +46,7 @@ class Verdict(Note):
         labels if annotators are unknown; ``"random"``; ``"category-variants"`` if labels and votes are spelled
         differently; ``"labels-from-votes"`` if labels may be made from the votes; ``"undefined"``
     text : the verdict in sentences with its numbers
+    message, hint : the parts of ``text``, as in ``Note``; the hint is empty
     share : for ``"between"``, the position of kappa between random (0) and majority labels (1)
     """
 
