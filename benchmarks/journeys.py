@@ -73,7 +73,7 @@ def main() -> None:
     print("| call | modules | switches | queries |\n|---|---|---|---|")
     print(f"| `dh_kappa(array, labels)`, up to the formula | {modules} | {switches} | |")
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-        commands.main(["demo", "-o", folder, "--items", "100"], standalone_mode=False)
+        commands.main(["demo", "-o", folder, "--n-items", "100"], standalone_mode=False)
         args = ["audit", f"{folder}/annotations.csv", "--items", f"{folder}/items.csv"]
 
         def audit() -> None:

@@ -22,9 +22,9 @@ WIDTH, LINES = 80, 34
 def main() -> None:
     """Run the demo in a temporary folder, audit it, and write the pictures."""
     with tempfile.TemporaryDirectory() as folder:
-        colours = os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+        colors = os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
         subprocess.run([COMMAND, "demo"], cwd=folder, check=True, capture_output=True)
-        done = subprocess.run([COMMAND, *WORDS], cwd=folder, check=True, capture_output=True, text=True, env=colours)
+        done = subprocess.run([COMMAND, *WORDS], cwd=folder, check=True, capture_output=True, text=True, env=colors)
         draw_terminal("\n".join([f"$ dhkappa {' '.join(WORDS)}", *done.stdout.splitlines()[:LINES], "..."]))
         draw_report(Path(folder, "dhkappa-demo", "report.html"))
 

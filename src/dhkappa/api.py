@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from dhkappa.core.items import item_table_of_counts
-from dhkappa.errors import DataError, invalid, shown
+from dhkappa.errors import DataError, invalid, several_labelers, shown
 from dhkappa.inputs.arrays import array_patterns
 from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords
 from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset, check_options_absent, passed_options
@@ -180,10 +180,10 @@ def compare(
     -------
     Comparison
         ``kappas`` by labeler, and ``differences``: a table with one row per pair of labelers, ``difference`` (the first
-        minus the second), ``se``, ``low``, ``high``, ``pvalue`` (two-sided), ``pvalue_holm`` (adjusted for all pairs),
-        ``method`` and ``discordant``, the number of items with different labels. The method is ``"t"``, or ``"swap"``
-        if fewer than 10 items are discordant or the standard error is 0: a permutation test that swaps the two labels
-        of each item at random.
+        minus the second, in the given order; the command line puts the better one first), ``se``, ``low``, ``high``,
+        ``pvalue`` (two-sided), ``pvalue_holm`` (adjusted for all pairs), ``method`` and ``discordant``, the number of
+        items with different labels. The method is ``"t"``, or ``"swap"`` if fewer than 10 items are discordant or the
+        standard error is 0: a permutation test that swaps the two labels of each item at random.
 
     Examples
     --------
@@ -312,7 +312,8 @@ def plan(
     half_width
         Half the width of the confidence interval of kappa, such as 0.05.
     pilot, suggested, counts, missing, **roles
-        Some items that were voted on as the others will be: a ``Kappa``, or data as for ``dh_kappa``.
+        Some items that were voted on as the others will be: data as for ``dh_kappa``, or a ``Kappa``, or an ``Audit``,
+        of which ``suggested`` names the labeler if there are several.
     n_categories, prevalence
         The number of categories, or how often each is true; equally often by default. Only ratios of prevalence matter.
     annotator_accuracy, labeler_accuracy
@@ -341,6 +342,11 @@ def plan(
     from dhkappa.stats.plan import plan_items
 
     check_keywords(roles)
+    if pilot is not None and not isinstance(pilot, Kappa):
+        from dhkappa.auditing import Audit
+
+        if isinstance(pilot, Audit):
+            pilot, suggested = _kappa_of(pilot, suggested), None
     extra = {"suggested": suggested, "counts": counts, "missing": missing, **roles}
     if isinstance(pilot, Kappa):
         check_options_absent(extra, "Kappa")
@@ -361,6 +367,17 @@ def plan(
         confidence_level=confidence_level,
         assurance=assurance,
     )
+
+
+def _kappa_of(audited: Audit, labeler: Any) -> Kappa:
+    """Return the kappa of the labeler of an audit, or of the only one."""
+    known = audited.labelers
+    if labeler is None and len(known) > 1:
+        raise several_labelers(known)
+    if labeler is not None and labeler not in known:
+        message = f"Labeler {shown([labeler])} not found. Labelers: {shown(known, 10)}."
+        raise invalid("suggested", message, code="labeler-not-found")
+    return audited.kappas[known[0] if labeler is None else labeler]
 
 
 def tally(data: Any = None, suggested: Any = None, **options: Unpack[DataKeywords]) -> Tally:
@@ -427,7 +444,7 @@ def _check_ordered(ordered: bool) -> None:
 
 
 def _not_supported(function: str, **options: Any) -> None:
-    """Refuse options that a function cannot honour."""
+    """Refuse options that a function does not support."""
     for name, value in options.items():
         if value is not None:
             raise invalid(name, f"{function} does not support {name} yet.", code="option-not-supported")

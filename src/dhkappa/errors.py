@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -43,11 +43,30 @@ class DataError(ValueError):
 
     def text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
         """Return message and hint, with parameters written by ``write_parameter``."""
-        hint = re.sub(r"\$([a-z_]+)", lambda found: write_parameter(found[1]), self.hint)
-        return f"{self.message} {hint}".strip()
+        return said(self.message, self.hint, write_parameter)
 
     def __str__(self) -> str:
         return self.text()
+
+
+_POSITIONAL = {"data": "FILE", "path": "FILE", "pilot": "PILOT", "half_width": "HALF_WIDTH"}
+
+
+def flag(parameter: str) -> str:
+    """Write a Python parameter as the command line calls it."""
+    return _POSITIONAL.get(parameter) or f"--{parameter.replace('_', '-')}"
+
+
+def said(message: str, hint: str, write_parameter: Callable[[str], str] = "{}=".format) -> str:
+    """Return message and hint; ``$name`` in the hint is a parameter, written by ``write_parameter``."""
+    return f"{message} {re.sub(r'[$]([a-z_]+)', lambda found: write_parameter(found[1]), hint)}".strip()
+
+
+def several_labelers(known: Sequence[str], parameter: str = "suggested") -> DataError:
+    """Return the error for data with several labelers where one is needed."""
+    message = f"There are {len(known)} labelers: {shown(known, 10)}."
+    hint = f"Choose one with ${parameter}, such as {known[0]!r}."
+    return invalid(parameter, message, code="several-labelers", hint=hint)
 
 
 def invalid(parameter: str, message: str, *, hint: str = "", code: str | None = None) -> DataError:

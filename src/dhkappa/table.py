@@ -9,7 +9,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from operator import gt
 from textwrap import fill
@@ -21,11 +21,12 @@ from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
 from dhkappa.errors import visible as visible
 
 if TYPE_CHECKING:
-    from rich.console import OverflowMethod
+    from rich.console import JustifyMethod, OverflowMethod
     from rich.table import Table as RichTable
 
 _WIDTH = 100  # without a terminal
 _NARROWEST = 16  # width down to which text columns are cut
+_LINES = 6  # of a cell that is wrapped
 _LONGEST_NUMBER = 24
 _ROWS = 20
 _HTML_ROWS = 60
@@ -160,7 +161,8 @@ class Table:
         }
         kinds = [{type(value) for value in values if value is not None} for values in used.values()]
         numbers = [bool(kind) and kind <= {int, float} for kind in kinds]
-        rows = [list(row) for row in zip(*(map(_text, values) for values in used.values()), strict=True)]
+        texts = ([_text(value, name.startswith("pvalue")) for value in values] for name, values in used.items())
+        rows = [list(row) for row in zip(*texts, strict=True)]
         return [visible(name) for name in used], rows, numbers, hidden
 
     def __repr__(self) -> str:
@@ -244,11 +246,12 @@ def text_table(
     width: int,
     narrowest: int = _NARROWEST,
     overflow: OverflowMethod = "ellipsis",
+    wrapped: Collection[str] = (),
 ) -> tuple[RichTable, list[str]]:
     """Return a table for a terminal, and the columns that do not fit.
 
     Heads are broken at underscores, columns are left out from the last, and text is cut, in this order and as far as
-    needed. Numbers are not cut.
+    needed. Numbers are not cut. Columns with the heads ``wrapped`` continue on the next line, up to six lines.
     """
     from rich.cells import cell_len
     from rich.table import Table as RichTable
@@ -267,12 +270,17 @@ def text_table(
     while sum(widths) + _GAP * (kept - 1) > width and any(map(gt, widths, least)):
         widths[max(range(kept), key=lambda place: (widths[place] > least[place], widths[place]))] -= 1
     table = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
-    for head, number, space in zip(heads, numbers, widths, strict=False):
+    wraps = [head in wrapped for head in heads]
+    for head, number, space, wrap in zip(heads, numbers, widths, wraps, strict=False):
+        justify: JustifyMethod = "right" if number else "left"
         table.add_column(
-            Text(head), justify="right" if number else "left", width=space, no_wrap=True, vertical="bottom"
+            Text(head), justify=justify, width=space, no_wrap=not wrap, vertical="top" if any(wraps) else "bottom"
         )
     for row in rows:
-        table.add_row(*[Text(cell, no_wrap=True, overflow=overflow) for cell in row[:kept]])
+        texts = [Text(cell, overflow="fold" if wrap else overflow) for cell, wrap in zip(row, wraps, strict=True)]
+        for text, space in zip(texts, widths, strict=False):
+            text.truncate(_LINES * space, overflow=overflow)
+        table.add_row(*texts[:kept])
     return table, [head.replace("\n", "") for head in heads[kept:]]
 
 
@@ -283,9 +291,11 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int)) else _text(value)
 
 
-def _text(value: Any) -> str:
-    """Format a value: three decimals, a dash for NaN, nothing for None."""
+def _text(value: Any, is_pvalue: bool = False) -> str:
+    """Format a value: three decimals, a dash for NaN, nothing for None; a p-value of less than 0.001 as such."""
     if isinstance(value, float):
+        if is_pvalue and value < 1e-3:
+            return "< 0.001"
         fixed = value == 0 or 1e-3 <= abs(value) < 1e6
         return "-" if math.isnan(value) else f"{value:.3f}" if fixed else f"{value:.2g}"
     return "" if value is None else visible(str(value))

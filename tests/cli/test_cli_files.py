@@ -10,8 +10,7 @@ import pytest
 import dhkappa
 from cli_files import CATEGORIES, EXACT, LABELS, LAYOUTS, VOTES, answer, exact, items, long, long_alone, wide, write
 from command import inside, refused, run
-from dhkappa.cli import flag
-from dhkappa.errors import DataError, visible
+from dhkappa.errors import DataError, flag, visible
 
 EXPORTS_FOLDER = Path(__file__).parents[1] / "exports"
 EXPORTS = sorted(path for path in EXPORTS_FOLDER.glob("*/*") if path.suffix != ".py")

@@ -8,8 +8,8 @@ import pytest
 
 import dhkappa
 from command import inside
-from dhkappa.cli import flag
 from dhkappa.cli.options import check_output, is_tally, several
+from dhkappa.errors import flag
 from expect import expect_error
 
 Capsys = pytest.CaptureFixture[str]

@@ -1,4 +1,4 @@
-"""The output of commands: at 80 columns, through a pipe, in ASCII, and on a terminal with colours."""
+"""The output of commands: at 80 columns, through a pipe, in ASCII, and on a terminal with colors."""
 
 import csv
 import os
@@ -17,7 +17,7 @@ from command import COMMAND, environment, inside, run
 from terminal_checks import HOSTILE, check_columns, check_lines
 
 Capsys = pytest.CaptureFixture[str]
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def hostile(tmp_path: Path) -> Path:
         "compare votes.csv",
         "plan 0.05 votes.csv -s llm",
         "plan 0.001 --prevalence 5,3,1 --annotator-accuracy 0.8 --labeler-accuracy 0.7 --pool 900000",
-        "demo --items 150 -o d",
+        "demo --n-items 150 -o d",
     ],
 )
 def test_at_80_columns(words: str, folder: Path, capsys: Capsys) -> None:
@@ -142,11 +142,11 @@ def on_terminal(*words: str | Path, columns: int = 80, env: dict[str, str] | Non
     return told.decode().replace("\r\n", "\n")
 
 
-def test_colours_on_a_terminal_and_nothing_else_changes(folder: Path, capsys: Capsys) -> None:
-    coloured = on_terminal("audit", "votes.csv")
+def test_colors_on_a_terminal_and_nothing_else_changes(folder: Path, capsys: Capsys) -> None:
+    colored = on_terminal("audit", "votes.csv")
     piped = inside(capsys, "audit", "votes.csv").stdout
-    assert COLOUR.search(coloured)
-    plain = COLOUR.sub("", coloured)
+    assert COLOR.search(colored)
+    plain = COLOR.sub("", colored)
     assert [line.rstrip() for line in plain.splitlines()] == piped.splitlines()
     assert "\x1b" not in piped
 
@@ -159,7 +159,7 @@ def test_no_color_and_a_terminal_that_can_do_little(folder: Path) -> None:
 
 def test_hostile_names_on_a_terminal(hostile: Path) -> None:
     told = on_terminal("audit", hostile)
-    plain = COLOUR.sub("", told)
+    plain = COLOR.sub("", told)
     assert "\x1b" not in plain
     assert "\x07" not in plain
     check_lines("\n".join(line.rstrip() for line in plain.splitlines()) + "\n")

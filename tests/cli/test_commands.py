@@ -118,11 +118,30 @@ def test_plan(folder: Path, capsys: Capsys) -> None:
     start = f"{planned.items:,} items if votes are distributed as in the pilot (2.6 per item on average), "
     assert done.stdout.startswith(f"{start}{planned.total_votes:,} votes in all")
     assert "The pilot has 8 items" in done.stdout
+    assert "votes each" not in done.stdout  # too few items to compare numbers of votes
     assert "enough" in inside(capsys, "plan", "1", "votes.csv", "-s", "llm").stdout
     words = "--prevalence 4,3,1 --annotator-accuracy 0.9 --labeler-accuracy 0.85 --pool 2000"
     done = inside(capsys, "plan", "0.05", *words.split())
     planned = dhkappa.plan(0.05, prevalence=[4, 3, 1], annotator_accuracy=0.9, labeler_accuracy=0.85, pool=2000)
     assert done.stdout.startswith(f"{planned.items:,} items with {planned.votes} votes each")
+
+
+def test_plan_compares_numbers_of_votes_with_enough_items(folder: Path, capsys: Capsys) -> None:
+    rows = WIDE.splitlines()
+    text = "\n".join([rows[0], *(f"{place}{row}" for place in range(4) for row in rows[1:])])
+    Path("pilot.csv").write_text(text, encoding="utf-8")
+    done = inside(capsys, "plan", "0.05", "pilot.csv", "-s", "llm")
+    planned = dhkappa.plan(0.05, "pilot.csv", "llm")
+    assert planned.options.column("votes") == [2, 3]
+    assert f"{planned.options.column('items')[1]:,}" in done.stdout.split("votes each  items")[1].split()
+
+
+def test_notes_name_options(folder: Path, capsys: Capsys) -> None:
+    Path("votes.csv").write_text(WIDE.replace("news", "none"), encoding="utf-8")
+    for command in ("score votes.csv", "audit votes.csv"):
+        done = inside(capsys, *command.split())
+        assert "--missing" in done.stdout
+        assert "missing=" not in done.stdout
 
 
 # review
@@ -243,7 +262,7 @@ def test_demo_writes_data_and_report(folder: Path, capsys: Capsys, monkeypatch: 
 
 
 def test_demo_seed_and_size(folder: Path, capsys: Capsys) -> None:
-    one = inside(capsys, "demo", "--items", "1", "-o", "one")
+    one = inside(capsys, "demo", "--n-items", "1", "-o", "one")
     assert (one.returncode, one.stderr) == (0, "")
     for place, seed in (("eight", 8), ("nine", 9), ("eight-again", 8)):
         Path(place).mkdir()
@@ -259,8 +278,8 @@ def test_demo_overwrites_only_its_own_files(folder: Path, capsys: Capsys) -> Non
     with expect_error("output-exists", "output"):
         call("demo", "-o", ".")
     assert Path("items.csv").read_text() == "item,suggested\n1,x\n"
-    assert inside(capsys, "demo", "--items", "30", "-o", "own").returncode == 0
-    assert inside(capsys, "demo", "--items", "40", "-o", "own").returncode == 0
+    assert inside(capsys, "demo", "--n-items", "30", "-o", "own").returncode == 0
+    assert inside(capsys, "demo", "--n-items", "40", "-o", "own").returncode == 0
     for target in ("votes.csv", "postgresql://me@h/d"):
         with expect_error("output-not-folder", "output"):
             call("demo", "-o", target)

@@ -127,18 +127,18 @@ def test_closed_pipe(votes: Path) -> None:
 def test_demo_without_the_report_libraries(tmp_path: Path, capsys: Capsys, monkeypatch: Monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     folder = tmp_path / "demo"
-    code, out, _ = run(capsys, "demo", "--items", "30", "-o", folder)
+    code, out, _ = run(capsys, "demo", "--n-items", "30", "-o", folder)
     assert code == 0
     assert "pip install 'dhkappa[report]'" in " ".join(out.split())
     assert sorted(path.name for path in folder.iterdir()) == ["annotations.csv", "items.csv"]
-    code, out, _ = run(capsys, "demo", "--items", "30", "-o", folder, "--format", "json")
+    code, out, _ = run(capsys, "demo", "--n-items", "30", "-o", folder, "--format", "json")
     assert code == 0
     assert json.loads(out)["result"]["report"] is None
 
 
 def test_demo_keeps_other_files(tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "annotations.csv").write_bytes(b"\xff\xfe\x00")
-    code, out, err = run(capsys, "demo", "--items", "30", "-o", tmp_path)
+    code, out, err = run(capsys, "demo", "--n-items", "30", "-o", tmp_path)
     assert (code, out) == (2, "")
     assert "annotations.csv" in err
     assert (tmp_path / "annotations.csv").read_bytes() == b"\xff\xfe\x00"

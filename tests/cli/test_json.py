@@ -61,7 +61,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "tally make": "tally make votes.csv -o one.json",
         "tally add": "tally add one.json -o two.json",
         "tally show": "tally show two.json",
-        "demo": "demo --items 30 -o demo",
+        "demo": "demo --n-items 30 -o demo",
     }
     with chdir(folder):
         return {name: json.loads(printed(f"{words} --format json")) for name, words in asked.items()}

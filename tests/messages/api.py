@@ -43,6 +43,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "no-suggested-labels (dataframe)": lambda: dh_kappa(pl.DataFrame({"item": [1], "label": ["a"], "llm": ["a"]})),
     "no-suggested-labels (dataset)": lambda: dh_kappa(Dataset(VOTES), LABELS),
     "several-labelers (arrays)": lambda: dh_kappa(VOTES, TWO),
+    "several-labelers (plan)": lambda: plan(0.1, audited()),
+    "labeler-not-found (plan)": lambda: plan(0.1, audited(), "lm"),
     "several-labelers (audit)": lambda: audited().review(),
     "labeler-not-found (audit)": lambda: audited().review("lm"),
     "labeler-not-found (none)": lambda: compare(tally(VOTES, TWO), []),

@@ -269,6 +269,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "item-column-varies": lambda: long({"llm": [*"abb"]}),
     "unlisted-items": lambda: long(items=pd.DataFrame({"item": [1], "llm": ["a"]})),
     "unlisted-items (none match)": lambda: long(items=pd.DataFrame({"item": [7], "llm": ["a"]})),
+    "column-among-votes (long format)": lambda: dh_kappa(pd.DataFrame(LONG), pd.Series(["a", "b"])),
     "column-among-votes (grid)": lambda: wide([*"ab"]),
     "wrong-type (ids)": lambda: tally(duckdb.sql("SELECT [1] item, 'a' label, 'b' suggested")),
     "item-types-differ": lambda: long({"item": [True, True, False]}, items=pd.DataFrame(ITEMS)),

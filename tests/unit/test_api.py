@@ -98,6 +98,9 @@ def test_functions_have_the_same_options() -> None:
         (lambda: plan(0.1, **ANSWERS, annotators="ann_*"), "pilot-missing", "pilot"),
         (lambda: plan(0.1, dh_kappa(VOTES, LABELS), annotators="ann_*"), "option-with-dataset", "annotators"),
         (lambda: plan(0.1, dh_kappa(VOTES, LABELS), LABELS), "option-with-dataset", "suggested"),
+        (lambda: plan(0.1, audit(VOTES, TWO, progress=False)), "several-labelers", "suggested"),
+        (lambda: plan(0.1, audit(VOTES, TWO, progress=False), "none"), "labeler-not-found", "suggested"),
+        (lambda: plan(0.1, audit(VOTES, TWO, progress=False), "rule", item="id"), "option-with-dataset", "item"),
     ],
 )
 def test_calls_that_are_refused(call: Any, code: str, parameter: str) -> None:
@@ -128,6 +131,8 @@ def test_plan_from_a_pilot() -> None:
     assert plan(0.2, VOTES, LABELS).items == expected
     assert plan(0.2, TABLE).items == expected
     assert plan(0.2, tally(VOTES, LABELS)).items == expected
+    assert plan(0.2, audit(VOTES, LABELS, progress=False)).items == expected
+    assert plan(0.2, audit(VOTES, TWO, progress=False), "rule").items == expected
     counts = [[row.count(c) for c in "ab"] for row in VOTES]
     assert plan(0.2, counts=counts, suggested=["ab".index(label) for label in LABELS]).items == expected
 

@@ -71,6 +71,12 @@ def test_repr_lines_up() -> None:
     ]
 
 
+def test_small_pvalues_are_shown_as_such() -> None:
+    assert repr(Table({"pvalue": [0.0, 0.0004, 0.25], "se": [0.0, 0.0004, 0.25]})).split() == [
+        *("pvalue", "se", "<", "0.001", "0.000", "<", "0.001", "0.0004", "0.250", "0.250")
+    ]
+
+
 def test_repr_without_rows_or_columns() -> None:
     assert repr(Table({"a": [], "b": []})) == "a  b\n[no rows]"
     assert repr(Table({})) == "[no rows]"

@@ -12,13 +12,11 @@ from typing import Any, NoReturn
 
 import click
 
-from dhkappa.errors import DataError, masked, visible
+from dhkappa.errors import DataError, flag, masked, visible
 from dhkappa.resources import MIB, memory_errors, need
 
 FAILED_GATE = "dhkappa.failed_gate"
 """Key of a context under which a command leaves the message of a failed gate."""
-
-_POSITIONAL = {"data": "FILE", "path": "FILE", "pilot": "PILOT", "half_width": "HALF_WIDTH"}
 
 
 class Commands(click.Group):
@@ -82,11 +80,6 @@ def run(commands: Commands, args: list[str] | None = None) -> NoReturn:
         hint = "Please report it with the traceback that DHKAPPA_TRACE=1 in the environment shows."
         code = _fail(f"Internal error ({type(error).__name__}: {error}). {hint}", 2)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def flag(parameter: str) -> str:
-    """Write a Python parameter as the command line calls it."""
-    return _POSITIONAL.get(parameter) or f"--{parameter.replace('_', '-')}"
 
 
 def _prepare_streams() -> None:

@@ -18,7 +18,7 @@ import click
 import dhkappa
 from dhkappa.cli import FAILED_GATE, Commands, options, run
 from dhkappa.cli.options import Input, check_output, expanded, is_tally, option, sum_of
-from dhkappa.errors import DataError, invalid, masked, visible
+from dhkappa.errors import DataError, counted, invalid, masked, several_labelers, visible
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 JSON_VERSION = 2  # changes if a key is removed or changes its meaning
 
+_ASSURANCE = "Probability that the half-width of the interval is at most HALF_WIDTH."
+_REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
 _TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
 
 _DEMO_FILES = ("annotations.csv", "items.csv", "report.html")
@@ -63,7 +65,8 @@ def commands() -> None:
 def audit(output: str | None, title: str | None, **given: Any) -> None:
     """Run all analyses; -o writes a report.
 
-    Can the labels be trusted? Which labeler is best? Which categories and items are wrong? How do annotators compare?
+    Can the labels be trusted? Which labeler is best? Which categories and items are wrong? How does
+    the labeler compare with the annotators?
     """
     files, source = given["files"], Input(given)
     check_output(output, [*files, given["items"]], (".html", ".htm"))
@@ -111,6 +114,8 @@ def score(**given: Any) -> None:
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
     """Return the kappa of each labeler."""
+    if isinstance(source.data, dhkappa.Dataset):
+        source.data.check_labeled()
     names = source.suggested or source.data.labelers or [None]
     sample = {"pool": source.pool, "weights": weights}
     return {name or "labeler": dhkappa.dh_kappa(source.data, name, **sample) for name in names}
@@ -134,9 +139,9 @@ def compare(**given: Any) -> None:
 @commands.command(epilog="Example: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv")
 @option("output", "CSV file to write; standard output by default.", "-o", metavar="FILE")
 @option("limit", "Number of items; all by default.", "-n", type=click.IntRange(1))
-@option("rejected", "Only items with a negative differential.", is_flag=True)
+@option("rejected", _REJECTED, is_flag=True)
 @option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
-@options.combine(options.FILES, options.FORMAT, options.ROLES, options.SAMPLE, options.POOL)
+@options.combine(options.FILES, options.FORMAT, options.ROLES_OF_ONE, options.SAMPLE, options.POOL)
 def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **given: Any) -> None:
     """Write the items to review as CSV.
 
@@ -168,21 +173,21 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
         from dhkappa.paths import write_file
 
         write_file(output, text, "review queue")
-        click.echo(f"{len(queue):,} items written to {visible(output)}.", err=True)
+        click.echo(f"{counted(len(queue), 'item')} written to {visible(output)}.", err=True)
 
 
 def _only(labelers: Any) -> str:
     """Return the only labeler."""
     first, *others = labelers
     if others:
-        message = f"There are several labelers: {', '.join(labelers)}."
-        raise invalid("suggested", message, code="several-labelers", hint="Choose one with $suggested.")
+        raise several_labelers([first, *others])
     return str(first)
 
 
 @commands.command(
-    epilog="Examples: dhkappa plan 0.05 --n-categories 5 --annotator-accuracy 0.9 --labeler-accuracy 0.85;  "
-    "dhkappa plan 0.03 pilot.csv"
+    epilog="\b\nExamples: dhkappa plan 0.03 pilot.csv --suggested llm\n"
+    "          dhkappa plan 0.05 --n-categories 5\n"
+    "            --annotator-accuracy 0.9 --labeler-accuracy 0.85"
 )
 @click.argument("half_width", type=float)
 @click.argument("files", nargs=-1, metavar="[PILOT...]")
@@ -192,13 +197,13 @@ def _only(labelers: Any) -> str:
 @option("labeler-accuracy", "Probability that a suggested label is right.", type=float)
 @option("votes", "Votes per item.", type=int)
 @option("pool", "Number of items in the whole data set.", type=int)
-@option("assurance", "Share of samples whose interval is at most this wide.", type=float, default=0.9)
-@options.combine(options.FORMAT, options.LEVEL, options.ROLES)
+@option("assurance", _ASSURANCE, type=float, default=0.9)
+@options.combine(options.FORMAT, options.LEVEL, options.ROLES_OF_ONE)
 def plan(half_width: float, **given: Any) -> None:
     """Compute how many items and votes are needed.
 
-    For a confidence interval of kappa plus or minus HALF_WIDTH, such as 0.05. PILOT is a small data set that is already
-    labeled, in a format that score reads; without one, give the accuracies.
+    For a confidence interval of kappa plus or minus HALF_WIDTH, such as 0.05. PILOT is a data file with votes and
+    suggested labels, as for score. Without PILOT, give --n-categories, --annotator-accuracy and --labeler-accuracy.
     """
     names = ("n_categories", "annotator_accuracy", "labeler_accuracy", "votes", "pool", "confidence_level", "assurance")
     assumed = {name: given[name] for name in names}
@@ -230,7 +235,7 @@ def _numbers(text: str) -> list[float]:
 
 @commands.group(epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
 def tally() -> None:
-    """Keep counts in files and add them up.
+    """Store vote counts in files and add them.
 
     The sum of tallies is the tally of all their items. score, compare and audit read it like a data file.
     """
@@ -282,12 +287,12 @@ def _show_tally(command: str, whole: dhkappa.Tally, path: str, output_format: st
         click.echo(f"{visible(path)}: {whole!r}")
 
 
-@commands.command(epilog="Example: dhkappa demo --items 1000 --seed 7 -o demo")
-@option("items", "Number of tickets.", default=400, type=click.IntRange(1, 1_000_000))
+@commands.command(epilog="Example: dhkappa demo --n-items 1000 --seed 7 -o demo")
+@option("n-items", "Number of tickets.", default=400, type=click.IntRange(1, 1_000_000))
 @option("seed", "Seed of the simulation.", default=1, type=click.IntRange(0))
 @option("output", "Folder to write.", "-o", default="dhkappa-demo", metavar="FOLDER")
 @options.FORMAT
-def demo(items: int, seed: int, output: str, output_format: str) -> None:
+def demo(n_items: int, seed: int, output: str, output_format: str) -> None:
     """Simulate data, audit it and write the report.
 
     Support tickets in five categories, labeled by a keyword rule and an LLM. Five annotators, one of them careless,
@@ -297,10 +302,10 @@ def demo(items: int, seed: int, output: str, output_format: str) -> None:
 
     votes, tickets, report = [os.path.join(output, name) for name in _DEMO_FILES]
     _make_folder(output)
-    title = f"{items:,} simulated support tickets"
+    title = f"{n_items:,} simulated support tickets"
     missing = ""
     with Progress(None, "simulating") as progress:
-        write_demo(output, items, seed)
+        write_demo(output, n_items, seed)
         progress.describe("auditing")
         found = dhkappa.audit(votes, items=tickets, progress=False, rng=seed)
         name = "dhkappa"

@@ -15,8 +15,7 @@ from typing import Any
 import click
 
 import dhkappa
-from dhkappa.cli import flag
-from dhkappa.errors import DataError, invalid, shown
+from dhkappa.errors import DataError, flag, invalid, shown
 from dhkappa.paths import is_stream
 
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
@@ -62,7 +61,7 @@ FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 FORMAT = option("format", "Output format.", "output_format", choices=("text", "json"), default="text")
 LEVEL = option("confidence-level", "Level of confidence intervals.", type=float, default=0.95)
 SEED = option("seed", "Seed for permutation tests.", type=click.IntRange(0))
-_WEIGHTS = "Agreement weights for ordered categories: near votes count in part."
+_WEIGHTS = "Agreement weights for ordered categories: votes for a category near the label get partial credit."
 WEIGHTS = option("weights", _WEIGHTS, choices=("linear", "quadratic"))
 _POOL = "Number of items in the whole data set, or STRATUM=N for each stratum, separated by commas."
 POOL = option("pool", _POOL, multiple=True, metavar="N")
@@ -73,9 +72,9 @@ GATE = combine(
     option("on", _ON, choices=("low", "value"), default="low"),
 )
 _SUGGESTED = "Columns of suggested labels, or names of labelers, separated by commas."
+_SUGGESTED_ONE = "Column of suggested labels, or name of one labeler."
 _ANNOTATORS = "Wide format: columns of votes, separated by commas, or a pattern such as 'ann_*'."
-ROLES = combine(
-    _column("suggested", _SUGGESTED, "-s", multiple=True),
+_OTHER_ROLES = combine(
     _column("annotators", _ANNOTATORS, "-a", multiple=True),
     _column("item", "Column with the name of the item."),
     _column("label", "Long format: column with the label of the vote."),
@@ -90,6 +89,8 @@ ROLES = combine(
     option("question", "Question to read, if an export has several.", metavar="NAME"),
     option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
 )
+ROLES = combine(_column("suggested", _SUGGESTED, "-s", multiple=True), _OTHER_ROLES)
+ROLES_OF_ONE = combine(_column("suggested", _SUGGESTED_ONE, "-s", multiple=True), _OTHER_ROLES)
 SAMPLE = combine(
     option("categories", "All categories, in order, separated by commas.", multiple=True, metavar="LABEL"),
     _column("sample-weight", "Column with the sampling weight of each item."),

@@ -160,6 +160,10 @@ def is_recognized(columns: Sequence[Any]) -> bool:
 def check_grid(columns: Iterable[Any]) -> None:
     """Refuse a dataframe as a grid of votes if column names show that some columns are not votes."""
     names = [name for name in columns if isinstance(name, str)]
+    if {"item", "label"} <= {*names} and not _annotators(names):
+        message = "The table is in long format (one row per vote), so suggested labels cannot be matched by row."
+        hint = "Pass the table with one row per item and its suggested labels as $items."
+        raise DataError(message, code="column-among-votes", parameter="suggested", hint=hint)
     votes = _annotators(names) or [name for name in names if name != "item" and not suggested_columns([name])]
     if others := [name for name in names if name not in votes]:
         message = f"Each column of the table would be an annotator, also {shown(others)}."

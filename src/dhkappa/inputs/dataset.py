@@ -146,9 +146,14 @@ class Dataset:
         elif self.table is not None and self.table.source.unlabeled:
             message, hint = self.table.source.unlabeled, ""
         elif self.table is not None:
-            names = (self.table.votes if self.table.items is None else self.table.items).names
-            message = f"The column with the suggested labels is unknown. {list_columns(names, explain=True)}"
-            hint = "Name it as $suggested. If it is in a table of items, pass that as $items. "
+            votes, items = self.table.votes, self.table.items
+            where, elsewhere = "The items table", ""
+            if items is None:
+                where = self.table.source.file_name or "The table"
+                elsewhere = ", or pass the table that has it with $items" if self.table.roles.label else ""
+            known = list_columns((votes if items is None else items).names, explain=True)
+            message = f"{where} has no column 'suggested' or 'suggested_...'. {known}"
+            hint = f"Name the column of suggested labels with $suggested{elsewhere}. "
             hint += "Fleiss' kappa needs none: use dhkappa.fleiss_kappa in Python."
         else:
             columns = getattr(self._data, "columns", None)

@@ -54,6 +54,7 @@ _HEADS = {
     "baseline_random": "random",
     "kappa_annotator": "kappa",
     "kappa_labeler": "labeler's kappa",
+    "kappa_pairs": "kappa of their pairs",
     "fleiss": "Fleiss",
     "half_width": "half-width",
     "instead": "votes go instead to",
@@ -114,9 +115,9 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def signed(value: float | None, digits: int = 2) -> str:
-    """Format a difference with its sign."""
+    """Format a difference with its sign; without one if it is rounded to 0."""
     text = number(value, digits)
-    return text if value is None or text.startswith("-") else f"{'-' if value < 0 else '+'}{text}"
+    return f"+{text}" if text.strip("-0.") and not text.startswith("-") else text
 
 
 def limits(low: float | None, high: float | None, digits: int = 2, write: Write = number) -> str:

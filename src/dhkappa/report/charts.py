@@ -42,7 +42,7 @@ _TOLD: Spec = {encoding: {"field": "told", "type": "nominal"} for encoding in ("
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours of a chart."""
+    """Colors of a chart."""
 
     text: str
     muted: str  # secondary text
@@ -53,7 +53,7 @@ class Palette:
 
 
 LIGHT = Palette("#1c2126", "#5a646e", "#d9dee3", "#1d5f96", "#94590b", "#2b7348")
-"""Colours for a light background."""
+"""Colors for a light background."""
 
 
 def chart(audit: Audit, name: str, labeler: str | None = None) -> Any:
@@ -226,24 +226,24 @@ def _dots(rows: list[Spec], y: Spec, x: Spec, mark: float, palette: Palette) -> 
     ]
 
 
-def _rule(rows: list[Spec], x: Spec, y: Spec, start: str, end: str, colour: str, width: float) -> Spec:
+def _rule(rows: list[Spec], x: Spec, y: Spec, start: str, end: str, color: str, width: float) -> Spec:
     """Draw one line per row between two fields, if both are known."""
     return {
         "data": {"values": [row for row in rows if start in row and end in row]},
-        "mark": {"type": "rule", "strokeWidth": width, "strokeCap": "round", "color": colour},
+        "mark": {"type": "rule", "strokeWidth": width, "strokeCap": "round", "color": color},
         "encoding": {"x": {**x, "field": start}, "x2": {"field": end}, "y": y, **_TOLD},
     }
 
 
 def _marks(rows: list[Spec], x: Spec, y: Spec, legend: Mapping[str, tuple[str, str, str]]) -> Spec:
-    """Draw a point for each field that a row has; the legend says what it is, with its colour and its shape."""
+    """Draw a point for each field that a row has; the legend says what it is, with its color and its shape."""
     points = [
         {"name": row["name"], "place": row[field], "what": what, "told": row["told"]}
         for row in rows
         for field, (what, _, _) in legend.items()
         if field in row
     ]
-    texts, colours, shapes = map(list, zip(*legend.values(), strict=True))
+    texts, colors, shapes = map(list, zip(*legend.values(), strict=True))
     look = {"orient": "top", "symbolOpacity": 1, "symbolSize": 90, "labelLimit": 240, "columnPadding": 36}
     what = {"field": "what", "type": "nominal", "legend": {"title": None, **look}}
     return {
@@ -252,7 +252,7 @@ def _marks(rows: list[Spec], x: Spec, y: Spec, legend: Mapping[str, tuple[str, s
         "encoding": {
             "x": {**x, "field": "place"},
             "y": y,
-            "color": {**what, "scale": {"domain": texts, "range": colours}},
+            "color": {**what, "scale": {"domain": texts, "range": colors}},
             "shape": {**what, "scale": {"domain": texts, "range": shapes}},
             **_TOLD,
         },

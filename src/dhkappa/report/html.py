@@ -17,7 +17,7 @@ from xml.etree import ElementTree  # nosec B405 - parses only the SVG of our own
 import numpy as np
 
 from dhkappa import __version__
-from dhkappa.errors import DataError, counted
+from dhkappa.errors import DataError, counted, flag, said
 from dhkappa.report import REVIEW_LIMIT, better_first, grid, limits, number, optional, percent, share, text_of
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
@@ -32,7 +32,7 @@ MOST_DRAWN = 8  # labelers with charts
 PRINTED_ROWS = 30  # rows of a table on paper
 
 PAGE = Palette(*[f"var(--{name})" for name in ("text", "muted", "line", "labeler", "random", "majority")])
-"""Colours of charts as CSS variables, which the page defines for light and dark backgrounds."""
+"""Colors of charts as CSS variables, which the page defines for light and dark backgrounds."""
 
 _LABELERS = "labeler verdict kappa ci baseline_random baseline_majority fleiss items pvalue"
 _DIFFERENCES = "labeler other difference ci pvalue pvalue_holm discordant reason"
@@ -44,11 +44,11 @@ _ATTRIBUTES = re.compile(
     r"|stroke-miterlimit|text-anchor|transform|viewBox|width"
 )
 _FONT = {"labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelColor": PAGE.text}
-_COLOURS = {"titleColor": PAGE.muted, "gridColor": PAGE.line, "tickColor": PAGE.line}
+_COLORS = {"titleColor": PAGE.muted, "gridColor": PAGE.line, "tickColor": PAGE.line}
 _CONFIG = {
     "font": "sans-serif",
     "view": {"stroke": None},
-    "axis": {**_FONT, **_COLOURS, "domain": False, "titlePadding": 10},
+    "axis": {**_FONT, **_COLORS, "domain": False, "titlePadding": 10},
     "legend": {**_FONT, "offset": 14},
 }
 
@@ -102,6 +102,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
         queues=_queues(audit, names),
         sample_sizes=_table(audit, "Items for a narrower confidence interval", sizes, _SAMPLE_SIZES),
+        notes=[said(note.message, note.hint, flag) if command else note.text for note in audit.notes],
         excluded=_excluded(audit, names),
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} with {versions}",
     )
@@ -122,7 +123,7 @@ def check_requirements() -> None:
 def svg(spec: Spec) -> str:
     """Return a chart as an SVG element without its title.
 
-    The text alternative is the chart's description; tooltips become titles. Only shapes, text and colours are kept.
+    The text alternative is the chart's description; tooltips become titles. Only shapes, text and colors are kept.
     """
     check_requirements()
     import vl_convert
@@ -199,9 +200,10 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
         part["mean"] = (
             f"On average the labeler scores {number(abs(found.difference), 3)} "
             f"{'lower' if found.difference < 0 else 'higher'} than an annotator ({interval} of the difference "
-            f"{limits(found.low, found.high, 3)}). It matches or beats {round(found.matched * compared):,} of "
-            f"{counted(compared, 'annotator')}.{skipped}"
+            f"{limits(found.low, found.high, 3)}). Its kappa is at least as high as that of "
+            f"{round(found.matched * compared):,} of {counted(compared, 'annotator')}.{skipped}"
         )
+    contributed = optional(audit.annotators, name) or ()
     tables = {
         "categories": (
             "Kappa by suggested category, the largest loss first",
@@ -215,8 +217,8 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
         ),
         "annotators": (
             "Contribution of each annotator, the largest change first",
-            sorted(optional(audit.annotators, name) or (), key=lambda row: -abs(row["change"])),
-            "annotator items agree weight kappa kappa_without change",
+            [row | {"kappa_pairs": row["kappa"]} for row in sorted(contributed, key=lambda row: -abs(row["change"]))],
+            "annotator items agree weight kappa_pairs kappa_without change",
         ),
     }
     return part | {key: _table(audit, *table) if table[1] else None for key, table in tables.items()}

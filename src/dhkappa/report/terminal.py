@@ -1,4 +1,4 @@
-"""Results as text for a terminal: readable at 80 columns, without colours, and through a pipe."""
+"""Results as text for a terminal: readable at 80 columns, without colors, and through a pipe."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from rich.cells import cell_len
 from rich.console import Console, OverflowMethod
 from rich.text import Text
 
-from dhkappa.errors import visible
+from dhkappa.errors import flag, said, visible
 from dhkappa.report import REVIEW_LIMIT, better_first, grid, labeler_rows, limits, number, optional, percent
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
+    from dhkappa.stats.notes import Note
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison, Kappa
 
-_COLOURS = {"better": "green", "on-par": "green", "below": "yellow", "between": "cyan", "random": "red"}
-_COLOURS |= {"category-variants": "red", "labels-from-votes": "magenta", "undefined": "magenta"}
+_COLORS = {"better": "green", "on-par": "green", "below": "yellow", "between": "cyan", "random": "red"}
+_COLORS |= {"category-variants": "red", "labels-from-votes": "magenta", "undefined": "magenta"}
 _WIDEST = 100
 _WORST_CATEGORIES = 5
 _FIRST_ITEMS = 8
 _ANNOTATORS = 12
 _NARROWEST = 8
+_WRAPPED = ("labeler", "minus", "verdict")  # columns whose text is not cut
+_FEW_PILOT_ITEMS = 30
 
 
 class Terminal:
-    """Writer of results to a console; by default standard output, with colours if it is a terminal with colours."""
+    """Writer of results to a console; by default standard output, with colors if it is a terminal with colors."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
@@ -51,7 +54,7 @@ class Terminal:
         best = names[0]
         self._line(title, "bold")
         self._line()
-        self._line(audit.summary, f"bold {_COLOURS[audit.verdict(best).code]}")
+        self._line(audit.summary, f"bold {_COLORS[audit.verdict(best).code]}")
         self._scale(audit.kappas, level)
         self._labelers(audit)
         if audit.weighted:
@@ -69,20 +72,20 @@ class Terminal:
             name = names[1] if len(names) == 2 else "and the name"
             shown = f"Categories, items and annotators are shown for {best}."
             self.paragraph(f"{shown} For {others}, add --suggested {name}.")
-        self._notes(note.text for note in audit.notes)
+        self._notes(map(_text, audit.notes))
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         """Show kappas of labelers and their notes."""
         self._scale(kappas, confidence_level, first=True)
         self._scores("Labelers", kappas, confidence_level)
-        self._notes(_by_labeler(kappas, lambda kappa: [*_undefined(kappa), *(note.text for note in kappa.notes)]))
+        self._notes(_by_labeler(kappas, lambda kappa: [*_undefined(kappa), *map(_text, kappa.notes)]))
 
     def comparison(self, comparison: Comparison) -> None:
         """Show a comparison of labelers."""
         self._scale(comparison.kappas, comparison.confidence_level, first=True)
         self._differences(comparison)
         undefined = {name: kappa for name, kappa in comparison.kappas.items() if kappa.reason}
-        self._notes([*_by_labeler(undefined, _undefined), *(note.text for note in comparison.notes)])
+        self._notes([*_by_labeler(undefined, _undefined), *map(_text, comparison.notes)])
 
     def plan(self, plan: Plan, n_pilot: int | None = None) -> None:
         """Show how many items and votes are needed, and how many more than a pilot has."""
@@ -95,14 +98,18 @@ class Terminal:
         if n_pilot is not None:
             more = plan.items - n_pilot
             self._line(f"The pilot has {n_pilot:,} items: " + (f"{more:,} more are needed." if more > 0 else "enough."))
+        if n_pilot is not None and n_pilot < _FEW_PILOT_ITEMS:
+            few = f"The pilot has fewer than {_FEW_PILOT_ITEMS} items: too few to compare numbers of votes per item."
+            self._notes([*(_text(note) for note in plan.notes if not note.code.startswith("options-")), few])
+            return
         self._heading("Other numbers of votes per item")
         for note in plan.notes:
             if note.code == "options-partial":  # it explains the table below
-                self._line(note.text)
+                self._line(_text(note))
         heads = ["votes each", "items", f"{percent(plan.assurance)} sure", "votes in all"]
         keys = ("votes", "items", "items_assured", "total_votes")
         self._table(heads, [[f"{row[key]:,}" for key in keys] for row in plan.options], [True] * 4)
-        self._notes(note.text for note in plan.notes if note.code != "options-partial")
+        self._notes(_text(note) for note in plan.notes if note.code != "options-partial")
 
     def paragraph(self, text: str) -> None:
         """Show a paragraph after an empty line."""
@@ -195,7 +202,8 @@ class Terminal:
         worst = sorted((row for row in table or () if row["loss"] > 0), key=lambda row: -row["loss"])
         if not worst:
             return
-        self._heading(f"Worst categories of {name}, by loss of kappa")
+        extent = f" ({_WORST_CATEGORIES} of {len(worst)})" if len(worst) > _WORST_CATEGORIES else ""
+        self._heading(f"Worst categories of {name}, by loss of kappa{extent}")
         other: dict[Any, tuple[float, str]] = {}  # by suggested label: the most frequent other vote
         for row in optional(audit.confusion, name) or ():
             label, vote, part = row["suggested"], row["agreed"], row["vote_share"]
@@ -246,8 +254,8 @@ class Terminal:
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> None:
         cells = [[self._clean(cell) for cell in row] for row in rows]
-        width = self._console.width
-        table, _ = text_table(heads, cells, numbers, width=width, narrowest=_NARROWEST, overflow=self._overflow)
+        how: dict[str, Any] = {"narrowest": _NARROWEST, "overflow": self._overflow, "wrapped": _WRAPPED}
+        table, _ = text_table(heads, cells, numbers, width=self._console.width, **how)
         self._print(table)
 
     def _print(self, content: Any, **options: Any) -> None:
@@ -255,6 +263,11 @@ class Terminal:
         with self._console.capture() as captured:
             self._console.print(content, **options)
         self._console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _text(note: Note) -> str:
+    """Return the text of a note, with the options of the command line."""
+    return said(note.message, note.hint, flag)
 
 
 def _undefined(kappa: Kappa) -> list[str]:

@@ -12,11 +12,12 @@ from itertools import combinations
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.errors import counted, shown
+from dhkappa.errors import counted, said, shown
 from dhkappa.stats.kappa import Estimate, Parts, Sums, distinct
 from dhkappa.stats.sample import Sample
 
 MADE_FROM_VOTES = "If the labels were made from these votes, this result says nothing about them."
+AGREE_LITTLE = "Annotators agree little with each other"
 LOW_AGREEMENT = Fraction(2, 5)  # Fleiss' kappa
 _FEW_ITEMS = 30
 _FEW_OF_A_KIND = 10  # imperfect items, or items with one suggested label
@@ -35,10 +36,23 @@ _UNWEIGHTED_ONLY = {"votes-follow-agreement", "never-suggested", "two-categories
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A condition that affects the interpretation of a result: a stable code and a sentence."""
+    """A condition that affects the interpretation of a result: a stable code and a text.
+
+    Attributes
+    ----------
+    code : stable identifier, such as ``"few-items"``
+    message : what was found
+    hint : what to do, if anything; ``$missing`` stands for the parameter, as in ``DataError``
+    """
 
     code: str
-    text: str
+    message: str
+    hint: str = ""
+
+    @property
+    def text(self) -> str:
+        """The message and the hint, with the parameters of Python."""
+        return said(self.message, self.hint)
 
     def to_dict(self) -> dict[str, str]:
         """Return plain values for JSON."""
@@ -103,8 +117,8 @@ def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
     texts = [label for label in categories if isinstance(label, str)]
     missing = [label for label in texts if label.strip().casefold() in _LIKE_MISSING]
     if missing:
-        text = f"{shown(missing, 3)} counts as a category. If it stands for a missing value, use the option 'missing'."
-        yield Note("looks-missing", text)
+        text = f"{shown(missing, 3)} counts as a category."
+        yield Note("looks-missing", text, "If it means missing, pass it with $missing.")
     first: dict[str, str] = {}
     alike = [(first[key], label) for label in texts if first.setdefault(key := spelled(label), label) != label]
     if alike:
@@ -150,8 +164,8 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
     lost = sum(items for _, items, votes in used if not votes)
     if lost > _NOT_IN_VOTES * total.n:
         chosen = f"have a suggested label that no annotator ever chose ({shown(strange, 3)})"
-        hint = "Check the spelling and the column. If the votes are counts, use the option 'counts'."
-        yield Note("labels-not-in-votes", f"{lost:,} of {counted(total.n, 'item')} {chosen}. {hint}")
+        hint = "Check the spelling and the column. If the votes are counts, name their columns with $counts."
+        yield Note("labels-not-in-votes", f"{lost:,} of {counted(total.n, 'item')} {chosen}.", hint)
     every = sum(total.votes)
     never = [(votes / every, label) for label, items, votes in rows if not items and votes > _NEVER_SUGGESTED * every]
     if never:
@@ -187,12 +201,15 @@ def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
         yield Note("perfect", "Every vote is the suggested label. A larger sample may show exceptions.")
     elif parts.R < parts.S and kappa >= 0:
         pairs = f"another label ({float(parts.S):.2f}) than on the suggested one ({float(parts.R):.2f})"
-        chance = "about the same, so kappa is near 0" if kappa < _NEAR_ZERO else "even more, so kappa is above 0"
-        yield Note("agree-on-others", f"More pairs agree on {pairs}. Chance alone would give {chance}.")
+        chance = "about as large, so kappa is near 0" if kappa < _NEAR_ZERO else "larger, so kappa is above 0"
+        yield Note("agree-on-others", f"More pairs agree on {pairs}. The difference expected by chance is {chance}.")
     if random is not None and abs(random) > _RANDOM_NOT_ZERO:
         yield Note("random-not-zero", f"Random labels would score {float(random):.2f} on this data.")
     if kappa is not None and random is not None and kappa < random:
-        yield Note("below-random", "The labels score less than random labels.")
+        value, at_random = float(kappa), float(random)
+        digits = next((d for d in range(2, 6) if round(value, d) < round(at_random, d)), 6)
+        own, other = (f"{round(score, digits) + 0.0:.{digits}f}" for score in (value, at_random))
+        yield Note("below-random", f"Kappa ({own}) is below the score of random labels ({other}).")
     if fleiss is not None and fleiss < LOW_AGREEMENT:
         low = f"(Fleiss' kappa {round(float(fleiss), 2) + 0.0:.2f}, below {float(LOW_AGREEMENT):.1f})"
-        yield Note("low-agreement", f"Annotators hardly agree with each other {low}, so even correct labels score low.")
+        yield Note("low-agreement", f"{AGREE_LITTLE} {low}, so even correct labels score low.")

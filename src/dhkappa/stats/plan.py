@@ -76,9 +76,9 @@ class Plan(Display):
 
     def __repr__(self) -> str:
         notes = f"; {counted(len(self.notes), 'note')}" if self.notes else ""
-        goal = f"kappa {self.kappa:.3f} +- {self.half_width:g} at {written(self.confidence_level)}"
-        assured = f"{self.items_assured:,} with assurance {self.assurance:.4g}"
-        return f"{counted(self.items, 'item')} {self.distribution} for {goal}, {assured} ({self.assumes}{notes})"
+        goal = f"a {written(self.confidence_level, 100)}% CI of {self.kappa:.3f} +- {self.half_width:g}"
+        assured = f"{counted(self.items_assured, 'item')} for an assurance of {100 * self.assurance:.4g}%"
+        return f"{counted(self.items, 'item')} {self.distribution} for {goal} ({assured}); from {self.assumes}{notes}"
 
     def _display(self) -> tuple[str, Table, list[str]]:
         return repr(self), self.options, [note.text for note in self.notes]
@@ -331,11 +331,11 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
     mean_votes = pilot.sums.n_votes // n if totals.min() == totals.max() else pilot.sums.n_votes / n
     chosen = next(row for row in rows if row["votes"] == votes) if votes else outlook.row(mean_votes, own, goal)
     enough = int(known.items[totals >= per_item].sum())
-    assumes, part = f"pilot of {counted(n, 'item')}", ""
+    assumes, part = f"a pilot of {counted(n, 'item')}", ""
     if enough < n:
         part = f"the {enough:,} of {counted(n, 'item')} of the pilot with at least {per_item} votes"
         assumes = part if votes else f"all {n:,} items of the pilot with their votes"
-    notes = _notes(pilot, per_item, part, mixed=not votes)
+    notes = _notes(pilot, per_item, part, goal, mixed=not votes)
     return outlook.plan(chosen, rows, goal, assumes, *notes, part=part and f", from {part}")
 
 
@@ -350,13 +350,14 @@ def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
     return Outlook(pilot.value, float(known.E), least, greatest, n * unseen.most, most, n)
 
 
-def _notes(pilot: Estimate, per_item: int, part: str, mixed: bool) -> list[Note]:
+def _notes(pilot: Estimate, per_item: int, part: str, goal: Goal, mixed: bool) -> list[Note]:
     """Return notes on a plan from a pilot; ``mixed`` if it is for the votes of the pilot as they are."""
-    rough = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance."
+    assured = f"The number for {100 * goal.assurance:.4g}% assurance takes this into account."
+    rough = f"A pilot of {counted(pilot.n_items, 'item')} gives a rough variance. {assured}"
     flawless = "Every vote of the pilot is the suggested label. The plan assumes that this holds."
     apart = ". The plan itself is from all items, so the two may differ" if mixed else ""
     rules = {
-        "small-pilot": (pilot.n_items < _SMALL_PILOT, f"{rough} The larger number of items allows for it."),
+        "small-pilot": (pilot.n_items < _SMALL_PILOT, rough),
         "flawless-pilot": (pilot.exact == 1, flawless),
         "options-cut": (per_item < 4, f"The options end at {per_item} votes per item. {_FOUR_VOTES}"),
         "options-partial": (part, f"The options are from {part}{apart}."),

@@ -17,7 +17,7 @@ from dhkappa.errors import counted, shown
 from dhkappa.stats.annotators import AnnotatorComparison
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import Estimate, rounded
-from dhkappa.stats.notes import LOW_AGREEMENT, MADE_FROM_VOTES, Note, first_three, spelled
+from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, MADE_FROM_VOTES, Note, first_three, spelled
 from dhkappa.stats.sample import Sample
 from dhkappa.table import Table
 
@@ -46,6 +46,7 @@ class Verdict(Note):
         labels if annotators are unknown; ``"random"``; ``"category-variants"`` if labels and votes are spelled
         differently; ``"labels-from-votes"`` if labels may be made from the votes; ``"undefined"``
     text : the verdict in sentences with its numbers
+    message, hint : the parts of ``text``, as in ``Note``; the hint is empty
     share : for ``"between"``, the position of kappa between random (0) and majority labels (1)
     """
 
@@ -88,7 +89,7 @@ def judge(
         return Verdict("labels-from-votes", text)
     caution = ""
     if fleiss < float(LOW_AGREEMENT):
-        caution = f" Annotators agree little with each other (Fleiss' kappa {_digits(1)(fleiss)})."
+        caution = f" {AGREE_LITTLE} (Fleiss' kappa {_digits(1)(fleiss)})."
     if split:
         caution += f" Every label is a most frequent vote of its item. {MADE_FROM_VOTES}"
     if comparison is not None and not math.isnan(comparison.low):
@@ -97,7 +98,7 @@ def judge(
     width = majority - random
     share = (estimate.value - random) / width if width > 0 else math.nan
     position = f", {share:.0%} of the way from random to majority labels" if width > 0 else ""
-    return Verdict("between", f"{name} is {SHORT['between']}: {scored}{position}.{caution}", share)
+    return Verdict("between", f"{name} is {SHORT['between']}: {scored}{position}.{caution}", share=share)
 
 
 def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
@@ -124,7 +125,7 @@ def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
             only = f"but only because of {who}. Without {who} it scores {_apart(least, write)}."
             code, text = "on-par", f"It scores {apart} their average, {only}"
     matched = f"{round(comparison.matched * len(rows))} of {counted(len(rows), 'annotator')}"
-    return code, f"{text} It matches or beats {matched}."
+    return code, f"{text} Its kappa is at least as high as that of {matched}."
 
 
 def _apart(difference: float, write: Callable[[float], str]) -> str:

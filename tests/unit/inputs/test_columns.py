@@ -189,6 +189,17 @@ def test_a_name_that_is_no_column_is_not_a_label(kind: Any) -> None:
         dhkappa.tally(table, ["lmm"])
 
 
+@KINDS
+def test_labels_next_to_a_table_in_long_format_are_refused(kind: Any) -> None:
+    votes = kind({"item": [1, 1, 2], "annotator": [*"pqp"], "label": [*"xyy"]})
+    items = kind({"item": [1, 2], "suggested_llm": [*"xy"]})
+    for labels in (items, items["suggested_llm"], {"llm": items["suggested_llm"]}):
+        with expect_error("column-among-votes", "suggested") as caught:
+            dhkappa.audit(votes, labels)
+        assert "$items" in caught.value.hint
+    assert dhkappa.dh_kappa(votes, items=items).n_items == 1
+
+
 # Columns without a name.
 
 

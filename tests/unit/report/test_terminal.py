@@ -53,6 +53,28 @@ def test_very_long_names_are_cut() -> None:
     assert "aaa…" in text
 
 
+def test_verdicts_and_names_of_labelers_are_wrapped_not_cut() -> None:
+    names = {"a-labeler-with-a-long-name-1": "rule", "a-labeler-with-a-long-name-2": "llm"}
+    audit = dhkappa.audit(
+        DRAWN.votes, {name: DRAWN.suggested[labeler] for name, labeler in names.items()}, progress=False
+    )
+    text = screened(audit)
+    check_lines(text)
+    check_columns(text)
+    table = text.split("\nLabelers\n")[1].split("Agreement between")[0]
+    for name in names:
+        for word in audit.verdict(name).short.split():
+            assert word in table
+    assert "…" not in table + text.split("that all of them labeled\n")[1].split("\n\n")[0]
+
+
+def test_the_worst_categories_of_many_say_how_many() -> None:
+    drawn = dhkappa.simulate(300, categories=list("abcdefgh"), rng=1)
+    text = screened(dhkappa.audit(drawn.votes, drawn.suggested, progress=False))
+    assert "by loss of kappa (5 of 8)\n" in text
+    assert "by loss of kappa\n" in screened(dhkappa.audit(DRAWN.votes, dict(DRAWN.suggested), progress=False))
+
+
 def test_a_thousand_categories() -> None:
     names = [f"category {place}" for place in range(1000)]
     votes = [[name, name, names[place // 2]] for place, name in enumerate(names)]

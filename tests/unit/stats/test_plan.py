@@ -246,8 +246,8 @@ def test_default_votes_of_a_model_are_the_cheapest() -> None:
 
 def test_shows_itself() -> None:
     planned = plan_from(0.05, drawn_kappa(60, seed=1))
-    assert repr(planned).startswith(f"{planned.items:,} items with 3 votes each for kappa 0.")
-    assert repr(planned).endswith("(pilot of 60 items; 2 notes)")
+    assert repr(planned).startswith(f"{planned.items:,} items with 3 votes each for a 95% CI of 0.")
+    assert repr(planned).endswith(" for an assurance of 90%); from a pilot of 60 items; 2 notes")
     assert "\n" not in repr(planned)
     assert "<table>" in planned._repr_html_()
     assert planned.notes[0].text in planned._repr_html_()
@@ -392,7 +392,7 @@ def test_plain_values() -> None:
     assert (found["votes"], found["total_votes"]) == (3, 3 * planned.items)
     assert found["sigma"] == pytest.approx(math.sqrt(6) * example().se, rel=1e-12)
     assert (found["kappa"], found["half_width"], found["confidence_level"]) == (247 / 544, 0.2, 0.95)
-    assert (found["assurance"], found["pool"], found["assumes"]) == (0.9, None, "pilot of 6 items")
+    assert (found["assurance"], found["pool"], found["assumes"]) == (0.9, None, "a pilot of 6 items")
     assert [row["votes"] for row in found["options"]] == [2, 3]
     assert list(found["options"][0]) == ["votes", "sigma", "items", "items_assured", "total_votes"]
     assert found["cheapest"] == min(found["options"], key=lambda row: row["total_votes"])["votes"]
