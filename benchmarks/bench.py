@@ -18,6 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
+from audits import audit_goals, print_growth
 from commands import command_goals
 from dhkappa import __version__
 from every_engine import EngineRow, engine_table
@@ -48,7 +49,7 @@ LIBRARIES = (
     *("numpy", "statsmodels", "irrCAC", "krippendorff", "torchmetrics", "torch", "scikit-learn"),
     *("duckdb", "narwhals", "pandas", "polars", "pyarrow", "dask", "ibis-framework", "pyspark"),
 )
-PARTS = ("arrays", "engines", "commands", "memory")
+PARTS = ("arrays", "engines", "commands", "memory", "audits")
 
 
 def _shapes(panels: Iterable[tuple[int, int]], sizes: tuple[int, ...]) -> list[Shape]:
@@ -71,6 +72,7 @@ class Scale:
     wide_items: int = 10**6
     long_items: int = 2 * 10**5
     command_items: int = 20_000
+    audit_scale: float = 1.0
 
 
 DEFAULT = Scale([*_shapes(HEADLINES, SIZES), *_shapes(CROSS, (10**5,))], 0.3, 5, 0.2)
@@ -87,6 +89,7 @@ QUICK = Scale(
     wide_items=1000,
     long_items=1000,
     command_items=100,
+    audit_scale=1e-4,
 )
 
 
@@ -212,6 +215,9 @@ def run(scale: Scale, parts: Collection[str]) -> Run:
     if "memory" in parts:
         print()
         steps = step_table(scale.file_items)
+    if "audits" in parts:
+        goals += audit_goals(scale.audit_scale, seconds=scale.goal_seconds, rounds=1 if scale is QUICK else 3)
+        print_growth(scale.audit_scale)
     if scale is QUICK:
         goals = [replace(goal, met=None) for goal in goals]
     print("\nGoals" + (", at sizes too small to judge them" if scale is QUICK else ""))
@@ -247,7 +253,7 @@ def main() -> int:
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="one part: arrays, files and engines, the command line, or memory",
+        help="one part: arrays, files and engines, the command line, memory, or whole audits",
     )
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write rows and goals to this file")
     options = parser.parse_args()
