@@ -202,32 +202,31 @@ class ItemVotes:
         return categories
 
     @cached_property
-    def _flat(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Integers]:
-        """Item, annotator and digit of every vote, missing ones included."""
-        if self.matrix is not None:
-            m = self.matrix.shape[1]
-            item, digits = np.divmod(np.repeat(np.arange(self.matrix.size), self.matrix.ravel()), max(m, 1))
-            return item, np.zeros_like(item), digits
-        if self.length is not None:
-            item = np.repeat(np.arange(self.length.size), self.length)
-            return item, np.zeros_like(item) if self.voter is None else self.voter, self.votes.digits()
-        n, N = self.votes.values.shape
-        item, annotator = np.divmod(np.arange(n * N), max(N, 1))
-        return item, annotator, self.votes.digits().reshape(-1)
-
-    @cached_property
     def categories(self) -> Categories:
         """The categories, in order."""
-        return self.settle(self.votes.occurring(self._flat[2]), self.columns.suggested_labels())
+        digits = self.votes.digits().reshape(-1) if self.matrix is None else np.flatnonzero(self.matrix.any(axis=0))
+        return self.settle(self.votes.occurring(digits), self.columns.suggested_labels())
 
     @cached_property
-    def sorted_votes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def sorted_votes(self) -> tuple[Integers, Integers, npt.NDArray[np.int32]]:
         """(T,) row, annotator (0 if unknown) and category of each vote, in order of rows, then categories."""
-        item, annotator, digits = self._flat
-        code = lookup(self.votes.labels, self.categories)[digits]
-        order = np.lexsort((code, item))
+        n, table = len(self.columns), lookup(self.votes.labels, self.categories)
+        row: Integers = np.arange(n, dtype=np.min_scalar_type(n))
+        if self.matrix is not None:
+            m = self.matrix.shape[1]
+            row, digits = np.divmod(np.repeat(np.arange(n * m), self.matrix.ravel()), max(m, 1))
+        elif self.length is not None:
+            row, digits = np.repeat(row, self.length), self.votes.digits()
+        else:
+            code = table[self.votes.digits()]
+            who = np.argsort(code, axis=1, kind="stable").astype(np.min_scalar_type(code.shape[1]))
+            code = np.take_along_axis(code, who, axis=1)
+            return np.repeat(row, (code >= 0).sum(axis=1)), who[code >= 0], code[code >= 0]
+        code = table[digits]
+        order = np.lexsort((code, row))
         order = order[code[order] >= 0]
-        return item[order], annotator[order], code[order]
+        who = np.zeros_like(order) if self.voter is None else self.voter[order]
+        return row[order], who, code[order]
 
     @cached_property
     def _unlabeled(self) -> Patterns:

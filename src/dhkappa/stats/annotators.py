@@ -47,6 +47,7 @@ _NO_VARIANCE = "Every item has the same influence on the difference, so the vari
 _ONE_WEIGHT = "One item has almost all the weight."
 _NOBODY = "No annotator can be compared."
 
+_COLUMNS = ("kappa_annotator", "kappa_labeler", "difference", "se", "low", "high")
 _CLOSE = 1e-5  # of 1 - E: below, influence is computed for one annotator at a time, by formulas that keep its digits
 _NOTHING = 1e-12  # a root mean square of influence below this is rounding
 
@@ -99,7 +100,7 @@ def annotator_parts(
     found = [nothing] * len(item_votes.annotators or ())
     votes, sizes = own_votes(item_votes, sample), distinct(sample.patterns.vote_totals())
     unit = units({*sizes, *(size - 1 for size in sizes if size > 2)}, int(sample.mass.sum()))
-    for _, who, own in votes.blocks():
+    for who, own in votes.blocks():
         for place, part in zip(who.tolist(), _parts(own, who.size, total, unit, E, kappa), strict=True):
             found[place] = part
     return found
@@ -324,9 +325,8 @@ def _judged(votes: OwnVotes, size: int) -> tuple[_Judged, _Judged]:
 
 
 class _Moves(NamedTuple):
-    """Items with their influence phi^M - phi^a on differences between a labeler and annotators."""
+    """T rows of items with their influence phi^M - phi^a on differences between a labeler and annotators."""
 
-    row: npt.NDArray[np.int64]  # (T,) the pattern of the item
     group: Integers  # (T,) which difference
     phi: _Floats  # (T,)
     weight: _Floats  # (T,) of one item
@@ -359,81 +359,75 @@ def compare_with_annotators(
     votes = votes.take(votes.n_votes > 2)
     items = totals(votes.items, votes.who, A)
     votes = votes.take(items[votes.who] >= MIN_ITEMS)
-    phi, reasons = np.zeros(votes.who.size), np.full(A, _FEW, object)
-    kappas, reach = np.full((2, A), math.nan), np.full(A, math.nan)
-    for part, who, own in votes.blocks():
+    reasons, reach, total, columns = np.full(A, _FEW, object), np.zeros(A), np.zeros(A), np.full((6, A), math.nan)
+    moved, used = np.zeros(len(weight)), np.zeros(len(weight), np.bool_)
+    for who, own in votes.blocks():
         annotator, label = _judged(own, who.size)
-        kappas[:, who] = annotator.kappa, label.kappa
         weighs = totals((weight[own.row] > 0).astype(np.int64), own.who, who.size) > 0
         sound = (annotator.E != 1) & (label.E != 1) & weighs
         reasons[who], reasons[who[~sound]] = None, _ONE_WEIGHT  # not sound only after rounding
-        reasons[who[np.isnan(annotator.kappa + label.kappa)]] = _CERTAIN_HERE
-        phi[part] = label.influence() - annotator.influence()
-        reach[who[sound]] = 1 / (1 - label.E[sound]) + 1 / (1 - annotator.E[sound])
-    compared = np.array([reason is None for reason in reasons], np.bool_)
-    used, place = compared[votes.who], np.cumsum(compared) - 1
-    votes, reach, kappas = votes.take(used), reach[compared], kappas[:, compared]
-    moves = _Moves(votes.row, place[votes.who], phi[used], weight[votes.row], votes.items)
-    difference, total = kappas[1] - kappas[0], moves.sums(moves.weight, reach.size)
-    known = dict(zip(("kappa_annotator", "kappa_labeler"), kappas.tolist(), strict=True))
-    known |= _intervals(difference, total, (-reach, reach), moves, confidence_level)
-    columns: dict[str, list[Any]] = {"annotator": list(names), "items": items.tolist()}
-    for name, values in known.items():
-        column = reasons.copy() if name == "reason" else np.full(A, math.nan)
-        column[compared] = values
-        columns[name] = column.tolist()
-    title = f"{labeler} and each annotator, scored by the others, {written(confidence_level, 100)}% intervals"
+        certain = np.isnan(annotator.kappa + label.kappa)
+        reasons[who[certain]] = _CERTAIN_HERE
+        sound &= ~certain
+        kept, who = sound[own.who], who[sound]
+        row, phi = own.row[kept], (label.influence() - annotator.influence())[kept]
+        moves = _Moves((np.cumsum(sound) - 1)[own.who[kept]], phi, weight[row], own.items[kept])
+        np.add.at(moved, row, phi)  # in order of annotators
+        used[row] = True
+        reach[who] = 1 / (1 - label.E[sound]) + 1 / (1 - annotator.E[sound])
+        total[who] = moves.sums(moves.weight, who.size)
+        kappas = annotator.kappa[sound], label.kappa[sound]
+        limits = _intervals(kappas[1] - kappas[0], total[who], (-reach[who], reach[who]), moves, confidence_level)
+        columns[:, who] = *kappas, *limits
     skipped = [(name, reason) for name, reason in zip(names, reasons.tolist(), strict=True) if reason is not None]
-    summary, n_items = _summary(difference, total, reach, moves, confidence_level)
+    reasons[columns[3] == 0] = _NO_VARIANCE
+    table = {"annotator": names, "items": items.tolist(), **dict(zip(_COLUMNS, columns.tolist(), strict=True))}
+    title = f"{labeler} and each annotator, scored by the others, {written(confidence_level, 100)}% intervals"
+    difference, n_items = columns[2][total > 0], int(sample.patterns.items[used].sum())
+    means = dict.fromkeys(_COLUMNS[2:], math.nan)
+    if n_items:
+        moves = _Moves(np.zeros(used.sum(), np.int64), moved[used], weight[used], sample.patterns.items[used])
+        means = _mean(difference, total[total > 0], reach[total > 0], moves, confidence_level)
+    reason = (None if means["se"] else _NO_VARIANCE) if n_items else _NOBODY
     return AnnotatorComparison(
         labeler=labeler,
-        table=Table(columns, title=title),
-        **summary,
+        table=Table({**table, "reason": reasons.tolist()}, title=title),
+        **means,
         confidence_level=confidence_level,
-        matched=int((difference >= 0).sum()) / difference.size if difference.size else math.nan,
+        matched=int((difference >= 0).sum()) / difference.size if n_items else math.nan,
         n_items=n_items,
         skipped=tuple(name for name, _ in skipped),
         notes=tuple(_notes(skipped)),
+        reason=reason,
     )
 
 
-def _summary(
+def _mean(
     difference: _Floats, total: _Floats, reach: _Floats, moves: _Moves, confidence_level: float
-) -> tuple[dict[str, Any], int]:
-    """Return the mean difference with its interval, and the number of items used."""
-    if not difference.size:
-        return {**dict.fromkeys(("difference", "se", "low", "high"), math.nan), "reason": _NOBODY}, 0
+) -> dict[str, float]:
+    """Return the mean difference over annotators with its interval; ``moves`` has each item once."""
     whole = exact_sum(total)
     mean, far = (exact_sum(total * values) / whole for values in (difference, reach))
-    row, first, place = np.unique(moves.row, return_index=True, return_inverse=True)
-    phi: Any = np.bincount(place, moves.phi)
-    each = _Moves(row, row * 0, phi, moves.weight[first], moves.items[first])
-    one = each.sums(each.weight, 1)[0] / whole  # share of one annotator in an item
+    one = moves.sums(moves.weight, 1)[0] / whole  # share of one annotator in an item
     ends = np.array([-far]), np.array([one * far])
-    found = _intervals(np.array([mean]), np.array([whole]), ends, each, confidence_level)
-    return {name: values[0] for name, values in found.items()}, int(each.items.sum())
+    found = _intervals(np.array([mean]), np.array([whole]), ends, moves, confidence_level)
+    return {name: float(values[0]) for name, values in zip(_COLUMNS[2:], found, strict=True)}
 
 
 def _intervals(
     difference: _Floats, total: _Floats, ends: tuple[_Floats, _Floats], moves: _Moves, confidence_level: float
-) -> dict[str, list[Any]]:
-    """Return differences with their intervals, from the influence of items whose weights sum to ``total``."""
+) -> tuple[_Floats, _Floats, _Floats, _Floats]:
+    """Return differences with standard error and limits, from the influence of items with these total weights."""
     size, group = difference.size, moves.group
     n, most = totals(moves.items, group, size), np.zeros(size)
     np.maximum.at(most, group, moves.weight)
     pull, each = (n / total)[group] * moves.weight * moves.phi, moves.weight / most[group]
-    squares = moves.sums(pull * pull, size)
+    squares, cubes = moves.sums(pull * pull, size), moves.sums(pull * pull * pull, size)
     squares[squares <= _NOTHING**2 * n] = 0
-    cubes = moves.sums(pull * pull * pull, size)
-    se = np.sqrt(squares / (n * (n - 1)))
-    n_effective = moves.sums(each, size) ** 2 / moves.sums(each**2, size)
-    skew = [
-        cube / square**1.5 if square else 0.0 for cube, square in zip(cubes.tolist(), squares.tolist(), strict=True)
-    ]
-    low, high = Gap(difference, se, np.array(skew), n_effective, n - 1, *ends).limits(confidence_level)
-    reason = [None if square else _NO_VARIANCE for square in squares.tolist()]
-    numbers = {"difference": difference, "se": se, "low": low, "high": high}
-    return {**{name: values.tolist() for name, values in numbers.items()}, "reason": reason}
+    skew = [cube / square**1.5 if square else 0 for cube, square in zip(cubes.tolist(), squares.tolist(), strict=True)]
+    se, n_effective = np.sqrt(squares / (n * (n - 1))), moves.sums(each, size) ** 2 / moves.sums(each**2, size)
+    gap = Gap(difference, se, np.array(skew, np.float64), n_effective, n - 1, *ends)
+    return difference, se, *gap.limits(confidence_level)
 
 
 def _notes(skipped: list[tuple[Any, str]]) -> Iterator[Note]:

@@ -34,8 +34,8 @@ class OwnVotes:
     agreeing: _Index  # (K,) pairs of votes on an item that agree
     differential: _Index  # (K,) those on the suggested label less those on another
     who: _Array  # (T,) the annotator
-    row: _Index  # (T,) the pattern of the item
-    entry: _Index  # (T,) the entry of the patterns that counts the vote
+    row: _Array  # (T,) the pattern of the item
+    entry: _Array  # (T,) the entry of the patterns that counts the vote
 
     @property
     def n_votes(self) -> _Index:
@@ -75,19 +75,17 @@ class OwnVotes:
         """Return some votes, by mask or slice."""
         return replace(self, who=self.who[votes], row=self.row[votes], entry=self.entry[votes])
 
-    def blocks(self) -> Iterator[tuple[slice, _Array, OwnVotes]]:
-        """Yield the votes of a few annotators at a time: which votes, the annotators, and the votes, numbered by these.
-
-        Annotators without votes are left out.
-        """
-        who, first, index = np.unique(self.who, return_index=True, return_inverse=True)
+    def blocks(self) -> Iterator[tuple[_Array, OwnVotes]]:
+        """Yield a few annotators at a time, and their votes with ``who`` an index into these; no one without votes."""
+        first = np.flatnonzero(np.diff(self.who.astype(np.int64), prepend=-1))
         bounds = np.append(first, self.who.size)
-        upto = np.append(0, np.cumsum(np.diff(self.sample.patterns.start)[self.row]))[bounds]
+        upto = np.append(0, np.cumsum(np.add.reduceat(np.diff(self.sample.patterns.start)[self.row], first)))
         start = 0
-        while start < who.size:
+        while start < first.size:
             end = max(int(np.searchsorted(upto, upto[start] + _BLOCK, side="right")) - 1, start + 1)
-            votes = slice(int(bounds[start]), int(bounds[end]))
-            yield votes, who[start:end], replace(self.take(votes), who=index[votes] - start)
+            votes = self.take(slice(int(bounds[start]), int(bounds[end])))
+            index = np.repeat(np.arange(end - start), np.diff(bounds[start : end + 1]))
+            yield self.who[first[start:end]], replace(votes, who=index)
             start = end
 
     def patterns(self) -> tuple[Patterns, _Index]:
@@ -109,12 +107,12 @@ def own_votes(item_votes: ItemVotes, sample: Sample) -> OwnVotes:
     """Return the votes on the eligible items; ``sample`` has one pattern per eligible row of the votes."""
     patterns, places = sample.patterns, sample.kept
     assert places is not None
-    row_of = np.full(len(item_votes.columns), -1, np.int64)
+    row_of: _Array = np.full(len(item_votes.columns), -1, np.int32 if places.size < 2**31 else np.int64)
     row_of[places] = np.arange(places.size)
     item, who, _ = item_votes.sorted_votes
-    row = row_of[item]
-    who, row = who[row >= 0], row[row >= 0]
-    order = np.argsort(who.astype(np.min_scalar_type(len(item_votes.annotators or ()))), kind="stable")
+    eligible = row_of[item] >= 0
+    row, who = row_of[item[eligible]], who[eligible].astype(np.min_scalar_type(len(item_votes.annotators or ())))
+    order = np.argsort(who, kind="stable")
     entry = np.repeat(np.arange(patterns.code.size), patterns.votes)  # patterns list votes in the same order
     return OwnVotes(sample, *agreeing_pairs(patterns), who[order], row[order], entry[order])
 
