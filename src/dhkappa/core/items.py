@@ -353,37 +353,33 @@ class ItemTable:
         items = np.zeros(vote.size, np.int64)
         return replace(self, vote=vote, labels=labels, design=None if self.design is None else design, items=items)
 
-    def cross_counts(self, groups: Sequence[Sequence[str]]) -> Iterator[tuple[int, int, npt.NDArray[np.int64]]]:
-        """Yield the indices of each two groups of labelers, and the number of items by their labels.
+    def pair_counts(self, groups: Sequence[Sequence[str]]) -> Iterator[tuple[int, int, npt.NDArray[Any]]]:
+        """Yield the indices of each two groups, and the number of items of each labeler of one with each of the other.
 
-        The array has shape (V * S, J, J): J combinations of labels in a group, all groups being of the same size. The
-        table is dense, so it should be small.
+        The array has shape (size^2, C): pairs of labelers, and rows of ``grid``. Groups have the same size. Two groups
+        are counted in one pass over the items, in a dense table of votes and the labels of all their labelers.
         """
-        size, kinds = len(groups[0]), len(self.votes) * self.n_designs
-        base, kind = self._base**size, self.vote
-        if self.design is not None:
-            kind = grouping.join_digits([kinds, self.n_designs], [kind, self.design], np.int64)
-        small, wide = np.min_scalar_type(base), np.min_scalar_type(kinds * base**2)
-        joint = [
-            grouping.join_digits([self._base] * size, [self.labels[who] for who in group], small) for group in groups
-        ]
-        for i, digit in enumerate(joint):
-            key = grouping.join_digits([kinds, base], [kind, digit], wide) * wide.type(base)
+        n, size, m, step = self.vote.size, len(groups[0]), self._base, 2 * grouping.BLOCK
+        kinds, joint = len(self.votes) * self.n_designs, m**size
+        kind = self.vote if self.design is None else self.vote.astype(np.int64) * self.n_designs + self.design
+        small, wide = np.min_scalar_type(joint), np.min_scalar_type(kinds * joint**2)
+        digits = [grouping.join_digits([m] * size, [self.labels[who] for who in group], small) for group in groups]
+        number = np.float64 if int(self.items.sum()) < 2**53 else np.int64  # floats are exact, and faster to multiply
+        items = np.broadcast_to(number(1), n) if self.single else self.items.astype(number)
+        # Which label of each labeler a joint label stands for: (joint, size * m) zeros and ones.
+        split = np.eye(m, dtype=number)[np.indices((m,) * size).reshape(size, joint).T].reshape(joint, size * m)
+        shape = len(self.votes), self.n_designs, size, m, size, m
+        table, place = np.empty(kinds * joint**2, number), np.empty(min(n, step), np.intp)
+        for i, digit in enumerate(digits):
+            key = grouping.join_digits([kinds, joint], [kind, digit], wide) * wide.type(joint)
             for j in range(i + 1, len(groups)):
-                yield i, j, self._count(key, joint[j], kinds * base**2).reshape(kinds, base, base)
-
-    def _count(self, key: Integers, digit: Integers, size: int) -> npt.NDArray[np.int64]:
-        """Return (size,) the number of items with each sum of a key and a digit."""
-        table = np.zeros(size, np.int64)
-        step = max(2 * grouping.BLOCK, size)
-        for first in range(0, key.size, step):
-            rows = slice(first, first + step)
-            place = np.add(key[rows], digit[rows], dtype=np.intp)
-            if self.single:
-                table += np.bincount(place, minlength=size)
-            else:
-                np.add.at(table, place, self.items[rows])
-        return table
+                table.fill(0)
+                for first in range(0, n, step):
+                    rows = slice(first, min(first + step, n))
+                    at = np.add(key[rows], digits[j][rows], out=place[: rows.stop - first])
+                    np.add.at(table, at, items[rows])
+                counts = split.T @ (table.reshape(kinds, joint, joint) @ split)
+                yield i, j, counts.reshape(shape).transpose(2, 4, 0, 3, 5, 1).reshape(size**2, kinds * m * m)
 
 
 def _codes(column: Encoded, categories: Categories) -> Integers:

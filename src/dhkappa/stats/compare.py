@@ -25,7 +25,7 @@ from dhkappa.table import Table
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
 _MAX_GROUPS = 1 << 16  # patterns x labels of the labelers that are counted together
 _FEW_CELLS, _MAX_CELLS = 1 << 12, 1 << 14  # patterns x labels of two labelers in a dense table
-_CELLS_PER_BLOCK = 1 << 16
+_CELLS_PER_BLOCK = 1 << 15
 _SWAPS = 9_999
 _DRAWS_PER_BLOCK = 1 << 21
 _MAX_ENUMERATED = 12  # discordant items for which all swaps are enumerated
@@ -176,23 +176,15 @@ def _counts(
         return
     rows = table.grid()
     phi, other_phi = (np.array([labeler.at(_keys(rows, side)) for labeler in found]) for side in rows.labels)
-    # Products of matrices of integers are exact: as floats below 2^53. ``split`` has a row for each joint label of a
-    # group, with a one for the label of each labeler.
-    number = np.float64 if int(table.items.sum()) < 2**53 else np.int64
-    split = np.eye(m, dtype=number)[np.indices((m,) * size).reshape(size, -1).T].reshape(m**size, size * m)
-    shape = len(table.votes), table.n_designs, size, m, size, m
     place = np.array([[names.index(name) for name in group] for group in groups])
-    within = ((i, i, counts) for i, part in enumerate(parts) for *_, counts in part.cross_counts([groups[i]] * 2))
-    passes = chain(within if size > 1 else (), table.cross_counts(groups))
+    within = ((i, i, items) for i, part in enumerate(parts) for *_, items in part.pair_counts([groups[i]] * 2))
+    passes = chain(within if size > 1 else (), table.pair_counts(groups))
     while batch := list(islice(passes, max(1, _CELLS_PER_BLOCK // max(1, cells * size**2)))):
         left, right, counts = zip(*batch, strict=True)
-        joint = split.T @ (np.array(counts, number) @ split)
-        items = joint.reshape(len(batch), *shape).transpose(0, 3, 5, 1, 4, 6, 2).reshape(len(batch) * size**2, cells)
         one, other = np.repeat(place[[*left]], size, axis=1).ravel(), np.tile(place[[*right]], size).ravel()
         new = one < other
-        one, other = one[new], other[new]
-        pairs = list(zip(one.tolist(), other.tolist(), strict=True))
-        yield _Counts(pairs, rows, items[new], phi[one] - other_phi[other])
+        one, other, items = one[new], other[new], np.concatenate(counts)[new]
+        yield _Counts(list(zip(one.tolist(), other.tolist(), strict=True)), rows, items, phi[one] - other_phi[other])
 
 
 def _compared(
@@ -245,8 +237,8 @@ def _moments(
             ((_, skew),) = _powers((known.weight / known.items * move)[None], table.items)
             yield *variance(known, move), skew
     else:
-        n = sample.n
-        for squares, skew in _powers(counts.move[places], counts.items[places]):
+        n, powers = sample.n, list(_powers(counts.move, counts.items))
+        for squares, skew in (powers[place] for place in places):
             squares = 0.0 if squares <= _NOTHING**2 * n else squares
             yield squares / (n * (n - 1)), squares, skew
 
@@ -254,8 +246,10 @@ def _moments(
 def _powers(z: Numbers, items: npt.NDArray[Any]) -> Iterator[tuple[float, float]]:
     """Yield the sum of squares over items of each row, and the skewness ``sum z^3 / (sum z^2)^1.5``, 0 if all are 0."""
     squares = z * z
-    cubes = row_sums(squares * z * items).tolist()
-    for square, cube in zip(row_sums(squares * items).tolist(), cubes, strict=True):
+    cubes = squares * z
+    squares *= items
+    cubes *= items
+    for square, cube in zip(row_sums(squares).tolist(), row_sums(cubes).tolist(), strict=True):
         yield square, cube / square**1.5 if square > 0 else 0.0
 
 
