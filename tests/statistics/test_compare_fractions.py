@@ -296,9 +296,9 @@ class TestManyLabelers:
 
     def test_each_pair_as_if_alone(self) -> None:
         drawn = simulate(150, labelers={who: 0.6 + 0.05 * i for i, who in enumerate(self.names)}, rng=1)
-        groups = list(module._groups(item_table_of(drawn.votes, drawn.suggested), self.names))
-        assert len(groups) > 1
-        assert max(len(left) + len(right) for left, right in groups) > 2
+        groups = module._groups(item_table_of(drawn.votes, drawn.suggested))
+        assert len(groups) > 2
+        assert len(groups[0]) > 1
         found = compare(drawn.votes, drawn.suggested)
         together = rows_of(found)
         assert list(together) == list(combinations(self.names, 2))
@@ -311,9 +311,12 @@ class TestManyLabelers:
 
     @pytest.mark.parametrize("m", [2, 3, 5, 20])
     @pytest.mark.parametrize("number", [2, 3, 4, 7, 10])
-    def test_every_two_are_counted_together(self, m: int, number: int) -> None:
+    def test_every_labeler_is_in_a_group_of_one_size(self, m: int, number: int) -> None:
         names = [f"l{i}" for i in range(number)]
         votes = [[j, j] for j in range(m)]
-        groups = list(module._groups(item_table_of(votes, {who: list(range(m)) for who in names}), names))
-        pairs = [pair for left, right in groups for pair in combinations((*left, *right), 2)]
-        assert set(pairs) == set(combinations(names, 2))
+        groups = module._groups(item_table_of(votes, {who: list(range(m)) for who in names}))
+        size = len(groups[0])
+        assert {len(group) for group in groups} == {size}
+        assert list(dict.fromkeys(name for group in groups for name in group)) == names
+        assert len(groups) == max(math.ceil(number / size), 2)
+        assert size == 1 or m ** (2 * size + 1) <= 1 << 16

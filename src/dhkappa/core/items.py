@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -338,12 +338,29 @@ class ItemTable:
     vote: Integers  # (K,) index of a row's votes among these
     labels: dict[str, Integers]  # (K,) code of the suggested label, m if missing, by labeler
     strata: Categories
-    stratum: Integers | None  # (K,) index into strata
-    weight: npt.NDArray[np.float64] | None  # (K,) sample weight of one item
+    design: Integers | None  # (K,) index into the next two; None without strata and weights
+    design_stratum: Integers | None  # (S,) index into strata
+    design_weight: npt.NDArray[np.float64] | None  # (S,) sample weight of one item
     items: npt.NDArray[np.int64]  # (K,) number of items
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
     single: bool = False  # each row is one item
     labeled: bool = False  # no label is missing, as far as known
+
+    @property
+    def stratum(self) -> Integers | None:
+        """(K,) index into strata."""
+        return None if self.design_stratum is None else self.design_stratum[self.design]
+
+    @property
+    def weight(self) -> npt.NDArray[np.float64] | None:
+        """(K,) sample weight of one item."""
+        return None if self.design_weight is None else self.design_weight[self.design]
+
+    @property
+    def n_designs(self) -> int:
+        """The number S of combinations of stratum and weight, 1 without strata and weights."""
+        known = self.design_weight if self.design_stratum is None else self.design_stratum
+        return 1 if known is None else len(known)
 
     @property
     def _base(self) -> int:
@@ -352,30 +369,14 @@ class ItemTable:
     def take(self, rows: npt.NDArray[Any]) -> ItemTable:
         """Return some rows, by index or mask."""
         labels = {who: codes[rows] for who, codes in self.labels.items()}
-        stratum = None if self.stratum is None else self.stratum[rows]
-        weight = None if self.weight is None else self.weight[rows]
-        vote, items = self.vote[rows], self.items[rows]
-        return replace(self, vote=vote, labels=labels, stratum=stratum, weight=weight, items=items)
+        design = None if self.design is None else self.design[rows]
+        return replace(self, vote=self.vote[rows], labels=labels, design=design, items=self.items[rows])
 
-    def joint(self, labelers: Sequence[str]) -> tuple[int, Integers]:
-        """Return the labels of some labelers as one digit per row, and its base."""
-        base = self._base ** len(labelers)
-        if len(labelers) == 1 or base >= grouping.WORD:
-            return base, self.labels[labelers[0]]
-        digits = [self.labels[who] for who in labelers]
-        return base, grouping.join_digits([self._base] * len(labelers), digits, np.min_scalar_type(base))
-
-    def distinct(self, labelers: Sequence[str], joint: Sequence[tuple[int, Integers]] = ()) -> ItemTable:
-        """Return the distinct rows for these labelers, in an order that depends on the rows only.
-
-        ``joint`` holds their labels as fewer digits, if already computed.
-        """
+    def distinct(self, labelers: Sequence[str]) -> ItemTable:
+        """Return the distinct rows for these labelers, in an order that depends on the rows only."""
         columns: list[tuple[int, Any]] = [(len(self.votes), self.vote)]
         columns += [(self._base, self.labels[who]) for who in labelers]
-        columns += [] if self.stratum is None else [(len(self.strata), self.stratum)]
-        if self.weight is not None:
-            weights, place = np.unique(self.weight, return_inverse=True)
-            columns.append((weights.size, place))
+        columns += [] if self.design is None else [(self.n_designs, self.design)]
         bases = [base for base, _ in columns]
         if math.prod(bases) >= grouping.WORD:
             first, group = group_rows(columns)
@@ -383,17 +384,51 @@ class ItemTable:
             np.add.at(items, group, self.items)
             vote, *digits = (digit[first] for _, digit in columns)
         else:
-            used = [columns[0], *joint, *columns[1 + len(labelers) :]] if joint else columns
-            own, each = [base for base, _ in used], None if self.single else self.items
             n, block, bins = self.vote.size, 2 * grouping.BLOCK, (1 << 16, 1 << 22)
+            each = None if self.single else self.items
             keys, items = grouping.count_rows(
-                n, own, lambda rows: [digit[rows] for _, digit in used], items=each, block=block, bins=bins
+                n, bases, lambda rows: [digit[rows] for _, digit in columns], items=each, block=block, bins=bins
             )
             vote, *digits = grouping.split_digits(keys, bases)
         labels = dict(zip(labelers, digits, strict=False))
-        stratum = None if self.stratum is None else digits[len(labelers)]
-        weight = None if self.weight is None else weights[digits[-1]]
-        return replace(self, vote=vote, labels=labels, stratum=stratum, weight=weight, items=items, single=False)
+        design = None if self.design is None else digits[-1]
+        return replace(self, vote=vote, labels=labels, design=design, items=items, single=False)
+
+    def grid(self) -> ItemTable:
+        """Return every combination of votes, labels of two labelers, and design, in the order of ``distinct``."""
+        shape = len(self.votes), self._base, self._base, self.n_designs
+        vote, one, other, design = np.indices(shape).reshape(4, math.prod(shape))
+        labels: dict[str, Integers] = {"one": one, "other": other}
+        items = np.zeros(vote.size, np.int64)
+        return replace(self, vote=vote, labels=labels, design=None if self.design is None else design, items=items)
+
+    def pair_counts(self, groups: Sequence[Sequence[str]]) -> Iterator[tuple[int, int, npt.NDArray[Any]]]:
+        """Yield the indices of each two groups, and the number of items of each labeler of one with each of the other.
+
+        The array has shape (size^2, C): pairs of labelers, and rows of ``grid``. Groups have the same size. Two groups
+        are counted in one pass over the items, in a dense table of votes and the labels of all their labelers.
+        """
+        n, size, m, step = self.vote.size, len(groups[0]), self._base, 2 * grouping.BLOCK
+        kinds, joint = len(self.votes) * self.n_designs, m**size
+        kind = self.vote if self.design is None else self.vote.astype(np.int64) * self.n_designs + self.design
+        small, wide = np.min_scalar_type(joint), np.min_scalar_type(kinds * joint**2)
+        digits = [grouping.join_digits([m] * size, [self.labels[who] for who in group], small) for group in groups]
+        number = np.float64 if int(self.items.sum()) < 2**53 else np.int64  # floats are exact, and faster to multiply
+        items = np.broadcast_to(number(1), n) if self.single else self.items.astype(number)
+        # Which label of each labeler a joint label stands for: (joint, size * m) zeros and ones.
+        split = np.eye(m, dtype=number)[np.indices((m,) * size).reshape(size, joint).T].reshape(joint, size * m)
+        shape = len(self.votes), self.n_designs, size, m, size, m
+        table, place = np.empty(kinds * joint**2, number), np.empty(min(n, step), np.intp)
+        for i, digit in enumerate(digits):
+            key = grouping.join_digits([kinds, joint], [kind, digit], wide) * wide.type(joint)
+            for j in range(i + 1, len(groups)):
+                table.fill(0)
+                for first in range(0, n, step):
+                    rows = slice(first, min(first + step, n))
+                    at = np.add(key[rows], digits[j][rows], out=place[: rows.stop - first])
+                    np.add.at(table, at, items[rows])
+                counts = split.T @ (table.reshape(kinds, joint, joint) @ split)
+                yield i, j, counts.reshape(shape).transpose(2, 4, 0, 3, 5, 1).reshape(size**2, kinds * m * m)
 
 
 def _codes(column: Encoded, categories: Categories) -> Integers:
@@ -402,6 +437,16 @@ def _codes(column: Encoded, categories: Categories) -> Integers:
     table = np.where(table < 0, m, table).astype(np.min_scalar_type(m))
     digits = column.digits()
     return digits if np.array_equal(table, np.arange(table.size)) else table[digits]
+
+
+def _designs(strata: Categories, stratum: Any, weight: Any) -> tuple[Categories, Any, Any, Any]:
+    """Return strata, the design of each row, and stratum and weight of each design."""
+    columns = [] if stratum is None else [(len(strata), stratum)]
+    columns += [] if weight is None else [(0, weight)]
+    if not columns:
+        return strata, None, None, None
+    first, design = group_rows(columns)
+    return strata, design, None if stratum is None else stratum[first], None if weight is None else weight[first]
 
 
 def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = frozenset()) -> ItemTable:
@@ -417,7 +462,7 @@ def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = froze
     labels = {who: _codes(column, categories) for who, column in columns.labels.items()}
     design = (columns if columns.stratum is None else columns.recode(categories)).design()
     each = np.broadcast_to(np.int64(1), vote.size)
-    return ItemTable(categories, patterns, vote, labels, *design, each, notes, single=True)
+    return ItemTable(categories, patterns, vote, labels, *_designs(*design), each, notes, single=True)
 
 
 def item_table_of_counts(counts: Counts, labelers: Sequence[str] | None = None) -> ItemTable:
@@ -428,5 +473,5 @@ def item_table_of_counts(counts: Counts, labelers: Sequence[str] | None = None) 
         raise invalid("suggested", f"suggested names a labeler twice: {shown(chosen)}.", code="labeler-twice")
     votes, vote = replace(counts.patterns, suggested=np.zeros(len(row), np.int32)).grouped()
     labels = {who: _codes(columns.labels[who], counts.categories)[row] for who in chosen}
-    items = counts.patterns.items
-    return ItemTable(counts.categories, votes, vote, labels, *columns.design(row), items, counts.source_notes)
+    design, items = _designs(*columns.design(row)), counts.patterns.items
+    return ItemTable(counts.categories, votes, vote, labels, *design, items, counts.source_notes)

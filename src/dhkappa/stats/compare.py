@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cache
-from itertools import combinations, product
-from typing import NamedTuple
+from dataclasses import replace
+from itertools import chain, combinations, islice, product
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,42 +14,67 @@ import numpy.typing as npt
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.stats.influence import Numbers, Terms, Variance, influence, sum_of_squares, terms, unseen_parts, variance
-from dhkappa.stats.intervals import Gap, skewness, written
-from dhkappa.stats.kappa import Estimate, Parts, estimate_dh
+from dhkappa.stats.influence import _NOTHING, Numbers, Terms, influence, terms, unseen_parts, variance
+from dhkappa.stats.intervals import Gap, written
+from dhkappa.stats.kappa import Estimate, estimate_dh
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three
 from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, drawn, eligible, generator
+from dhkappa.stats.summation import row_sums
 from dhkappa.table import Table
 
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
 _MAX_GROUPS = 1 << 16  # patterns x labels of the labelers that are counted together
+_FEW_CELLS, _MAX_CELLS = 1 << 12, 1 << 14  # patterns x labels of two labelers in a dense table
+_CELLS_PER_BLOCK = 1 << 15
 _SWAPS = 9_999
 _DRAWS_PER_BLOCK = 1 << 21
 _MAX_ENUMERATED = 12  # discordant items for which all swaps are enumerated
 _TIE = 1e-12  # differences closer than this are equal up to rounding
 
+_Pair = tuple[int, int]  # indices of two labelers, in order
+
 
 class _Labeler(NamedTuple):
     """The estimate of a labeler, and the influence by pattern of votes and label: sorted keys, and phi of each."""
 
+    name: str
     estimate: Estimate
-    key: npt.NDArray[np.int64]
-    phi: Numbers
+    not_by_chance: float = 0.0  # 1 - E; 0 also if kappa is undefined
+    key: npt.NDArray[np.int64] = np.zeros(1, np.int64)
+    phi: Numbers = np.zeros(1)
+
+    def at(self, keys: npt.NDArray[np.int64]) -> Numbers:
+        """Return phi by key; that of another key where no item has the key."""
+        found: Numbers = self.phi[np.minimum(np.searchsorted(self.key, keys), self.key.size - 1)]
+        return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
+class _Counts(NamedTuple):
+    """The number of items by votes and two labels, for P pairs of labelers."""
+
+    pairs: list[_Pair]
+    rows: ItemTable  # C rows of votes and two labels; their own items mean nothing
+    items: npt.NDArray[Any]  # (P, C) number of items, as integers or floats
+    move: Numbers  # (P, C) influence of an item on the difference, phi_A - phi_B
+
+    def table(self, place: int) -> tuple[ItemTable, Numbers]:
+        """Return the rows of one pair that have items, and the influence of each."""
+        keep = np.flatnonzero(self.items[place])
+        return replace(self.rows.take(keep), items=self.items[place, keep].astype(np.int64)), self.move[place, keep]
+
+
+class _Difference(NamedTuple):
     """The difference between two labelers; NaN where ``reason`` says why."""
 
     labeler: str
     other: str
-    difference: float = math.nan
+    difference: float
+    discordant: int
+    reason: str | None
     se: float = math.nan
-    pvalue: float = math.nan
+    skew: float = math.nan
     method: str | None = None
-    discordant: int = 0
-    reason: str | None = None
-    gap: Gap | None = None
+    pvalue: float = math.nan
 
 
 def compare_labelers(
@@ -67,22 +91,24 @@ def compare_labelers(
         raise invalid("suggested", text, hint=hint, code="too-few-labelers")
     source = generator(rng)
     table, excluded = _eligible(table)
-    names = list(table.labels)
-    found: dict[str, _Labeler] = {}
-    pairs: dict[tuple[str, str], _Difference] = {}
-    joint = cache(table.joint)
-    for group, other_group in _groups(table, names):
-        some = [*group, *other_group]
-        together = table.distinct(some, [joint(group), joint(other_group)])
-        found |= {name: _labeler(together, name, excluded, pool) for name in some if name not in found}
-        for one, other in combinations(some, 2):
-            if (one, other) not in pairs:
-                both = together.distinct([one, other])
-                pairs[one, other] = _difference(both, one, other, found, pool, source)
-    rows = [pairs[pair] for pair in combinations(names, 2)]
-    estimates = {name: found[name].estimate for name in names}
-    notes = (*(Note("source", text) for text in table.source_notes), *_notes(estimates, rows, excluded))
-    return estimates, _differences(rows, confidence_level), notes
+    groups = _groups(table)
+    parts = [table.distinct(group) if len(group) > 1 else table for group in groups]
+    known = {
+        who: _labeler(part, who, excluded, pool) for part, group in zip(parts, groups, strict=True) for who in group
+    }
+    found = list(known.values())
+    rows: dict[_Pair, _Difference] = {}
+    for counts in _counts(table, groups, parts, found):
+        rows |= _compared(counts, found, pool, source)
+    late = [pair for pair, row in rows.items() if row.method == "swap" and math.isnan(row.pvalue)]
+    size = _group_size(table)
+    for pair in sorted(late, key=lambda pair: _turn(pair, size)):
+        both = table.distinct([found[who].name for who in pair])
+        rows[pair] = rows[pair]._replace(pvalue=_swap_test(_terms(both, pair, found, pool), source))
+    rows = {pair: rows[pair] for pair in combinations(range(len(found)), 2)}
+    estimates = {labeler.name: labeler.estimate for labeler in found}
+    notes = (*(Note("source", text) for text in table.source_notes), *_notes(estimates, list(rows.values()), excluded))
+    return estimates, _differences(rows, found, confidence_level), notes
 
 
 def _eligible(table: ItemTable) -> tuple[ItemTable, Excluded]:
@@ -98,12 +124,19 @@ def _eligible(table: ItemTable) -> tuple[ItemTable, Excluded]:
     return replace(table.take(keep), labeled=True), excluded
 
 
-def _groups(table: ItemTable, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield pairs of groups of labelers to count together: every two labelers meet, in few passes over the items."""
-    size = 1
-    while len(table.votes) * len(table.categories) ** (2 * (size + 1)) <= _MAX_GROUPS and 2 * size < len(names):
+def _groups(table: ItemTable) -> list[tuple[str, ...]]:
+    """Return groups of labelers, all of the same size; the last may overlap with the one before."""
+    names, size = tuple(table.labels), _group_size(table, table.n_designs)
+    starts = (min(first, len(names) - size) for first in range(0, len(names), size))
+    return [names[first : first + size] for first in starts]
+
+
+def _group_size(table: ItemTable, n_designs: int = 1) -> int:
+    """Return the size of groups of labelers, any two of which are counted together in one pass over the items."""
+    size, kinds, m = 1, len(table.votes) * n_designs, len(table.categories)
+    while kinds * m ** (2 * (size + 1)) <= _MAX_GROUPS and 2 * size < len(table.labels):
         size += 1
-    yield from combinations([tuple(names[first : first + size]) for first in range(0, len(names), size)], 2)
+    return size
 
 
 def _sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> Sample:
@@ -118,47 +151,10 @@ def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> _La
     own = table.distinct([name])
     sample = _sample(own, name, excluded, pool)
     estimate = estimate_dh(sample)
-    if estimate.parts is None or estimate.exact is None:
-        return _Labeler(estimate, np.zeros(0, np.int64), np.zeros(0))
-    return _Labeler(estimate, _keys(own, name), influence(terms(sample, estimate.parts)))
-
-
-def _difference(
-    table: ItemTable, one: str, other: str, found: Mapping[str, _Labeler], pool: Pool, source: np.random.Generator
-) -> _Difference:
-    """Compare two labelers on rows that are distinct for them."""
-    first, second = found[one].estimate, found[other].estimate
-    discordant = int(table.items[table.labels[one] != table.labels[other]].sum())
-    if first.parts is None or second.parts is None or first.exact is None or second.exact is None:
-        return _Difference(one, other, discordant=discordant, reason=first.reason or second.reason)
-    difference = float(first.exact - second.exact)
-    phi, other_phi = (found[name].phi[np.searchsorted(found[name].key, _keys(table, name))] for name in (one, other))
-    move = phi - other_phi
-    n, strata = first.n_items, first.sample.strata
-    one_minus_E = [1 - float(parts.E) for parts in (first.parts, second.parts)]
-    if n < 2 or not all(one_minus_E):  # E is 1 only after rounding
-        why = "Only one item is eligible" if n < 2 else "One item has almost all the weight"
-        reason = f"{why}, so the variance is unknown."
-        return _Difference(one, other, difference, discordant=discordant, reason=reason)
-
-    def terms_of(name: str, parts: Parts) -> Terms:
-        return terms(_sample(table, name, first.sample.excluded, pool), parts)
-
-    if first.sample.designed:
-        known = terms_of(one, first.parts)
-        spread, skew = variance(known, move), skewness(known.weight / known.items * move, table.items)
-    else:
-        squares = sum_of_squares(move, table.items)
-        spread, skew = Variance(squares / (n * (n - 1)), squares), skewness(move, table.items, squares)
-    se = math.sqrt(spread.value)
-    reach = sum(1 / each for each in one_minus_E) * float(unseen_parts(strata).max())
-    df = max(n - len(strata), 1)
-    gap = Gap(difference, se, skew if spread.endless else 0.0, first.sample.n_effective, df, -reach, reach)
-    row = _Difference(one, other, difference, se, discordant=discordant, gap=gap)
-    if discordant >= FEW_DISCORDANT and spread.endless:
-        return replace(row, method="t")
-    pvalue = _swap_test(terms_of(one, first.parts), terms_of(other, second.parts), source)
-    return replace(row, pvalue=pvalue, method="swap")
+    not_by_chance = 0.0 if estimate.parts is None else 1 - float(estimate.parts.E)
+    if estimate.parts is None or not not_by_chance:
+        return _Labeler(name, estimate)
+    return _Labeler(name, estimate, not_by_chance, _keys(own, name), influence(terms(sample, estimate.parts)))
 
 
 def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
@@ -166,12 +162,110 @@ def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
     return table.vote.astype(np.int64) * len(table.categories) + table.labels[name]
 
 
-def _swap_test(one: Terms, other: Terms, source: np.random.Generator) -> float:
+def _counts(
+    table: ItemTable, groups: Sequence[Sequence[str]], parts: Sequence[ItemTable], found: Sequence[_Labeler]
+) -> Iterator[_Counts]:
+    """Yield the counts of every two labelers, in blocks, of some more than once; ``parts`` are tables of the groups."""
+    names, m, size = list(table.labels), max(len(table.categories), 1), len(groups[0])
+    cells = len(table.votes) * m * m * table.n_designs
+    if cells > max(_FEW_CELLS, min(table.vote.size, _MAX_CELLS)):  # most of them would be empty
+        for i, j in combinations(range(len(names)), 2):
+            rows = table.distinct([names[i], names[j]])
+            move = found[i].at(_keys(rows, names[i])) - found[j].at(_keys(rows, names[j]))
+            yield _Counts([(i, j)], rows, rows.items[None], move[None])
+        return
+    rows = table.grid()
+    phi, other_phi = (np.array([labeler.at(_keys(rows, side)) for labeler in found]) for side in rows.labels)
+    place = np.array([[names.index(name) for name in group] for group in groups])
+    within = ((i, i, items) for i, part in enumerate(parts) for *_, items in part.pair_counts([groups[i]] * 2))
+    passes = chain(within if size > 1 else (), table.pair_counts(groups))
+    while batch := list(islice(passes, max(1, _CELLS_PER_BLOCK // max(1, cells * size**2)))):
+        left, right, counts = zip(*batch, strict=True)
+        one, other = np.repeat(place[[*left]], size, axis=1).ravel(), np.tile(place[[*right]], size).ravel()
+        new = one < other
+        one, other, items = one[new], other[new], np.concatenate(counts)[new]
+        yield _Counts(list(zip(one.tolist(), other.tolist(), strict=True)), rows, items, phi[one] - other_phi[other])
+
+
+def _compared(
+    counts: _Counts, found: Sequence[_Labeler], pool: Pool, source: np.random.Generator
+) -> dict[_Pair, _Difference]:
+    """Return differences of pairs; the p-value is still NaN if it comes from a t distribution or random numbers."""
+    differ = np.not_equal(*counts.rows.labels.values()).astype(counts.items.dtype)
+    discordant = [int(number) for number in (counts.items @ differ).tolist()]
+    rows = {}
+    for place, (i, j) in enumerate(counts.pairs):
+        one, other = found[i].estimate, found[j].estimate
+        difference, reason = math.nan, one.reason or other.reason
+        if one.exact is not None and other.exact is not None:
+            (a, b), (c, d) = one.exact.as_integer_ratio(), other.exact.as_integer_ratio()
+            difference = (a * d - c * b) / (b * d)  # Python integers: rounded once
+        if reason is None and one.n_items < 2:
+            reason = "Only one item is eligible, so the variance is unknown."
+        if reason is None and not (found[i].not_by_chance and found[j].not_by_chance):
+            reason = "One item has almost all the weight, so the variance is unknown."
+        rows[i, j] = _Difference(found[i].name, found[j].name, difference, discordant[place], reason)
+    known = [place for place, pair in enumerate(counts.pairs) if rows[pair].reason is None]
+    for place, (squared, endless, skew) in zip(known, _moments(counts, known, found, pool), strict=True):
+        pair, few = counts.pairs[place], discordant[place] < FEW_DISCORDANT or endless == 0
+        row = rows[pair]._replace(se=math.sqrt(squared), skew=skew if endless else 0.0, method="swap" if few else "t")
+        if few and discordant[place] <= _MAX_ENUMERATED:
+            row = row._replace(pvalue=_swap_test(_terms(counts.table(place)[0], pair, found, pool), source))
+        rows[pair] = row
+    return rows
+
+
+def _terms(table: ItemTable, pair: _Pair, found: Sequence[_Labeler], pool: Pool) -> list[Terms]:
+    """Return the terms of the two labelers of a pair."""
+    estimates = [found[who].estimate for who in pair]
+    return [
+        terms(_sample(table, side, estimate.sample.excluded, pool), estimate.parts)
+        for side, estimate in zip(table.labels, estimates, strict=True)
+        if estimate.parts
+    ]
+
+
+def _moments(
+    counts: _Counts, places: list[int], found: Sequence[_Labeler], pool: Pool
+) -> Iterator[tuple[float, float, float]]:
+    """Yield the variance of each difference, the same for an infinite pool up to a factor, and the skewness."""
+    sample = found[0].estimate.sample
+    if places and sample.designed:
+        for place in places:
+            table, move = counts.table(place)
+            known, _ = _terms(table, counts.pairs[place], found, pool)
+            ((_, skew),) = _powers((known.weight / known.items * move)[None], table.items)
+            yield *variance(known, move), skew
+    else:
+        n, powers = sample.n, list(_powers(counts.move, counts.items))
+        for squares, skew in (powers[place] for place in places):
+            squares = 0.0 if squares <= _NOTHING**2 * n else squares
+            yield squares / (n * (n - 1)), squares, skew
+
+
+def _powers(z: Numbers, items: npt.NDArray[Any]) -> Iterator[tuple[float, float]]:
+    """Yield the sum of squares over items of each row, and the skewness ``sum z^3 / (sum z^2)^1.5``, 0 if all are 0."""
+    squares = z * z
+    cubes = squares * z
+    squares *= items
+    cubes *= items
+    for square, cube in zip(row_sums(squares).tolist(), row_sums(cubes).tolist(), strict=True):
+        yield square, cube / square**1.5 if square > 0 else 0.0
+
+
+def _turn(pair: _Pair, size: int) -> tuple[int, int, int, int]:
+    """Return a key that sorts pairs by groups of labelers, which is the order of their random numbers."""
+    group, other = (who // size for who in pair)
+    return group if group < other else 0, max(other, 1), *pair
+
+
+def _swap_test(pair: Sequence[Terms], source: np.random.Generator) -> float:
     """Return the p-value of the label-swap test: the labels of an item are swapped with probability 1/2.
 
     Votes and so C do not change: a swap moves D and E of the two labelers by the same amount in opposite directions.
     Swaps of few discordant items are enumerated, those of many are drawn at random.
     """
+    one, other = pair
     rows = np.flatnonzero(one.suggested != other.suggested)
     share = one.weight[rows] / one.items[rows] / one.n
     items, squared = one.items[rows], one.C**2
@@ -202,17 +296,24 @@ def holm(pvalues: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def _differences(rows: Sequence[_Difference], confidence_level: float) -> Table:
+def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], confidence_level: float) -> Table:
     """Return the table of differences; limits and p-values are computed all at once."""
-    columns = {part.name: [getattr(row, part.name) for row in rows] for part in fields(_Difference)}
+    columns = {name: [getattr(row, name) for row in rows.values()] for name in _Difference._fields}
     columns |= {name: [math.nan] * len(rows) for name in ("low", "high")}
-    known = [(place, row.gap) for place, row in enumerate(rows) if row.gap]
-    gap = Gap(*(np.array([getattr(of, part.name) for _, of in known], np.float64) for part in fields(Gap)))
-    found = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
-    for (i, _), low, high, pvalue in zip(known, *found, strict=True):
-        columns["low"][i], columns["high"][i] = low, high
-        if rows[i].method == "t":  # a standard error of 0 means that the sample is the whole pool
-            columns["pvalue"][i] = pvalue if rows[i].se else float(rows[i].difference == 0)
+    known = [place for place, row in enumerate(rows.values()) if row.reason is None]
+    if known:
+        one, other = np.array(list(rows)).T[:, known]
+        strata, n = found[0].estimate.sample.strata, found[0].estimate.n_items
+        effective = np.array([labeler.estimate.sample.n_effective for labeler in found])
+        reach = np.array([1 / (labeler.not_by_chance or math.nan) for labeler in found])
+        reach = (reach[one] + reach[other]) * float(unseen_parts(strata).max())
+        value, se, skew = (np.array(columns[name])[known] for name in ("difference", "se", "skew"))
+        gap = Gap(value, se, skew, effective[one], np.array([max(n - len(strata), 1.0)]), -reach, reach)
+        limits = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
+        for place, low, high, pvalue in zip(known, *limits, strict=True):
+            columns["low"][place], columns["high"][place] = low, high
+            if columns["method"][place] == "t":  # a standard error of 0 means that the sample is the whole pool
+                columns["pvalue"][place] = pvalue if columns["se"][place] else float(columns["difference"][place] == 0)
     columns["pvalue_holm"] = holm(columns["pvalue"])
     names = ("labeler", "other", "difference", "se", "low", "high", "pvalue", "pvalue_holm", "method", "discordant")
     title = f"Differences between labelers, {written(confidence_level, 100)}% confidence intervals"

@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 _FEW = 1 << 10  # terms that are added up faster as Python floats
 _BITS = 53
+_LEAST = 2.0**-800  # of the largest term in a row, and the inverse of its bound: nothing underflows or overflows
 
 
 def exact_sum(values: npt.NDArray[Any]) -> float:
@@ -63,4 +64,27 @@ def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int 
 def _added(values: Floats, group: npt.NDArray[Any] | None, size: int) -> Floats:
     """Return (size,) plain sums by group."""
     sums: Floats = np.array([values.sum()]) if group is None else np.bincount(group, values, size).astype(np.float64)
+    return sums
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def row_sums(values: Floats) -> Floats:
+    """Return (rows,) the sums of the rows of a 2-D array, each rounded once; as ``exact_sum`` of each row, but faster.
+
+    One split is enough for most rows: the rests add up with an error too small to change how the sum is rounded.
+    """
+    terms = values.shape[1]
+    most = np.abs(values).max(axis=1, initial=0)
+    usual = (most > _LEAST) & (most < 1 / _LEAST)
+    power = np.frexp(np.where(usual, most, 1.0))[1] + terms.bit_length() + 1
+    head = np.ldexp(1.0, power)[:, None]
+    part = values + head
+    part -= head
+    whole = part.sum(axis=1)
+    rest = np.subtract(values, part, out=part).sum(axis=1)
+    error = most * (2.0**-101 * terms**3)  # at least twice that of the rest
+    sums: Floats = whole + (rest - error)
+    sure = usual & (sums == whole + (rest + error)) | (most == 0)
+    for row in np.flatnonzero(~sure).tolist():
+        sums[row] = exact_sum(values[row])
     return sums
