@@ -131,7 +131,7 @@ def test_agreement_on_other_labels_is_compared_with_chance() -> None:
     plain = example().estimate
     assert plain.parts is not None
     changed = replace(plain, parts=replace(plain.parts, R=F(2, 5), S=F(1, 2)))
-    for kappa, said in ((F(0), "about the same, so kappa is near 0"), (F(1, 3), "even more, so kappa is above 0")):
+    for kappa, said in ((F(0), "about as large, so kappa is near 0"), (F(1, 3), "larger, so kappa is above 0")):
         found = {note.code: note.text for note in notes_of(replace(changed, exact=kappa), 0.1)}
         start = "More pairs agree on another label (0.50) than on the suggested one (0.40). "
-        assert found["agree-on-others"] == f"{start}Chance alone would give {said}."
+        assert found["agree-on-others"] == f"{start}The difference expected by chance is {said}."
