@@ -131,11 +131,11 @@ def test_agreement_on_other_labels_is_compared_with_chance() -> None:
     plain = example().estimate
     assert plain.parts is not None
     changed = replace(plain, parts=replace(plain.parts, R=F(2, 5), S=F(1, 2)))
-    near, above = "about the same, so kappa is near 0", "even more, so kappa is above 0"
+    near, above = "about as large, so kappa is near 0", "larger, so kappa is above 0"
     for kappa, said in ((F(0), near), (F(1, 10), above), (F(1, 3), above)):
         found = {note.code: note.text for note in notes_of(replace(changed, exact=kappa), 0.1)}
         start = "More pairs agree on another label (0.50) than on the suggested one (0.40). "
-        assert found["agree-on-others"] == f"{start}Chance alone would give {said}."
+        assert found["agree-on-others"] == f"{start}The difference expected by chance is {said}."
 
 
 @pytest.mark.parametrize(("fleiss", "written"), [(F(-1, 1000), "0.00"), (F(-1, 100), "-0.01"), (F(1, 3), "0.33")])
