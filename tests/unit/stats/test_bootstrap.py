@@ -445,6 +445,14 @@ def test_invalid_rng(rng: Any) -> None:
         example().bootstrap(5, rng=rng)
 
 
+def test_default_number_of_replicates() -> None:
+    kappa = example()
+    found = kappa.bootstrap(rng=1)
+    assert found.n_resamples == 9_999
+    assert bootstrap(float_terms(kappa), rng=1).values.tolist() == found.values.tolist()
+    assert kappa.confidence_interval(method="bootstrap", rng=1).low == percentile_interval(found.values, 1 - 0.95).low
+
+
 def test_one_replicate() -> None:
     assert example().bootstrap(n_resamples=1, rng=1).values.shape == (1,)
 
