@@ -468,7 +468,7 @@ def test_undefined_if_all_categories_are_the_same() -> None:
     assert (found.parts.D, found.parts.E, found.fleiss, found.exact) == (F(1), F(1), None, None)
     kappa = Kappa(found)
     assert kappa.reason == "Every category that occurs has weight 1 with every other."
-    assert (kappa.n_items, kappa.n_votes) == (6, 18)
+    assert (kappa.n_items, kappa.n_votes, kappa.excluded.total) == (6, 18, 0)
     assert math.isnan(kappa.value)
     assert math.isnan(kappa.confidence_interval().low)
     one = dh_kappa([["a", "a"]], ["a"], categories=["a", "b"], weights="linear")
