@@ -378,6 +378,7 @@ def test_display() -> None:
 
 SPREAD = np.linspace(0.2, 0.8, 61)
 SKEWED, EACH = np.array([-2.0, 1.0]), np.array([1, 2], np.int64)
+OUTSIDE = "Kappa lies outside all of its replicates, so their bias cannot be corrected."
 
 
 def test_without_bias_and_skew_bca_is_the_percentile_interval() -> None:
@@ -396,23 +397,29 @@ def test_rounding_of_a_replicate_equal_to_kappa_is_a_tie() -> None:
 @pytest.mark.parametrize(
     ("values", "kappa", "phi", "reason"),
     [
-        ([], 0.5, SKEWED, "none"),
-        ([1.0, 1.0, 1.0], 1.0, SKEWED, "equal"),
-        ([0.3, 0.3 + 1e-16, 0.3], 0.3, SKEWED, "equal"),
-        (SPREAD, 0.9, SKEWED, "outside"),
-        (SPREAD, 0.1, SKEWED, "outside"),
-        (SPREAD, 0.5, 0 * SKEWED, "no influence"),
+        ([], 0.5, SKEWED, "No replicate has a kappa."),
+        ([1.0, 1.0, 1.0], 1.0, SKEWED, "All replicates are equal."),
+        ([0.3, 0.3 + 1e-16, 0.3], 0.3, SKEWED, "All replicates are equal."),
+        ([-0.9, -0.9 + 1e-13], -0.9, SKEWED, "All replicates are equal."),
+        (SPREAD, 0.9, SKEWED, OUTSIDE),
+        (SPREAD, 0.1, SKEWED, OUTSIDE),
+        (SPREAD, 0.5, 0 * SKEWED, "No item has any influence on kappa, so the acceleration is undefined."),
     ],
 )
 def test_no_interval_has_a_reason(values: Any, kappa: float, phi: Floats, reason: str) -> None:
     found = bca_interval(np.array(values), kappa, phi, EACH, 0.05)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
-    assert found.reason
-    assert (found.method, found.confidence_level) == ("bca", 0.95)
+    assert (found.method, found.confidence_level, found.reason) == ("bca", 0.95, reason)
     plain = percentile_interval(np.array(values), 0.05)
-    assert (plain.reason is None) == (reason in ("outside", "no influence"))
+    assert plain.reason == (None if values is SPREAD else reason)
     assert math.isnan(plain.low) == (plain.reason is not None)
+
+
+def test_replicates_near_1_may_differ_by_less() -> None:
+    values = 1 - np.array([1e-14, 2e-14, 3e-14])
+    assert percentile_interval(values, 0.5).reason is None
+    assert module._share_below(values, values[1]) == 0.5
 
 
 def test_past_the_pole_of_the_acceleration_the_limit_is_the_last_replicate() -> None:
@@ -438,8 +445,23 @@ def test_invalid_rng(rng: Any) -> None:
         example().bootstrap(5, rng=rng)
 
 
+def test_default_number_of_replicates() -> None:
+    kappa = example()
+    found = kappa.bootstrap(rng=1)
+    assert found.n_resamples == 9_999
+    assert bootstrap(float_terms(kappa), rng=1).values.tolist() == found.values.tolist()
+    assert kappa.confidence_interval(method="bootstrap", rng=1).low == percentile_interval(found.values, 1 - 0.95).low
+
+
 def test_one_replicate() -> None:
     assert example().bootstrap(n_resamples=1, rng=1).values.shape == (1,)
+
+
+def test_mean_and_sd_of_few_replicates() -> None:
+    none, one, two = (Bootstrap(np.array(values), 0, 2, 0.5) for values in ([], [0.25], [0.25, 0.75]))
+    assert (math.isnan(none.mean), math.isnan(none.sd), math.isnan(one.sd)) == (True, True, True)
+    assert (one.mean, two.mean) == (0.25, 0.5)
+    assert two.sd == pytest.approx(math.sqrt(1 / 8), rel=1e-15)
 
 
 def test_items_drawn_one_by_one() -> None:

@@ -361,7 +361,7 @@ def test_no_variance(text: str, method: str) -> None:
     found = terms_of(data)
     assert (moments_of(data)[1] != 0) == varies
     result = permutation_test(found, method=method, n_resamples=99, rng=1)
-    assert (result.reason is None) == varies
+    assert result.reason == (None if varies else "Every permutation of these labels scores the same.")
     if not varies:
         assert result.pvalue == 1
         assert math.isnan(result.z)
@@ -511,17 +511,24 @@ def test_wald_with_strata_and_weights() -> None:
         assert (found.method, found.n_resamples) == ("wald", 0)
         assert found.pvalue == pytest.approx(2 * float(ndtr(-abs(found.z))), rel=1e-12)
     heavy = dh_kappa([[1, 1], [2, 2], [1, 2]], [1, 2, 2], sample_weight=[1e300, 1, 1]).permutation_test()
-    assert heavy.reason
+    assert (heavy.method, heavy.reason) == ("wald", "One item outweighs all others.")
     assert all(map(math.isnan, (heavy.difference, heavy.z, heavy.pvalue)))
     assert heavy.to_dict()["z"] is None
     same = dh_kappa([[1, 1], [2, 2]] * 3, [1, 1] * 3, sample_weight=[1, 2, 3, 4, 5, 6]).permutation_test()
-    assert same.reason
+    assert same.reason == "Every item has the same influence on kappa, or the sample is the whole pool."
     assert (same.method, math.isnan(same.z), math.isnan(same.pvalue), same.n_resamples) == ("wald", True, True, 0)
+
+
+def test_default_number_of_permutations() -> None:
+    found = example().permutation_test("monte-carlo", rng=1)
+    assert found.n_resamples == 9_999
+    assert permutation_test(float_terms(example()), method="monte-carlo", rng=1) == found
 
 
 def test_tails() -> None:
     found, both = example().permutation_test("z"), example().permutation_test("z", alternative="two-sided")
     assert found.z == both.z
+    assert found.method == both.method == "z"
     assert found.pvalue == pytest.approx(float(ndtr(-found.z)), rel=1e-12)
     assert both.pvalue == pytest.approx(2 * found.pvalue, rel=1e-12)
     below = dh_kappa([[1, 1], [2, 2], [1, 1], [2, 2]], [2, 1, 2, 1])

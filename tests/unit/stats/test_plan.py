@@ -249,7 +249,9 @@ def test_shows_itself() -> None:
     assert repr(planned).startswith(f"{planned.items:,} items with 3 votes each for a 95% CI of 0.")
     assert repr(planned).endswith(" for an assurance of 90%); from a pilot of 60 items; 2 notes")
     assert "\n" not in repr(planned)
+    assert f"{planned.items_assured:,} with assurance 0.9 (" in repr(planned)
     assert "<table>" in planned._repr_html_()
+    assert "with 3 votes each" in planned._repr_html_()
     assert planned.notes[0].text in planned._repr_html_()
     told = json.loads(json.dumps(planned.to_dict()))
     assert told["items"] == planned.items
@@ -316,7 +318,8 @@ MODEL: dict[str, Any] = {"n_categories": 3, "annotator_accuracy": 0.9, "labeler_
     ],
 )
 def test_bad_assumptions(arguments: dict[str, Any], code: str) -> None:
-    with expect_error(code):
+    others = {"half-width-too-small": "half_width", "no-variance": "annotator_accuracy", "pilot-missing": "pilot"}
+    with expect_error(code, others.get(code, code.removeprefix("invalid-").replace("-", "_"))):
         plan_items(**{"half_width": 0.05, **MODEL, **arguments})
 
 
@@ -338,8 +341,10 @@ def test_bad_pilot(pilot: Kappa, code: str) -> None:
 
 @pytest.mark.parametrize("given", [{"annotator_accuracy": 0.9, "labeler_accuracy": 0.8}, {"prevalence": [1, 2]}])
 def test_pilot_or_assumptions_not_both(given: dict[str, Any]) -> None:
-    with expect_error("pilot-and-assumptions", "pilot"):
+    with expect_error("pilot-and-assumptions", "pilot") as error:
         plan_from(0.05, drawn_kappa(50, seed=1), **given)
+    assert f"({', '.join(given)})" in error.value.message
+    assert error.value.hint == f"Leave out {' and '.join(f'${name}' for name in given)}, or $pilot."
 
 
 @pytest.mark.parametrize(("heavy", "rate"), [(1.0, 0.5), (3.0, 0.5), (10.0, 0.2), (30.0, 0.1)])
@@ -365,6 +370,14 @@ def test_equal_weights_change_no_plan() -> None:
     assert plan_from(0.1, weighted).to_dict() == plan_from(0.1, plain).to_dict()
 
 
+@pytest.mark.parametrize("design", [{"pool": 320}, {"strata": ["x", "y"] * 150, "pool": {"x": 200, "y": 200}}])
+def test_the_pool_of_a_pilot_changes_no_plan(design: dict[str, Any]) -> None:
+    made = simulate(300, labelers={"a": 0.95}, accuracy=0.97, rng=1)
+    given = [{name: value for name, value in design.items() if name != "pool"}, design]
+    free, drawn = (plan_from(0.1, dh_kappa(made.votes, made.suggested["a"], **each)).to_dict() for each in given)
+    assert drawn == free
+
+
 def test_notes() -> None:
     assert [note.code for note in plan_from(0.2, example()).notes] == ["small-pilot", "options-cut"]
     flawless = plan_from(0.1, dh_kappa([[1, 1]] * 5 + [[2, 2]] * 5, [1] * 5 + [2] * 5))
@@ -380,6 +393,7 @@ def test_ragged_pilot_says_which_items_the_options_are_from() -> None:
         assert found.notes[-1].code == "options-partial"
         assert "3 of 4 items" in found.options.title
         assert found.assumes in repr(found)
+        assert ("the two may differ" in found.notes[-1].text) == (found is planned)
     # Items with different numbers of votes, all of which are used.
     even = plan_from(0.2, dh_kappa([[1, 1], [1, 2, 1], [2, 2], [2, 2]], [1, 1, 2, 1]))
     assert "from" not in even.options.title

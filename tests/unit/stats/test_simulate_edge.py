@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dhkappa import DataError, simulate
+from dhkappa import DataError, resources, simulate
+from expect import expect_error
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,26 @@ from dhkappa import DataError, simulate
 def test_invalid_arguments(call: Callable[[], object]) -> None:
     with pytest.raises(DataError):
         call()
+
+
+@pytest.mark.parametrize(
+    ("n_items", "annotators", "text"), [(0, 10, "0 items with 10 votes each"), (9, 1, "9 items with 1 vote each")]
+)
+def test_votes_need_40_bytes_each(monkeypatch: pytest.MonkeyPatch, n_items: int, annotators: int, text: str) -> None:
+    needed = 40 * max(n_items, 1) * annotators
+    for left in (needed, needed - 1):
+        monkeypatch.setattr(resources, "memory_limit", lambda left=left: resources.MemoryLimit(left, 2**31, "a test"))
+        if left == needed:
+            assert simulate(n_items, annotators=annotators).votes.shape == (n_items, annotators)
+        else:
+            with pytest.raises(MemoryError, match=text):
+                simulate(n_items, annotators=annotators)
+
+
+@pytest.mark.parametrize(("n_items", "annotators"), [(10**10 + 1, 0), (0, 10**10 + 1)])
+def test_numbers_have_a_maximum(n_items: int, annotators: int) -> None:
+    with expect_error("invalid-n-items" if n_items else "invalid-annotators"):
+        simulate(n_items, annotators=annotators)
 
 
 def test_numpy_numbers() -> None:

@@ -365,6 +365,17 @@ def test_many_items_are_as_exact_as_few() -> None:
     assert (one.R, one.S, one.C_E, one.C_F) == (other.R, other.S, other.C_E, other.C_F)
 
 
+def test_sums_beyond_64_bits() -> None:
+    """Only shares of unanimous votes matter; 1.5e9 squared, times 5 items, is between 2^63 and 2^64."""
+    items, labels = np.array([0, 0, 0, 0, 1]), [0, 0, 1, 0, 0]
+    few, many = (
+        dh_kappa(counts=votes * np.eye(2, dtype=np.int64)[items], suggested=labels, categories=[0, 1], weights="linear")
+        for votes in (2, 1_500_000_000)
+    )
+    assert many.exact == few.exact
+    assert many.fleiss == few.fleiss == 1
+
+
 # Weights
 
 
@@ -409,7 +420,7 @@ def test_a_matrix_of_any_type() -> None:
 
 def test_more_categories_than_memory_has_weights_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "memory_limit", lambda: resources.MemoryLimit(2**30, 2**31, "a test"))
-    with pytest.raises(MemoryError):
+    with pytest.raises(MemoryError, match="the weights of each two of 10,000 categories: 6,103 MiB needed"):
         dh_kappa([[0, 1], [2, 2]], [0, 2], categories=range(10_000), weights="linear")
 
 
@@ -456,7 +467,8 @@ def test_undefined_if_all_categories_are_the_same() -> None:
     assert found.parts is not None
     assert (found.parts.D, found.parts.E, found.fleiss, found.exact) == (F(1), F(1), None, None)
     kappa = Kappa(found)
-    assert kappa.reason
+    assert kappa.reason == "Every category that occurs has weight 1 with every other."
+    assert (kappa.n_items, kappa.n_votes, kappa.excluded.total) == (6, 18, 0)
     assert math.isnan(kappa.value)
     assert math.isnan(kappa.confidence_interval().low)
     one = dh_kappa([["a", "a"]], ["a"], categories=["a", "b"], weights="linear")
