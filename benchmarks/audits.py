@@ -23,10 +23,12 @@ from peers import load
 from table import Goal, power
 
 Calls = list[Callable[[], object]]
-BY_HAND = """
-    SELECT suggested_a, suggested_b, votes, count(*) FROM (
-        SELECT item, list_sort(list(label)) AS votes FROM read_parquet($1) GROUP BY item
-    ) JOIN read_parquet($2) USING (item) GROUP BY ALL"""
+_PLACES = [f"n_{place}" for place in range(5)]
+_EACH = [f"count(*) FILTER (label = 'c{place}') AS {name}" for place, name in enumerate(_PLACES)]
+BY_HAND = f"""
+    SELECT suggested_a, suggested_b, {", ".join(_PLACES)}, count(*)
+    FROM (SELECT item, {", ".join(_EACH)} FROM read_parquet($1) GROUP BY item) JOIN read_parquet($2) USING (item)
+    GROUP BY ALL"""
 
 
 def audit_goals(scale: float, *, seconds: float, rounds: int) -> Iterator[Goal]:
