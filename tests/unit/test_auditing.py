@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dhkappa
-from dhkappa import Audit
+from dhkappa import Audit, auditing
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators
 from dhkappa.stats.review import review_queue
@@ -249,3 +249,54 @@ def test_confidence_level() -> None:
     assert (row["low"], row["high"]) == (interval.low, interval.high)
     with expect_error("invalid-confidence-level", "confidence_level"):
         dhkappa.audit(DATA.votes, DATA.suggested, confidence_level=95)
+
+
+def test_tables_are_computed_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counted(name: str) -> Any:
+        made = getattr(auditing, name)
+
+        def ask(*arguments: Any, **options: Any) -> Any:
+            asked.append(name)
+            return made(*arguments, **options)
+
+        return ask
+
+    for name in ("annotator_table", "review_queue"):
+        monkeypatch.setattr(auditing, name, counted(name))
+    found = dhkappa.audit(DATA.votes, DATA.suggested)
+    assert (found.summary, asked) == (found.summary, [])
+    assert found.annotators("llm") is found.annotators("llm")
+    assert found.review("llm", 5) is found.review("llm", 5)
+    assert asked == ["annotator_table", "review_queue"]
+    assert found.categories("llm") is found.categories("llm")
+    assert found.confusion("llm") is found.confusion("llm")
+
+
+@pytest.mark.parametrize("design", ["none", "weights", "strata"])
+def test_equal_items_are_merged(design: str) -> None:
+    """An audit of many equal items has the results of the single functions, which do not merge them."""
+    random = np.random.default_rng(4)
+    votes = np.array([*"ab", None], object)[random.integers(0, 3, (600, 4))]
+    suggested = {name: np.array([*"ab"], object)[random.integers(0, 2, 600)] for name in ("x", "y")}
+    options: dict[str, Any] = {
+        "none": {},
+        "weights": {"sample_weight": random.choice([0.1, 1.0], 600)},
+        "strata": {"strata": random.choice(["s", "t"], 600).tolist()},
+    }[design]
+    pool = {"s": 1000, "t": 9000} if design == "strata" else None
+    found = dhkappa.audit(votes, suggested, **options, pool=pool)
+    assert found._item_votes is not None
+    assert (found._item_votes.group is None) == (design != "none")  # too many kinds of items otherwise
+    votes, suggested = np.tile(votes, (3, 1)), {name: np.tile(labels, 3) for name, labels in suggested.items()}
+    options = {name: np.tile(values, 3).tolist() for name, values in options.items()}
+    found = dhkappa.audit(votes, suggested, **options, pool=pool and {name: 3 * size for name, size in pool.items()})
+    assert found._item_votes is not None
+    assert found._item_votes.group is not None
+    item_votes, pool = read_votes(votes, suggested, **options), pool and {name: 3 * size for name, size in pool.items()}
+    for name in suggested:
+        assert same(found.review(name, 50).to_dicts(), review_queue(item_votes, name, limit=50, pool=pool).to_dicts())
+        assert same(found.annotators(name).to_dicts(), annotator_table(item_votes, name, pool).to_dicts())
+        compared = compare_with_annotators(item_votes, name, pool=pool)
+        assert same(found.annotator_comparison(name).to_dict(), compared.to_dict())

@@ -232,7 +232,7 @@ class ItemVotes:
     def _unlabeled(self) -> Patterns:
         """One pattern per row, in the order of rows, without labels."""
         n, (item, _, code) = len(self.columns), self.sorted_votes
-        start = np.searchsorted(item, np.arange(n + 1))
+        start = np.searchsorted(item, np.arange(n + 1, dtype=item.dtype))
         no_category = np.zeros(len(self.categories), np.bool_)
         each = np.ones(n, np.int64) if self.items is None else self.items
         return grouping.from_votes(code, start, no_category, np.full(n, -1, np.int32), each)

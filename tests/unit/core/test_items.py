@@ -194,3 +194,79 @@ def test_votes_are_not_changed(order: Any) -> None:
     found = read_votes(votes, [1, 2])
     _ = found.categories, found.sorted_votes, found.patterns(found.columns.labels["labeler"])
     assert np.array_equal(votes, before)
+
+
+# Merged rows
+
+grids = st.lists(
+    st.tuples(
+        st.tuples(*[st.sampled_from(["a", "b", None])] * 2),
+        st.sampled_from(["a", "c", None]),
+        st.sampled_from(["a", "b"]),
+        st.sampled_from(["s", "t"]),
+        st.sampled_from([0.5, 2.0]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(grids, st.booleans(), st.booleans(), st.integers(1, 5))
+def test_merged_rows_stand_for_equal_items(rows: list[Any], strata: bool, weights: bool, times: int) -> None:
+    rows = rows * times
+    votes, first, second, stratum, weight = zip(*rows, strict=True)
+    rows = [(*row[:3], row[3] if strata else None, row[4] if weights else None) for row in rows]
+    array = np.empty((len(rows), 2), object)
+    array[:] = votes
+    design: Any = {"strata": list(stratum) if strata else None, "sample_weight": list(weight) if weights else None}
+    given_votes = read_votes(array, {"x": list(first), "y": list(second)}, **design)
+    found = given_votes.merged()
+    if 2 * len(set(rows)) > len(rows):
+        assert found is given_votes
+        return
+    assert found.group is not None
+    assert found.items is not None
+    assert found.items.tolist() == np.bincount(found.group).tolist()
+    assert len(found.columns) == len(set(rows)) == len(found.items)
+    assert (found.categories, found.annotators) == (given_votes.categories, given_votes.annotators)
+    assert list(found.item_names()) == list(range(len(rows)))
+    for name in ("x", "y"):
+        one, other = given_votes.labeled_patterns(name), found.labeled_patterns(name)
+        spread, own = other.patterns.take(found.group.astype(np.int64)), one.patterns
+        assert spread.suggested.tolist() == own.suggested.tolist()
+        assert (spread.code.tolist(), spread.votes.tolist()) == (own.code.tolist(), own.votes.tolist())
+        assert other.patterns.items.tolist() == found.items.tolist()
+        assert one.strata == other.strata
+        for before, after in ((one.stratum, other.stratum), (one.weight, other.weight)):
+            assert (before is None) == (after is None)
+            assert before is None or after is None or after[found.group].tolist() == before.tolist()
+
+
+def test_what_is_not_merged() -> None:
+    labels = ["a"] * 6
+    lists = read_votes([["a", "b"], ["a"]] * 3, labels)
+    matrix = read_matrix([[1, 2], [1, 2]] * 3, [0] * 6)
+    grid = read_votes(np.array([["a", "b"]] * 6), labels)
+    wide = read_votes(np.array([[f"c{j}" for j in range(60)]] * 6), labels)  # keys of 60 digits with base 60
+    for found in (lists, matrix, wide, grid.merged(), read_votes(np.empty((0, 2), object), [])):
+        assert found.merged() is found
+    assert len(grid.merged().columns) == 1
+    assert wide.merged() is wide
+
+
+def test_many_rows_are_merged_if_a_part_of_them_repeats() -> None:
+    random = np.random.default_rng(1)
+    votes, labels = random.integers(0, 3, (9_000, 3)), random.integers(0, 3, 9_000)
+    assert len(read_votes(votes, labels).merged().columns) == 81
+    many = read_votes(random.integers(0, 1000, (9_000, 3)), labels)
+    assert many.merged() is many
+    # The first, third, ... rows are equal, so a part shows few distinct rows; there are more than half as many.
+    votes = random.integers(0, 1000, (9_000, 3))
+    votes[::2] = 0
+    rare = read_votes(votes, np.zeros(9_000, np.int64))
+    assert rare.merged() is rare
+
+
+def test_names_of_merged_items() -> None:
+    frame = pd.DataFrame([["a", "b"]] * 4, index=list("wxyz"))
+    assert read_votes(frame, pd.Series(["a"] * 4, index=frame.index)).merged().item_names() == list("wxyz")

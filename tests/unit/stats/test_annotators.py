@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import item_oracle
 import oracle
 from dhkappa import dh_kappa, simulate
 from dhkappa.core.items import ItemVotes
 from dhkappa.inputs.arrays import read_matrix, read_votes
+from dhkappa.stats import own_votes
 from dhkappa.stats.annotators import annotator_parts, annotator_table, compare_with_annotators
 from expect import expect_error
 from strategies import Data, ragged
@@ -219,3 +221,47 @@ class TestTable:
         weight = [5.0] * 20 + [25.0] * 40
         weighted = annotator_table(read_votes(drawn.votes, drawn.suggested, sample_weight=weight), "labeler")
         assert pooled.column("kappa") == weighted.column("kappa")
+
+
+def random_votes(seed: int, n: int, categories: str, width: int) -> ItemVotes:
+    random = np.random.default_rng(seed)
+    votes = np.array([*categories, None], object)[random.integers(0, len(categories) + 1, (n, width))]
+    return read_votes(votes, {"labels": np.array([*categories], object)[random.integers(0, len(categories), n)]})
+
+
+@pytest.mark.parametrize("block", [1, 40, 1 << 20])
+def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    item_votes = random_votes(1, 60, "abcd", 6)
+    expected = annotator_parts(item_votes, "labels"), compare_with_annotators(item_votes, "labels").to_dict()
+    monkeypatch.setattr(own_votes, "_BLOCK", block)
+    assert (annotator_parts(item_votes, "labels"), compare_with_annotators(item_votes, "labels").to_dict()) == expected
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_stand_for_several_items(weighted: bool) -> None:
+    item_votes = random_votes(2, 300, "ab", 3)
+    if weighted:
+        weight = np.random.default_rng(5).choice([0.1, 0.7], 300)
+        item_votes = replace(item_votes, columns=replace(item_votes.columns, weight=weight))
+    merged = item_votes.merged()
+    assert merged is not item_votes
+    assert annotator_parts(merged, "labels") == annotator_parts(item_votes, "labels")
+    one, other = (compare_with_annotators(votes, "labels") for votes in (item_votes, merged))
+    assert one.to_dict() == other.to_dict()
+    assert one.skipped == ()
+
+
+def test_weights_beyond_64_bits() -> None:
+    rows: Rows = [["a", "a", "b"], ["a", "b", "b"], ["b", "b", None], ["a", None, "a"], ["b", "a", "b"]]
+    times = [1, 2**40, 3, 2**61, 7]
+    item_votes = read_votes(np.array(rows, object), {"labels": list("abbab")}, sample_weight=[float(w) for w in times])
+    found = annotator_parts(item_votes, "labels")
+
+    def kappa(own: Rows) -> Fraction:
+        kept = [(i, [v for v in row if v is not None]) for i, row in enumerate(own)]
+        items = [item_oracle.Item(tuple(votes), "abbab"[i], F(times[i]), None) for i, votes in kept if len(votes) > 1]
+        return item_oracle.Oracle(items, "ab").kappa
+
+    for a, part in enumerate(found):
+        without = kappa([[*row[:a], *row[a + 1 :]] for row in rows])
+        assert (part.kappa_without, part.change) == (without, without - kappa(rows))

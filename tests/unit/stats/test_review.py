@@ -407,3 +407,42 @@ def test_a_heavy_item_without_which_all_is_alike() -> None:
     )
     without = {row["item"]: row["kappa_without"] for row in heavy}
     assert without[2] == dh_kappa([["a", "a"], ["a", "b"]], ["a", "a"]).value
+
+
+@pytest.mark.parametrize("limit", [None, 1, 2, 7, 40, 199, 300, 900, 999])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_merged_items_have_the_same_queue(limit: int | None, weighted: bool) -> None:
+    random = np.random.default_rng(3)
+    votes = np.array([*"ab", None], object)[random.integers(0, 3, (900, 3))]
+    labels = np.array([*"ab", None], object)[random.integers(0, 3, 900)]
+    weight = random.choice([0.0, 0.1, 0.3, 7.0], 900) if weighted else None
+    whole = read_votes(votes, {"rule": labels}, sample_weight=weight)
+    merged = whole.merged()
+    assert merged is not whole
+    expected, found = (review_queue(given_votes, "rule", limit=limit) for given_votes in (whole, merged))
+    assert repr(found.to_dicts()) == repr(expected.to_dicts())
+    assert found.title == expected.title
+
+
+def test_merged_items_without_kappa() -> None:
+    merged = read_votes(np.array([["a", "a"]] * 9), {"rule": ["a"] * 9}).merged()
+    assert review_queue(merged, "rule", limit=3).column("item") == [0, 1, 2]
+    nothing = read_votes(np.array([["a", None]] * 9, object), {"rule": ["a"] * 9}).merged()
+    assert nothing.group is not None
+    assert len(review_queue(nothing, "rule")) == len(review_queue(nothing, "rule", limit=2)) == 0
+
+
+def test_equal_keys_of_different_rows_are_in_order_of_items() -> None:
+    """Renaming a as b turns one kind of item into the other, so only their position tells them apart."""
+    votes = np.array([["b", "b"], ["a", "a"]] * 6, object)
+    merged = read_votes(votes, {"rule": ["a", "b"] * 6}).merged()
+    assert len(merged.columns) == 2
+    assert review_queue(merged, "rule").column("item") == list(range(12))
+    assert review_queue(merged, "rule", limit=5).column("item") == list(range(5))
+
+
+def test_a_given_sample_is_used() -> None:
+    item_votes = item_votes_of(EXAMPLE_1)
+    sample = sample_of(item_votes.labeled_patterns("rule"), pool=60)
+    found = review_queue(item_votes, "rule", sample=sample)
+    assert found.to_dicts() == review_queue(item_votes, "rule", pool=60).to_dicts()
