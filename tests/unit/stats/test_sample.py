@@ -69,6 +69,8 @@ def test_messages_name_a_few_strata() -> None:
         example(strata=STRATA, pool={"x": 9, "y": 9, "z": 3, "u": 1, "v": 0, "w": 1, "t": 1})
     assert "4 strata" in error.value.message
     assert "'z', 'u', 'w', ..." in error.value.message
+    with pytest.raises(DataError, match="Strata in pool: none"):
+        example(strata=STRATA, pool={})
 
 
 def test_weights_of_items() -> None:
@@ -144,14 +146,15 @@ ROWS = Patterns(
 ITEM_ROW = np.array([0, 3, 0, 1, 2, 3, 0, 3, 4, 3])
 
 
-def test_weights_that_differ_within_a_pattern() -> None:
-    weight = np.array([0.1, 2, 3e10, 0, 5, 1e-3, 0.1, 0.25, 7, 9])
+@pytest.mark.parametrize("large", [4.0, 3e10])
+def test_weights_that_differ_within_a_pattern(large: float) -> None:
+    weight = np.array([0.1, 2, large, 0, 5, 1e-3, 0.1, 0.25, 7, 9])
     items, stratum = ItemWeights(ITEM_ROW, weight), np.array([1, 0, 0, 0, 0])
     sample = sample_of(LabeledPatterns((1, 2), ROWS, ("x", "y"), stratum, item_weights=items))
     assert sample.excluded == Excluded(one_vote=1, no_label=1, no_weight=1)
     assert (sample.patterns.items.tolist(), sample.patterns.votes.tolist()) == ([3, 4], [2, 3])
     assert (sample.stratum.tolist(), sample.strata) == ([1, 0], (Stratum("x", 4, None), Stratum("y", 3, None)))
-    by_row = [[F(0.1), F(3e10), F(0.1)], [F(2), F(1e-3), F(0.25), F(9)]]
+    by_row = [[F(0.1), F(large), F(0.1)], [F(2), F(1e-3), F(0.25), F(9)]]
     assert F(*sample.mass.tolist()) == sum(by_row[0]) / sum(by_row[1])
     assert math.gcd(*sample.mass.tolist()) == 1
     scale = F(7) / sum(map(sum, by_row))
