@@ -89,8 +89,8 @@ def dh_kappa(
     """
     _not_supported("dh_kappa", clusters=clusters)
     if isinstance(suggested, Mapping):
-        message = f"suggested holds the labels of {len(suggested)} labelers."
-        hint = "Pass the labels of one, or use compare."
+        message = f"There are {len(suggested)} labelers: {shown(suggested, 10)}. dh_kappa takes the labels of one."
+        hint = "Pass one value of the mapping as $suggested, or use compare."
         raise invalid("suggested", message, code="several-labelers", hint=hint)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
@@ -439,7 +439,7 @@ def _invalid_labelers(what: str, chosen: Any) -> DataError:
 def _check_ordered(ordered: bool) -> None:
     """Refuse agreement weights for categories whose order is unknown."""
     if not ordered:
-        message, hint = "weights needs the order of the categories.", "Declare them with $categories, lowest first."
+        message, hint = "Agreement weights need the order of categories.", "Declare it with $categories, lowest first."
         raise invalid("weights", message, code="categories-not-declared", hint=hint)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
-from dhkappa.errors import DataError, did_you_mean, invalid, shown
+from dhkappa.errors import DataError, did_you_mean, invalid, several_labelers, shown
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
 from dhkappa.stats.annotators import AnnotatorComparison, annotator_table, compare_with_annotators, require_annotators
@@ -203,7 +203,7 @@ class Audit(Display):
             for note in (*kappa.notes, *(compared.notes if compared else ())):
                 about.setdefault(note, []).append(name)
         found = [
-            note if len(names) == len(self.kappas) else Note(note.code, f"{', '.join(names)}: {note.text}")
+            note if len(names) == len(self.kappas) else replace(note, message=f"{', '.join(names)}: {note.message}")
             for note, names in about.items()
         ]
         if self._item_votes is not None and self._item_votes.find is not None:
@@ -258,9 +258,9 @@ class Audit(Display):
             return next(iter(self.kappas))
         if isinstance(labeler, str) and labeler in self.kappas:
             return labeler
-        known = f"Labelers: {shown(self.kappas, 10)}."
         if labeler is None:
-            raise invalid("labeler", f"There are several labelers. {known}", hint="Name one.", code="several-labelers")
+            raise several_labelers(self.labelers, "labeler")
+        known = f"Labelers: {shown(self.kappas, 10)}."
         message = f"Labeler {shown([labeler])} not found. {known}{did_you_mean(labeler, self.kappas)}"
         raise invalid("labeler", message, code="labeler-not-found")
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dhkappa.core import Categories, Integers, Label, grouping
 from dhkappa.core.grouping import Encoded, LabeledPatterns, Patterns, group_rows, stack
 from dhkappa.core.labels import check_declared, check_missing, union
-from dhkappa.errors import invalid, shown
+from dhkappa.errors import invalid, several_labelers, shown
 
 
 def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.NDArray[np.int32]:
@@ -54,9 +54,7 @@ class ItemColumns:
         """Return the labeler with this name, or the only one."""
         known = self.labelers
         if name is None and len(known) > 1:
-            message = f"There are {len(known)} labelers: {shown(known, 10)}."
-            hint = f"Choose one with $suggested, such as {known[0]!r}."
-            raise invalid("suggested", message, code="several-labelers", hint=hint)
+            raise several_labelers(known)
         if name is not None and name not in known:
             message = f"Labeler {shown([name])} not found. Labelers: {shown(known, 10)}."
             raise invalid("suggested", message, code="labeler-not-found")

@@ -223,7 +223,8 @@ class AnnotatorComparison(Display):
         compared = len(self.table) - len(self.skipped)
         details = [counted(self.n_items, "item")]
         if compared:
-            details.append(f"matches or beats {self.matched * compared:,.0f} of {counted(compared, 'annotator')}")
+            matched = f"{self.matched * compared:,.0f} of {counted(compared, 'annotator')}"
+            details.append(f"kappa at least that of {matched}")
         if self.skipped:
             details.append(f"{len(self.skipped):,} skipped")
         if self.reason:

@@ -319,7 +319,7 @@ class TestAnnotatorsWhoCannotBeCompared:
 class TestShown:
     def test_repr_and_html(self) -> None:
         found = TestAnnotatorsWhoCannotBeCompared().found()
-        assert repr(found).endswith(" at 0.95 (29 items; matches or beats 1 of 2 annotators; 2 skipped)")
+        assert repr(found).endswith(" at 0.95 (29 items; kappa at least that of 1 of 2 annotators; 2 skipped)")
         shown = found._repr_html_()
         assert "&lt;Cy&gt;" in shown
         assert "<Cy>" not in shown
