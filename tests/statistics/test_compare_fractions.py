@@ -320,3 +320,62 @@ class TestManyLabelers:
         assert list(dict.fromkeys(name for group in groups for name in group)) == names
         assert len(groups) == max(math.ceil(number / size), 2)
         assert size == 1 or m ** (2 * size + 1) <= 1 << 16
+
+    @pytest.mark.parametrize("kind", ["plain", "weights", "strata", "pool", "tally", "missing", "wide"])
+    def test_every_way_to_count_gives_the_same_bits(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Dense tables of one or several labelers, in blocks of any size, or distinct rows."""
+        rng, n = np.random.default_rng(3), 90
+        drawn = simulate(n, annotators=3, labelers={who: 0.6 + 0.06 * i for i, who in enumerate(self.names)}, rng=2)
+        votes, labels = drawn.votes.tolist(), {who: given.tolist() for who, given in drawn.suggested.items()}
+        labels["c"] = [*labels["b"][:85], *labels["a"][85:]]  # a label-swap test
+        labels["d"] = labels["c"]
+        options: dict[str, Any] = {}
+        if kind == "weights":
+            options = {"sample_weight": rng.choice([0, 1, 2.5], n)}
+        if kind == "strata":
+            options = {"strata": rng.choice(["x", "y"], n), "pool": {"x": 100, "y": 1000}}
+        if kind == "pool":
+            options = {"pool": 2 * n}
+        if kind == "missing":
+            votes[3], votes[5], labels["g"][8] = [None] * 3, ["a", None, None], None
+        if kind == "wide":
+            options = {"categories": [*"abcdefghij"]}
+        data = [tally(votes, labels)] if kind == "tally" else [votes, labels]
+        found = seen(compare(*data, **options, rng=1))
+        ways = [("_FEW_CELLS", 0), ("_MAX_CELLS", 0), ("_CELLS_PER_BLOCK", 1), ("_CELLS_PER_BLOCK", 1 << 30)]
+        for name, value in [*ways, ("_MAX_GROUPS", 0), ("_MAX_GROUPS", 1 << 20)]:
+            with monkeypatch.context() as patch:
+                patch.setattr(module, name, value)
+                patch.setattr(module, "_FEW_CELLS", 0 if name == "_MAX_CELLS" else module._FEW_CELLS)
+                assert seen(compare(*data, **options, rng=1)) == found
+
+    def test_order_of_random_numbers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Groups of two: pairs of the first two groups, of the first and the third, of the second and the third."""
+        monkeypatch.setattr(module, "_MAX_ENUMERATED", 0)
+        monkeypatch.setattr(module, "_MAX_GROUPS", 10 * 3**4)
+        order = ["01 02 03 12 13 23", "04 05 14 15 45", "06 16", "24 25 34 35", "26 36", "46 56"]
+        drawn, rng = simulate(25, annotators=3, labelers={"x": 0.8}, rng=8), np.random.default_rng(1)
+        labels = {str(who): drawn.suggested["x"].copy() for who in range(7)}
+        for codes in labels.values():
+            codes[rng.choice(25, 4, replace=False)] = "a"
+        assert [len(group) for group in module._groups(item_table_of(drawn.votes, labels))] == [2] * 4
+        source, found = np.random.default_rng(5), compare(drawn.votes, labels, rng=5).differences
+        assert set(found.column("method")) == {"swap"}
+        assert len(set(found.column("pvalue"))) > 10
+        pvalues = {row["labeler"] + row["other"]: row["pvalue"] for row in found}
+        for pair in " ".join(order).split():
+            (row,) = compare(drawn.votes, {who: labels[who] for who in pair}, rng=source).differences
+            assert pvalues.pop(pair) == row["pvalue"]
+        assert not pvalues
+
+    def test_numbers_of_items_beyond_floats(self) -> None:
+        drawn = simulate(40, labelers={who: 0.6 + 0.05 * i for i, who in enumerate("abcd")}, rng=1)
+        whole = tally(drawn.votes, drawn.suggested)
+        for _ in range(55):
+            whole = whole + whole
+        for row in compare(whole).differences:
+            one, other = drawn.suggested[row["labeler"]], drawn.suggested[row["other"]]
+            assert row["discordant"] == int((one != other).sum()) << 55
+            assert row["difference"] == float(
+                dh_kappa(drawn.votes, one).exact - dh_kappa(drawn.votes, other).exact  # type: ignore[operator]
+            )

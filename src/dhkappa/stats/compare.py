@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, islice, product
+from itertools import chain, combinations, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ class _Labeler(NamedTuple):
 
     name: str
     estimate: Estimate
-    not_by_chance: float = 0.0  # 1 - E; 0 also if kappa is undefined
+    not_by_chance: float = 0.0  # 1 - E; 0 if it is too small for a float, and without kappa
     key: npt.NDArray[np.int64] = np.zeros(1, np.int64)
     phi: Numbers = np.zeros(1)
 
@@ -151,10 +151,10 @@ def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> _La
     own = table.distinct([name])
     sample = _sample(own, name, excluded, pool)
     estimate = estimate_dh(sample)
-    not_by_chance = 0.0 if estimate.parts is None else 1 - float(estimate.parts.E)
-    if estimate.parts is None or not not_by_chance:
+    parts = estimate.parts
+    if parts is None or float(parts.E) == 1:
         return _Labeler(name, estimate)
-    return _Labeler(name, estimate, not_by_chance, _keys(own, name), influence(terms(sample, estimate.parts)))
+    return _Labeler(name, estimate, 1 - float(parts.E), _keys(own, name), influence(terms(sample, parts)))
 
 
 def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
@@ -215,14 +215,12 @@ def _compared(
     return rows
 
 
-def _terms(table: ItemTable, pair: _Pair, found: Sequence[_Labeler], pool: Pool) -> list[Terms]:
-    """Return the terms of the two labelers of a pair."""
-    estimates = [found[who].estimate for who in pair]
-    return [
-        terms(_sample(table, side, estimate.sample.excluded, pool), estimate.parts)
-        for side, estimate in zip(table.labels, estimates, strict=True)
-        if estimate.parts
-    ]
+def _terms(table: ItemTable, pair: _Pair, found: Sequence[_Labeler], pool: Pool) -> Iterator[Terms]:
+    """Yield the terms of the two labelers of a pair, which have a kappa."""
+    for side, who in zip(table.labels, pair, strict=True):
+        sample, parts = found[who].estimate.sample, found[who].estimate.parts
+        assert parts is not None
+        yield terms(_sample(table, side, sample.excluded, pool), parts)
 
 
 def _moments(
@@ -233,7 +231,7 @@ def _moments(
     if places and sample.designed:
         for place in places:
             table, move = counts.table(place)
-            known, _ = _terms(table, counts.pairs[place], found, pool)
+            known = next(_terms(table, counts.pairs[place], found, pool))
             ((_, skew),) = _powers((known.weight / known.items * move)[None], table.items)
             yield *variance(known, move), skew
     else:
@@ -259,7 +257,7 @@ def _turn(pair: _Pair, size: int) -> tuple[int, int, int, int]:
     return group if group < other else 0, max(other, 1), *pair
 
 
-def _swap_test(pair: Sequence[Terms], source: np.random.Generator) -> float:
+def _swap_test(pair: Iterable[Terms], source: np.random.Generator) -> float:
     """Return the p-value of the label-swap test: the labels of an item are swapped with probability 1/2.
 
     Votes and so C do not change: a swap moves D and E of the two labelers by the same amount in opposite directions.
@@ -274,7 +272,7 @@ def _swap_test(pair: Sequence[Terms], source: np.random.Generator) -> float:
     exact = int(items.sum()) <= _MAX_ENUMERATED
     if exact:
         each = np.repeat(np.arange(rows.size), items)
-        tossed = np.array(list(product((0, 1), repeat=each.size)), np.float64).reshape(2**each.size, each.size)
+        tossed = np.indices((2,) * each.size).reshape(each.size, 2**each.size).T.astype(np.float64, order="C")
         D, E = (tossed @ moves[each]).T
     else:
         step = max(1, _DRAWS_PER_BLOCK // rows.size)

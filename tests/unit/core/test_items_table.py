@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 from random import Random
 from typing import Any
 
@@ -244,6 +245,45 @@ def test_many_categories_use_sorted_keys() -> None:
     found = table.distinct(["a", "b", "c"])
     assert len(found.votes) * 300**3 > 1 << 22
     assert totals(items_of(found)) == totals(items_of(table))
+
+
+@pytest.mark.parametrize("block", [1 << 16, 50])
+@pytest.mark.parametrize("labeled", [False, True])
+@pytest.mark.parametrize("weights", [[], [2.0], [0.5, 2.0]])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_pair_counts(
+    size: int, weights: list[float], labeled: bool, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each two labelers, one of either group, the number of items in each row of the grid, counted one by one."""
+    monkeypatch.setattr(grouping, "BLOCK", block)
+    rng, n, names = np.random.default_rng(size), 120, [*"abcdef"]
+    votes = rng.integers(0, 3, (n, 2))
+    labels: dict[str, list[Any]] = {who: rng.integers(0, 3, n).tolist() for who in names}
+    if not labeled:
+        labels["a"][7] = None
+    design: dict[str, Any] = (
+        {"sample_weight": rng.choice(weights, n), "strata": rng.integers(0, 2, n)} if weights else {}
+    )
+    table = replace(item_table_of_votes(read_votes(votes, labels, **design)), labeled=labeled)
+    groups = [names[first : first + size] for first in range(0, 6, size)]
+    grid = [row for row, _ in items_of(table.grid())]
+    assert grid == sorted(set(grid), key=grid.index)
+    assert table.n_designs == 2 * len(weights) if weights else table.n_designs == 1
+    assert len(grid) == len(table.votes) * (4 - labeled) ** 2 * table.n_designs
+    every = table.distinct(names)
+    for some in (table, every, replace(every, items=every.items * 2**53)):
+        found = [(i, j) for i, j, _ in some.pair_counts(groups)]
+        assert found == list(combinations(range(len(groups)), 2))
+        for i, j, counts in some.pair_counts(groups):
+            assert counts.shape == (size * size, len(grid))
+            for (one, other), items in zip(product(groups[i], groups[j]), counts.tolist(), strict=True):
+                expected = [
+                    ((votes, (("one", label), ("other", second)), stratum, weight), number)
+                    for (votes, ((_, label), (_, second)), stratum, weight), number in items_of(
+                        some.distinct([one, other])
+                    )
+                ]
+                assert [(row, number) for row, number in zip(grid, items, strict=True) if number] == expected
 
 
 def test_no_rows() -> None:

@@ -1,14 +1,16 @@
-"""Sums by group against fractions and math.fsum."""
+"""Sums by group and by row against fractions and math.fsum."""
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dhkappa.stats.summation import exact_sum, group_sums, split_sums
+from dhkappa.stats import summation
+from dhkappa.stats.summation import exact_sum, group_sums, row_sums, split_sums
 
 FLOATS = st.floats(min_value=-1e300, max_value=1e300)
 
@@ -49,3 +51,51 @@ def test_terms_that_are_not_finite_or_too_large() -> None:
 
 def test_empty_groups_are_zero() -> None:
     assert group_sums(np.zeros(0), np.zeros(0, np.int64), 3).tolist() == [0.0, 0.0, 0.0]
+
+
+@given(st.lists(st.lists(FLOATS, min_size=3, max_size=3), max_size=20))
+def test_sums_by_row_are_rounded_once(rows: list[list[float]]) -> None:
+    wanted = [float(sum((Fraction(value) for value in row), Fraction(0))) for row in rows]
+    assert row_sums(np.array(rows).reshape(len(rows), 3)).tolist() == wanted
+
+
+@pytest.mark.parametrize("terms", [0, 1, 2, 7, 875, 20_000])
+def test_rows_have_the_same_sum_as_fsum(terms: int) -> None:
+    rng = np.random.default_rng(terms)
+    values = rng.normal(size=(40, terms)) * 10.0 ** rng.integers(-8, 8, (40, terms))
+    values[1] *= 1e-40  # rows of different size
+    values[2] = 0
+    values[3] = values[3] ** 2
+    assert row_sums(values).tolist() == [math.fsum(row) for row in values.tolist()]
+
+
+def test_rows_that_one_split_does_not_settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half an ulp, a bit more and a bit less, terms that cancel, and numbers close to the largest and the least."""
+    half = 2.0**-53
+    rows: list[list[float]] = [
+        [1, half, 0, 0],
+        [1, half, 2.0**-200, 0],
+        [1, half, -(2.0**-200), 0],
+        [1 + 2 * half, half, 0, 0],
+        [1e20, 1, -1e20, 2.0**-80],
+        [1e308, -1e308, 1e300, 1.0],
+        [5e-324, 5e-324, 2.2e-308, 0],
+        [1, 2, 3, 4],
+    ]
+    added = []
+
+    def slow(values: np.ndarray[Any, Any]) -> float:
+        added.append(values.tolist())
+        return exact_sum(values)
+
+    monkeypatch.setattr(summation, "exact_sum", slow)
+    assert row_sums(np.array(rows)).tolist() == [
+        float(sum((Fraction(value) for value in row), Fraction(0))) for row in rows
+    ]
+    assert added == rows[:-1]
+
+
+def test_rows_that_are_not_finite() -> None:
+    found = row_sums(np.array([[1.0, math.nan], [math.inf, 1.0], [2.0, 0.5]]))
+    assert math.isnan(found[0])
+    assert found[1:].tolist() == [math.inf, 2.5]
