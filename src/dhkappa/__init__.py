@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from dhkappa.errors import DataError
     from dhkappa.inputs.dataset import Dataset, read
     from dhkappa.inputs.tally import Tally
-    from dhkappa.stats.annotators import AnnotatorComparison
     from dhkappa.stats.bootstrap import Bootstrap
+    from dhkappa.stats.compare import AnnotatorComparison
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Baselines, Parts
     from dhkappa.stats.notes import Note
@@ -37,13 +37,13 @@ _NAMES = {  # by module, imported on first use
     "errors": ("DataError",),
     "inputs.dataset": ("Dataset", "read"),
     "inputs.tally": ("Tally",),
-    "stats.annotators": ("AnnotatorComparison",),
     "stats.bootstrap": ("Bootstrap",),
     "stats.intervals": ("ConfidenceInterval",),
     "stats.kappa": ("Baselines", "Parts"),
     "stats.notes": ("Note",),
     "stats.permutation": ("PermutationTest",),
     "stats.plan": ("Plan",),
+    "stats.compare": ("AnnotatorComparison",),
     "stats.result": ("Comparison", "Kappa"),
     "stats.sample": ("Excluded",),
     "stats.simulate": ("Simulation", "simulate"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from dhkappa.core.items import item_table_of_counts
-from dhkappa.errors import DataError, invalid, several_labelers, shown
+from dhkappa.errors import DataError, invalid, one_labeler, shown
 from dhkappa.inputs.arrays import array_patterns
 from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords
 from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset, check_options_absent, passed_options
@@ -346,7 +346,7 @@ def plan(
         from dhkappa.auditing import Audit
 
         if isinstance(pilot, Audit):
-            pilot, suggested = _kappa_of(pilot, suggested), None
+            pilot, suggested = pilot.kappas[one_labeler(suggested, pilot.labelers)], None
     extra = {"suggested": suggested, "counts": counts, "missing": missing, **roles}
     if isinstance(pilot, Kappa):
         check_options_absent(extra, "Kappa")
@@ -367,17 +367,6 @@ def plan(
         confidence_level=confidence_level,
         assurance=assurance,
     )
-
-
-def _kappa_of(audited: Audit, labeler: Any) -> Kappa:
-    """Return the kappa of the labeler of an audit, or of the only one."""
-    known = audited.labelers
-    if labeler is None and len(known) > 1:
-        raise several_labelers(known)
-    if labeler is not None and labeler not in known:
-        message = f"Labeler {shown([labeler])} not found. Labelers: {shown(known, 10)}."
-        raise invalid("suggested", message, code="labeler-not-found")
-    return audited.kappas[known[0] if labeler is None else labeler]
 
 
 def tally(data: Any = None, suggested: Any = None, **options: Unpack[DataKeywords]) -> Tally:

@@ -10,11 +10,11 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
-from dhkappa.errors import DataError, did_you_mean, invalid, several_labelers, shown
+from dhkappa.errors import DataError, invalid, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
-from dhkappa.stats.annotators import AnnotatorComparison, annotator_table, compare_with_annotators, require_annotators
-from dhkappa.stats.compare import compare_labelers
+from dhkappa.stats.annotators import annotator_table, compare_with_annotators, require_annotators
+from dhkappa.stats.compare import AnnotatorComparison, compare_labelers
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
@@ -254,15 +254,7 @@ class Audit(Display):
 
     def _name(self, labeler: str | None) -> str:
         """Return the name of a labeler, or of the only one."""
-        if labeler is None and len(self.kappas) == 1:
-            return next(iter(self.kappas))
-        if isinstance(labeler, str) and labeler in self.kappas:
-            return labeler
-        if labeler is None:
-            raise several_labelers(self.labelers, "labeler")
-        known = f"Labelers: {shown(self.kappas, 10)}."
-        message = f"Labeler {shown([labeler])} not found. {known}{did_you_mean(labeler, self.kappas)}"
-        raise invalid("labeler", message, code="labeler-not-found")
+        return one_labeler(labeler, self.labelers, "labeler")
 
     def _table(self, what: str, labeler: str | None) -> Table:
         name = self._name(labeler)

@@ -62,11 +62,16 @@ def said(message: str, hint: str, write_parameter: Callable[[str], str] = "{}=".
     return f"{message} {re.sub(r'[$]([a-z_]+)', lambda found: write_parameter(found[1]), hint)}".strip()
 
 
-def several_labelers(known: Sequence[str], parameter: str = "suggested") -> DataError:
-    """Return the error for data with several labelers where one is needed."""
-    message = f"There are {len(known)} labelers: {shown(known, 10)}."
-    hint = f"Choose one with ${parameter}, such as {known[0]!r}."
-    return invalid(parameter, message, code="several-labelers", hint=hint)
+def one_labeler(name: Any, known: Sequence[str], parameter: str = "suggested") -> str:
+    """Return the labeler with this name, or the only one; refuse other names."""
+    if name is None and len(known) > 1:
+        hint = f"Choose one with ${parameter}, such as {known[0]!r}."
+        message = f"There are {len(known)} labelers: {shown(known, 10)}."
+        raise invalid(parameter, message, code="several-labelers", hint=hint)
+    if name is not None and name not in known:
+        message = f"Labeler {shown([name])} not found. Labelers: {shown(known, 10)}.{did_you_mean(name, known)}"
+        raise invalid(parameter, message, code="labeler-not-found")
+    return known[0] if name is None else name
 
 
 def invalid(parameter: str, message: str, *, hint: str = "", code: str | None = None) -> DataError:

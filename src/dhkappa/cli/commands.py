@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dhkappa
-from dhkappa.cli import FAILED_GATE, Commands, options, run
-from dhkappa.cli.options import Input, check_output, expanded, is_tally, option, sum_of
-from dhkappa.errors import DataError, counted, invalid, masked, several_labelers, visible
+from dhkappa.cli import options, run
+from dhkappa.cli.options import FAILED_GATE, Commands, Input, check_output, expanded, is_tally, option, sum_of
+from dhkappa.errors import DataError, counted, invalid, masked, one_labeler, visible
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
@@ -178,10 +178,7 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
 
 def _only(labelers: Any) -> str:
     """Return the only labeler."""
-    first, *others = labelers
-    if others:
-        raise several_labelers([first, *others])
-    return str(first)
+    return one_labeler(None, list(labelers))
 
 
 @commands.command(

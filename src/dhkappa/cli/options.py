@@ -1,4 +1,4 @@
-"""Options of the command line, with the same names as in Python, and the data that they describe."""
+"""The group of commands, their options, with the same names as in Python, and the data that they describe."""
 
 from __future__ import annotations
 
@@ -15,12 +15,45 @@ from typing import Any
 import click
 
 import dhkappa
+from dhkappa.cli import discard_output, fail
 from dhkappa.errors import DataError, flag, invalid, shown
 from dhkappa.paths import is_stream
+from dhkappa.resources import MIB, need
 
+FAILED_GATE = "dhkappa.failed_gate"
+"""Key of a context under which a command leaves the message of a failed gate."""
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
+
+
+class Commands(click.Group):
+    """A group that lists its commands in order of definition and shows its help if no command is given."""
+
+    group_class = type
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands in order of definition."""
+        return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; without any, show the help on standard error and exit with 2."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command and return its exit code, also if the reader of its output has stopped."""
+        try:
+            need(128 * MIB, "dhkappa")  # with less, numpy ends the process
+            super().invoke(ctx)
+        except BrokenPipeError:
+            discard_output()
+        except KeyboardInterrupt:  # before click prints an empty line
+            raise click.Abort from None
+        failed = ctx.meta.get(FAILED_GATE) if ctx.parent is None else None
+        return 0 if failed is None else fail(failed, 1)
 
 
 def combine(*members: Decorator) -> Decorator:

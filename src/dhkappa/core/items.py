@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dhkappa.core import Categories, Integers, Label, grouping
 from dhkappa.core.grouping import Encoded, LabeledPatterns, Patterns, group_rows, stack
 from dhkappa.core.labels import check_declared, check_missing, union
-from dhkappa.errors import invalid, several_labelers, shown
+from dhkappa.errors import invalid, one_labeler, shown
 
 
 def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.NDArray[np.int32]:
@@ -52,13 +52,8 @@ class ItemColumns:
 
     def labeler(self, name: str | None) -> str:
         """Return the labeler with this name, or the only one."""
-        known = self.labelers
-        if name is None and len(known) > 1:
-            raise several_labelers(known)
-        if name is not None and name not in known:
-            message = f"Labeler {shown([name])} not found. Labelers: {shown(known, 10)}."
-            raise invalid("suggested", message, code="labeler-not-found")
-        return known[0] if name is None else name
+        only = name is None and len(self.labels) == 1
+        return self.labelers[0] if only else one_labeler(name, self.labelers)
 
     def suggested_labels(self) -> list[Label]:
         """Return the labels that some labeler suggests."""
@@ -271,7 +266,9 @@ class Counts:
 
     def labeled_patterns(self, labeler: str | None = None) -> LabeledPatterns:
         """Return the distinct patterns with the labels of one labeler, and the stratum and weight of each."""
-        name = self.columns.labeler(labeler)
+        name = (
+            self.columns.labelers[0] if labeler is None and self.columns.labels_only else self.columns.labeler(labeler)
+        )
         return self._rows({name: self.columns.labels[name]}, merge=not self.columns.labels_only)
 
     def unlabeled_patterns(self) -> LabeledPatterns:

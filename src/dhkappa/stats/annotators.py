@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -12,28 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
+from dhkappa.core.grouping import Patterns, group_rows
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.stats.influence import influence, terms
+from dhkappa.stats.compare import AnnotatorComparison
+from dhkappa.stats.influence import ROUNDING, agreeing_pairs, influence, terms, weight_of_one
 from dhkappa.stats.intervals import Gap, written
-from dhkappa.stats.kappa import Sums, above_chance, dh_parts, distinct, sums
+from dhkappa.stats.kappa import KappaSums, Sums, Units, above_chance, dh_parts, distinct, sums, units
 from dhkappa.stats.notes import Note
-from dhkappa.stats.own_votes import (
-    KappaSums,
-    OwnVotes,
-    Units,
-    cells,
-    integer_type,
-    item_sums,
-    own_votes,
-    ratios,
-    totals,
-    units,
-    weight_of_one,
-)
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
-from dhkappa.stats.summation import exact_sum
-from dhkappa.table import Display, Table, plain, visible
+from dhkappa.stats.summation import Array, Floats, exact_sum, integer_type, item_sums, ratios, totals
+from dhkappa.table import Table
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared
 
@@ -48,12 +37,12 @@ _ONE_WEIGHT = "One item has almost all the weight."
 _NOBODY = "No annotator can be compared."
 
 _COLUMNS = ("kappa_annotator", "kappa_labeler", "difference", "se", "low", "high")
+_BLOCK = 1 << 20  # entries of patterns that are processed at once
 _CLOSE = 1e-5  # of 1 - E: below, influence is computed for one annotator at a time, by formulas that keep its digits
-_NOTHING = 1e-12  # a root mean square of influence below this is rounding
 
 _ONE_STRATUM = (Stratum(None, 0, None),)
 
-_Floats = npt.NDArray[np.float64]
+_Index = npt.NDArray[np.int64]
 
 
 def require_annotators(item_votes: ItemVotes | None) -> None:
@@ -98,7 +87,7 @@ def annotator_parts(
     no_change = None if kappa is None else Fraction(0)
     nothing = AnnotatorParts(0, None, Fraction(0), None, None, kappa, no_change, _NO_ITEMS)
     found = [nothing] * len(item_votes.annotators or ())
-    votes, sizes = own_votes(item_votes, sample), distinct(sample.patterns.vote_totals())
+    votes, sizes = annotator_votes(item_votes, sample), distinct(sample.patterns.vote_totals())
     unit = units({*sizes, *(size - 1 for size in sizes if size > 2)}, int(sample.mass.sum()))
     for who, own in votes.blocks():
         for place, part in zip(who.tolist(), _parts(own, who.size, total, unit, E, kappa), strict=True):
@@ -107,7 +96,7 @@ def annotator_parts(
 
 
 def _parts(
-    votes: OwnVotes, size: int, total: Sums, unit: Units, E: Fraction, kappa: Fraction | None
+    votes: AnnotatorVotes, size: int, total: Sums, unit: Units, E: Fraction, kappa: Fraction | None
 ) -> Iterator[AnnotatorParts]:
     """Yield the parts of some annotators, who all have votes."""
     mass, n_votes, rest = votes.mass, votes.n_votes, _rest(votes, size, total, unit)
@@ -139,7 +128,7 @@ def _parts(
         )
 
 
-def _rest(votes: OwnVotes, size: int, total: Sums, unit: Units) -> KappaSums:
+def _rest(votes: AnnotatorVotes, size: int, total: Sums, unit: Units) -> KappaSums:
     """Return the sums of all items without the votes of each annotator."""
     who, mass, n_votes, differential = votes.who, votes.mass, votes.n_votes, votes.differential[votes.row]
     patterns, at = votes.patterns()
@@ -188,70 +177,116 @@ def _rounded(value: Fraction | None) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AnnotatorComparison(Display):
-    """A labeler compared with each annotator, both scored by the votes of all other annotators.
+@dataclass(frozen=True, slots=True, eq=False)
+class AnnotatorVotes:
+    """T votes on eligible items, in order of annotators; K patterns, one per row of the data."""
 
-    Attributes
-    ----------
-    labeler : name of the labeler
-    table : one row per annotator: kappa of both on the same items, their difference and its interval
-    difference : mean over annotators, weighted by their items, of the labeler's kappa minus the annotator's
-    se : standard error of the difference, for items drawn at random and these annotators
-    low, high, confidence_level : confidence interval of the difference
-    matched : share of annotators whose kappa is at most that of the labeler
-    n_items : items on which at least one annotator was compared
-    skipped : annotators who were not compared
-    notes : conditions that change what the result means
-    reason : why values are NaN; None if they are not
-    """
+    sample: Sample
+    agreeing: _Index  # (K,) pairs of votes on an item that agree
+    differential: _Index  # (K,) those on the suggested label less those on another
+    who: Array  # (T,) the annotator
+    row: Array  # (T,) the pattern of the item
+    entry: Array  # (T,) the entry of the patterns that counts the vote
 
-    labeler: str
-    table: Table
-    difference: float
-    se: float
-    low: float
-    high: float
-    confidence_level: float
-    matched: float
-    n_items: int
-    skipped: tuple[Any, ...]
-    notes: tuple[Note, ...]
-    reason: str | None = None
+    @property
+    def n_votes(self) -> _Index:
+        """(T,) number of votes on the item."""
+        return self.sample.patterns.vote_totals()[self.row]
 
-    def __repr__(self) -> str:
-        compared = len(self.table) - len(self.skipped)
-        details = [counted(self.n_items, "item")]
-        if compared:
-            matched = f"{self.matched * compared:,.0f} of {counted(compared, 'annotator')}"
-            details.append(f"kappa at least that of {matched}")
-        if self.skipped:
-            details.append(f"{len(self.skipped):,} skipped")
-        if self.reason:
-            details.append(self.reason.rstrip("."))
-        limits = f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {written(self.confidence_level)}"
-        difference = "undefined" if math.isnan(self.low) else limits
-        return f"{visible(self.labeler)} compared with annotators: {difference} ({'; '.join(details)})"
+    @property
+    def mass(self) -> Array:
+        """(T,) integer weight of all items of the pattern."""
+        return self.sample.mass[self.row]
 
-    def _display(self) -> tuple[str, Table, list[str]]:
-        return repr(self), self.table, [note.text for note in self.notes]
+    @property
+    def items(self) -> _Index:
+        """(T,) number of items of the pattern."""
+        return self.sample.patterns.items[self.row]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; NaN is None."""
-        names = ("difference", "se", "low", "high", "confidence_level", "matched", "n_items")
-        return {
-            "labeler": self.labeler,
-            **{name: plain(getattr(self, name)) for name in names},
-            "annotators": self.table.to_json(),
-            "skipped": [plain(name) for name in self.skipped],
-            "notes": [note.to_dict() for note in self.notes],
-            "reason": self.reason,
-        }
+    @property
+    def own(self) -> Array:
+        """(T,) the category that the annotator voted for."""
+        return self.sample.patterns.code[self.entry]
+
+    @property
+    def label(self) -> Array:
+        """(T,) the suggested label."""
+        return self.sample.patterns.suggested[self.row]
+
+    @property
+    def alike(self) -> _Index:
+        """(T,) number of other votes on the item for the same category."""
+        return self.sample.patterns.votes[self.entry].astype(np.int64) - 1
+
+    def signed(self) -> _Index:
+        """Return (T,) the differential of the pairs of votes that include this one."""
+        return np.where(self.own == self.label, self.alike, -self.alike)
+
+    def take(self, votes: Any) -> AnnotatorVotes:
+        """Return some votes, by mask or slice."""
+        return replace(self, who=self.who[votes], row=self.row[votes], entry=self.entry[votes])
+
+    def blocks(self) -> Iterator[tuple[Array, AnnotatorVotes]]:
+        """Yield a few annotators at a time, and their votes with ``who`` an index into these; no one without votes."""
+        first = np.flatnonzero(np.diff(self.who.astype(np.int64), prepend=-1))
+        bounds = np.append(first, self.who.size)
+        upto = np.append(0, np.cumsum(np.add.reduceat(np.diff(self.sample.patterns.start)[self.row], first)))
+        start = 0
+        while start < first.size:
+            end = max(int(np.searchsorted(upto, upto[start] + _BLOCK, side="right")) - 1, start + 1)
+            votes = self.take(slice(int(bounds[start]), int(bounds[end])))
+            index = np.repeat(np.arange(end - start), np.diff(bounds[start : end + 1]))
+            yield self.who[first[start:end]], replace(votes, who=index)
+            start = end
+
+    def patterns(self) -> tuple[Patterns, _Index]:
+        """Return the pattern of each vote, and the entry that counts the vote."""
+        patterns = self.sample.patterns.take(self.row)
+        patterns = replace(patterns, votes=patterns.votes.astype(np.int64))
+        return patterns, patterns.start[:-1] + self.entry - self.sample.patterns.start[self.row]
+
+    def others(self) -> Patterns:
+        """Return the pattern of each vote without that vote."""
+        patterns, at = self.patterns()
+        patterns.votes[at] -= 1
+        left = patterns.votes > 0
+        start = np.append(0, np.cumsum(left))[patterns.start]
+        return replace(patterns, start=start, code=patterns.code[left], votes=patterns.votes[left])
+
+
+def annotator_votes(item_votes: ItemVotes, sample: Sample) -> AnnotatorVotes:
+    """Return the votes on the eligible items; ``sample`` has one pattern per eligible row of the votes."""
+    patterns, places = sample.patterns, sample.kept
+    assert places is not None
+    row_of: Array = np.full(len(item_votes.columns), -1, np.int32 if places.size < 2**31 else np.int64)
+    row_of[places] = np.arange(places.size)
+    item, who, _ = item_votes.sorted_votes
+    eligible = row_of[item] >= 0
+    row, who = row_of[item[eligible]], who[eligible].astype(np.min_scalar_type(len(item_votes.annotators or ())))
+    order = np.argsort(who, kind="stable")
+    entry = np.repeat(np.arange(patterns.code.size), patterns.votes)  # patterns list votes in the same order
+    return AnnotatorVotes(sample, *agreeing_pairs(patterns), who[order], row[order], entry[order])
+
+
+class Cells(NamedTuple):
+    """Distinct pairs of an annotator and a category, in order."""
+
+    who: Array
+    code: Array
+    of: list[Array]  # for each column of pairs, the cell of each
+
+
+def cells(columns: Sequence[tuple[Array, Array]]) -> Cells:
+    """Return the cells of some columns of pairs (annotator, category)."""
+    who, code = map(np.concatenate, zip(*columns, strict=True))
+    first, group = group_rows([(int(values.max(initial=0)) + 1, values) for values in (who, code)])
+    ends = np.cumsum([len(column) for column, _ in columns])[:-1]
+    return Cells(who[first], code[first], np.split(group, ends))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
-    """Labels on the items of annotators, judged by the votes of the others: T patterns, by annotator and in order.
+class _Scored:
+    """Labels on the items of annotators, scored by the votes of the others: T patterns, by annotator and in order.
 
     The letters are those of ``influence.Terms``. A cell is a category on the items of one annotator.
     """
@@ -260,22 +295,22 @@ class _Judged:
     who: Integers  # (T,) the annotator
     by_vote: Integers  # (entries,) cell of each entry of the patterns
     by_label: Integers  # (T,) cell of each label
-    d: _Floats  # (T,)
-    C: _Floats  # (cells,)
-    L: _Floats  # (cells,)
-    D: _Floats  # by annotator
-    E: _Floats
-    C_E: _Floats
-    kappa: _Floats  # NaN if undefined
+    d: Floats  # (T,)
+    C: Floats  # (cells,)
+    L: Floats  # (cells,)
+    D: Floats  # by annotator
+    E: Floats
+    C_E: Floats
+    kappa: Floats  # NaN if undefined
 
-    def influence(self) -> _Floats:
+    def influence(self) -> Floats:
         """Return (T,) the influence of an item of each pattern on the kappa of its annotator; NaN if E is 1."""
         patterns, who, C, E = self.sample.patterns, self.who, self.C, self.E[self.who]
         c = patterns.votes / np.repeat(patterns.vote_totals(), np.diff(patterns.start))
         slope = C * (2 * self.L - 1)
         pull = np.add.reduceat(slope[self.by_vote] * c, patterns.start[:-1])
         eps = 2 * (pull + C[self.by_label] ** 2 - E - self.C_E[who])
-        phi: _Floats = ((self.d - self.D[who]) - (1 - self.kappa[who]) * eps) / np.where(E == 1, math.nan, 1 - E)
+        phi: Floats = ((self.d - self.D[who]) - (1 - self.kappa[who]) * eps) / np.where(E == 1, math.nan, 1 - E)
         for annotator in np.flatnonzero((1 - self.E < _CLOSE) & (self.E != 1)).tolist():
             rows = np.arange(*np.searchsorted(who, [annotator, annotator + 1]))
             part = _rows(self.sample, rows)
@@ -290,7 +325,7 @@ def _rows(sample: Sample, rows: npt.NDArray[np.int64]) -> Sample:
     return replace(sample, patterns=patterns, mass=mass, stratum=np.zeros(rows.size, np.int8), strata=_ONE_STRATUM)
 
 
-def _judged(votes: OwnVotes, size: int) -> tuple[_Judged, _Judged]:
+def _scored(votes: AnnotatorVotes, size: int) -> tuple[_Scored, _Scored]:
     """Return the votes of annotators as labels, and the suggested labels of the same items."""
     who, mass, alike, patterns = votes.who, votes.mass, votes.alike, votes.others()
     n_votes, length = votes.n_votes - 1, np.diff(patterns.start)
@@ -305,7 +340,7 @@ def _judged(votes: OwnVotes, size: int) -> tuple[_Judged, _Judged]:
     same = totals(squares, where.who, size).astype(object)
     agreeing, all_pairs = votes.agreeing[votes.row] - alike, n_votes * (n_votes - 1) // 2
 
-    def judged(labels: Integers, place: Integers, differential: npt.NDArray[np.int64]) -> _Judged:
+    def scored(labels: Integers, place: Integers, differential: npt.NDArray[np.int64]) -> _Scored:
         given = totals(mass, place, k)
         pairs = totals(mass * unit.per_pair[n_votes] * differential, who, size)
         on = totals(squares * given, where.who, size)
@@ -316,12 +351,12 @@ def _judged(votes: OwnVotes, size: int) -> tuple[_Judged, _Judged]:
         own = replace(patterns, suggested=labels)
         part = replace(votes.sample, patterns=own, mass=mass if votes.sample.weighted else own.items)
         L, D, E, C_E = ratios(given, n[where.who]), ratios(*exact.D), ratios(*exact.E), ratios(*exact.C_E)
-        return _Judged(part, who, by_vote, place, differential / all_pairs, C, L, D, E, C_E, kappa)
+        return _Scored(part, who, by_vote, place, differential / all_pairs, C, L, D, E, C_E, kappa)
 
     on_own, on_label = by_label
     return (
-        judged(votes.own.astype(votes.label.dtype), on_own, alike * (alike - 1) - agreeing),
-        judged(votes.label, on_label, votes.differential[votes.row] - votes.signed()),
+        scored(votes.own.astype(votes.label.dtype), on_own, alike * (alike - 1) - agreeing),
+        scored(votes.label, on_label, votes.differential[votes.row] - votes.signed()),
     )
 
 
@@ -329,11 +364,11 @@ class _Moves(NamedTuple):
     """T rows of items with their influence phi^M - phi^a on differences between a labeler and annotators."""
 
     group: Integers  # (T,) which difference
-    phi: _Floats  # (T,)
-    weight: _Floats  # (T,) of one item
+    phi: Floats  # (T,)
+    weight: Floats  # (T,) of one item
     items: npt.NDArray[np.int64]  # (T,) number of items
 
-    def sums(self, values: _Floats, size: int) -> _Floats:
+    def sums(self, values: Floats, size: int) -> Floats:
         """Return (size,) the sums over items by difference."""
         return item_sums(values, self.items, self.group, size)
 
@@ -356,14 +391,14 @@ def compare_with_annotators(
     require_annotators(item_votes)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool) if sample is None else sample
     weight, names = weight_of_one(sample), item_votes.annotators or ()
-    votes, A = own_votes(item_votes, sample), len(names)
+    votes, A = annotator_votes(item_votes, sample), len(names)
     votes = votes.take(votes.n_votes > 2)
     items = totals(votes.items, votes.who, A)
     votes = votes.take(items[votes.who] >= MIN_ITEMS)
     reasons, reach, total, columns = np.full(A, _FEW, object), np.zeros(A), np.zeros(A), np.full((6, A), math.nan)
     moved, used = np.zeros(len(weight)), np.zeros(len(weight), np.bool_)
     for who, own in votes.blocks():
-        annotator, label = _judged(own, who.size)
+        annotator, label = _scored(own, who.size)
         weighs = totals((weight[own.row] > 0).astype(np.int64), own.who, who.size) > 0
         sound = (annotator.E != 1) & (label.E != 1) & weighs
         reasons[who], reasons[who[~sound]] = None, _ONE_WEIGHT  # not sound only after rounding
@@ -403,9 +438,7 @@ def compare_with_annotators(
     )
 
 
-def _mean(
-    difference: _Floats, total: _Floats, reach: _Floats, moves: _Moves, confidence_level: float
-) -> dict[str, float]:
+def _mean(difference: Floats, total: Floats, reach: Floats, moves: _Moves, confidence_level: float) -> dict[str, float]:
     """Return the mean difference over annotators with its interval; ``moves`` has each item once."""
     whole = exact_sum(total)
     mean, far = (exact_sum(total * values) / whole for values in (difference, reach))
@@ -416,15 +449,15 @@ def _mean(
 
 
 def _intervals(
-    difference: _Floats, total: _Floats, ends: tuple[_Floats, _Floats], moves: _Moves, confidence_level: float
-) -> tuple[_Floats, _Floats, _Floats, _Floats]:
+    difference: Floats, total: Floats, ends: tuple[Floats, Floats], moves: _Moves, confidence_level: float
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Return differences with standard error and limits, from the influence of items with these total weights."""
     size, group = difference.size, moves.group
     n, most = totals(moves.items, group, size), np.zeros(size)
     np.maximum.at(most, group, moves.weight)
     pull, each = (n / total)[group] * moves.weight * moves.phi, moves.weight / most[group]
     squares, cubes = moves.sums(pull * pull, size), moves.sums(pull * pull * pull, size)
-    squares[squares <= _NOTHING**2 * n] = 0
+    squares[squares <= ROUNDING**2 * n] = 0
     skew = [cube / square**1.5 if square else 0 for cube, square in zip(cubes.tolist(), squares.tolist(), strict=True)]
     se, n_effective = np.sqrt(squares / (n * (n - 1))), moves.sums(each, size) ** 2 / moves.sums(each**2, size)
     gap = Gap(difference, se, np.array(skew, np.float64), n_effective, n - 1, *ends)

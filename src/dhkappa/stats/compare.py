@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from typing import Any, NamedTuple
 
@@ -14,13 +14,13 @@ import numpy.typing as npt
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.stats.influence import _NOTHING, Numbers, Terms, influence, terms, unseen_parts, variance
+from dhkappa.stats.influence import ROUNDING, Numbers, Terms, influence, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, written
 from dhkappa.stats.kappa import Estimate, estimate_dh
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three
 from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, drawn, eligible, generator
 from dhkappa.stats.summation import row_sums
-from dhkappa.table import Table
+from dhkappa.table import Display, Table, plain, visible
 
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
 _MAX_GROUPS = 1 << 16  # patterns x labels of the labelers that are counted together
@@ -237,7 +237,7 @@ def _moments(
     else:
         n, powers = sample.n, list(_powers(counts.move, counts.items))
         for squares, skew in (powers[place] for place in places):
-            squares = 0.0 if squares <= _NOTHING**2 * n else squares
+            squares = 0.0 if squares <= ROUNDING**2 * n else squares
             yield squares / (n * (n - 1)), squares, skew
 
 
@@ -334,3 +334,64 @@ def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], exclu
     if equal := [pair for pair, discordant in swapped if discordant >= FEW_DISCORDANT]:
         text = f"Every item has the same influence on the difference between {first_three(equal)}"
         yield Note("no-standard-error", f"{text}, so there is no standard error. {tested}")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AnnotatorComparison(Display):
+    """A labeler compared with each annotator, both scored by the votes of all other annotators.
+
+    Attributes
+    ----------
+    labeler : name of the labeler
+    table : one row per annotator: kappa of both on the same items, their difference and its interval
+    difference : mean over annotators, weighted by their items, of the labeler's kappa minus the annotator's
+    se : standard error of the difference, for items drawn at random and these annotators
+    low, high, confidence_level : confidence interval of the difference
+    matched : share of annotators whose kappa is at most that of the labeler
+    n_items : items on which at least one annotator was compared
+    skipped : annotators who were not compared
+    notes : conditions that change what the result means
+    reason : why values are NaN; None if they are not
+    """
+
+    labeler: str
+    table: Table
+    difference: float
+    se: float
+    low: float
+    high: float
+    confidence_level: float
+    matched: float
+    n_items: int
+    skipped: tuple[Any, ...]
+    notes: tuple[Note, ...]
+    reason: str | None = None
+
+    def __repr__(self) -> str:
+        compared = len(self.table) - len(self.skipped)
+        details = [counted(self.n_items, "item")]
+        if compared:
+            matched = f"{self.matched * compared:,.0f} of {counted(compared, 'annotator')}"
+            details.append(f"kappa at least that of {matched}")
+        if self.skipped:
+            details.append(f"{len(self.skipped):,} skipped")
+        if self.reason:
+            details.append(self.reason.rstrip("."))
+        limits = f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] at {written(self.confidence_level)}"
+        difference = "undefined" if math.isnan(self.low) else limits
+        return f"{visible(self.labeler)} compared with annotators: {difference} ({'; '.join(details)})"
+
+    def _display(self) -> tuple[str, Table, list[str]]:
+        return repr(self), self.table, [note.text for note in self.notes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; NaN is None."""
+        names = ("difference", "se", "low", "high", "confidence_level", "matched", "n_items")
+        return {
+            "labeler": self.labeler,
+            **{name: plain(getattr(self, name)) for name in names},
+            "annotators": self.table.to_json(),
+            "skipped": [plain(name) for name in self.skipped],
+            "notes": [note.to_dict() for note in self.notes],
+            "reason": self.reason,
+        }

@@ -19,7 +19,7 @@ from dhkappa.stats.summation import exact_sum
 Numbers = npt.NDArray[Any]
 
 _CLOSE = 1e-6  # of 1 - E: below, the plain formula loses half of its digits or more
-_NOTHING = 1e-12  # a root mean square below this is rounding: one odd item in 10^18 makes it 10^-9
+ROUNDING = 1e-12  # a root mean square below this is rounding: one odd item in 10^18 makes it 10^-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,23 @@ def item_weights(sample: Sample) -> npt.NDArray[np.float64]:
     n, masses = sample.n, sample.mass.tolist()
     whole = sum(masses)
     return np.array([mass * n / whole for mass in masses])  # Python integers: rounded once
+
+
+def weight_of_one(sample: Sample) -> npt.NDArray[np.float64]:
+    """Return (K,) the weight of one item of each pattern; those of all items sum to their number."""
+    if not sample.weighted:
+        return np.ones(len(sample.patterns))
+    n, whole = sample.n, int(sample.mass.sum())
+    return np.array([mass * n / whole for mass in (sample.mass // sample.patterns.items).tolist()])  # rounded once
+
+
+def agreeing_pairs(patterns: Patterns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (K,) the pairs of votes on an item that agree, and those on its label less those on another."""
+    votes, first = patterns.votes.astype(np.int64), patterns.start[:-1]
+    pairs = votes * (votes - 1) // 2
+    agreeing = np.add.reduceat(pairs, first)
+    pairs[patterns.code != np.repeat(patterns.suggested, np.diff(patterns.start))] = 0
+    return agreeing, 2 * np.add.reduceat(pairs, first) - agreeing
 
 
 def influence(terms: Terms) -> Numbers:
@@ -184,7 +201,7 @@ def extremes(terms: Terms) -> Extremes:
 def sum_of_squares(phi: npt.NDArray[np.float64], items: npt.NDArray[np.int64]) -> float:
     """Return sum_i phi_i^2 over items, the same in any order; 0 if only rounding is left."""
     total = exact_sum(phi * phi * items)
-    return 0.0 if total <= _NOTHING**2 * int(items.sum()) else total
+    return 0.0 if total <= ROUNDING**2 * int(items.sum()) else total
 
 
 class Variance(NamedTuple):
@@ -213,7 +230,7 @@ def variance(terms: Terms, phi: Numbers) -> Variance:
     squares = np.bincount(sample.stratum, by_pattern, H).tolist() if H > 1 else [exact_sum(by_pattern)]
     value = endless = 0.0
     for part, square in zip(sample.strata, squares, strict=True):
-        if part.n > 1 and not square <= _NOTHING**2 * part.n:  # NaN stays
+        if part.n > 1 and not square <= ROUNDING**2 * part.n:  # NaN stays
             endless = endless + square * part.n / (part.n - 1)
             value = value + float(1 - part.fraction) * square * part.n / (part.n - 1)
     return Variance(value / terms.n**2, endless / terms.n**2)
@@ -271,7 +288,7 @@ class UnseenItems(NamedTuple):
 
         def end(values: Numbers, sign: int) -> Unseen:
             move = values[place] - middle
-            move[np.abs(move) < _NOTHING] = 0
+            move[np.abs(move) < ROUNDING] = 0
             first = int(np.lexsort((sign * move, sign * move * share))[0])
             return Unseen(float(move[first]), float(share[first]))
 

@@ -6,9 +6,10 @@ A sample is added up to integers over common denominators (``sums``), which the 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,10 @@ from dhkappa.core import Label
 from dhkappa.errors import counted
 from dhkappa.stats.intervals import Basis
 from dhkappa.stats.sample import Sample
+from dhkappa.stats.summation import integer_type
+
+Ratio: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""Numerators and denominators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,3 +292,53 @@ def _by_category(code: npt.NDArray[Any], numbers: npt.NDArray[Any], m: int) -> n
     total = np.zeros(m, object)
     np.add.at(total, code, numbers.astype(object))
     return total
+
+
+class Units(NamedTuple):
+    """Common denominators of the shares of votes and of pairs on items with some numbers of votes."""
+
+    vote: int
+    pair: int
+    per_vote: npt.NDArray[Any]  # vote / N, by N; 0 if no item has N votes
+    per_pair: npt.NDArray[Any]  # pair / C(N, 2), by N
+
+
+def units(sizes: Collection[int], mass: int) -> Units:
+    """Return the units for numbers of votes from 2, as integers that can be added up over items of this mass."""
+    pairs = [math.comb(size, 2) for size in sizes]
+    vote, pair = math.lcm(*sizes), math.lcm(*pairs)
+    per_vote, per_pair = np.zeros((2, max(sizes, default=0) + 1), integer_type(mass * max(vote, pair)))
+    per_vote[list(sizes)] = [vote // size for size in sizes]
+    per_pair[list(sizes)] = [pair // number for number in pairs]
+    return Units(vote, pair, per_vote, per_pair)
+
+
+class KappaSums(NamedTuple):
+    """What kappa is computed from, by group of items, as arrays of Python integers."""
+
+    units: Units
+    n: npt.NDArray[Any]  # weight of the items
+    differential: npt.NDArray[Any]  # D, times n and the unit of pairs
+    same: npt.NDArray[Any]  # sum_j C_j^2, times (n and the unit of votes)^2
+    on: npt.NDArray[Any]  # sum_j C_j^2 L_j, times that and n
+
+    @property
+    def D(self) -> Ratio:
+        """The agreement differential."""
+        return self.differential, self.n * self.units.pair
+
+    @property
+    def C_E(self) -> Ratio:
+        """sum_j C_j^2 L_j (eq. 6)."""
+        return self.on, self.n**3 * self.units.vote**2
+
+    @property
+    def E(self) -> Ratio:
+        """The differential expected by chance, 2 C_E - sum_j C_j^2."""
+        return 2 * self.on - self.n * self.same, self.n**3 * self.units.vote**2
+
+    @property
+    def kappa(self) -> Ratio:
+        """(D - E) / (1 - E), eq. 13; the denominator is 0 if E is 1."""
+        (D, _), (E, whole) = self.D, self.E
+        return D * (self.n * self.units.vote) ** 2 - E * self.units.pair, (whole - E) * self.units.pair

@@ -14,9 +14,8 @@ from dhkappa.core import Label
 from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
-from dhkappa.stats.influence import Numbers, Terms, influence, terms
+from dhkappa.stats.influence import Numbers, Terms, agreeing_pairs, influence, terms, weight_of_one
 from dhkappa.stats.kappa import Parts, dh_parts, sums
-from dhkappa.stats.own_votes import agreeing_pairs, weight_of_one
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.table import Table
 

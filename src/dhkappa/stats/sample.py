@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dhkappa.core import Integers, Label
 from dhkappa.core.grouping import ItemWeights, LabeledPatterns, Patterns
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
-from dhkappa.stats.summation import split_sums
+from dhkappa.stats.summation import exact_sum, group_sums, split_sums
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """Number of items in the pool that the sample was drawn from: in all, or by stratum."""
@@ -92,7 +92,7 @@ class Sample:
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
     is_merged: bool = False  # whether patterns are distinct and in canonical order
     item_weights: ItemWeights | None = None  # if items of a pattern have different weights
-    # (K,) then the sums of squares and of cubes of the weights, scaled to mean 1, of the items of a pattern
+    # with item_weights: (K,) sums of squares and of cubes of the weights of a pattern's items, scaled to mean 1
     powers: tuple[npt.NDArray[np.float64], ...] | None = None
 
     @property
@@ -112,7 +112,7 @@ class Sample:
             return float(self.n)
         if self.item_weights is not None:
             weight = self.item_weights.weight / self.item_weights.weight.max()
-            return float(weight.sum() ** 2 / (weight * weight).sum())
+            return exact_sum(weight) ** 2 / exact_sum(weight * weight)
         largest = int(self.mass.max())
         mass = np.array([value / largest for value in self.mass.tolist()])  # integers of any size
         return float(mass.sum() ** 2 / (mass**2 / self.patterns.items).sum())
@@ -173,10 +173,10 @@ def _sample_of_weighted_items(
     if not len(items.row) or items.weight.min() == items.weight.max():
         return sample
     weight = items.weight / items.weight.max()
-    weight *= weight.size / weight.sum()
+    weight *= weight.size / exact_sum(weight)
     squares = weight * weight
     K = len(patterns)
-    powers = tuple(np.bincount(items.row, power, K).astype(np.float64) for power in (squares, squares * weight))
+    powers = tuple(group_sums(power, items.row, K) for power in (squares, squares * weight))
     return replace(sample, mass=_total_weights(items, K), item_weights=items, powers=powers)
 
 

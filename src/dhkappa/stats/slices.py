@@ -11,19 +11,16 @@ import numpy.typing as npt
 
 from dhkappa.core import Integers
 from dhkappa.core.grouping import LabeledPatterns, Patterns, count_rows, split_digits
-from dhkappa.stats.influence import basis
+from dhkappa.stats.influence import ROUNDING, basis
 from dhkappa.stats.intervals import Basis, beta_interval, beta_limits
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.sample import check_level, sample_of
-from dhkappa.stats.summation import group_sums
-
-Floats = npt.NDArray[np.float64]
+from dhkappa.stats.summation import Floats, group_sums
 
 _CLOSE = 1e-6  # of 1 - E: below, a group is computed alone
 _EXACT = 2**53  # integers below this are floats without rounding
 _BINS = 1 << 22
 _BLOCK = 1 << 13  # groups times categories that are computed at once, so that temporaries stay in the cache
-_NOTHING = 1e-12  # a root mean square below this is rounding
 
 
 class GroupKappas(NamedTuple):
@@ -163,7 +160,7 @@ class _Cells(NamedTuple):
             least, greatest = _extremes(C, L, kappa)
         alone = ~(1 - E >= _CLOSE) | (n < 2)
         total = group_sums(np.where(alone[group], 0, phi * phi * items), group, size)
-        total[total <= _NOTHING**2 * n] = 0
+        total[total <= ROUNDING**2 * n] = 0
         several = np.maximum(n, 2)
         squares = several * (several - 1) * (total * several / (several - 1) / several**2)
         unknown = alone | ((squares == 0) & (kappa != 1))
@@ -207,7 +204,7 @@ def _extremes(C: Floats, L: Floats, kappa: Floats) -> tuple[Floats, Floats]:
         candidates.append(phi(np.where(np.isinf(other), votes, sign * other), 2))
     low, high = np.min(candidates, axis=0), np.max(candidates, axis=0)
     ends = np.where(occurs, low, np.inf).min(axis=1), np.where(occurs, high, -np.inf).max(axis=1)
-    least, greatest = (np.where(np.abs(end) < _NOTHING, 0, end) for end in ends)
+    least, greatest = (np.where(np.abs(end) < ROUNDING, 0, end) for end in ends)
     return least, greatest
 
 

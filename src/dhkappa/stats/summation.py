@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
 
 _FEW = 1 << 10  # terms that are added up faster as Python floats
 _BITS = 53
@@ -88,3 +89,30 @@ def row_sums(values: Floats) -> Floats:
     for row in np.flatnonzero(~sure).tolist():
         sums[row] = exact_sum(values[row])
     return sums
+
+
+def integer_type(bound: int) -> Any:
+    """Return the type of integers up to a bound: Python integers if 64 bits might be too few."""
+    return np.int64 if bound < 2**62 else object
+
+
+def totals(numbers: Array, group: Array, size: int) -> Array:
+    """Return (size,) the sums of integers by group."""
+    found = np.zeros(size, numbers.dtype)
+    np.add.at(found, group, numbers)
+    return found
+
+
+def ratios(top: Array, bottom: Array) -> npt.NDArray[np.float64]:
+    """Return the quotients of integers as floats, rounded once."""
+    return np.array([a / b for a, b in zip(top.tolist(), bottom.tolist(), strict=True)], np.float64)
+
+
+def item_sums(values: Array, items: Array, group: Array, size: int) -> npt.NDArray[np.float64]:
+    """Return (size,) the sums by group of a value per row that stands for some items, rounded once."""
+    if items.max(initial=0) > 1:
+        high = (values.view(np.int64) & -(1 << 27)).view(np.float64)  # 26 of 53 bits: the products are exact
+        many = items >> 26 << 26
+        products = [part * number for part in (high, values - high) for number in (many, items - many)]
+        values, group = np.concatenate(products), np.tile(group, len(products))
+    return group_sums(values, group, size)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.errors import counted, shown
-from dhkappa.stats.annotators import AnnotatorComparison
+from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import Estimate, rounded
 from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, MADE_FROM_VOTES, Note, first_three, spelled

@@ -17,7 +17,8 @@ from scipy import stats
 import oracle
 from dhkappa import simulate
 from dhkappa.inputs.arrays import read_votes
-from dhkappa.stats.annotators import MIN_ITEMS, AnnotatorComparison, compare_with_annotators
+from dhkappa.stats.annotators import MIN_ITEMS, compare_with_annotators
+from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.intervals import Gap, skewness
 from expect import expect_error
 

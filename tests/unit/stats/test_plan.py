@@ -249,7 +249,7 @@ def test_shows_itself() -> None:
     assert repr(planned).startswith(f"{planned.items:,} items with 3 votes each for a 95% CI of 0.")
     assert repr(planned).endswith(" for an assurance of 90%); from a pilot of 60 items; 2 notes")
     assert "\n" not in repr(planned)
-    assert f"{planned.items_assured:,} with assurance 0.9 (" in repr(planned)
+    assert f"({planned.items_assured:,} items for an assurance of 90%)" in repr(planned)
     assert "<table>" in planned._repr_html_()
     assert "with 3 votes each" in planned._repr_html_()
     assert planned.notes[0].text in planned._repr_html_()

@@ -16,21 +16,12 @@ import oracle
 from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
 from dhkappa.inputs.arrays import read_votes
-from dhkappa.stats import own_votes as module
-from dhkappa.stats.own_votes import (
-    KappaSums,
-    OwnVotes,
-    agreeing_pairs,
-    cells,
-    integer_type,
-    item_sums,
-    own_votes,
-    ratios,
-    totals,
-    units,
-    weight_of_one,
-)
+from dhkappa.stats import annotators as module
+from dhkappa.stats.annotators import AnnotatorVotes, annotator_votes, cells
+from dhkappa.stats.influence import agreeing_pairs, weight_of_one
+from dhkappa.stats.kappa import KappaSums, units
 from dhkappa.stats.sample import sample_of
+from dhkappa.stats.summation import integer_type, item_sums, ratios, totals
 from strategies import Data, ragged
 
 F = Fraction
@@ -41,11 +32,11 @@ def item_votes_of(data: Data, weight: list[float] | None = None) -> ItemVotes:
     return read_votes(data.object_votes, {"rule": data.written_suggested}, sample_weight=weight)
 
 
-def votes_of(item_votes: ItemVotes) -> OwnVotes:
-    return own_votes(item_votes, sample_of(item_votes.labeled_patterns("rule")))
+def votes_of(item_votes: ItemVotes) -> AnnotatorVotes:
+    return annotator_votes(item_votes, sample_of(item_votes.labeled_patterns("rule")))
 
 
-def rows_of(item_votes: ItemVotes, found: OwnVotes) -> list[Row]:
+def rows_of(item_votes: ItemVotes, found: AnnotatorVotes) -> list[Row]:
     places = found.sample.kept
     assert places is not None
     own = [item_votes.categories[code] for code in found.own.tolist()]
