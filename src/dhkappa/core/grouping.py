@@ -29,7 +29,7 @@ _Columns = Callable[[slice], Sequence[_Array]]  # returns the digits of some row
 _Bins = tuple[int, int]
 _BINS = (1 << 12, 1 << 20)
 _MAX_SEEDS = 64
-_RARELY_EQUAL = 0.9  # share of different rows from which on merging them does not pay
+_MOSTLY_DISTINCT = 0.9  # above this share of distinct rows, merging is not worth it
 _WIDE = 1 << 16
 
 
@@ -339,7 +339,10 @@ def _mix(word: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
 
 
 def count_grid(votes: Encoded, labels: Encoded, items: _Items = None, merged: bool = True) -> Patterns:
-    """Count an (n, N) grid of votes with n labels; unless ``merged``, rows may be equal where few of them would be."""
+    """Count an (n, N) grid of votes with n labels.
+
+    With ``merged=False``, rows are not merged if nearly all rows of the first block differ.
+    """
     n, N = votes.values.shape
     base, last, absent = len(votes.labels), len(labels.labels), votes.missing()
     if n == 0:
@@ -351,7 +354,7 @@ def count_grid(votes: Encoded, labels: Encoded, items: _Items = None, merged: bo
     if items is not None or (votes_space >= WORD and not by_counts):
         blocks = grid_rows(votes, labels, items)
         block = next(blocks)
-        if not merged and len(block.merged()) > _RARELY_EQUAL * len(block):
+        if not merged and len(block.merged()) > _MOSTLY_DISTINCT * len(block):
             return stack([block, *blocks])
         return merge(chain([block], blocks))
     if votes_space > few and by_counts:

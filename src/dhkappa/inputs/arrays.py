@@ -18,7 +18,7 @@ from dhkappa.core.labels import NotALabelError, check_categories, check_lookalik
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.inputs.columns import Columns, check_grid
 
-MANY_WEIGHTS = 50_000  # items with weights, from which on these are added up by pattern
+MANY_WEIGHTS = 50_000  # from this many weighted items on, weights are added up by pattern
 LABELER = "labeler"  # name of a labeler whose labels were passed without one
 
 _Labels = Collection[Label]

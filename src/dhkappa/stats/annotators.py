@@ -17,7 +17,7 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.influence import ROUNDING, agreeing_pairs, influence, terms, weight_of_one
-from dhkappa.stats.intervals import Gap, written
+from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import KappaSums, Sums, Units, above_chance, dh_parts, distinct, sums, units
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
@@ -458,7 +458,7 @@ def _intervals(
     pull, each = (n / total)[group] * moves.weight * moves.phi, moves.weight / most[group]
     squares, cubes = moves.sums(pull * pull, size), moves.sums(pull * pull * pull, size)
     squares[squares <= ROUNDING**2 * n] = 0
-    skew = [cube / square**1.5 if square else 0 for cube, square in zip(cubes.tolist(), squares.tolist(), strict=True)]
+    skew = [skewness(*pair) for pair in zip(cubes.tolist(), squares.tolist(), strict=True)]
     se, n_effective = np.sqrt(squares / (n * (n - 1))), moves.sums(each, size) ** 2 / moves.sums(each**2, size)
     gap = Gap(difference, se, np.array(skew, np.float64), n_effective, n - 1, *ends)
     return difference, se, *gap.limits(confidence_level)

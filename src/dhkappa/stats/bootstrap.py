@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dhkappa.resources import Progress
 from dhkappa.stats.influence import Terms, sum_of_squares
-from dhkappa.stats.intervals import ConfidenceInterval
+from dhkappa.stats.intervals import ConfidenceInterval, skewness
 from dhkappa.stats.sample import Rng, check_n_resamples, generator
 from dhkappa.stats.summation import exact_sum
 from dhkappa.table import Display
@@ -112,7 +112,7 @@ def bca_interval(
         reason = "No item has any influence on kappa, so the acceleration is undefined."
     if reason:
         return _interval("bca", values, [], alpha, reason)
-    a = exact_sum(phi * phi * phi * items) / (6 * squares**1.5)
+    a = skewness(exact_sum(phi * phi * phi * items), squares) / 6
     bias = float(ndtri(share))
     places = []
     for z in (float(ndtri(alpha / 2)), -float(ndtri(alpha / 2))):

@@ -15,7 +15,7 @@ from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import ROUNDING, Numbers, Terms, influence, terms, unseen_parts, variance
-from dhkappa.stats.intervals import Gap, written
+from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Estimate, estimate_dh
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three
 from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, drawn, eligible, generator
@@ -248,7 +248,7 @@ def _powers(z: Numbers, items: npt.NDArray[Any]) -> Iterator[tuple[float, float]
     squares *= items
     cubes *= items
     for square, cube in zip(row_sums(squares).tolist(), row_sums(cubes).tolist(), strict=True):
-        yield square, cube / square**1.5 if square > 0 else 0.0
+        yield square, skewness(cube, square)
 
 
 def _turn(pair: _Pair, size: int) -> tuple[int, int, int, int]:

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.stats.summation import exact_sum
 
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
@@ -109,26 +108,25 @@ def beta_quantile(a: float, b: float, p: float) -> float:
         from scipy.special import betaincinv
 
         return float(betaincinv(a, b, p))
-    low, high, x = 0.0, 1.0, _start(a, b, p)
+    low, high, x = 0.0, 1.0, _approximate_quantile(a, b, p)
     spread = a * b / ((a + b) ** 2 * (a + b + 1))  # the variance
     for _ in range(_STEPS):
-        density, below = _beta(a, b, x)
-        miss = below - p
+        density, miss = _beta(a, b, x, p)
         low, high = (low, x) if miss > 0 else (x, high)
         step = miss / density if density > 0 else math.inf
-        bend = step * ((a - 1) / x - (b - 1) / (1 - x)) / 2
-        near = abs(bend) < 0.1
-        following = x - step / (1 - bend if near else 1)  # Halley's method near the root, else Newton's
+        curvature = step * ((a - 1) / x - (b - 1) / (1 - x)) / 2
+        near = abs(curvature) < 0.1
+        following = x - step / (1 - curvature if near else 1)  # Halley's method near the root, else Newton's
         if not low < following < high:
             following, near = (low + high) / 2, False
         # The relative error of a step by Halley's method is about the square of its size.
-        if (near and abs(step) * (bend * bend + step * step / spread) <= _NO_STEP * x) or following in (low, high):
+        if (near and abs(step) * (curvature * curvature + step * step / spread) <= _NO_STEP * x) or following in (low, high):
             return following
         x = following
     return x
 
 
-def _start(a: float, b: float, p: float) -> float:
+def _approximate_quantile(a: float, b: float, p: float) -> float:
     """Return an approximate quantile (Abramowitz and Stegun 26.5.22, with the normal quantile of 26.2.23)."""
     t = math.sqrt(-2 * math.log(min(p, 1 - p)))
     z = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
@@ -250,11 +248,10 @@ class Gap:
         return shift, np.sqrt(with_it / (total * (total - 1))), skewed
 
 
-def skewness(phi: npt.NDArray[np.float64], items: npt.NDArray[Any], squares: float | None = None) -> float:
-    """Return ``sum phi^3 / (sum phi^2)^1.5`` over items, 0 if all are 0; ``squares`` is sum phi^2, if known."""
-    if squares is None:
-        squares = exact_sum(phi**2 * items)
-    return exact_sum(phi * phi * phi * items) / squares**1.5 if squares > 0 else 0.0
+def skewness(cubes: float, squares: float) -> float:
+    """Return ``sum phi^3 / (sum phi^2)^1.5`` from the two sums, 0 if nothing varies."""
+    scale: float = squares**1.5
+    return cubes / scale if scale > 0 else 0.0
 
 
 _LARGEST = 1e7  # of a + b: the continued fraction takes about the square root of it in steps
@@ -276,8 +273,8 @@ def _near_normal(a: float, b: float, p: float) -> float:
     return a / s + math.sqrt(a / s * (b / s) / (s + 1)) * moved
 
 
-def _beta(a: float, b: float, x: float) -> tuple[float, float]:
-    """Return density and distribution function at x.
+def _beta(a: float, b: float, x: float, p: float) -> tuple[float, float]:
+    """Return the density at x, and the distribution function at x minus p.
 
     The density is that at the mean, by Stirling's series, times a ratio: no large numbers cancel.
     """
@@ -288,8 +285,8 @@ def _beta(a: float, b: float, x: float) -> tuple[float, float]:
     front = math.exp(fall + top)  # x^a (1 - x)^b / B(a, b)
     density = front / (x * (1 - x))
     if x <= (a + 1) / (a + b + 2):
-        return density, front * _continued_fraction(a, b, x) / a
-    return density, 1 - front * _continued_fraction(b, a, 1 - x) / b
+        return density, front * _continued_fraction(a, b, x) / a - p
+    return density, 1 - p - front * _continued_fraction(b, a, 1 - x) / b
 
 
 def _log_ratio(x: float, y: float, off: float) -> float:

@@ -26,6 +26,7 @@ _DEFAULT_LIMIT = 100  # if the items are fetched from an engine
 _DIGITS = 12  # influence values that agree to so many digits are equal up to rounding
 
 
+@np.errstate(over="ignore", invalid="ignore")  # one item may have almost all the weight
 def contributions(terms: Terms) -> Numbers:
     """Return (K,) the contribution of an item of each pattern; the weighted mean over items is kappa.
 

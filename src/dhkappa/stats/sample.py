@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
-from dhkappa.core.grouping import ItemWeights, LabeledPatterns, Patterns
+from dhkappa.core.grouping import ItemWeights, LabeledPatterns, Patterns, group_rows
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.stats.summation import exact_sum, group_sums, split_sums
 
@@ -26,6 +26,7 @@ Rng: TypeAlias = int | np.random.Generator | None
 Condition: TypeAlias = Callable[[Any], bool]
 
 _MOST_RESAMPLES = 10**8
+_LARGE_WEIGHT = 2.0**900
 _CLOSEST_LEVEL = 1e-9  # to 0 or 1
 
 
@@ -135,12 +136,12 @@ class Sample:
         if self.item_weights is None:
             return self
         row, weight = self.item_weights.row, self.item_weights.weight
-        values, place = np.unique(weight, return_inverse=True)
-        patterns = replace(self.patterns.take(row), items=np.ones(row.size, np.int64))
-        mass = _mass(patterns.items, values.tolist(), place)
-        return replace(
-            self, patterns=patterns, mass=mass, stratum=self.stratum[row], kept=None, item_weights=None, powers=None
-        )
+        first, group = group_rows([(len(self.patterns), row), (0, weight)])
+        items = np.bincount(group, minlength=first.size)
+        patterns, stratum = replace(self.patterns.take(row[first]), items=items), self.stratum[row[first]]
+        values, place = np.unique(weight[first], return_inverse=True)
+        mass = _mass(items, values.tolist(), place)
+        return replace(self, patterns=patterns, mass=mass, stratum=stratum, kept=None, item_weights=None, powers=None)
 
 
 def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None) -> Sample:
@@ -169,6 +170,8 @@ def _sample_of_weighted_items(
     patterns = replace(rows.patterns.take(kept), items=number[kept])
     stratum = None if rows.stratum is None else rows.stratum[kept]
     items = items if keep.all() else items.take(keep, kept)
+    if items.weight.max(initial=0) > _LARGE_WEIGHT:  # only ratios matter, and sums must not exceed the range of floats
+        items = replace(items, weight=np.ldexp(items.weight, -200))
     sample = drawn(replace(rows, patterns=patterns, stratum=stratum), excluded, pool)
     if not len(items.row) or items.weight.min() == items.weight.max():
         return sample

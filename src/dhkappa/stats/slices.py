@@ -145,10 +145,10 @@ class _Cells(NamedTuple):
         squares = votes * votes
         cubed = number**3 * V**2
         on_label, same = (squares * labels).sum(axis=1), (squares.sum(axis=1) * number)
-        by_chance = cubed - 2 * on_label + same  # (1 - E) n^3 vote_unit^2
+        not_by_chance = cubed - 2 * on_label + same  # (1 - E) n^3 vote_unit^2
         missed = number * W - differential  # (1 - D) n pair_unit
         D, E, C_E = (_ratio(differential, number * W), _ratio(2 * on_label - same, cubed), _ratio(on_label, cubed))
-        kappa = _ratio(W * by_chance - missed * number**2 * V**2, W * by_chance)
+        kappa = _ratio(W * not_by_chance - missed * number**2 * V**2, W * not_by_chance)
         C, L = _ratio(votes, (number * V)[:, None]), _ratio(labels, number[:, None])
 
         slope = C * (2 * L - 1)

@@ -28,7 +28,9 @@ def exact_sum(values: npt.NDArray[Any]) -> float:
 
 
 def group_sums(values: npt.NDArray[Any], group: npt.NDArray[Any] | None = None, size: int = 1) -> Floats:
-    """Return (size,) the sums of a 1-D array by group, each rounded once; NaN and infinite terms are added as usual.
+    """Return (size,) the sums of a 1-D array by group, each rounded once.
+
+    NaN, infinite terms and terms near the largest float, above about 1e300, are added as usual.
 
     Examples
     --------
