@@ -166,8 +166,8 @@ def _counts(
     table: ItemTable, groups: Sequence[Sequence[str]], parts: Sequence[ItemTable], found: Sequence[_Labeler]
 ) -> Iterator[_Counts]:
     """Yield the counts of every two labelers, in blocks, of some more than once; ``parts`` are tables of the groups."""
-    names, m, size = list(table.labels), max(len(table.categories), 1), len(groups[0])
-    cells = len(table.votes) * m * m * table.n_designs
+    names, size = list(table.labels), len(groups[0])
+    cells = len(table.votes) * len(table.categories) ** 2 * table.n_designs
     if cells > max(_FEW_CELLS, min(table.vote.size, _MAX_CELLS)):  # most of them would be empty
         for i, j in combinations(range(len(names)), 2):
             rows = table.distinct([names[i], names[j]])
@@ -181,7 +181,7 @@ def _counts(
     passes = chain(within if size > 1 else (), table.pair_counts(groups))
     while batch := list(islice(passes, max(1, _CELLS_PER_BLOCK // max(1, cells * size**2)))):
         left, right, counts = zip(*batch, strict=True)
-        one, other = np.repeat(place[[*left]], size, axis=1).ravel(), np.tile(place[[*right]], size).ravel()
+        one, other = np.repeat(place[[*left]], size), np.tile(place[[*right]], size).ravel()
         new = one < other
         one, other, items = one[new], other[new], np.concatenate(counts)[new]
         yield _Counts(list(zip(one.tolist(), other.tolist(), strict=True)), rows, items, phi[one] - other_phi[other])
@@ -272,7 +272,7 @@ def _swap_test(pair: Iterable[Terms], source: np.random.Generator) -> float:
     exact = int(items.sum()) <= _MAX_ENUMERATED
     if exact:
         each = np.repeat(np.arange(rows.size), items)
-        tossed = np.indices((2,) * each.size).reshape(each.size, 2**each.size).T.astype(np.float64, order="C")
+        tossed = np.indices((2,) * each.size).reshape(each.size, 2**each.size).T.astype(np.float64)
         D, E = (tossed @ moves[each]).T
     else:
         step = max(1, _DRAWS_PER_BLOCK // rows.size)

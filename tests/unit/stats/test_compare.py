@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -149,6 +149,82 @@ class TestCompare:
         assert "'a' and 'b', 'a' and 'd', 'b' and 'c', ..." in note.text
         (note,) = compare(drawn.votes, {"a": right, "b": right, "c": right}).notes
         assert "'a' and 'b', 'a' and 'c', 'b' and 'c'." in note.text
+
+    def test_notes_name_labelers_and_say_where_p_comes_from(self) -> None:
+        votes = [[1, 1, 2]] * 13
+        majority, equal = compare(votes, {"x": [1] * 13, "y": [2] * 13}).notes
+        assert majority.text.startswith("The labels of 'x', 'y' score exactly as high as majority labels. ")
+        assert "between 'x' and 'y', so there is no standard error. Their p-value comes from" in equal.text
+        excluded, few = compare([*EXAMPLE.votes, [1]], {who: [*labels, 1] for who, labels in self.LABELS.items()}).notes
+        assert excluded.text.startswith("1 item excluded: it has one vote. Labelers are compared on")
+        assert few.text.startswith("Labels differ on fewer than 10 items between 'x' and 'y'. Their p-value comes from")
+
+    def test_hint_for_a_single_labeler(self) -> None:
+        with expect_error("too-few-labelers", "suggested") as caught:
+            compare(EXAMPLE.votes, {"x": self.LABELS["x"]})
+        assert "'x'" in str(caught.value)
+        assert "Pass the labels or the columns of two labelers" in str(caught.value)
+
+
+class TestCounting:
+    """Eligible items and groups of labelers, by hand."""
+
+    @pytest.mark.parametrize("votes", [[[1, 1], [1, 2], [2, 2]], [[1, 1], [1], [2, 2]], [[1, 1], [None], [2, 2]]])
+    @pytest.mark.parametrize("label", [1, None])
+    @pytest.mark.parametrize("weight", [None, 1, 0])
+    def test_eligible_items(self, votes: list[list[Any]], label: int | None, weight: int | None) -> None:
+        options: dict[str, Any] = {} if weight is None else {"sample_weight": [2, 2, weight]}
+        whole = item_table_of_votes(read_votes(votes, {"x": [1, 1, label], "y": [2, 1, 2]}, **options))
+        table, excluded = module._eligible(whole)
+        assert table.labeled
+        assert not whole.labeled
+        few, bare = len(votes[1]) < 2, label is None
+        assert excluded.no_votes + excluded.one_vote == few
+        assert (excluded.no_votes, excluded.one_vote) in [(0, 0), (votes[1] == [None], votes[1] == [1])]
+        assert (excluded.no_label, excluded.no_weight) == (bare, weight == 0 and not bare)
+        assert int(table.items.sum()) == 3 - excluded.total
+        assert table.labels["y"].tolist() == [1, *([] if few else [0]), *([] if bare or weight == 0 else [1])]
+
+    @pytest.mark.parametrize(
+        ("number", "limit", "groups"),
+        [
+            (2, 1 << 16, "a b"),  # two labelers are one pair
+            (3, 1 << 16, "ab bc"),  # the last overlaps
+            (5, 1 << 16, "abc cde"),
+            (5, 2 * 2**4, "ab cd de"),  # two vote patterns, two labels of four labelers
+            (5, 2 * 2**4 - 1, "a b c d e"),
+            (4, 2 * 2**4, "ab cd"),
+        ],
+    )
+    def test_groups(self, number: int, limit: int, groups: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_MAX_GROUPS", limit)
+        table = item_table_of_votes(read_votes([[1, 1], [2, 2]], {who: [1, 2] for who in "abcde"[:number]}))
+        assert ["".join(group) for group in module._groups(table)] == groups.split()
+
+    def test_groups_are_smaller_with_strata(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_MAX_GROUPS", 2 * 2**4)
+        labels = {who: [1, 2, 1, 2] for who in "abcd"}
+        table = item_table_of_votes(read_votes([[1, 1], [2, 2]] * 2, labels, strata=[1, 1, 2, 2]))
+        assert len(module._groups(table)) == 4
+        assert module._group_size(table) == 2
+
+    def test_order_of_pairs(self) -> None:
+        """Groups of three: labelers 0 to 2, 3 to 5, and 6."""
+        turns = sorted(combinations(range(7), 2), key=lambda pair: module._turn(pair, 3))
+        written = " ".join(f"{i}{j}" for i, j in turns)
+        assert written == "01 02 03 04 05 12 13 14 15 23 24 25 34 35 45 06 16 26 36 46 56"
+
+    def test_influence_by_key(self) -> None:
+        estimate = compare_labelers(item_table_of_votes(read_votes(EXAMPLE.votes, BOTH)))[0]["A"]
+        found = module._Labeler("A", estimate, 1.0, np.array([2, 5, 9]), np.array([0.2, 0.5, 0.9]))
+        assert found.at(np.array([9, 2, 5, 2])).tolist() == [0.9, 0.2, 0.5, 0.2]
+        assert np.isfinite(found.at(np.array([0, 7, 100]))).all()
+        assert module._Labeler("A", estimate).at(np.array([0, 7])).tolist() == [0, 0]
+
+    def test_powers_by_hand(self) -> None:
+        z, items = np.array([[1.0, -2.0, 5.0], [0.0, 0.0, 7.0]]), np.array([[3, 2, 0], [1, 1, 0]])
+        assert list(module._powers(z, items)) == [(11.0, (3 - 16) / 11**1.5), (0.0, 0.0)]
+        assert z.tolist() == [[1.0, -2.0, 5.0], [0.0, 0.0, 7.0]]
 
 
 class TestHolm:
