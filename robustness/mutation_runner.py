@@ -43,6 +43,8 @@ class MutantRuns:
         seconds = known["seconds"]
         for name in known["modules"]:  # once here instead of in every fork
             importlib.import_module(name)
+        if _forked(partial(_run, "none", session.items, seconds)):
+            raise SystemExit("A test fails without a mutant within the limits on memory and time.")
         if _forked(partial(_run, "fail", session.items, seconds)) != _KILLED:
             raise SystemExit("No test detects a mutant that always fails.")
         with self.outcomes.open("a", buffering=1) as outcomes:
