@@ -91,7 +91,6 @@ class OwnVotes:
     def patterns(self) -> tuple[Patterns, _Index]:
         """Return the pattern of each vote, and the entry that counts the vote."""
         patterns = self.sample.patterns.take(self.row)
-        patterns = replace(patterns, votes=patterns.votes.astype(np.int64))
         return patterns, patterns.start[:-1] + self.entry - self.sample.patterns.start[self.row]
 
     def others(self) -> Patterns:
