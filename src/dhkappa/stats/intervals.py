@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-
 
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
@@ -120,7 +118,10 @@ def beta_quantile(a: float, b: float, p: float) -> float:
         if not low < following < high:
             following, near = (low + high) / 2, False
         # The relative error of a step by Halley's method is about the square of its size.
-        if (near and abs(step) * (curvature * curvature + step * step / spread) <= _NO_STEP * x) or following in (low, high):
+        if (near and abs(step) * (curvature * curvature + step * step / spread) <= _NO_STEP * x) or following in (
+            low,
+            high,
+        ):
             return following
         x = following
     return x

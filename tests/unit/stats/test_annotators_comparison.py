@@ -31,7 +31,6 @@ def skew_of(phi: npt.NDArray[np.float64]) -> float:
     return skewness(cubes, squares)
 
 
-
 def kappa_and_influence(
     items: Votes, labels: Sequence[Hashable], sample_weight: Sequence[Fraction]
 ) -> tuple[Fraction, list[Fraction], Fraction]:
@@ -162,7 +161,7 @@ def kish(weight: npt.NDArray[np.float64]) -> float:
 class TestLimits:
     def test_against_half_an_item_added(self) -> None:
         psi = np.array([0.9, -1.1, 0.4, 0.2, -0.6, 0.7, -0.5, 0.1, 0.3, -0.4])
-        n, ones = len(psi), np.ones(10, np.int64)
+        n = len(psi)
         se = math.sqrt((psi**2).sum() / (n * (n - 1)))
         low, high = Gap(0.1, se, skew_of(psi), n, n - 1, -2.5, 0.8).limits(0.9)
         t = stats.t.ppf(0.95, n - 1)
@@ -392,3 +391,40 @@ class TestEdges:
         votes = np.array([["b" if i < 5 else "a", "a", "a"] for i in range(12)], object)
         row = compare_with_annotators(read_votes(votes, {"llm": ["a"] * 12}), "llm").table.to_dicts()[0]
         assert (row["items"], "same category" in row["reason"]) == (12, True)
+
+    @pytest.mark.parametrize("heavy", [10**5, 10**7, 10**9])
+    def test_one_item_outweighs_the_others(self, heavy: int) -> None:
+        """1 - E is about 1 / heavy for both: the formulas that keep its digits are used from 10^-5 on."""
+        votes, labels = drawn(3, n=30)
+        labels[::9], votes[7], labels[7] = "a", "a", "a"
+        sample_weight = [F(heavy if i == 7 else 1 + i % 3) for i in range(30)]
+        weight = np.array(sample_weight, np.float64)
+        found = compare_with_annotators(read_votes(votes, {"llm": labels}, sample_weight=weight), "llm")
+        expected = expected_comparison(votes.tolist(), labels.tolist(), sample_weight)
+        assert found.skipped == ()
+        assert found.table.column("kappa_annotator") == [float(annotator) for annotator, _ in expected.kappas]
+        assert found.table.column("kappa_labeler") == [float(labeler) for _, labeler in expected.kappas]
+        # The last digits of d and kappa are lost where both are close to 1.
+        assert found.table.column("se") == pytest.approx([math.sqrt(v) for v in expected.variances], rel=1e-9)
+        assert found.se == pytest.approx(math.sqrt(expected.variance), rel=1e-9)
+
+    def test_the_weights_of_one_annotator_are_too_small_for_floats(self) -> None:
+        data = simulate(60, annotators=4, rng=1)
+        votes = data.votes.copy()
+        votes[:30, 3] = None
+        sample_weight = [1e300] * 30 + [1e-300] * 30
+        found = compare_with_annotators(read_votes(votes, data.suggested, sample_weight=sample_weight), "labeler")
+        assert found.skipped == (3,)
+        assert found.table.column("items") == [60, 60, 60, 30]
+        assert [reason is None for reason in found.table.column("reason")] == [True, True, True, False]
+        assert [note.code for note in found.notes] == ["annotators-undefined"]
+
+    def test_title_and_skipped(self) -> None:
+        data = simulate(30, annotators=3, rng=1)
+        votes = data.votes.copy()
+        votes[:25, 1] = None
+        found = compare_with_annotators(
+            replace(read_votes(votes, data.suggested), annotators=(4, 5, 6)), "labeler", 0.9
+        )
+        assert found.table.title == "labeler and each annotator, scored by the others, 90% intervals"
+        assert found.to_dict()["skipped"] == list(found.skipped) != []
