@@ -10,6 +10,7 @@ import pytest
 
 from dhkappa import DataError, Excluded, Kappa, Note, dh_kappa, tally
 from dhkappa.core.grouping import ItemWeights, LabeledPatterns, Patterns
+from dhkappa.inputs import arrays
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.sample import (
     Stratum,
@@ -166,11 +167,10 @@ def test_weights_that_differ_within_a_pattern(large: float) -> None:
     single = sample.by_weight()
     assert single.item_weights is None
     assert single.powers is None
-    assert single.patterns.items.tolist() == [1] * 7
     unit = F(int(single.mass.sum())) / sum(map(sum, by_row))
-    assert sorted(zip(single.stratum.tolist(), single.mass.tolist(), strict=True)) == sorted(
-        (place, w * unit) for place, row in ((1, by_row[0]), (0, by_row[1])) for w in row
-    )
+    found = zip(single.stratum.tolist(), single.patterns.items.tolist(), single.mass.tolist(), strict=True)
+    rows = [(1, 2, 2 * F(0.1) * unit), (1, 1, F(large) * unit), *((0, 1, w * unit) for w in by_row[1])]
+    assert sorted(found) == sorted(rows)
     assert single.by_weight() is single
 
 
@@ -311,3 +311,41 @@ def test_invalid_category_shares(prevalence: Any, m: int | None, size: str) -> N
     with pytest.raises(DataError, match=f"^Prevalence must be {size}, one") as error:
         category_shares(prevalence, m)
     assert error.value.parameter == "prevalence"
+
+
+class TestManyWeights:
+    """Weights added up by pattern, from MANY_WEIGHTS items on, against one row per weight."""
+
+    @staticmethod
+    def data(n: int = 300) -> tuple[Any, Any, Any, Any]:
+        rng = np.random.default_rng(4)
+        votes = rng.integers(0, 3, (n, 3)).astype(object)
+        votes[rng.random((n, 3)) < 0.2] = None
+        weight = rng.choice([0.0, 0.1, 1.0, 1.7], n) * rng.choice([1.0, rng.random()], n)
+        return votes, rng.integers(0, 3, n), weight, rng.integers(0, 2, n)
+
+    @pytest.mark.parametrize("strata", [False, True])
+    @pytest.mark.parametrize("scale", [1.0, 1e-300, 1e305])
+    def test_as_one_row_per_weight(self, monkeypatch: pytest.MonkeyPatch, strata: bool, scale: float) -> None:
+        votes, labels, weight, stratum = self.data()
+        design = {"sample_weight": weight * scale, **({"strata": stratum} if strata else {})}
+        one = dh_kappa(votes, labels, **design)
+        monkeypatch.setattr(arrays, "MANY_WEIGHTS", 1)
+        other = dh_kappa(votes, labels, **design)
+        assert (one.exact, one.excluded, one.n_items) == (other.exact, other.excluded, other.n_items)
+        numbers = [[kappa.se, kappa.n_effective, *kappa.confidence_interval()] for kappa in (one, other)]
+        np.testing.assert_allclose(numbers[0], numbers[1], rtol=1e-12)
+        tables = [kappa.by_category() for kappa in (one, other)]
+        np.testing.assert_allclose(tables[0].column("se"), tables[1].column("se"), rtol=1e-12)
+
+    def test_same_bits_in_any_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(arrays, "MANY_WEIGHTS", 1)
+        votes, labels, weight, stratum = self.data(2_000)
+        found = set()
+        for seed in range(5):
+            order = np.random.default_rng(seed).permutation(len(votes))
+            design = {"sample_weight": weight[order], "strata": stratum[order]}
+            kappa = dh_kappa(votes[order], labels[order], **design)
+            drawn = kappa.confidence_interval(method="bootstrap", n_resamples=50, rng=1)
+            found.add((kappa.value, kappa.se, kappa.n_effective, *kappa.confidence_interval(), *drawn))
+        assert len(found) == 1
