@@ -33,6 +33,8 @@ _HALF_WIDTHS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # of narrower intervals to 
 class Audit(Display):
     """The results of ``dhkappa.audit``. Methods take the name of a labeler; with one labeler it may be omitted.
 
+    Tables are computed when they are first used.
+
     Attributes
     ----------
     kappas : the kappa of each labeler, on all items that it labeled

@@ -168,9 +168,9 @@ def test_weights_that_differ_within_a_pattern(large: float) -> None:
     assert single.item_weights is None
     assert single.powers is None
     unit = F(int(single.mass.sum())) / sum(map(sum, by_row))
-    found = zip(single.stratum.tolist(), single.patterns.items.tolist(), single.mass.tolist(), strict=True)
+    by_weight = zip(single.stratum.tolist(), single.patterns.items.tolist(), single.mass.tolist(), strict=True)
     rows = [(1, 2, 2 * F(0.1) * unit), (1, 1, F(large) * unit), *((0, 1, w * unit) for w in by_row[1])]
-    assert sorted(found) == sorted(rows)
+    assert sorted(by_weight) == sorted(rows)
     assert single.by_weight() is single
 
 
