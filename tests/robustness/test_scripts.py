@@ -195,8 +195,8 @@ def test_mutation_score(
 
 def test_tests_of_a_mutated_module_exist(tmp_path: Path) -> None:
     tests = mutate.copy("sample", tmp_path / "copy")
-    assert tests[-2:] == ["tests/statistics", "tests/test_docstrings.py"]
-    assert all((tmp_path / "copy" / test).exists() for test in tests)
+    assert tests[-3:] == ["tests/statistics", mutate.MESSAGES, "tests/test_docstrings.py"]
+    assert all((tmp_path / "copy" / test.partition("::")[0]).exists() for test in tests)
     assert mutate.examples(tmp_path / "copy")
 
 
