@@ -299,10 +299,9 @@ def from_votes(
     votes, code = np.diff(first, append=digits.size), digits[first]
     if absent.any():
         keep = ~absent[code]
-        fresh[first[~keep]] = False
-        votes, code = votes[keep], code[keep]
+        first, votes, code = first[keep], votes[keep], code[keep]
     votes = votes.astype(np.min_scalar_type(int(votes.max(initial=0))))
-    return Patterns(suggested, _ends(fresh)[start], code, votes, items.astype(np.int64, copy=False))
+    return Patterns(suggested, np.searchsorted(first, start), code, votes, items.astype(np.int64, copy=False))
 
 
 def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patterns:
