@@ -76,7 +76,8 @@ def rows(folder: Path, n: int) -> list[Row | CommandRow]:
             setup=ARRAYS.format(n=20_000, N=3, m=5),
         ),
         Row("tally, added to itself", "t + t", setup=f"{arrays}; t = dhkappa.tally(votes, labels)"),
-        Row("tally of a Parquet file", f"dhkappa.tally({str(wide)!r}, 'suggested', annotators='ann_*')"),
+        # With item, both versions check that no item is repeated.
+        Row("tally of a Parquet file", f"dhkappa.tally({str(wide)!r}, 'suggested', item='item', annotators='ann_*')"),
         Row("audit of a CSV file", f"dhkappa.audit({str(csv)!r}, rng=1, progress=False)"),
         CommandRow("import dhkappa", ("-c", "import dhkappa")),
         CommandRow("import dhkappa.dh_kappa", ("-c", "from dhkappa import dh_kappa")),
