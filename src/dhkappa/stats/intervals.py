@@ -106,7 +106,7 @@ def beta_quantile(a: float, b: float, p: float) -> float:
         from scipy.special import betaincinv
 
         return float(betaincinv(a, b, p))
-    low, high, x = 0.0, 1.0, _approximate_quantile(a, b, p)
+    low, high, x = 0.0, 1.0, approximate_quantile(a, b, p)
     spread = a * b / ((a + b) ** 2 * (a + b + 1))  # the variance
     for _ in range(_STEPS):
         density, miss = _beta(a, b, x, p)
@@ -127,7 +127,7 @@ def beta_quantile(a: float, b: float, p: float) -> float:
     return x
 
 
-def _approximate_quantile(a: float, b: float, p: float) -> float:
+def approximate_quantile(a: float, b: float, p: float) -> float:
     """Return an approximate quantile (Abramowitz and Stegun 26.5.22, with the normal quantile of 26.2.23)."""
     t = math.sqrt(-2 * math.log(min(p, 1 - p)))
     z = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)))

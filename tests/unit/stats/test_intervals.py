@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from scipy.optimize import brentq
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betainc, betaincc, betaincinv, stdtrit
 
 from dhkappa import Kappa, compare, dh_kappa, fleiss_kappa, simulate
 from dhkappa.stats.intervals import (
     LEAST,
     Basis,
     Gap,
+    approximate_quantile,
     beta_interval,
     beta_quantile,
     skewness,
@@ -385,3 +386,19 @@ class TestGaps:
         assert skewness(14.0, 4.0) == 14 / 8
         assert skewness(-14.0, 20.0) == -14 / 20**1.5
         assert skewness(0.0, 0.0) == skewness(1e-330, 1e-220) == 0  # the power of tiny squares is 0
+
+
+@pytest.mark.parametrize("p", [0.001, 0.025, 0.3, 0.5, 0.7, 0.975, 0.999])
+@pytest.mark.parametrize("a", [5.0, 12.0, 300.0, 5_000.0])
+@pytest.mark.parametrize("b", [5.0, 12.0, 300.0, 5_000.0])
+def test_start_of_the_quantile_is_close(a: float, b: float, p: float) -> None:
+    spread = math.sqrt(a * b / ((a + b) ** 2 * (a + b + 1)))
+    assert abs(approximate_quantile(a, b, p) - betaincinv(a, b, p)) < 0.03 * spread
+
+
+@pytest.mark.parametrize("p", [1 - 1e-9, 0.999999, 0.5, 1e-6, 1e-9])
+@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (1.5, 40.0), (30.0, 2.0), (800.0, 90.0)])
+def test_far_quantiles_have_the_tail_that_was_asked_for(a: float, b: float, p: float) -> None:
+    x = beta_quantile(a, b, p)
+    tail = (betainc(a, b, x), p) if p < 0.5 else (betaincc(a, b, x), 1 - p)
+    assert tail[0] == pytest.approx(tail[1], rel=1e-9)
