@@ -1,10 +1,11 @@
-"""Errors with a code, a message and a hint; helpers to check values and to write them into messages."""
+"""Errors and problems with a code, a message and a hint; helpers to check values and to write them into messages."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -47,6 +48,57 @@ class DataError(ValueError):
 
     def __str__(self) -> str:
         return self.text()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something about the data that can make a verdict wrong.
+
+    Attributes
+    ----------
+    code : stable identifier, such as ``"category-variants"``
+    severity : ``"error"`` replaces the verdict, ``"warning"`` stands above it, ``"info"`` is listed with the notes
+    message : what was found and where, as a sentence
+    examples : up to three values, as text
+    fix : what to do; ``$missing`` stands for the parameter, as in ``DataError``
+    labelers : the labelers that it concerns; empty if it concerns all of them
+    accepted : whether the user has accepted it with ``allow``; it then has no effect on the verdict
+
+    Examples
+    --------
+    >>> problem = Problem("looks-missing", "warning", "The category '#N/A' looks like a missing value.", ("#N/A",),
+    ...                   "Pass it with $missing.")
+    >>> problem.text()
+    "The category '#N/A' looks like a missing value. Pass it with missing=."
+    """
+
+    code: str
+    severity: str
+    message: str
+    examples: tuple[str, ...] = ()
+    fix: str = ""
+    labelers: tuple[str, ...] = ()
+    accepted: bool = False
+
+    def text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
+        """Return message and fix, with parameters written by ``write_parameter``."""
+        return said(self.message, self.fix, write_parameter)
+
+    def concerns(self, labeler: str) -> bool:
+        """Tell whether the verdict on a labeler depends on the problem."""
+        return not self.accepted and (not self.labelers or labeler in self.labelers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "examples": list(self.examples),
+            "fix": said("", self.fix, flag),
+            "labelers": list(self.labelers),
+            "accepted": self.accepted,
+        }
 
 
 _POSITIONAL = {"data": "FILE", "path": "FILE", "pilot": "PILOT", "half_width": "HALF_WIDTH"}
