@@ -10,11 +10,13 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
-from dhkappa.errors import DataError, invalid, one_labeler
+from dhkappa.errors import DataError, Problem, invalid, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
+from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators, require_annotators
 from dhkappa.stats.compare import AnnotatorComparison, compare_labelers
+from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
@@ -22,7 +24,7 @@ from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
-from dhkappa.stats.verdict import Verdict, judge, summarize
+from dhkappa.stats.verdict import Verdict, groups_of, judge, summarize
 from dhkappa.stats.weights import estimate_weighted
 from dhkappa.table import Display, Table
 
@@ -43,6 +45,7 @@ class Audit(Display):
     comparison : paired differences on the items that all labelers labeled; None for one labeler
     fleiss : Fleiss' kappa: how far annotators agree with each other
     confidence_level : confidence level of all intervals
+    problems : what is wrong with the data, the most severe first
     """
 
     kappas: dict[str, Kappa]
@@ -51,12 +54,15 @@ class Audit(Display):
     comparison: Comparison | None
     fleiss: Kappa
     confidence_level: float
+    problems: tuple[Problem, ...]
     _annotator_comparisons: dict[str, AnnotatorComparison]
     _item_votes: ItemVotes | None
     _samples: dict[str, Sample]  # one pattern per row of the item votes, by labeler
     _pool: Pool
     _tables: dict[tuple[str, str], Table] = field(default_factory=dict)  # those that were asked for; so the reviews
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
+    _baselines: dict[str, AnnotatorBaseline] = field(default_factory=dict)
+    _verdicts: dict[str, Verdict] = field(default_factory=dict)
 
     @property
     def labelers(self) -> tuple[str, ...]:
@@ -114,10 +120,25 @@ class Audit(Display):
             self._reviews[key] = review_queue(self._item_votes, key[0], limit=limit, sample=sample)
         return self._reviews[key]
 
+    def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
+        """Return the kappa of one more typical annotator, and the labeler compared with it, on the same items."""
+        name = self._name(labeler)
+        if name not in self._baselines:
+            estimate, level = self.kappas[name].estimate, self.confidence_level
+            self._baselines[name] = annotator_baseline(estimate, confidence_level=level)
+        return self._baselines[name]
+
+    @property
+    def groups(self) -> list[list[str]]:
+        """The labelers that can be judged, the best first, in groups that cannot be told apart."""
+        values = {name: kappa.value for name, kappa in self.kappas.items() if self.verdict(name).ranked}
+        return groups_of(values, self.comparison.differences if self.comparison else None, self.confidence_level)
+
     @property
     def ranking(self) -> list[str]:
-        """The labelers, the highest kappa first; those that cannot be judged last."""
-        return sorted(self.table().column("labeler"), key=lambda name: not self.verdict(name).judged)
+        """The labelers, the best first; those that cannot be judged last."""
+        ranked = [name for group in self.groups for name in group]
+        return [*ranked, *(name for name in self.table().column("labeler") if name not in ranked)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of ``table`` in the order of ``ranking``, with Fleiss' kappa, verdict and p-value."""
@@ -125,6 +146,7 @@ class Audit(Display):
         for name, row in found.items():
             test = self.permutation_tests[name]
             row |= {"fleiss": self.kappas[name].fleiss, "verdict": self.verdict(name).short}
+            row["baseline_annotator"] = self.annotator_baseline(name).value
             row["pvalue"] = test.pvalue if test else math.nan
         return [found[name] for name in self.ranking]
 
@@ -138,17 +160,55 @@ class Audit(Display):
         return {name: self.verdict(name) for name in self.kappas}
 
     def verdict(self, labeler: str | None = None) -> Verdict:
-        """Return whether the labels of a labeler can be trusted, as a code and a sentence."""
+        """Return whether the labels of a labeler can be trusted, as a grade and a sentence."""
         name = self._name(labeler)
-        interval = self.kappas[name].confidence_interval(self.confidence_level)
-        return judge(name, self.kappas[name].estimate, interval, self._annotator_comparisons.get(name))
+        if name not in self._verdicts:
+            interval, compared = (
+                self.kappas[name].confidence_interval(self.confidence_level),
+                self._annotator_comparisons,
+            )
+            known = self.annotator_baseline(name), compared.get(name), self.problems
+            self._verdicts[name] = judge(name, self.kappas[name].estimate, interval, *known)
+        return self._verdicts[name]
 
     @property
     def summary(self) -> str:
-        """The answer in a sentence or two: which labeler is best, and can it be trusted."""
-        differences = self.comparison.differences if self.comparison else None
-        values = {name: kappa.value for name, kappa in self.kappas.items()}
-        return summarize(self.verdicts, values, differences, self.confidence_level)
+        """The answer in a few sentences: which labeler is best, and can it be trusted."""
+        return summarize(self.verdicts, self.groups)
+
+    def gate(
+        self,
+        fail_under: float | str | None = None,
+        *,
+        on: str = "low",
+        keep: float | None = None,
+        margin: float | None = None,
+        min_coverage: float | None = None,
+    ) -> Gate:
+        """Test whether the labelers are good enough: each passes, fails, or is undecided.
+
+        Parameters
+        ----------
+        fail_under
+            The least allowed kappa. A labeler passes if its lower confidence limit is at least this, and fails if its
+            upper limit is below. Or ``"annotators"``, to test whether it is as good as a typical annotator.
+        on
+            ``"low"``, or ``"value"`` to compare kappa itself instead of its confidence limits.
+        keep, margin
+            With ``fail_under="annotators"``: the share of a typical annotator's kappa above random labels that the
+            labeler must keep, 0.8 by default, or how far its kappa may be below that of a typical annotator.
+        min_coverage
+            The least allowed share of items with a suggested label.
+
+        Examples
+        --------
+        >>> import dhkappa
+        >>> sim = dhkappa.simulate(300, labelers={"llm": 0.9}, annotators=4, rng=1)
+        >>> dhkappa.audit(sim.votes, sim.suggested).gate("annotators", keep=0.9).outcome
+        'pass'
+        """
+        asked: dict[str, Any] = {"on": on, "keep": keep, "margin": margin, "min_coverage": min_coverage}
+        return gate_of(self.kappas, fail_under, confidence_level=self.confidence_level, **asked)
 
     def sample_sizes(self, labeler: str | None = None) -> Table:
         """Return the number of items that narrower intervals would need, voted on like these; see ``dhkappa.plan``.
@@ -172,7 +232,14 @@ class Audit(Display):
         }
         return Table(columns, title=f"{name}: items for a narrower interval than plus or minus {half:.3f}")
 
-    def to_html(self, path: str | os.PathLike[str], *, title: str = "Label audit", command: str | None = None) -> None:
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str = "Label audit",
+        command: str | None = None,
+        gate: Gate | None = None,
+    ) -> None:
         """Write a report to one HTML file that opens without a network; needs ``pip install 'dhkappa[report]'``.
 
         Parameters
@@ -181,9 +248,16 @@ class Audit(Display):
             File to write, completely or not at all.
         title, command
             Title of the report, and the command that made it, to be shown at its end.
+        gate
+            The outcome of ``gate``, to be shown at the top.
         """
-        page = import_module("dhkappa.report.html").page(self, title=title, command=command)
+        page = import_module("dhkappa.report.html").page(self, title=title, command=command, gate=gate)
         write_file(path, page, "report")
+
+    def to_markdown(self, *, title: str = "Label audit", gate: Gate | None = None) -> str:
+        """Return a short report as Markdown, for example for a pull request."""
+        text: str = import_module("dhkappa.report.markdown").page(self, title=title, gate=gate)
+        return text
 
     def chart(self, name: str, labeler: str | None = None) -> Any:
         """Return a chart of the report as an Altair chart; needs ``pip install 'dhkappa[report]'``.
@@ -219,6 +293,7 @@ class Audit(Display):
         return (*found, *(note for note in self.comparison.notes if note.code not in known))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
+        yield [problem.text() for problem in self.problems if problem.severity != "info" and not problem.accepted]
         yield self.summary
         yield self.table()
         yield f"Agreement of the annotators with each other: {self.fleiss!r}"
@@ -231,6 +306,8 @@ class Audit(Display):
         return {
             "confidence_level": self.confidence_level,
             "summary": self.summary,
+            "problems": [problem.to_dict() for problem in self.problems],
+            "ranking": self.groups,
             "labelers": {name: self._labeler_dict(name, limit) for name in self.labelers},
             "comparison": self.comparison.to_dict() if self.comparison else None,
             "fleiss": self.fleiss.to_dict(self.confidence_level),
@@ -249,6 +326,7 @@ class Audit(Display):
             "weighted": weighted.to_dict(level) if weighted else None,
             "permutation_test": test.to_dict() if test else None,
             **{what: self._table(what, name).to_json() if asked else None for what, asked in known.items()},
+            "annotator_baseline": self.annotator_baseline(name).to_dict(),
             "annotator_comparison": compared.to_dict() if compared else None,
             "review": None if self._item_votes is None else self.review(name, limit).to_json(),
             "sample_sizes": self.sample_sizes(name).to_json() if defined else None,
@@ -289,6 +367,7 @@ def audit_of(
     confidence_level: float = 0.95,
     rng: Rng = None,
     progress: bool = False,
+    problems: Sequence[Problem] = (),
 ) -> Audit:
     """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known."""
     confidence_level, source, pool = check_level(confidence_level), generator(rng), own_pool(pool)
@@ -316,5 +395,5 @@ def audit_of(
             common = {name: Kappa(estimate) for name, estimate in estimates.items()}
             comparison = Comparison(common, differences, notes, confidence_level)
         fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)))
-    results = kappas, weighted, tests, comparison, fleiss, confidence_level
+    results = kappas, weighted, tests, comparison, fleiss, confidence_level, tuple(problems)
     return Audit(*results, compared, item_votes, samples, pool)

@@ -1,4 +1,4 @@
-"""The gate: --fail-under and the exit code 1."""
+"""The gate on the command line: outcomes and exit codes."""
 
 import json
 from pathlib import Path
@@ -6,65 +6,91 @@ from pathlib import Path
 import pytest
 
 import dhkappa
-from command import LLM, RULE, VOTES, inside
+from command import LLM, VOTES, inside
 
 Capsys = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "below"),
+    ("words", "code", "said"),
     [
         (["-s", "llm", "--fail-under", "0.01"], 0, ""),  # lower limit 0.0114
-        (["-s", "llm", "--fail-under", "0.02"], 1, "llm (lower limit 0.0114)"),
+        (["-s", "llm", "--fail-under", "0.02"], 3, "llm undecided: kappa 0.63 (0.011 to 0.928), required 0.02."),
+        (["-s", "llm", "--fail-under", "0.95"], 1, "llm failed: kappa 0.63 (0.011 to 0.928), required 0.95."),
         (["-s", "llm", "--fail-under", "0.6", "--on", "value"], 0, ""),  # 0.6253
-        (["-s", "llm", "--fail-under", "0.63", "--on", "value"], 1, "llm (kappa 0.6253)"),
+        (["-s", "llm", "--fail-under", "0.63", "--on", "value"], 1, "llm failed: kappa 0.63, required 0.63."),
         (["-s", "llm", "--fail-under", "0.02", "--confidence-level", "0.9"], 0, ""),  # a narrower interval
-        (["--fail-under", "0"], 1, "rule (lower limit -0.3141)"),  # every labeler has to pass
+        (["--fail-under", "0"], 3, "rule undecided: kappa"),  # every labeler has to pass
         (["--fail-under", "-0.4"], 0, ""),
+        (["-s", "llm", "--fail-under", "annotators"], 3, "llm undecided: share of a typical annotator's score"),
+        (["-s", "llm", "--min-coverage", "1"], 0, ""),
     ],
 )
-@pytest.mark.parametrize("command", ["score", "audit", "compare"])
-def test_gate(command: str, words: list[str], code: int, below: str, folder: Path, capsys: Capsys) -> None:
-    if command == "compare" and "-s" in words:
-        words = ["--suggested", "rule,llm", *words[2:]]
-        passed = dhkappa.compare(VOTES, {"rule": RULE, "llm": LLM}).kappas
-        bar, level = float(words[3]), 0.9 if "--confidence-level" in words else 0.95
-        low = [k.value if "value" in words else k.confidence_interval(level).low for k in passed.values()]
-        code, below = int(min(low) < bar), ""
+@pytest.mark.parametrize("command", ["score", "audit"])
+def test_gate(command: str, words: list[str], code: int, said: str, folder: Path, capsys: Capsys) -> None:
     done = inside(capsys, command, "votes.csv", *words)
     assert done.returncode == code
     assert done.stdout  # the output is complete
-    assert done.stderr.count("\n") == code
-    assert below in done.stderr
-    assert ("--fail-under" in done.stderr) == bool(code)
+    assert done.stderr.count("\n") == bool(code)
+    assert said in done.stderr
     gate = json.loads(inside(capsys, command, "votes.csv", *words, "--format", "json").stdout)["gate"]
-    assert all(gate["passed"].values()) == (code == 0)
+    assert gate["outcome"] == {0: "pass", 1: "fail", 3: "undecided"}[code]
 
 
-@pytest.mark.parametrize("command", ["score", "audit"])
+def test_gate_of_compare(folder: Path, capsys: Capsys) -> None:
+    done = inside(capsys, "compare", "votes.csv", "-s", "rule,llm", "--fail-under", "0.99")
+    assert done.returncode == 1
+    assert "rule failed" in done.stderr
+    assert "llm failed" in done.stderr
+
+
+def test_no_gate(folder: Path, capsys: Capsys) -> None:
+    assert json.loads(inside(capsys, "score", "votes.csv", "--format", "json").stdout)["gate"] is None
+
+
+def test_outcome_is_shown_everywhere(folder: Path, capsys: Capsys) -> None:
+    asked = ["audit", "votes.csv", "-s", "llm", "--fail-under", "0.95"]
+    sentence = "llm failed: kappa 0.63 (0.011 to 0.928), required 0.95."
+    assert sentence in " ".join(inside(capsys, *asked).stdout.split())
+    assert sentence in inside(capsys, *asked, "--format", "markdown").stdout.replace("\\", "")
+    pytest.importorskip("vl_convert")
+    inside(capsys, *asked, "-o", "report.html")
+    assert sentence in Path("report.html").read_text()
+
+
 @pytest.mark.parametrize("on", ["low", "value"])
-def test_gate_on_the_weighted_kappa(command: str, on: str, folder: Path, capsys: Capsys) -> None:
+def test_gate_on_the_weighted_kappa(on: str, folder: Path, capsys: Capsys) -> None:
     order = ["ham", "spam", "news"]
-    weighted, plain = dhkappa.dh_kappa(VOTES, LLM, categories=order, weights="linear"), dhkappa.dh_kappa(VOTES, LLM)
-    reached, other = (k.value if on == "value" else k.confidence_interval().low for k in (weighted, plain))
-    text = f"{'lower limit of ' if on == 'low' else ''}weighted kappa {reached:.4f}"
-    asked = [command, "votes.csv", "-s", "llm", "--categories", ",".join(order), "--weights", "linear", "--on", on]
-    bar = f"{(reached + other) / 2:.4f}"  # one of the two kappas is below
-    assert inside(capsys, *asked, "--fail-under", bar).returncode == (0 if reached > other else 1)
-    passed = inside(capsys, *asked, "--fail-under", "-1")
-    assert (text in passed.stdout) == (command == "audit")
-    assert "weighted Fleiss" in passed.stdout
+    weighted = dhkappa.dh_kappa(VOTES, LLM, categories=order, weights="linear")
+    asked = ["score", "votes.csv", "-s", "llm", "--categories", ",".join(order), "--weights", "linear", "--on", on]
+    reached = weighted.value if on == "value" else weighted.confidence_interval().low
+    assert inside(capsys, *asked, "--fail-under", f"{reached - 0.001:.4f}").returncode == 0
     failed = inside(capsys, *asked, "--fail-under", "1")
-    assert text in failed.stderr
-    assert text not in failed.stdout
-    gate = json.loads(inside(capsys, *asked, "--fail-under", "-1", "--format", "json").stdout)["gate"]
-    assert gate == {"fail_under": -1.0, "on": on, "metric": "weighted", "passed": {"llm": True}}
-    assert "weighted" not in inside(capsys, command, "votes.csv", "-s", "llm", "--fail-under", "-1").stdout.lower()
+    assert failed.returncode == 1
+    assert f"weighted kappa {weighted.value:.2f}" in failed.stderr
 
 
 @pytest.mark.parametrize("on", ["low", "value"])
 def test_an_undefined_kappa_does_not_pass(on: str, folder: Path, capsys: Capsys) -> None:
     Path("same.csv").write_text("suggested,ann_1,ann_2\nx,x,x\nx,x,x\n")
     done = inside(capsys, "score", "same.csv", "--fail-under", "-1", "--on", on)
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "undefined" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--fail-under", "60"], "write 0.60"),
+        (["--fail-under", "people"], "a number such as 0.6, or annotators"),
+        (["--fail-under", "-3"], "not a possible kappa"),
+        (["--keep", "0.8"], "--fail-under annotators"),
+        (["--fail-under", "0.5", "--margin", "0.1"], "--fail-under annotators"),
+        (["--fail-under", "annotators", "--margin", "0.1", "--keep", "0.8"], "cannot be combined"),
+        (["--min-coverage", "80"], "from 0 to 1"),
+    ],
+)
+def test_wrong_gate(words: list[str], said: str, folder: Path, capsys: Capsys) -> None:
+    done = inside(capsys, "score", "votes.csv", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr

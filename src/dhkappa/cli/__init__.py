@@ -1,6 +1,6 @@
 """The command line. This module runs a command and turns every outcome into an exit code and at most one message.
 
-Exit codes: 0 done, 1 a labeler is below ``--fail-under``, 2 usage or data error, 130 interrupted.
+Exit codes: 0 done or gate passed, 1 gate failed, 2 usage or data error, 3 gate undecided, 130 interrupted.
 """
 
 from __future__ import annotations

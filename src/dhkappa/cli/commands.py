@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,13 @@ import click
 
 import dhkappa
 from dhkappa.cli import options, run
-from dhkappa.cli.options import FAILED_GATE, Commands, Input, check_output, expanded, is_tally, option, sum_of
-from dhkappa.errors import DataError, counted, invalid, masked, one_labeler, visible
+from dhkappa.cli.options import GATE_CODE, Commands, Input, check_output, expanded, is_tally, option, sum_of
+from dhkappa.errors import DataError, Problem, counted, flag, invalid, masked, one_labeler, visible
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
     from dhkappa.report.terminal import Terminal
+    from dhkappa.stats.gate import Gate
     from dhkappa.stats.result import Kappa
 
 JSON_VERSION = 2  # changes if a key is removed or changes its meaning
@@ -61,7 +62,7 @@ def commands() -> None:
 @commands.command(epilog="Example: dhkappa audit annotations.csv --items items.csv -o report.html")
 @option("output", "HTML report to write.", "-o", metavar="FILE")
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
-@options.combine(options.ANALYSIS, options.WEIGHTS, options.SEED)
+@options.combine(options.ANALYSIS, options.REPORT_FORMAT, options.WEIGHTS, options.SEED)
 def audit(output: str | None, title: str | None, **given: Any) -> None:
     """Run all analyses; -o writes a report.
 
@@ -79,23 +80,23 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     with Progress(None, "counting votes") as progress:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
-        tested = found.weighted or found.kappas
-        gate = _gate(tested, given)
+        gate = _gate(found.weighted or found.kappas, given, found.problems)
         if output is not None:
             progress.describe("writing the report")
-            found.to_html(output, title=title, command=_command_line())
+            found.to_html(output, title=title, command=_command_line(), gate=gate)
     if given["output_format"] == "json":
         click.echo(_json("audit", found.to_dict() | {"report": output}, gate))
         return
-    _terminal().audit(found, title)
-    if gate and found.weighted and all(gate["passed"].values()):  # the output above shows the unweighted kappa
-        click.echo(f"\nPassed --fail-under {given['fail_under']:g}: {visible(_reached(tested, given))}.")
+    if given["output_format"] == "markdown":
+        click.echo(found.to_markdown(title=title, gate=gate))
+        return
+    _terminal().audit(found, title, gate)
     if output is not None:
         click.echo(f"\nReport: {visible(output)}")
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")
-@options.combine(options.ANALYSIS, options.WEIGHTS)
+@options.combine(options.ANALYSIS, options.FORMAT, options.WEIGHTS)
 def score(**given: Any) -> None:
     """Compute kappa of each labeler.
 
@@ -122,7 +123,7 @@ def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
-@options.combine(options.ANALYSIS, options.SEED)
+@options.combine(options.ANALYSIS, options.FORMAT, options.SEED)
 def compare(**given: Any) -> None:
     """Compare labelers in pairs, on the same items."""
     source = Input(given)
@@ -415,39 +416,33 @@ def _check_items(kappas: Mapping[str, Kappa]) -> None:
         raise invalid("data", "The data contains no items.", code="no-items")
 
 
-def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Test ``--fail-under``, and set the exit code; an undefined kappa does not pass."""
+def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> Gate | None:
+    """Test the gate, and set the exit code: 1 if a labeler fails, 3 if one is undecided, 2 if the data has errors."""
     _check_items(kappas)
-    bar = given["fail_under"]
-    if bar is None:
+    if given["fail_under"] is None and given["min_coverage"] is None:
+        for name in ("keep", "margin"):
+            if given[name] is not None:
+                raise invalid(name, f"{name} needs a gate.", code="option-unused", hint="Pass $fail_under annotators.")
         return None
-    passed = {name: _tested(kappa, given) >= bar for name, kappa in kappas.items()}  # False for NaN
-    failed = {name: kappa for name, kappa in kappas.items() if not passed[name]}
-    if failed:
-        click.get_current_context().meta[FAILED_GATE] = f"Below --fail-under {bar:g}: {_reached(failed, given)}."
-    metric = next(kappa.metric for kappa in kappas.values())
-    return {"fail_under": bar, "on": given["on"], "metric": metric, "passed": passed}
+    from dhkappa.stats.gate import gate_of
+
+    names = ("fail_under", "on", "keep", "margin", "min_coverage", "confidence_level")
+    gate = gate_of(kappas, **{name: given[name] for name in names})
+    errors = [problem for problem in problems if problem.severity == "error" and not problem.accepted]
+    stopped = (gate.text, {"fail": 1, "undecided": 3}.get(gate.outcome, 0))
+    if errors:
+        stopped = f"The gate cannot be tested: {errors[0].text(flag)}", 2
+    if stopped[1]:
+        click.get_current_context().meta[GATE_CODE] = stopped
+    return gate
 
 
-def _tested(kappa: Kappa, given: Mapping[str, Any]) -> float:
-    return kappa.value if given["on"] == "value" else kappa.confidence_interval(given["confidence_level"]).low
-
-
-def _reached(kappas: Mapping[str, Kappa], given: Mapping[str, Any]) -> str:
-    """List the labelers with the value that was tested."""
-    what = "kappa" if given["on"] == "value" else "lower limit"
-    if any(kappa.metric == "weighted" for kappa in kappas.values()):
-        what = {"kappa": "weighted kappa", "lower limit": "lower limit of weighted kappa"}[what]
-    values = ((name, f"{_tested(kappa, given):.4f}") for name, kappa in kappas.items())
-    return ", ".join(f"{name} ({what} {'undefined' if value == 'nan' else value})" for name, value in values)
-
-
-def _json(command: str, result: Mapping[str, Any], gate: Mapping[str, Any] | None = None) -> str:
+def _json(command: str, result: Mapping[str, Any], gate: Gate | None = None) -> str:
     whole = {
         "dhkappa": dhkappa.__version__,
         "version": JSON_VERSION,
         "command": command,
-        "gate": gate,
+        "gate": gate.to_dict() if gate else None,
         "result": result,
     }
     return json.dumps(whole, allow_nan=False, indent=2)

@@ -20,8 +20,8 @@ from dhkappa.errors import DataError, flag, invalid, shown
 from dhkappa.paths import is_stream
 from dhkappa.resources import MIB, need
 
-FAILED_GATE = "dhkappa.failed_gate"
-"""Key of a context under which a command leaves the message of a failed gate."""
+GATE_CODE = "dhkappa.gate"
+"""Key of a context under which a command leaves the outcome of a gate that was not passed: a message and exit code."""
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -52,8 +52,8 @@ class Commands(click.Group):
             discard_output()
         except KeyboardInterrupt:  # before click prints an empty line
             raise click.Abort from None
-        failed = ctx.meta.get(FAILED_GATE) if ctx.parent is None else None
-        return 0 if failed is None else fail(failed, 1)
+        stopped = ctx.meta.get(GATE_CODE) if ctx.parent is None else None
+        return 0 if stopped is None else fail(*stopped)
 
 
 def combine(*members: Decorator) -> Decorator:
@@ -83,26 +83,46 @@ def _not_empty(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     return value
 
 
-def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not -1.1 <= value <= 1:
+def _bound(ctx: click.Context, param: click.Parameter, value: str | None) -> float | str | None:
+    """Read the bound of a gate: a number, or ``annotators``."""
+    if value is None or value == "annotators":
+        return value
+    try:
+        bound = float(value)
+    except ValueError:
+        raise click.BadParameter(f"expected a number such as 0.6, or annotators, got {value!r}.") from None
+    if 1 < bound <= 100:
+        raise click.BadParameter(f"kappa is at most 1: for {value} percent, write {bound / 100:.2f}.")
+    if not -1.1 <= bound <= 1:
         raise click.BadParameter(f"{value} is not a possible kappa (-1.1 to 1).")
-    return value
+    return bound
 
 
 _column = partial(option, metavar="COLUMN")
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 FORMAT = option("format", "Output format.", "output_format", choices=("text", "json"), default="text")
+REPORT_FORMAT = option(
+    "format", "Output format.", "output_format", choices=("text", "json", "markdown"), default="text"
+)
 LEVEL = option("confidence-level", "Level of confidence intervals.", type=float, default=0.95)
 SEED = option("seed", "Seed for permutation tests.", type=click.IntRange(0))
 _WEIGHTS = "Agreement weights for ordered categories: votes for a category near the label get partial credit."
 WEIGHTS = option("weights", _WEIGHTS, choices=("linear", "quadratic"))
 _POOL = "Number of items in the whole data set, or STRATUM=N for each stratum, separated by commas."
 POOL = option("pool", _POOL, multiple=True, metavar="N")
-_FAIL_UNDER = "Exit with 1 if the lower confidence limit of a labeler is below X."
-_ON = "What --fail-under tests: the lower limit, or kappa itself."
+_FAIL_UNDER = (
+    "Gate: exit with 1 if kappa of a labeler is below X, with 3 if more items are needed to tell. Or annotators."
+)
+_ON = "What --fail-under tests: the confidence limits, or kappa itself."
+_KEEP = "With --fail-under annotators: share of a typical annotator's score to keep; 0.8 by default."
+_MARGIN = "With --fail-under annotators: how far kappa may be below that of a typical annotator, instead of --keep."
+_COVERAGE = "Gate: exit with 1 if a labeler has labels for a smaller share of the items."
 GATE = combine(
-    option("fail-under", _FAIL_UNDER, type=float, callback=_kappa, metavar="X"),
+    option("fail-under", _FAIL_UNDER, callback=_bound, metavar="X"),
     option("on", _ON, choices=("low", "value"), default="low"),
+    option("keep", _KEEP, type=float, metavar="SHARE"),
+    option("margin", _MARGIN, type=float, metavar="X"),
+    option("min-coverage", _COVERAGE, type=float, metavar="SHARE"),
 )
 _SUGGESTED = "Columns of suggested labels, or names of labelers, separated by commas."
 _SUGGESTED_ONE = "Column of suggested labels, or name of one labeler."
@@ -129,7 +149,7 @@ SAMPLE = combine(
     _column("sample-weight", "Column with the sampling weight of each item."),
     _column("strata", "Column with the group that each item was drawn from."),
 )
-ANALYSIS = combine(FILES, FORMAT, GATE, ROLES, SAMPLE, POOL, LEVEL)
+ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL)
 
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),

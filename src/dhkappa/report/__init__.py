@@ -50,6 +50,7 @@ _SIGNED = {"difference", "change"}
 _SHARES = {"label_share", "vote_share", "agree", "weight"}
 _HEADS = {
     "agree": "votes for suggested",
+    "baseline_annotator": "annotator",
     "baseline_majority": "majority",
     "baseline_random": "random",
     "kappa_annotator": "kappa",

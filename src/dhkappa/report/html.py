@@ -25,6 +25,7 @@ from dhkappa.table import library
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
+    from dhkappa.stats.gate import Gate
 
 MOST_REVIEWED = 3_000  # items of all labelers together
 MOST_ROWS = 200  # of any other table
@@ -53,7 +54,7 @@ _CONFIG = {
 }
 
 
-def page(audit: Audit, *, title: str = "Label audit", command: str | None = None) -> str:
+def page(audit: Audit, *, title: str = "Label audit", command: str | None = None, gate: Gate | None = None) -> str:
     """Return the report of an audit as one HTML page that contains its charts, style and script.
 
     The content security policy allows only the page's own style and script, by their hashes. Data is always text.
@@ -102,6 +103,12 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
         queues=_queues(audit, names),
         sample_sizes=_table(audit, "Items for a narrower confidence interval", sizes, _SAMPLE_SIZES),
+        problems=[
+            (problem.severity, problem.text(flag if command else "{}=".format), problem.accepted)
+            for problem in audit.problems
+            if problem.severity != "info"
+        ],
+        gate=gate,
         notes=[said(note.message, note.hint, flag) if command else note.text for note in audit.notes],
         excluded=_excluded(audit, names),
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} with {versions}",

@@ -17,12 +17,15 @@ from dhkappa.table import text_table
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
+    from dhkappa.errors import Problem
+    from dhkappa.stats.gate import Gate
     from dhkappa.stats.notes import Note
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison, Kappa
 
-_COLORS = {"better": "green", "on-par": "green", "below": "yellow", "between": "cyan", "random": "red"}
-_COLORS |= {"category-variants": "red", "labels-from-votes": "magenta", "undefined": "magenta"}
+_COLORS = {"better": "green", "on-par": "green", "slightly-below": "yellow", "clearly-below": "red"}
+_COLORS |= {"no-better-than-random": "red", "data-problem": "red", "labels-from-votes": "magenta"}
+_COLORS |= {"error": "red", "warning": "yellow", "pass": "green", "fail": "red", "undecided": "yellow"}
 _WIDEST = 100
 _WORST_CATEGORIES = 5
 _FIRST_ITEMS = 8
@@ -48,13 +51,16 @@ class Terminal:
         text = visible(text)
         return text if self._unicode else text.encode(self._encoding, "backslashreplace").decode(self._encoding)
 
-    def audit(self, audit: Audit, title: str) -> None:
-        """Show an audit: the answer, then the evidence, then what to do."""
+    def audit(self, audit: Audit, title: str, gate: Gate | None = None) -> None:
+        """Show an audit: problems, the answer, then the evidence, then what to do."""
         names, level = audit.ranking, audit.confidence_level
         best = names[0]
         self._line(title, "bold")
         self._line()
-        self._line(audit.summary, f"bold {_COLORS[audit.verdict(best).code]}")
+        self._problems(audit.problems)
+        self._line(audit.summary, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
+        if gate is not None:
+            self.paragraph(gate.text, f"bold {_COLORS[gate.outcome]}")
         self._scale(audit.kappas, level)
         self._labelers(audit)
         if audit.weighted:
@@ -111,10 +117,18 @@ class Terminal:
         self._table(heads, [[f"{row[key]:,}" for key in keys] for row in plan.options], [True] * 4)
         self._notes(_text(note) for note in plan.notes if note.code != "options-partial")
 
-    def paragraph(self, text: str) -> None:
+    def paragraph(self, text: str, style: str = "") -> None:
         """Show a paragraph after an empty line."""
         self._line()
-        self._line(text)
+        self._line(text, style)
+
+    def _problems(self, problems: Iterable[Problem]) -> None:
+        """Show errors and warnings; each is followed by an empty line."""
+        for problem in problems:
+            if problem.severity != "info":
+                word = "accepted" if problem.accepted else problem.severity
+                self._line(f"{word.capitalize()}: {problem.text(flag)}", _COLORS.get(word, "dim"))
+                self._line()
 
     def _notes(self, notes: Iterable[str]) -> None:
         for place, note in enumerate(notes):

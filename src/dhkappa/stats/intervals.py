@@ -15,6 +15,8 @@ _WIDEST = 27 / 13  # largest difference between two kappas
 _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 """Each limit is computed as if this part of a worst (or best) item had been added to the sample."""
 
+_MOST_NARROWED = 10  # an interval that must be narrower by more than this factor takes too many items to name
+
 Quantile: TypeAlias = Callable[[float, float, float], Any]
 
 
@@ -71,6 +73,18 @@ def written(confidence_level: float, whole: int = 1) -> str:
     """Return a level as text, as a fraction or (``whole=100``) in percent, with digits enough to differ from it."""
     texts = (f"{whole * confidence_level:.{digits}g}" for digits in range(4, 18))
     return next((text for text in texts if text != str(whole)), str(whole))
+
+
+def items_to_decide(n: int, value: float, low: float, high: float, bound: float) -> int | None:
+    """Return about how many more items would put a bound outside of an interval, if the value stays; None if too many.
+
+    The width of an interval is about inversely proportional to the square root of the number of items.
+    """
+    distance, limit = abs(value - bound), low if value > bound else high
+    if distance < abs(value - limit) / _MOST_NARROWED or n == 0:
+        return None
+    more = n * ((value - limit) / distance) ** 2 - n
+    return max(int(round(more, 2 - len(str(round(more))))), 1)  # two digits: it is a rough number
 
 
 def flawless(share: float, E: float, alpha: float) -> float:

@@ -166,10 +166,9 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
         chosen = f"have a suggested label that no annotator ever chose ({shown(strange, 3)})"
         hint = "Check the spelling and the column. If the votes are counts, name their columns with $counts."
         yield Note("labels-not-in-votes", f"{lost:,} of {counted(total.n, 'item')} {chosen}.", hint)
-    every = sum(total.votes)
-    never = [(votes / every, label) for label, items, votes in rows if not items and votes > _NEVER_SUGGESTED * every]
+    never = never_suggested(total, categories)
     if never:
-        share, label = max(never, key=lambda pair: pair[0])
+        share, label = never[0]
         more = f" ({counted(len(never) - 1, 'more category')} like this)" if len(never) > 1 else ""
         yield Note("never-suggested", f"{label!r} is never suggested, but has {share:.0%} of the votes{more}.")
     rare = [label for label, items, _ in used if items < _FEW_OF_A_KIND]
@@ -183,6 +182,13 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
     if _n_occurring(total) == 2:
         text = "With two categories, kappa is Cohen's kappa between label and votes"
         yield Note("two-categories", f"{text}; the agreement of annotators with each other has no effect.")
+
+
+def never_suggested(total: Sums, categories: tuple[Label, ...]) -> list[tuple[float, Label]]:
+    """Return the categories that are never suggested but have many votes, and their share of the votes, most first."""
+    every, rows = sum(total.votes), zip(categories, total.labels, total.votes, strict=True)
+    found = [(votes / every, label) for label, items, votes in rows if not items and votes > _NEVER_SUGGESTED * every]
+    return sorted(found, key=lambda pair: -pair[0])
 
 
 def _n_occurring(total: Sums) -> int:

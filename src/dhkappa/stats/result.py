@@ -96,6 +96,12 @@ class Kappa(Display):
         return self.estimate.sample.excluded
 
     @property
+    def coverage(self) -> float:
+        """Share of the items with two votes or more that have a suggested label; NaN if there are none."""
+        items = self.n_items + self.excluded.no_label
+        return self.n_items / items if items else math.nan
+
+    @property
     def reason(self) -> str | None:
         """Why kappa is undefined; None if it is defined."""
         return self.estimate.reason

@@ -1,197 +1,290 @@
-"""Verdict: whether the labels of a labeler can be trusted, as a code and a sentence.
+"""Verdict: whether the labels of a labeler can be trusted, as a grade and a sentence.
 
 There is no fixed scale for kappa: how high it can be depends on the annotators and the categories. A labeler is
-therefore compared with random labels and with annotators on the same data.
+therefore placed on a scale from random labels (0%) to a typical annotator (100%) on the same data, and its grade is
+what the confidence limits of this share support. Problems of the data come before any grade.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from dhkappa.core import Label
-from dhkappa.errors import counted, shown
+from dhkappa.errors import Problem, counted
+from dhkappa.stats.annotator_baseline import AnnotatorBaseline
 from dhkappa.stats.compare import AnnotatorComparison
-from dhkappa.stats.intervals import ConfidenceInterval, written
+from dhkappa.stats.intervals import ConfidenceInterval, items_to_decide, written
 from dhkappa.stats.kappa import Estimate, rounded
-from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, MADE_FROM_VOTES, Note, first_three, spelled
-from dhkappa.stats.sample import Sample
-from dhkappa.table import Table
+from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, first_three, never_suggested
+from dhkappa.table import Table, plain
 
-# Labels not made from the votes are hardly a most frequent vote on so many items with different votes.
-MANY_SPLIT = 100
-SHORT = {
+GRADES = {
     "better": "better than a typical annotator",
     "on-par": "on par with a typical annotator",
-    "below": "below a typical annotator",
-    "between": "better than random labels",
-    "random": "not shown to be better than random",
-    "category-variants": "labels and votes are spelled differently",
-    "labels-from-votes": "labels may be made from these votes",
-    "undefined": "cannot be judged",
+    "slightly-below": "slightly below a typical annotator",
+    "clearly-below": "clearly below a typical annotator",
+    "no-better-than-random": "no better than random labels",
+    "not-enough-data": "not enough data",
+    "labels-from-votes": "labels made from these votes",
+    "data-problem": "data problem",
 }
-"""Each verdict in a few words."""
+"""The grades, each in a few words. The first five are judgments, the best first."""
+KEPT = 0.8  # share of a typical annotator's score that still is "slightly below"
+MIN_ITEMS = 20  # the limits of the share were validated from this many items on
+_FAR = 0.5
+_ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
+_JUDGMENTS = list(GRADES)[:5]
+_FEW_ANNOTATORS = 10  # with fewer, a grade must hold without any one of them
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Note):
+class Verdict:
     """The verdict on one labeler.
 
     Attributes
     ----------
-    code : ``"better"`` than, ``"on-par"`` with or ``"below"`` a typical annotator; ``"between"`` random and majority
-        labels if annotators are unknown; ``"random"``; ``"category-variants"`` if labels and votes are spelled
-        differently; ``"labels-from-votes"`` if labels may be made from the votes; ``"undefined"``
-    text : the verdict in sentences with its numbers
-    message, hint : the parts of ``text``, as in ``Note``; the hint is empty
-    share : for ``"between"``, the position of kappa between random (0) and majority labels (1)
+    code : the grade: ``"better"``, ``"on-par"``, ``"slightly-below"``, ``"clearly-below"`` (compared with a typical
+        annotator), ``"no-better-than-random"``, ``"not-enough-data"``, ``"labels-from-votes"`` or ``"data-problem"``
+    labeler : name of the labeler
+    short : the grade in a few words
+    headline : the verdict in one sentence
+    details : the numbers behind it, in sentences
+    ranked : whether the labeler has a place in a ranking: the votes can judge it, and it is better than random labels
+    share, low, high : place on the scale from random labels (0) to a typical annotator (1), with confidence limits
     """
 
+    code: str
+    labeler: str
+    short: str
+    headline: str
+    details: str = ""
+    ranked: bool = False
     share: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
 
     @property
-    def short(self) -> str:
-        """The verdict in a few words."""
-        return SHORT[self.code] if math.isnan(self.share) else f"{self.share:.0%} of the way to majority labels"
+    def text(self) -> str:
+        """Headline and details."""
+        return f"{self.headline} {self.details}".strip()
 
     @property
     def judged(self) -> bool:
         """Whether the votes can judge the labels."""
-        return self.code not in ("category-variants", "labels-from-votes", "undefined")
+        return self.code in _JUDGMENTS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; NaN is None."""
+        words = {name: getattr(self, name) for name in ("code", "short", "headline", "text")}
+        return words | {name: plain(getattr(self, name)) for name in ("share", "low", "high")}
 
 
 def judge(
-    name: str, estimate: Estimate, interval: ConfidenceInterval, comparison: AnnotatorComparison | None
+    name: str,
+    estimate: Estimate,
+    interval: ConfidenceInterval,
+    baseline: AnnotatorBaseline | None = None,
+    comparison: AnnotatorComparison | None = None,
+    problems: Sequence[Problem] = (),
 ) -> Verdict:
-    """Return the verdict on one labeler; ``comparison`` with annotators is None if they are unknown."""
+    """Return the verdict on one labeler.
+
+    ``baseline`` is None if there is none, ``comparison`` with each annotator is None if they are unknown.
+    """
+    own = [problem for problem in problems if problem.concerns(name)]
+    for problem in own:
+        if problem.severity == "error":
+            return _ungraded("data-problem", name, f"Cannot judge {name}: {_continued(problem.message)}")
     if math.isnan(interval.low):
         reason = estimate.reason or interval.reason or ""
-        return Verdict("undefined", f"{name} cannot be judged. {reason}".strip())
+        return _ungraded("not-enough-data", name, f"There is not enough data to judge {name}.", reason)
+    scored = _scored(estimate, interval)
+    for problem in own:
+        if problem.code == "labels-from-votes":
+            headline = f"These votes cannot judge {name}: its labels look as if they were made from them."
+            return _ungraded("labels-from-votes", name, headline, f"{problem.message} {scored}.")
+    random = rounded(estimate.baselines.random)
     write = _digits(interval.high - interval.low)
-    ci = f"{written(interval.confidence_level, 100)}% CI"
-    scored = f"kappa {write(estimate.value)} ({ci} {write(interval.low)} to {write(interval.high)})"
-    baselines = estimate.baselines
-    random, majority, fleiss = map(rounded, (baselines.random, baselines.majority, estimate.fleiss))
-    if variant := _spelling_variant(estimate.sample):
-        text = f"{name} cannot be judged: none of its labels occurs among the votes, but most do in another spelling"
-        spellings = f"({shown(variant[:1])} and {shown(variant[1:])})"
-        return Verdict("category-variants", f"{text} {spellings}. Use the same spelling for labels and votes.")
+    typical = math.nan if baseline is None else baseline.value_high
     if interval.low <= random:
-        text = f"{name} is {SHORT['random']} labels: {scored}. Random labels would score {write(random)}."
-        return Verdict("random", text)
-    split = _split_items(estimate.sample)
-    if split is not None and split >= MANY_SPLIT:
-        made = f"every label is a most frequent vote of its item, also on the {split:,} items with different votes"
-        text = f"{name} cannot be judged by these votes if its labels were made from them: {scored}, but {made}."
-        return Verdict("labels-from-votes", text)
+        if interval.high >= typical or estimate.n_items < MIN_ITEMS:
+            items = counted(estimate.n_items, "item")
+            headline = f"There is not enough data to judge {name}: {items} cannot tell it from random labels."
+            return _ungraded("not-enough-data", name, headline, f"{scored}; random labels would score {write(random)}.")
+        headline = f"{name} is no better than random labels, which would score {write(random)}."
+        return _ungraded("no-better-than-random", name, headline, f"{scored}.")
     caution = ""
-    if fleiss < float(LOW_AGREEMENT):
-        caution = f" {AGREE_LITTLE} (Fleiss' kappa {_digits(1)(fleiss)})."
-    if split:
-        caution += f" Every label is a most frequent vote of its item. {MADE_FROM_VOTES}"
-    if comparison is not None and not math.isnan(comparison.low):
-        code, text = _compared(comparison, ci)
-        return Verdict(code, f"{name} is {SHORT[code]}: {scored}. {text}{caution}")
-    width = majority - random
-    share = (estimate.value - random) / width if width > 0 else math.nan
-    position = f", {share:.0%} of the way from random to majority labels" if width > 0 else ""
-    return Verdict("between", f"{name} is {SHORT['between']}: {scored}{position}.{caution}", share=share)
+    if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
+        caution = f" {AGREE_LITTLE} (Fleiss' kappa {_digits(1)(rounded(estimate.fleiss))})."
+    if baseline is None or math.isnan(baseline.low):
+        reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
+        headline = f"{name} is better than random labels, but the data cannot compare it with an annotator."
+        return _ungraded("not-enough-data", name, headline, f"{reason} {scored}.{caution}", ranked=True)
+    code = _grade(baseline)
+    capped = _cap(code, estimate, baseline, comparison, own)
+    code = "on-par" if capped else code
+    short, headline = _words(name, code, baseline)
+    details = [f"{scored}; {_typical(baseline, write)}.", capped, _matched(comparison), caution.strip()]
+    limits = baseline.share_kept, baseline.share_low, baseline.share_high
+    return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, *limits)
 
 
-def _compared(comparison: AnnotatorComparison, ci: str) -> tuple[str, str]:
-    """Return the code and the text on annotators; a difference must also hold without any one annotator."""
-    write = _digits(comparison.high - comparison.low)
-    rows = [row for row in comparison.table if not math.isnan(row["difference"])]
-    items = sum(row["items"] for row in rows)
-    without = [
-        ((comparison.difference * items - row["difference"] * row["items"]) / (items - row["items"]), row["annotator"])
-        for row in rows
-        if row["items"] < items
-    ]
-    code = "better" if comparison.low > 0 else "below" if comparison.high < 0 else "on-par"
-    near, far = sorted((comparison.low, comparison.high), key=abs)
-    interval = f"{write(abs(near))} to {_apart(far, write)}"
-    if comparison.low < 0 < comparison.high:
-        interval = f"{_apart(comparison.low, write)} to {_apart(comparison.high, write)}"
-    apart = _apart(comparison.difference, write) if float(write(comparison.difference)) else "the same as"
-    text = f"It scores {apart} their average ({ci} {interval})."
-    if code != "on-par" and without:
-        least, annotator = min(without) if code == "better" else max(without)
-        if (least <= 0) == (code == "better"):
-            who = annotator if isinstance(annotator, str) else f"annotator {annotator}"
-            only = f"but only because of {who}. Without {who} it scores {_apart(least, write)}."
-            code, text = "on-par", f"It scores {apart} their average, {only}"
-    matched = f"{round(comparison.matched * len(rows))} of {counted(len(rows), 'annotator')}"
-    return code, f"{text} Its kappa is at least as high as that of {matched}."
+def _scored(estimate: Estimate, interval: ConfidenceInterval) -> str:
+    """Return kappa and its interval as words."""
+    write, metric = _digits(interval.high - interval.low), "Kappa"
+    if estimate.metric == "weighted":
+        metric = "Weighted kappa"
+    level = f"{written(interval.confidence_level, 100)}% CI"
+    return f"{metric} is {write(estimate.value)} ({level} {write(interval.low)} to {write(interval.high)})"
 
 
-def _apart(difference: float, write: Callable[[float], str]) -> str:
-    """Write a difference: ``0.07 above``."""
-    return f"{write(abs(difference))} {'below' if difference < 0 else 'above'}"
+def _continued(message: str) -> str:
+    """Return a sentence as the part after a colon: without a capital, unless it starts with a name."""
+    return re.sub(
+        "^(The|Its|In|On|Most|Some|Each|Every|Votes|Labels|Categories|Columns?|Rows|Items|There|All) ",
+        lambda found: found[0].lower(),
+        message,
+    )
 
 
-def _spelling_variant(sample: Sample) -> tuple[Label, Label] | None:
-    """Return a label and its spelling among votes, if no label is voted for and most are in another spelling."""
-    names = sample.categories
-    used, voted = np.unique(sample.patterns.suggested), np.unique(sample.patterns.code)
-    if len(np.intersect1d(used, voted)):
-        return None
-    votes = {spelled(str(names[code])): names[code] for code in voted.tolist()}
-    labels = [names[code] for code in used.tolist()]
-    pairs = [(label, votes[key]) for label in labels if (key := spelled(str(label))) in votes]
-    return pairs[0] if 2 * len(pairs) > len(labels) else None
+def _grade(baseline: AnnotatorBaseline) -> str:
+    """Return the grade that the limits of the share support; without a share, those of the difference."""
+    low, high = baseline.share_low, baseline.share_high
+    if math.isnan(low):  # only the sign of the difference is known
+        return "better" if baseline.low > 0 else "slightly-below" if baseline.high < 0 else "not-enough-data"
+    if abs(baseline.difference) < _ROUNDS_TO_ZERO and low >= KEPT:
+        return "on-par"
+    if low > 1:
+        return "better"
+    if high < 1:
+        return "slightly-below" if high >= KEPT else "clearly-below"
+    return "on-par" if low >= KEPT and baseline.n_items >= MIN_ITEMS else "not-enough-data"
 
 
-def _split_items(sample: Sample) -> int | None:
-    """Return the number of items with different votes, if every label is a most frequent vote of its item."""
-    patterns = sample.patterns
-    length = np.diff(patterns.start)
-    row = np.repeat(np.arange(len(length)), length)
-    most = np.maximum.reduceat(patterns.votes, patterns.start[:-1])
-    leads = (patterns.code == patterns.suggested[row]) & (patterns.votes == most[row])
-    if np.bincount(row[leads], minlength=len(length)).all():
-        return int(patterns.items[length > 1].sum())
-    return None
-
-
-def summarize(
-    verdicts: Mapping[str, Verdict], kappas: Mapping[str, float], differences: Table | None, confidence_level: float
+def _cap(
+    code: str,
+    estimate: Estimate,
+    baseline: AnnotatorBaseline,
+    comparison: AnnotatorComparison | None,
+    problems: Sequence[Problem],
 ) -> str:
-    """Return which labeler is best and its verdict; ``differences`` of ``Comparison``, None for one labeler."""
-    if differences is None:
+    """Return why a labeler is not called better than a typical annotator, empty if nothing speaks against it."""
+    if code != "better":
+        return ""
+    if any(problem.code == "labeler-equals-annotator" for problem in problems):
+        return "It is not called better, because one annotator always agrees with it."
+    for share, label in never_suggested(estimate.sums, estimate.categories):
+        return f"It is not called better, because {share:.0%} of the votes are {label!r}, which it never suggests."
+    if comparison is None or math.isnan(comparison.difference):
+        return ""
+    rows = [row for row in comparison.table if not math.isnan(row["difference"])]
+    matched = round(comparison.matched * len(rows))
+    if 2 * matched < len(rows):
+        return f"It is not called better, because it scores lower than {len(rows) - matched} of {len(rows)} annotators."
+    items = sum(row["items"] for row in rows)
+    if len(rows) < _FEW_ANNOTATORS:
+        for row in rows:
+            others = items - row["items"]
+            if others and comparison.difference * items - row["difference"] * row["items"] <= 0:
+                return f"It is not called better, because that depends on one annotator, {row['annotator']}."
+    return ""
+
+
+def _ungraded(code: str, name: str, headline: str, details: str = "", ranked: bool = False) -> Verdict:
+    """Return a verdict without a place on the scale."""
+    return Verdict(code, name, GRADES[code], headline, details, ranked)
+
+
+def _words(name: str, code: str, baseline: AnnotatorBaseline) -> tuple[str, str]:
+    """Return the grade in a few words, and as a sentence with one number and its limits."""
+    share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
+    short = GRADES[code]
+    if math.isnan(low):
+        if code == "not-enough-data":
+            return short, f"There is not enough data to compare {name} with a typical annotator."
+        short = "below a typical annotator" if code == "slightly-below" else short
+        return short, f"{name} is {short}."
+    scale = "on a scale from random labels (0%) to a typical annotator (100%)"
+    reached = f"{scale} it reaches {share:.0%} ({low:.0%} to {high:.0%})"
+    if code == "not-enough-data":
+        return short, f"There is not enough data to judge {name}: {reached}.{_more_items(baseline)}"
+    if code == "slightly-below" and low < KEPT:
+        short = "below a typical annotator"
+    if code == "clearly-below" and high < _FAR:
+        short = "far below a typical annotator"
+    return short, f"{name} is {short}: {reached}."
+
+
+def _more_items(baseline: AnnotatorBaseline) -> str:
+    """Return about how many more items would decide; empty if that cannot be said."""
+    share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
+    more = items_to_decide(baseline.n_items, share, low, high, KEPT if share > KEPT else 1)
+    return "" if more is None else f" About {counted(more, 'more item')} would decide it."
+
+
+def _typical(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
+    """Return what a typical annotator would score."""
+    if math.isnan(baseline.value):
+        return f"a typical annotator would score between {write(baseline.value_low)} and {write(baseline.value_high)}"
+    return f"a typical annotator would score {write(baseline.value)}"
+
+
+def _matched(comparison: AnnotatorComparison | None) -> str:
+    """Return with how many annotators the labeler was compared, and how many it matches."""
+    if comparison is None or math.isnan(comparison.difference):
+        return ""
+    rows = len(comparison.table) - len(comparison.skipped)
+    return f"It scores at least as high as {round(comparison.matched * rows)} of {counted(rows, 'annotator')}."
+
+
+def groups_of(kappas: Mapping[str, float], differences: Table | None, confidence_level: float) -> list[list[str]]:
+    """Return the labelers in groups that cannot be told apart, the highest kappa first.
+
+    A labeler starts a group if it is significantly below the first of the group before (Holm).
+    """
+    apart = set()
+    for row in differences or ():
+        if row["pvalue_holm"] < 1 - confidence_level:
+            apart.add(frozenset((row["labeler"], row["other"])))
+    groups: list[list[str]] = []
+    for name in sorted(kappas, key=lambda name: -kappas[name]):
+        if groups and frozenset((groups[-1][0], name)) not in apart:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+def summarize(verdicts: Mapping[str, Verdict], groups: Sequence[Sequence[str]]) -> str:
+    """Return which labeler is best, its verdict, and the grades of the others; ``groups`` as of ``groups_of``."""
+    if len(verdicts) == 1:
         return next(iter(verdicts.values())).text
-    judged = sorted((name for name in verdicts if verdicts[name].judged), key=lambda name: -kappas[name])
-    if not judged:
-        return " ".join(verdict.text for verdict in verdicts.values())
-    best, rest = judged[0], judged[1:]
-    significant = differences.where(lambda row: row["pvalue_holm"] < 1 - confidence_level)
-    above = {(row["labeler"], row["other"]): row["difference"] for row in significant}
-    above |= {(other, labeler): -difference for (labeler, other), difference in above.items()}
-    better = [name for name in rest if above.get((best, name), 0) < 0]
-    similar = [name for name in rest if (best, name) not in above]
-    of = f"of {len(verdicts)} labelers"
-    if not rest:
-        said = [f"{best} is the only one {of} that can be judged."]
-    elif not better and not similar:
-        others = rest[0] if len(rest) == 1 else "every other"
-        said = [f"{best} scores highest {of} and is better than {others}."]
-    else:
-        own = " on its own items" if better else ""
-        said = [f"{best} scores highest {of}{own}."]
-        said += [f"It is worse than {first_three(better)} on the items that all labeled."] if better else []
-        said += [f"Its difference from {first_three(similar)} is not significant."] if similar else []
-    aside = [name for name in verdicts if verdicts[name].code == "labels-from-votes"]
-    unknown = [name for name in verdicts if verdicts[name].code == "undefined"]
-    if aside:
-        whose = "is not ranked: its" if len(aside) == 1 else "are not ranked: their"
-        made = "labels equal the majority vote on every item, so they may be made from these votes."
-        said.append(f"{first_three(aside)} {whose} {made}")
-    said += [f"{first_three(unknown)} cannot be judged."] if unknown and rest else []
-    said += [verdict.text for verdict in verdicts.values() if verdict.code == "category-variants"]
-    return " ".join([*said, verdicts[best].text])
+    of = f"{len(verdicts)} labelers"
+    if not groups:
+        worse = any(verdict.code == "no-better-than-random" for verdict in verdicts.values())
+        said = [f"None of {of} is shown to be better than random labels." if worse else f"None of {of} can be judged."]
+    best = list(groups[0]) if groups else []
+    if best:
+        if len(best) > 1:
+            said = [f"{_joined(best)} score highest of {of} and cannot be told apart."]
+        elif len(groups) > 1:
+            said = [f"{best[0]} is the best of {of}."]
+        else:
+            said = [f"{best[0]} is the only one of {of} that can be judged and is better than random labels."]
+        said.append(verdicts[best[0]].text)
+    by_grade: dict[str, list[str]] = {}
+    for name in verdicts:
+        if name not in best[:1]:
+            by_grade.setdefault(verdicts[name].short, []).append(name)
+    return " ".join([*said, *(f"{_joined(names)}: {short}." for short, names in by_grade.items())])
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Return up to three names as words."""
+    return " and ".join(names) if len(names) < 3 else first_three(names)
 
 
 def _digits(width: float) -> Callable[[float], str]:

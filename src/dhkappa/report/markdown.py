@@ -1,0 +1,62 @@
+"""A short report as Markdown: problems, the verdict, the gate, and the main tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from dhkappa.errors import flag, said
+from dhkappa.report import grid, optional, text_of
+
+if TYPE_CHECKING:
+    from dhkappa.auditing import Audit
+    from dhkappa.stats.gate import Gate
+
+_FIRST_ITEMS = 10
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~@!&$])")
+
+
+def page(audit: Audit, *, title: str = "Label audit", gate: Gate | None = None) -> str:
+    """Return the report of an audit as Markdown."""
+    return "\n\n".join(_parts(audit, title, gate)) + "\n"
+
+
+def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
+    yield f"## {escaped(title)}"
+    for problem in audit.problems:
+        if problem.severity != "info":
+            word = "accepted" if problem.accepted else problem.severity
+            yield f"> **{word.capitalize()}:** {escaped(problem.text(flag))}"
+    yield f"**{escaped(audit.summary)}**"
+    if gate is not None:
+        yield escaped(gate.text)
+    level, best = audit.confidence_level, audit.ranking[0]
+    yield _table(grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items", level))
+    worst = sorted(optional(audit.categories, best) or (), key=lambda row: -row["loss"])
+    if worst:
+        yield f"### Categories of {escaped(best)}"
+        yield _table(grid(worst[:_FIRST_ITEMS], "category items kappa ci vote_share label_share", level))
+    queue = islice(optional(audit.review, best, _FIRST_ITEMS) or (), _FIRST_ITEMS)
+    rejected = [row for row in queue if row["differential"] < 0]
+    if rejected:
+        yield f"### Items of {escaped(best)} to review first"
+        yield _table(grid(rejected, "item suggested majority votes", level))
+    notes = [said(note.message, note.hint, flag) for note in audit.notes]
+    if notes:
+        yield "### Notes"
+        yield "\n".join(f"- {escaped(note)}" for note in notes)
+
+
+def _table(parts: tuple[Sequence[str], Iterable[Sequence[str]], Sequence[bool]]) -> str:
+    """Return a table with heads, cells, and which columns hold numbers."""
+    heads, rows, numbers = parts
+    lines = [heads, ["---:" if number else "---" for number in numbers]]
+    cells: list[Sequence[str]] = [[escaped(cell) for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *cells])
+
+
+def escaped(text: Any) -> str:
+    """Return text on one line in which no character has a meaning in Markdown or HTML."""
+    return _SPECIAL.sub(r"\\\1", text_of(text, 2_000))

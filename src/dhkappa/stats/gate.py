@@ -1,0 +1,159 @@
+"""Gate: whether each labeler passes a bound, fails it, or needs more items to tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dhkappa.errors import counted, invalid, shown
+from dhkappa.stats.annotator_baseline import annotator_baseline
+from dhkappa.stats.intervals import items_to_decide
+from dhkappa.stats.result import Kappa
+from dhkappa.stats.sample import check_choice, check_level, check_real
+from dhkappa.table import Display, plain
+
+ANNOTATORS = "annotators"
+"""Value of ``fail_under`` that compares a labeler with a typical annotator."""
+_WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}
+_WORST_FIRST = ("fail", "undecided", "pass")
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """One labeler at a gate.
+
+    Attributes
+    ----------
+    labeler : name of the labeler
+    outcome : ``"pass"``, ``"fail"`` or ``"undecided"``
+    measure : what was tested, such as ``"kappa"``
+    bound : the least allowed value
+    value, low, high : the measured value and its confidence limits; NaN if undefined
+    more_items : about how many more items would decide an undecided outcome; None if that cannot be said
+    reason : why the value is undefined; None if it is not
+    """
+
+    labeler: str
+    outcome: str
+    measure: str
+    bound: float
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    more_items: int | None = None
+    reason: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The outcome as a sentence."""
+        if math.isnan(self.value) and math.isnan(self.low):
+            measured = f"{self.measure} undefined"
+        else:
+            measured = self.measure if math.isnan(self.value) else f"{self.measure} {self.value:.2f}"
+            measured += "" if math.isnan(self.low) else f" ({self.low:.3f} to {self.high:.3f})"
+        text = f"{self.labeler} {_WORDS[self.outcome]}: {measured}, required {self.bound:g}."
+        if self.more_items is not None:
+            text += f" About {counted(self.more_items, 'more item')} would decide it."
+        return f"{text} {self.reason or ''}".strip()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; NaN is None."""
+        return {name: plain(getattr(self, name)) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Gate(Display):
+    """The outcome of a gate.
+
+    Attributes
+    ----------
+    rows : one row per labeler and bound
+    confidence_level : confidence level of the limits
+    """
+
+    rows: tuple[GateRow, ...]
+    confidence_level: float = 0.95
+
+    @property
+    def outcome(self) -> str:
+        """``"fail"`` if a labeler fails, else ``"undecided"`` if one is undecided, else ``"pass"``."""
+        return next((word for word in _WORST_FIRST if any(row.outcome == word for row in self.rows)), "pass")
+
+    @property
+    def text(self) -> str:
+        """The outcome as sentences, the worst labelers first."""
+        rows = sorted(self.rows, key=lambda row: _WORST_FIRST.index(row.outcome))
+        return f"Gate {_WORDS[self.outcome]}. {' '.join(row.text for row in rows)}"
+
+    def _display(self) -> tuple[str]:
+        return (self.text,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        rows = [row.to_dict() for row in self.rows]
+        return {"outcome": self.outcome, "text": self.text, "confidence_level": self.confidence_level, "rows": rows}
+
+
+def gate_of(
+    kappas: Mapping[str, Kappa],
+    fail_under: float | str | None = None,
+    *,
+    on: str = "low",
+    keep: float | None = None,
+    margin: float | None = None,
+    min_coverage: float | None = None,
+    confidence_level: float = 0.95,
+) -> Gate:
+    """Test the kappas of some labelers; see ``Audit.gate``."""
+    level = check_level(confidence_level)
+    check_choice("on", on, ("low", "value"))
+    if fail_under != ANNOTATORS and (keep is not None or margin is not None):
+        name = "keep" if keep is not None else "margin"
+        message = f"{name} is about a typical annotator, but fail_under is {shown([fail_under])}."
+        raise invalid(name, message, code="option-unused", hint=f"Pass $fail_under {ANNOTATORS}, or leave out ${name}.")
+    rows = []
+    for name, kappa in kappas.items():
+        if fail_under == ANNOTATORS:
+            rows.append(_against_annotators(name, kappa, keep, margin, level))
+        elif fail_under is not None:
+            rows.append(_kappa(name, kappa, check_real("fail_under", fail_under, *_KAPPA), on, level))
+        if min_coverage is not None:
+            least = check_real("min_coverage", min_coverage, "from 0 to 1", lambda x: 0 <= x <= 1)
+            share = kappa.coverage
+            rows.append(GateRow(name, "fail" if share < least else "pass", "coverage", least, share))
+    return Gate(tuple(rows), level)
+
+
+_KAPPA = ("from -1.1 to 1, the range of kappa", lambda x: -1.1 <= x <= 1)
+
+
+def _kappa(name: str, kappa: Kappa, bound: float, on: str, level: float) -> GateRow:
+    """Test kappa: the lower limit, or the value itself."""
+    interval, measure = kappa.confidence_interval(level), "weighted kappa" if kappa.metric == "weighted" else "kappa"
+    low, high, value = interval.low, interval.high, kappa.value
+    if on == "value":
+        outcome = "undecided" if math.isnan(value) else "pass" if value >= bound else "fail"
+        return GateRow(name, outcome, measure, bound, value, reason=kappa.reason)
+    if math.isnan(low):
+        return GateRow(name, "undecided", measure, bound, value, reason=interval.reason)
+    outcome = "pass" if low >= bound else "fail" if high < bound else "undecided"
+    more = items_to_decide(kappa.n_items, value, low, high, bound) if outcome == "undecided" else None
+    return GateRow(name, outcome, measure, bound, value, low, high, more)
+
+
+def _against_annotators(name: str, kappa: Kappa, keep: float | None, margin: float | None, level: float) -> GateRow:
+    """Test whether a labeler is as good as a typical annotator, up to a share or a margin."""
+    found = annotator_baseline(kappa.estimate, confidence_level=level)
+    outcome = found.decide(keep=keep, margin=margin)
+    if margin is not None:
+        measure, bound = "difference from a typical annotator", -margin
+        value, low, high, reason = found.difference, found.low, found.high, found.reason
+    else:
+        measure, bound = "share of a typical annotator's score", 0.8 if keep is None else keep
+        value, low, high, reason = found.share_kept, found.share_low, found.share_high, found.share_reason
+    more = None
+    if outcome == "undecided" and not math.isnan(value + low + high):
+        more = items_to_decide(found.n_items, value, low, high, bound)
+    return GateRow(name, outcome, measure, bound, value, low, high, more, reason)

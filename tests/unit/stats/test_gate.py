@@ -1,0 +1,135 @@
+"""The gate: pass, fail and undecided by hand-made intervals, and its sentences."""
+
+import math
+
+import pytest
+
+import dhkappa
+from dhkappa import Kappa
+from dhkappa.errors import DataError
+from dhkappa.stats.gate import Gate, GateRow, gate_of
+from dhkappa.stats.intervals import items_to_decide
+
+
+def simulated(accuracy: float, items: int = 300) -> Kappa:
+    drawn = dhkappa.simulate(items, labelers={"llm": accuracy}, annotators=4, rng=1)
+    return dhkappa.dh_kappa(drawn.votes, drawn.suggested["llm"])
+
+
+def test_outcome_by_the_confidence_limits() -> None:
+    kappa = simulated(0.9)
+    low, high = kappa.confidence_interval()
+    bounds = {low: "pass", low + 1e-9: "undecided", high: "undecided", high + 1e-9: "fail"}
+    for bound, outcome in bounds.items():
+        [row] = gate_of({"llm": kappa}, bound).rows
+        assert (row.outcome, row.value, row.low, row.high, row.bound) == (outcome, kappa.value, low, high, bound)
+        assert row.measure == "kappa"
+        assert outcome == "undecided" or row.more_items is None
+    wider = gate_of({"llm": kappa}, low, confidence_level=0.99)
+    assert wider.outcome == "undecided"
+    assert wider.confidence_level == 0.99
+
+
+def test_outcome_by_the_value() -> None:
+    kappa = simulated(0.9)
+    assert gate_of({"llm": kappa}, kappa.value, on="value").outcome == "pass"
+    assert gate_of({"llm": kappa}, kappa.value + 1e-9, on="value").outcome == "fail"
+
+
+def test_six_flawless_items_are_undecided() -> None:
+    kappa = dhkappa.dh_kappa([["a"] * 3, ["b"] * 3] * 3, ["a", "b"] * 3)
+    assert kappa.value == 1
+    [row] = gate_of({"llm": kappa}, 0.8).rows
+    assert row.outcome == "undecided"
+    assert row.more_items is not None
+    assert f"About {row.more_items} more items would decide it." in row.text
+
+
+def test_undefined_kappa_is_undecided() -> None:
+    kappa = dhkappa.dh_kappa([["a", "a"]] * 3, ["a"] * 3)
+    for on in ("low", "value"):
+        gate = gate_of({"llm": kappa}, 0.5, on=on)
+        assert gate.outcome == "undecided"
+        assert "kappa undefined" in gate.text
+        assert str(kappa.reason) in gate.text
+
+
+def test_annotators_by_share_and_by_margin() -> None:
+    kappa = simulated(0.9)
+    from dhkappa.stats.annotator_baseline import annotator_baseline
+
+    found = annotator_baseline(kappa.estimate)
+    [row] = gate_of({"llm": kappa}, "annotators").rows
+    assert (row.bound, row.value, row.low, row.high) == (0.8, found.share_kept, found.share_low, found.share_high)
+    assert row.outcome == "pass"
+    for keep, outcome in ((found.share_low - 1e-6, "pass"), (found.share_kept, "undecided"), (9.0, "fail")):
+        if keep <= 1:
+            assert gate_of({"llm": kappa}, "annotators", keep=keep).outcome == outcome
+    [row] = gate_of({"llm": kappa}, "annotators", margin=0.05).rows
+    assert (row.bound, row.value, row.low, row.high) == (-0.05, found.difference, found.low, found.high)
+    worse = simulated(0.5)
+    assert gate_of({"llm": worse}, "annotators", margin=0.05).outcome == "fail"
+
+
+def test_coverage() -> None:
+    votes = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"], ["a", None]]
+    kappa = dhkappa.dh_kappa(votes, ["a", "b", "a", None, None])
+    assert kappa.coverage == 0.75  # of the four items with two votes
+    assert gate_of({"llm": kappa}, min_coverage=0.75).outcome == "pass"
+    assert gate_of({"llm": kappa}, min_coverage=0.76).outcome == "fail"
+    assert [row.measure for row in gate_of({"llm": kappa}, 0.1, min_coverage=0.5).rows] == ["kappa", "coverage"]
+    assert math.isnan(dhkappa.dh_kappa([["a"]], ["a"]).coverage)
+
+
+def test_worst_labeler_decides() -> None:
+    rows = {outcome: GateRow(outcome, outcome, "kappa", 0.5, 0.6) for outcome in ("pass", "undecided", "fail")}
+    assert Gate((rows["pass"],)).outcome == "pass"
+    assert Gate((rows["pass"], rows["undecided"])).outcome == "undecided"
+    gate = Gate((rows["pass"], rows["undecided"], rows["fail"]))
+    assert gate.outcome == "fail"
+    assert gate.text.startswith("Gate failed. fail failed: kappa 0.60, required 0.5. undecided undecided")
+    assert " ".join(repr(gate).split()) == gate.text
+    assert gate.to_dict()["rows"][0] == {
+        "labeler": "pass", "outcome": "pass", "measure": "kappa", "bound": 0.5, "value": 0.6,
+        "low": None, "high": None, "more_items": None, "reason": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"fail_under": 60}, "invalid-fail-under"),
+        ({"fail_under": "people"}, "invalid-fail-under"),
+        ({"fail_under": 0.6, "keep": 0.8}, "option-unused"),
+        ({"fail_under": 0.6, "margin": 0.1}, "option-unused"),
+        ({"fail_under": 0.6, "on": "high"}, "invalid-on"),
+        ({"fail_under": "annotators", "keep": 0.8, "margin": 0.1}, "margin-with-keep"),
+        ({"min_coverage": 80}, "invalid-min-coverage"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, object], code: str) -> None:
+    with pytest.raises(DataError) as caught:
+        gate_of({"llm": simulated(0.9)}, **options)  # type: ignore[arg-type]
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "bound", "more"),
+    [
+        (0.6, 0.5, 0.7, 0.55, 300),  # half as wide: four times the items
+        (0.5, 0.4, 0.6, 0.55, 300),
+        (0.6, 0.5, 0.9, 0.55, 300),  # the lower limit counts
+        (0.6, 0.5, 0.7, 0.52, 56),  # (0.1 / 0.08)^2 - 1 of 100 items
+        (0.6, 0.5, 0.7, 0.599, None),
+    ],
+)
+def test_more_items(value: float, low: float, high: float, bound: float, more: int | None) -> None:
+    assert items_to_decide(100, value, low, high, bound) == more
+
+
+def test_gate_of_an_audit() -> None:
+    drawn = dhkappa.simulate(300, labelers={"good": 0.95, "bad": 0.4}, annotators=4, rng=1)
+    audit = dhkappa.audit(drawn.votes, drawn.suggested, progress=False)
+    gate = audit.gate(0.3)
+    assert {row.labeler: row.outcome for row in gate.rows} == {"good": "pass", "bad": "fail"}
+    assert gate.outcome == "fail"
