@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dhkappa import dh_kappa, fleiss_kappa, simulate
+from dhkappa.stats.annotator_baseline import AnnotatorBaseline
 
 A, B, C = ["a", "a"], ["b", "b"], ["c", "c"]
 VOTES = [["a", "a", "a"], ["a", "a", "b"], ["b", "b", "b"], ["a", "b", "c"], ["c", "c", "c"], ["b", "b", "b"]]
@@ -42,6 +43,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "invalid-method (interval of Fleiss' kappa)": lambda: fleiss_kappa([A, B]).confidence_interval(method="beta"),
     "metric-not-supported": lambda: fleiss_kappa([A, B]).permutation_test(),
     "kappa-undefined": lambda: dh_kappa([A], ["a"]).by_category(),
+    # Annotator baseline
+    "invalid-keep": lambda: AnnotatorBaseline().decide(keep=80),
+    "invalid-margin": lambda: AnnotatorBaseline().decide(margin=-0.05),
+    "margin-with-keep": lambda: AnnotatorBaseline().decide(keep=0.8, margin=0.05),
     # Permutation test
     "invalid-method (permutation test)": lambda: kappa().permutation_test("all"),
     "invalid-alternative": lambda: kappa().permutation_test(alternative="less"),

@@ -1,0 +1,428 @@
+"""Annotator baseline: the kappa of one more typical annotator used as labeler, from vote counts alone.
+
+Each vote of an item is in turn the suggested label, and the other votes judge it. The mean over the votes of an item is
+``d_Pi = 2 T_i - t_i``, where t_i and T_i are the shares of its pairs and triples of votes that agree. With
+``E_P = 2 sum_j C_j^3 - sum_j C_j^2``, that is E for the shares L = C, the baseline is (D_P - E_P) / (1 - E_P).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.core.grouping import Patterns
+from dhkappa.errors import counted, invalid
+from dhkappa.stats.influence import ROUNDING, Numbers, terms
+from dhkappa.stats.intervals import Gap, skewness, written
+from dhkappa.stats.kappa import Estimate, Sums, distinct, estimate_dh, sums
+from dhkappa.stats.sample import Sample, Stratum, check_level, check_real
+from dhkappa.stats.summation import integer_type, row_sums, totals
+from dhkappa.table import Display, plain
+
+MIN_ITEMS = 20  # below, coverage has not been simulated: there are no limits
+KEEP = 0.8  # share of what annotators are above random labels that a labeler should keep
+
+_NOT_VERIFIED = "The annotator baseline has not been verified with {}."
+_UNSUPPORTED = {"weighted": _NOT_VERIFIED.format("agreement weights"), "fleiss": "There are no suggested labels."}
+_ONE_CATEGORY = "Every vote is the same category."
+_NO_VARIANCE = "Every item has the same influence on the difference, so the variance is unknown."
+_BOUNDS = "Two votes per item give only bounds of the annotator baseline."
+_NOT_ABOVE = "Annotators are not shown to be better than random labels."
+_LONGEST_FRACTION = 10_000  # bits
+_MAX_STEPS, _FAR = 200, 1e12
+_NO_STEP = 4 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AnnotatorBaseline(Display):
+    """The annotator baseline, and a labeler compared with it on the same items.
+
+    Attributes
+    ----------
+    value, exact : kappa of one more typical annotator used as labeler, as a float and as a fraction; NaN and None if it
+        is undefined or only bounds are known
+    value_low, value_high : its bounds; equal to ``value`` unless ``method`` is ``"two-votes"``
+    kappa_labeler : the labeler's kappa on the same items
+    n_items : number of items used: those with at least three votes, or with two if two categories are voted for, or if
+        there are only bounds
+    difference : ``kappa_labeler`` minus ``value``; NaN if only bounds are known
+    se : standard error of the difference, for items drawn at random and these annotators
+    low, high : confidence interval of the difference; if only bounds are known, of all values within them
+    above_random : ``value`` minus the kappa of the votes as labels in random order
+    share_kept : how far the labeler is above random labels, as a share of ``above_random``
+    share_low, share_high : confidence interval of the share kept; ``share_high`` may be infinite
+    method : ``"votes"``, or ``"two-votes"`` for bounds
+    confidence_level : the confidence level of both intervals
+    reason : why there is no baseline or no interval of the difference; None if there is
+    share_reason : why there is no share kept or no interval of it; None if there is
+    """
+
+    value: float = math.nan
+    exact: Fraction | None = None
+    value_low: float = math.nan
+    value_high: float = math.nan
+    kappa_labeler: float = math.nan
+    n_items: int = 0
+    difference: float = math.nan
+    se: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    above_random: float = math.nan
+    share_kept: float = math.nan
+    share_low: float = math.nan
+    share_high: float = math.nan
+    method: str = "votes"
+    confidence_level: float = 0.95
+    reason: str | None = None
+    share_reason: str | None = None
+
+    def __repr__(self) -> str:
+        value = "undefined" if math.isnan(self.value_low) else f"{self.value_low:.4f}"
+        value += f" to {self.value_high:.4f}" if self.method == "two-votes" else ""
+        details = [counted(self.n_items, "item")]
+        if not math.isnan(self.low):
+            point = "" if math.isnan(self.difference) else f" {self.difference:+.4f}"
+            limits = f"[{self.low:+.4f}, {self.high:+.4f}] at {written(self.confidence_level)}"
+            details.append(f"difference{point} {limits}")
+        if not math.isnan(self.share_low):
+            details.append(f"share kept {self.share_kept:.2f} [{self.share_low:.2f}, {self.share_high:.2f}]")
+        details += [self.reason.rstrip(".")] if self.reason else []
+        return f"Annotator baseline {value} ({'; '.join(details)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; NaN is None, ``exact`` is text, or None beyond 3,000 digits."""
+        short = self.exact is not None and self.exact.denominator.bit_length() <= _LONGEST_FRACTION
+        found = {name: plain(getattr(self, name)) for name in AnnotatorBaseline.__dataclass_fields__ if name != "exact"}
+        return {**found, "exact": str(self.exact) if short else None}
+
+    def decide(self, *, keep: float | None = None, margin: float | None = None) -> str:
+        """Decide whether the labeler is as good as a typical annotator, up to a tolerance (a non-inferiority test).
+
+        Parameters
+        ----------
+        keep : the share of what annotators are above random labels that must be kept; 0.8 if nothing is given
+        margin : instead, how much the labeler's kappa may be below the annotator baseline
+
+        Returns
+        -------
+        ``"pass"`` if the confidence interval is within the tolerance, ``"fail"`` if it is outside, else ``"undecided"``
+
+        Examples
+        --------
+        >>> AnnotatorBaseline(low=-0.04, high=0.03).decide(margin=0.05)
+        'pass'
+        """
+        if margin is None:
+            low, high, least = self.share_low, self.share_high, check_real("keep", KEEP if keep is None else keep)
+        elif keep is None:
+            low, high, least = self.low, self.high, -check_real("margin", margin)
+        else:
+            text, hint = "keep and margin cannot be combined.", "Pass $keep or $margin."
+            raise invalid("margin", text, hint=hint, code="margin-with-keep")
+        return "pass" if low > least else "fail" if high < least else "undecided"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VotesBaseline:
+    """The annotator baseline of some items, from their votes alone: the same for every labeler of these items."""
+
+    key: tuple[Any, ...]  # sums over all eligible items, to recognize them
+    used: Sums | None = None  # sums over the items used; None if the baseline is undefined
+    fewest: int = 2  # items with so many votes or more are used
+    # 1 - d_Pi = (2 - a) (1 - t_i): a = 0 if two categories are voted for, two values if there are bounds. If empty,
+    # d_Pi comes from triples of votes.
+    a: tuple[Fraction, ...] = ()
+    D: tuple[Fraction, ...] = ()  # D_P, or its bounds
+    E: Fraction = Fraction(1)  # E_P
+    random: Fraction = Fraction(0)  # D of the votes as labels in random order, sum_j G_j (2 C_j - 1)
+    best: float | None = None  # largest d_i - d_Pi that an item can have; None if items have two votes
+    reason: str | None = None
+
+    @property
+    def kappas(self) -> tuple[Fraction, ...]:
+        """The annotator baseline, or its two bounds; empty if it is undefined."""
+        return tuple((D - self.E) / (1 - self.E) for D in self.D)
+
+
+def votes_baseline(estimate: Estimate) -> VotesBaseline:
+    """Return the annotator baseline of the eligible items, to be shared by labelers with labels for the same items.
+
+    Items with three votes or more are used. If two categories are voted for, d_Pi is 2 t_i - 1, so two votes suffice,
+    and the baseline is Fleiss' kappa, whatever the labels. Otherwise, if too few items have three votes, there are
+    bounds: ``d_Pi = 2 t_i - 1 + delta_i``, and the probability delta that three votes all differ is at most
+    ``(1 - t) (k - 2) / k``, where k categories are voted for.
+    """
+    sample, used, key = estimate.sample, estimate.sums, _key(estimate.sums)
+    if used.n == 0 or sample.designed:
+        reason = estimate.reason if used.n == 0 else _NOT_VERIFIED.format("sample weights, strata or a pool")
+        return VotesBaseline(key, reason=reason)
+    sizes = sample.patterns.vote_totals()
+    enough, k = int(sample.patterns.items[sizes >= 3].sum()), sum(number > 0 for number in used.votes)
+    by_triples = k > 2 and enough > 0 and (enough >= MIN_ITEMS or used.n < MIN_ITEMS)
+    if by_triples and enough < used.n:
+        sample, sizes = _with_votes(sample, 3), sizes[sizes >= 3]
+        used = sums(sample, labeled=False)
+    whole, pairs = used.n * used.vote_unit, used.n * used.pair_unit
+    E = Fraction(sum(v * v * (2 * v - whole) for v in used.votes), whole**3)
+    if E == 1:
+        return VotesBaseline(key, reason=_ONE_CATEGORY)
+    random = Fraction(sum(g * (2 * v - whole) for g, v in zip(used.pairs, used.votes, strict=True)), whole * pairs)
+    t = Fraction(sum(used.pairs), pairs)
+    a = () if by_triples else (Fraction(0),) if k == 2 else (Fraction(0), Fraction(k - 2, k))
+    D = (2 * _agreeing_triples(sample.patterns) - t,) if by_triples else tuple(1 - (2 - each) * (1 - t) for each in a)
+    best = max(map(_most_lost, distinct(sizes))) if sizes.min() > 2 else None
+    return VotesBaseline(key, used, 3 if by_triples else 2, a, D, E, random, best)
+
+
+def annotator_baseline(
+    estimate: Estimate, *, confidence_level: float = 0.95, votes: VotesBaseline | None = None
+) -> AnnotatorBaseline:
+    """Compare a labeler with one more typical annotator, on the same items.
+
+    ``votes`` is the ``votes_baseline`` of these items, if it is known from another labeler.
+
+    Examples
+    --------
+    >>> from dhkappa import dh_kappa, simulate
+    >>> drawn = simulate(500, labelers={"llm": 0.9}, rng=1)
+    >>> annotator_baseline(dh_kappa(drawn.votes, drawn.suggested["llm"]).estimate)
+    Annotator baseline 0.5386 (500 items; difference +0.1044 [+0.0570, +0.1483] at 0.95; share kept 1.16 [1.08, 1.24])
+    """
+    level = check_level(confidence_level)
+    votes = votes_baseline(estimate) if votes is None else votes
+    if votes.key != _key(estimate.sums):
+        raise ValueError("The baseline is that of other items.")
+    undefined = _UNSUPPORTED.get(estimate.metric) or votes.reason
+    if undefined or votes.used is None:
+        return AnnotatorBaseline(confidence_level=level, reason=undefined, share_reason=undefined)
+    n = votes.used.n
+    own = estimate if n == estimate.n_items else estimate_dh(_with_votes(estimate.sample, votes.fewest))
+    labeler, *annotators = _sides(own, votes)
+    one = annotators[0]
+    worst = -(labeler.reach + one.reach)
+    best = -worst if votes.best is None else votes.best * one.reach
+    gaps = [_difference(labeler, other, worst, best) for other in annotators]
+    few = None if n >= MIN_ITEMS else f"Confidence limits need {MIN_ITEMS} items: got {n}."
+    unknown = few or (_NO_VARIANCE if any(gap.se == 0 and gap.value != 0 for gap in gaps) else None)
+    limits = [(math.nan, math.nan) if unknown else gap.limits(level) for gap in gaps]
+    found = AnnotatorBaseline(
+        value_low=float(one.kappa),
+        value_high=float(annotators[-1].kappa),
+        kappa_labeler=own.value,
+        n_items=n,
+        low=float(limits[-1][0]),  # the upper bound of the baseline gives the lower limit
+        high=float(limits[0][1]),
+        method="two-votes" if len(gaps) == 2 else "votes",
+        confidence_level=level,
+        reason=unknown,
+        share_reason=_BOUNDS,
+    )
+    if found.method == "two-votes":
+        return found
+    share_kept = share_low = share_high = math.nan
+    share, share_reason = Share.of(labeler, one, best), few
+    if not share.defined(level):
+        share_reason = _NOT_ABOVE
+    else:
+        share_kept = float(labeler.above / one.above)
+        share_low, share_high = (math.nan, math.nan) if few else share.limits(level)
+    return replace(
+        found,
+        value=found.value_low,
+        exact=one.kappa,
+        difference=gaps[0].value,
+        se=gaps[0].se,
+        above_random=float(one.above),
+        share_kept=share_kept,
+        share_low=share_low,
+        share_high=share_high,
+        share_reason=share_reason,
+    )
+
+
+def _key(total: Sums) -> tuple[Any, ...]:
+    return total.n, total.n_votes, total.votes, total.pairs
+
+
+def _with_votes(sample: Sample, fewest: int) -> Sample:
+    """Return the items that have so many votes or more, of a sample without weights, strata and pool."""
+    patterns = sample.patterns.take(sample.patterns.vote_totals() >= fewest)
+    strata, stratum = (Stratum(None, int(patterns.items.sum()), None),), np.zeros(len(patterns), np.int8)
+    return replace(sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=None)
+
+
+def _triples(patterns: Patterns) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return (K,) the triples of votes on an item that agree, and all of its triples, as integers."""
+    sizes = patterns.vote_totals()
+    votes = patterns.votes.astype(integer_type(int(sizes.max()) ** 3))
+    agreeing, every = (x * (x - 1) * (x - 2) // 6 for x in (votes, sizes.astype(votes.dtype)))
+    return np.add.reduceat(agreeing, patterns.start[:-1]), every
+
+
+def _agreeing_triples(patterns: Patterns) -> Fraction:
+    """Return the mean over items of T_i, the share of triples of votes that agree."""
+    agreeing, every = _triples(patterns)
+    n = int(patterns.items.sum())
+    exact = integer_type(n * int(every.max()))
+    kinds, place = np.unique(every, return_inverse=True)
+    by_kind = totals(agreeing.astype(exact) * patterns.items.astype(exact), place, kinds.size)
+    unit = math.lcm(*kinds.tolist())
+    return Fraction(sum(k * (unit // kind) for k, kind in zip(by_kind.tolist(), kinds.tolist(), strict=True)), unit * n)
+
+
+def _most_lost(N: int) -> float:
+    """Return the largest ``d_i - d_Pi = 2 p (p - 1) (N - p) / (N (N - 1) (N - 2))``, if p of N votes are the label."""
+    top = int((N + 1 + math.sqrt((N + 1) ** 2 - 3 * N)) / 3)  # the derivative changes its sign between top and top + 1
+    return max(2 * p * (p - 1) * (N - p) / (N * (N - 1) * (N - 2)) for p in (top, top + 1))
+
+
+class _Side(NamedTuple):
+    """The labeler, or annotators used as labeler: exact values, and the influence of an item of each pattern."""
+
+    kappa: Fraction
+    above: Fraction  # kappa minus that of the same labels in random order
+    reach: float  # 1 / (1 - E)
+    phi: Numbers  # (K,) influence on kappa
+    phi_above: Numbers  # (K,) influence on ``above``
+    items: npt.NDArray[np.int64]  # (K,) number of items
+
+
+def _sides(own: Estimate, votes: VotesBaseline) -> list[_Side]:
+    """Return the labeler and annotators, who are two if the baseline has bounds.
+
+    With eps_i and chi_i, the influences on E and on D of random labels, ``phi_i = (d_i - D - (1 - kappa) eps_i) /
+    (1 - E)`` and ``phi_above_i = (d_i - D - chi_i + above eps_i) / (1 - E)``. For annotators, L is C and q is c in
+    ``eps_i = 2 (sum_j C_j (2 L_j - 1) c_ij + sum_j C_j^2 q_ij - E - C_E)``, where ``2 C_E = E + sum_j C_j^2``, and in
+    ``chi_i = sum_j (g_ij - G_j) (2 L_j - 1) + 2 sum_j G_j (q_ij - L_j)``. Terms are distances from 1, which keep their
+    digits if one category has almost all votes.
+    """
+    parts = own.parts
+    assert parts is not None  # votes have two categories or more
+    known, total = terms(own.sample, parts), parts.sums
+    n, whole, pairs = total.n, total.n * total.vote_unit, total.n * total.pair_unit
+    not_C, not_L, not_G = (
+        np.array([(of - number) / of for number in column])  # Python integers: rounded once
+        for column, of in ((total.votes, whole), (total.labels, n), (total.pairs, pairs))
+    )
+    C, code, t = known.C, known.patterns.code, parts.R + parts.S
+
+    def of_label(values: Numbers) -> Numbers:
+        found: Numbers = values[known.suggested]
+        return found
+
+    def of_votes(values: Numbers) -> Numbers:
+        return known.row_sums(values[code] * known.c)
+
+    def side(
+        exact: tuple[Fraction, Fraction, Fraction], not_L: Numbers, of: Callable[[Numbers], Numbers], missed: Numbers
+    ) -> _Side:
+        D, E, random = exact
+        eps = 2 * (float(2 - (3 * E + parts.C_E + parts.C_F) / 2) - of_votes(not_C + 2 * C * not_L))
+        eps = eps - 2 * of(not_C * (1 + C))
+        chi = float(3 - 2 * random - t) - (1 - known.t + 2 * (known.row_sums(not_L[code] * known.g) + of(not_G)))
+        kappa, above, chance, move = (D - E) / (1 - E), (D - random) / (1 - E), float(1 - E), float(1 - D) - missed
+        phi, phi_above = (move - float(1 - kappa) * eps) / chance, (move - chi + float(above) * eps) / chance
+        return _Side(kappa, above, 1 / chance, phi, phi_above, known.items)
+
+    random = Fraction(sum(g * (2 * b - n) for g, b in zip(total.pairs, total.labels, strict=True)), n * pairs)
+    missed = [float(2 - a) * (1 - known.t) for a in votes.a]  # 1 - d_Pi
+    if not missed:
+        agreeing, every = _triples(known.patterns)
+        missed = [1 + known.t - 2 * (agreeing / every).astype(np.float64)]
+    labeler = side((parts.D, parts.E, random), not_L, of_label, 1 - known.d)
+    exact = ((D, votes.E, votes.random) for D in votes.D)
+    return [labeler, *(side(of, not_C, of_votes, each) for of, each in zip(exact, missed, strict=True))]
+
+
+def _gap(value: float, squares: float, cubes: float, n: int, worst: float, best: float) -> Gap:
+    """Return a difference from the sums of squares and cubes of the influence of items."""
+    se = math.sqrt(squares / (n * (n - 1))) if n > 1 else math.nan
+    return Gap(value, se, skewness(cubes, squares), n, n - 1, worst, best)
+
+
+def _difference(labeler: _Side, annotators: _Side, worst: float, best: float) -> Gap:
+    """Return the labeler's kappa minus that of annotators."""
+    z, n = labeler.phi - annotators.phi, int(labeler.items.sum())
+    squares, cubes = row_sums(np.array([z * z, z * z * z]) * labeler.items).tolist()
+    squares = 0.0 if squares <= ROUNDING**2 * n else squares
+    return _gap(float(labeler.kappa - annotators.kappa), squares, cubes, n, worst, best)
+
+
+class Share(NamedTuple):
+    """What the limits of the share kept need: x is the influence on the labeler above random labels, y on annotators.
+
+    With ``w(rho)``, the labeler above random labels minus rho times annotators above random labels, they are the values
+    rho where a limit of w is 0.
+    """
+
+    above: tuple[float, float]  # of the labeler and of annotators
+    reach: tuple[float, float]  # 1 / (1 - E)
+    best: float
+    n: int
+    squares: list[float]  # sums of x^2, x y and y^2 over items
+    cubes: list[float]  # sums of x^3, x^2 y, x y^2 and y^3
+
+    @staticmethod
+    def of(labeler: _Side, annotators: _Side, best: float) -> Share:
+        """Return what the limits need from influences."""
+        x, y = labeler.phi_above, annotators.phi_above
+        powers = row_sums(np.array([x * x, x * y, y * y, x**3, x * x * y, x * y * y, y**3]) * labeler.items).tolist()
+        above, reach = (float(labeler.above), float(annotators.above)), (labeler.reach, annotators.reach)
+        return Share(above, reach, best, int(labeler.items.sum()), powers[:3], powers[3:])
+
+    def gap(self, rho: float) -> Gap:
+        """Return w(rho)."""
+        (xx, xy, yy), (xxx, xxy, xyy, yyy) = self.squares, self.cubes
+        squares = max(xx - 2 * rho * xy + rho**2 * yy, 0.0)
+        cubes = xxx - 3 * rho * xxy + 3 * rho**2 * xyy - rho**3 * yyy
+        worst = -(self.reach[0] + abs(rho) * self.reach[1])
+        return _gap(self.above[0] - rho * self.above[1], squares, cubes, self.n, worst, self.best)
+
+    def defined(self, confidence_level: float) -> bool:
+        """Tell whether the lower limit of annotators above random labels is positive.
+
+        It is the slope of the lower limit of w(rho) far below the estimate, which therefore has a zero there.
+        """
+        gap = _gap(self.above[1], self.squares[2], self.cubes[3], self.n, -self.reach[1], self.reach[1])
+        return self.n > 1 and bool(gap.limits(confidence_level)[0] > 0)
+
+    def limits(self, confidence_level: float) -> tuple[float, float]:
+        """Return the confidence limits of the share kept."""
+        estimate = self.above[0] / self.above[1]
+
+        def end(side: int) -> float:
+            def limit(rho: float) -> float:
+                return float(self.gap(rho).limits(confidence_level)[side])
+
+            return _zero(limit, estimate, limit(estimate) / self.above[1])
+
+        return end(0), end(1)
+
+
+def _zero(function: Callable[[float], float], near: float, step: float) -> float:
+    """Return where a function is 0, searched from a start by steps that double; infinite if it is nowhere.
+
+    The bracket is narrowed by the Illinois method: secants, with the value halved at an end that stays.
+    """
+    far = near + step
+    at_near, at_far = function(near), function(far)
+    while at_near * at_far > 0:
+        if abs(step) > _FAR:
+            return math.copysign(math.inf, step)
+        step *= 2
+        near, at_near, far = far, at_far, far + step
+        at_far = function(far)
+    for _ in range(_MAX_STEPS):
+        last, at_last = far, at_far
+        far = last - at_last * (last - near) / (at_last - at_near)
+        at_far = function(far)
+        if at_far == 0 or abs(far - last) <= _NO_STEP * max(1, abs(far)):
+            break
+        near, at_near = (last, at_last) if at_far * at_last < 0 else (near, at_near / 2)
+    return far
