@@ -46,13 +46,13 @@ def differential(votes: Item, label: Hashable) -> Fraction:
     return F(sum((a == b == label) - (a == b != label) for a, b in pairs), len(pairs))
 
 
-def score(panels: Sequence[tuple[Fraction, Item, Hashable]]) -> Scored:
-    """Kappa over panels: a weight (they sum to 1), the votes that judge, and the label that they judge."""
-    categories = {vote for _, votes, _ in panels for vote in votes} | {label for *_, label in panels}
-    C = {j: sum((w * oracle.vote_share(votes, j) for w, votes, _ in panels), F(0)) for j in categories}
-    L = {j: sum((w for w, _, label in panels if label == j), F(0)) for j in categories}
-    G = {j: sum((w * oracle.pair_share(votes, j) for w, votes, _ in panels), F(0)) for j in categories}
-    D = sum((w * differential(votes, label) for w, votes, label in panels), F(0))
+def score(judged: Sequence[tuple[Fraction, Item, Hashable]]) -> Scored:
+    """Kappa over labels: their weights (with sum 1), the votes that judge them, and the labels."""
+    categories = {vote for _, votes, _ in judged for vote in votes} | {label for *_, label in judged}
+    C = {j: sum((w * oracle.vote_share(votes, j) for w, votes, _ in judged), F(0)) for j in categories}
+    L = {j: sum((w for w, _, label in judged if label == j), F(0)) for j in categories}
+    G = {j: sum((w * oracle.pair_share(votes, j) for w, votes, _ in judged), F(0)) for j in categories}
+    D = sum((w * differential(votes, label) for w, votes, label in judged), F(0))
     E = sum((C[j] ** 2 * (2 * L[j] - 1) for j in categories), F(0))
     random = sum((G[j] * (2 * L[j] - 1) for j in categories), F(0))
     return Scored(D, E, oracle.beyond_chance(1, D, E), oracle.beyond_chance(1, random, E))
@@ -61,11 +61,11 @@ def score(panels: Sequence[tuple[Fraction, Item, Hashable]]) -> Scored:
 def annotators(items: Sequence[Item], weights: Weights | None = None) -> Scored:
     """One more typical annotator used as labeler; every item has three votes or more."""
     weights = equal(len(items)) if weights is None else weights
-    panels = []
+    judged = []
     for w, item in zip(weights, items, strict=True):
         for a, vote in enumerate(item):
-            panels.append((w / len(item), [*item[:a], *item[a + 1 :]], vote))
-    return score(panels)
+            judged.append((w / len(item), [*item[:a], *item[a + 1 :]], vote))
+    return score(judged)
 
 
 def labeler(items: Sequence[Item], labels: Sequence[Hashable], weights: Weights | None = None) -> Scored:
@@ -73,8 +73,8 @@ def labeler(items: Sequence[Item], labels: Sequence[Hashable], weights: Weights 
     return score(list(zip(weights, items, labels, strict=True)))
 
 
-def labeler_by_panels(items: Sequence[Item], labels: Sequence[Hashable]) -> Scored:
-    """The labeler judged by the same panels as the annotators, each item's votes but one."""
+def labeler_by_other_votes(items: Sequence[Item], labels: Sequence[Hashable]) -> Scored:
+    """The labeler judged by the same votes as the annotators, each item's votes but one."""
     return score(
         [
             (F(1, len(items) * len(item)), [*item[:a], *item[a + 1 :]], label)

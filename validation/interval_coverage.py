@@ -48,7 +48,8 @@ is not part of the package. *length* is the mean length of the beta interval div
 This page is written by `make validate`.
 
 Other pages: [weights, strata, pools, ordered categories](coverage-designs.md), [differences between
-labelers](coverage-differences.md), [annotator comparisons](coverage-annotators.md).
+labelers](coverage-differences.md), [annotator comparisons](coverage-annotators.md), [the
+annotator baseline](coverage-baseline.md).
 """
 
 

@@ -12,14 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import baseline_coverage as coverage
 import baseline_oracle
 import oracle
+import simulation
 from dhkappa import dh_kappa, tally
 from dhkappa.stats import annotator_baseline as module
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline, votes_baseline
 from dhkappa.stats.kappa import Estimate
 from published import table_of
-from strategies import Data, from_counts
+from strategies import Data, from_counts, ragged
 
 F = Fraction
 EXAMPLE_1 = "300/1 210/1 030/2 111/2 003/3 030/3"
@@ -136,7 +138,7 @@ def test_values_against_oracle(seed: int, m: int, sizes: tuple[int, ...]) -> Non
     found = annotator_baseline(estimate_of(data))
     annotators = baseline_oracle.annotators(data.votes)
     labeler = baseline_oracle.labeler(data.votes, data.suggested)
-    assert baseline_oracle.labeler_by_panels(data.votes, data.suggested) == labeler
+    assert baseline_oracle.labeler_by_other_votes(data.votes, data.suggested) == labeler
     assert found.exact == annotators.kappa
     if annotators.kappa is None or labeler.kappa is None:
         assert math.isnan(found.value)
@@ -149,6 +151,28 @@ def test_values_against_oracle(seed: int, m: int, sizes: tuple[int, ...]) -> Non
     assert math.isnan(found.low)
     assert found.reason is not None
     assert "20 items" in found.reason
+
+
+@given(data=ragged(max_items=40))
+def test_items_used_and_values_of_ragged_data(data: Data) -> None:
+    """Votes and labels are missing, some categories have no votes or no labels, and items have any number of votes."""
+    items, labels, _ = oracle.eligible(data.votes, data.suggested)
+    found = annotator_baseline(dh_kappa(data.written_votes, data.written_suggested).estimate)
+    three = [i for i, item in enumerate(items) if len(item) >= 3]
+    k = len({vote for item in items for vote in item})
+    if k > 2 and three and (len(three) >= 20 or len(items) < 20):
+        items, labels = [items[i] for i in three], [labels[i] for i in three]
+        bounds = [baseline_oracle.annotators(items).kappa]
+    elif k > 1:
+        bounds = [baseline_oracle.bounded(items, upper) for upper in (False, True)]
+    if k < 2 or bounds[0] is None:
+        assert math.isnan(found.value_low)
+        assert found.reason
+        return
+    labeler = baseline_oracle.labeler(items, labels)
+    assert (found.value_low, found.value_high) == (float(bounds[0]), float(bounds[-1] or 0))
+    assert (found.kappa_labeler, found.n_items) == (float(labeler.kappa or 0), len(items))
+    assert found.method == ("votes" if k == 2 or len(bounds) == 1 else "two-votes")
 
 
 @pytest.mark.parametrize("seed", range(14))
@@ -326,3 +350,48 @@ def test_labelers_share_the_votes_of_real_data(shared_data: Path) -> None:
     votes = votes_baseline(estimates[0])
     for estimate in estimates:
         assert annotator_baseline(estimate, votes=votes) == annotator_baseline(estimate)
+
+
+# The simulations of validation/baseline_coverage.py
+
+
+@pytest.mark.parametrize(("m", "votes"), [(4, (3, 7)), (6, (6, 6)), (2, (2, 2)), (3, (2, 2))])
+def test_simulated_samples_against_the_package(m: int, votes: tuple[int, int]) -> None:
+    cell = coverage.Cell(60, votes, m, 0.88, "uniform", "equal")
+    chances = coverage.model(cell)
+    assert chances is not None
+    rng = np.random.default_rng(8)
+    state = rng.choice(len(chances.truth), 60, p=chances.truth)
+    answers = [simulation.draw(rng, chances.votes, state) for _ in range(votes[1])]
+    labels = simulation.draw(rng, chances.labels, state)
+    N = rng.integers(votes[0], votes[1] + 1, 60)
+    items = [[answer[i] for answer in answers[: N[i]]] for i in range(60)]
+    found = annotator_baseline(dh_kappa(items, labels).estimate)
+    assert found.method == ("votes" if m != 3 else "two-votes")
+    counts = np.array([[item.count(j) for j in range(m)] for item in items], np.float64)
+    seen = coverage.summarize(counts[None], np.eye(m)[labels][None], votes[0], [found.share_low, found.share_high])
+    limits = float(seen.difference.low[0]), float(seen.difference.high[0])
+    assert limits == pytest.approx((found.low, found.high), rel=1e-9)  # some hundred roundings
+    if m != 3:
+        assert seen.difference.se[0] == pytest.approx(found.se, rel=1e-9)
+        assert [seen.shares[0].low[0], seen.shares[1].high[0]] == pytest.approx([0, 0], abs=1e-9)
+        assert seen.above_random[0] > 0
+
+
+@pytest.mark.parametrize("kind", coverage.KINDS)
+def test_true_values_of_the_simulated_models(kind: str) -> None:
+    """The model has the difference or share that it is to have; a large sample is within four standard errors."""
+    cell = coverage.Cell(100, (3, 3), 4, None, "skewed", kind)
+    chances = coverage.model(cell)
+    assert chances is not None
+    expected = {"equal": 0, "0.1 above": 0.1, "0.05 below": -0.05}
+    if kind in expected:
+        assert chances.difference == pytest.approx(expected[kind], abs=1e-12)
+    else:
+        assert chances.share == pytest.approx(0.8, abs=1e-12)
+    rng = np.random.default_rng(9)
+    state = rng.choice(len(chances.truth), 100_000, p=chances.truth)
+    votes = np.column_stack([simulation.draw(rng, chances.votes, state) for _ in range(3)])
+    found = annotator_baseline(dh_kappa(votes, simulation.draw(rng, chances.labels, state)).estimate)
+    assert found.difference == pytest.approx(chances.difference, abs=4 * found.se)
+    assert found.share_kept == pytest.approx(chances.share, abs=(found.share_high - found.share_low))

@@ -372,7 +372,8 @@ class Share(NamedTuple):
     def of(labeler: _Side, annotators: _Side, best: float) -> Share:
         """Return what the limits need from influences."""
         x, y = labeler.phi_above, annotators.phi_above
-        powers = row_sums(np.array([x * x, x * y, y * y, x**3, x * x * y, x * y * y, y**3]) * labeler.items).tolist()
+        xx, xy, yy = x * x, x * y, y * y
+        powers = row_sums(np.array([xx, xy, yy, xx * x, xx * y, yy * x, yy * y]) * labeler.items).tolist()
         above, reach = (float(labeler.above), float(annotators.above)), (labeler.reach, annotators.reach)
         return Share(above, reach, best, int(labeler.items.sum()), powers[:3], powers[3:])
 
