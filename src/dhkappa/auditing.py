@@ -207,8 +207,9 @@ class Audit(Display):
         >>> dhkappa.audit(sim.votes, sim.suggested).gate("annotators", keep=0.9).outcome
         'pass'
         """
-        asked: dict[str, Any] = {"on": on, "keep": keep, "margin": margin, "min_coverage": min_coverage}
-        return gate_of(self.kappas, fail_under, confidence_level=self.confidence_level, **asked)
+        level = self.confidence_level
+        tested = {name: (kappa.estimate, kappa.confidence_interval(level)) for name, kappa in self.kappas.items()}
+        return gate_of(tested, fail_under, on=on, keep=keep, margin=margin, min_coverage=min_coverage)
 
     def sample_sizes(self, labeler: str | None = None) -> Table:
         """Return the number of items that narrower intervals would need, voted on like these; see ``dhkappa.plan``.

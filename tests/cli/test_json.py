@@ -181,8 +181,8 @@ def test_undefined_is_null(tmp_path: Path, capsys: Capsys) -> None:
     kappa: Mapping[str, Any] = told["result"]["labelers"]["suggested"]["kappa"]
     assert (kappa["value"], kappa["exact"], kappa["confidence_interval"]["low"]) == (None, None, None)
     assert kappa["reason"]
-    assert told["result"]["labelers"]["suggested"]["verdict"]["code"] == "undefined"
-    assert told["gate"]["passed"] == {"suggested": False}
+    assert told["result"]["labelers"]["suggested"]["verdict"]["code"] == "not-enough-data"
+    assert told["gate"]["outcome"] == "undecided"
 
 
 def test_a_hostile_table_is_plain_json(tmp_path: Path, capsys: Capsys) -> None:

@@ -45,6 +45,10 @@ def audited(accuracy: float, labeler: float, n: int = 300) -> Any:
     return as_notes(dk.audit(drawn.votes, drawn.suggested, progress=False).verdict())
 
 
+def gate(*bound: Any, **options: Any) -> Any:
+    return dk.audit(TWO.votes, TWO.suggested, progress=False).gate(*bound, **options)
+
+
 CASES: dict[str, Callable[[], Any]] = {
     # compare
     "too-few-labelers": lambda: dk.compare(VOTES, {"llm": LABELS}),
@@ -99,14 +103,16 @@ CASES: dict[str, Callable[[], Any]] = {
     # verdicts
     "better": lambda: audited(0.7, 0.99),
     "on-par": lambda: audited(0.85, 0.85),
-    "below": lambda: audited(0.85, 0.6),
-    "between": lambda: verdict([["a", "a"], ["b", "b"], ["a", "b"]] * 20, list("aba") * 20),
-    "random": lambda: verdict(VOTES, LABELS),
-    "category-variants (verdict)": lambda: verdict(
-        [["1", "1"], ["2", "2"], ["1", "2"]] * 20, ["1.0", "2.0", "1.0"] * 20
-    ),
-    "labels-from-votes": lambda: verdict(
-        [["a", "a", "b"], ["b", "b", "b"], ["b", "b", "a"]] * 60, ["a", "b", "b"] * 60
-    ),
-    "undefined": lambda: verdict([["a", "a"]], ["a"]),
+    "slightly-below": lambda: audited(0.85, 0.8, 2_000),
+    "clearly-below": lambda: audited(0.85, 0.6),
+    "no-better-than-random": lambda: audited(0.85, 1 / 3),
+    "not-enough-data": lambda: audited(0.85, 0.85, 40),
+    "not-enough-data (few items)": lambda: audited(0.85, 0.99, 10),
+    "not-enough-data (random)": lambda: verdict(VOTES, LABELS),
+    "not-enough-data (undefined)": lambda: verdict([["a", "a"]], ["a"]),
+    # gate
+    "option-unused": lambda: gate(0.6, keep=0.8),
+    "invalid-fail-under": lambda: gate(60),
+    "invalid-on": lambda: gate(0.6, on="high"),
+    "invalid-min-coverage": lambda: gate(min_coverage=80),
 }

@@ -426,8 +426,9 @@ def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Seque
         return None
     from dhkappa.stats.gate import gate_of
 
-    names = ("fail_under", "on", "keep", "margin", "min_coverage", "confidence_level")
-    gate = gate_of(kappas, **{name: given[name] for name in names})
+    level = given["confidence_level"]
+    tested = {name: (kappa.estimate, kappa.confidence_interval(level)) for name, kappa in kappas.items()}
+    gate = gate_of(tested, **{name: given[name] for name in ("fail_under", "on", "keep", "margin", "min_coverage")})
     errors = [problem for problem in problems if problem.severity == "error" and not problem.accepted]
     stopped = (gate.text, {"fail": 1, "undecided": 3}.get(gate.outcome, 0))
     if errors:

@@ -9,9 +9,9 @@ from typing import Any
 
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.annotator_baseline import annotator_baseline
-from dhkappa.stats.intervals import items_to_decide
-from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import check_choice, check_level, check_real
+from dhkappa.stats.intervals import ConfidenceInterval, items_to_decide
+from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.sample import check_choice, check_real
 from dhkappa.table import Display, plain
 
 ANNOTATORS = "annotators"
@@ -97,55 +97,55 @@ class Gate(Display):
 
 
 def gate_of(
-    kappas: Mapping[str, Kappa],
+    kappas: Mapping[str, tuple[Estimate, ConfidenceInterval]],
     fail_under: float | str | None = None,
     *,
     on: str = "low",
     keep: float | None = None,
     margin: float | None = None,
     min_coverage: float | None = None,
-    confidence_level: float = 0.95,
 ) -> Gate:
-    """Test the kappas of some labelers; see ``Audit.gate``."""
-    level = check_level(confidence_level)
+    """Test the kappas of some labelers, each with its interval at the confidence level; see ``Audit.gate``."""
     check_choice("on", on, ("low", "value"))
     if fail_under != ANNOTATORS and (keep is not None or margin is not None):
         name = "keep" if keep is not None else "margin"
         message = f"{name} is about a typical annotator, but fail_under is {shown([fail_under])}."
         raise invalid(name, message, code="option-unused", hint=f"Pass $fail_under {ANNOTATORS}, or leave out ${name}.")
     rows = []
-    for name, kappa in kappas.items():
+    for name, (estimate, interval) in kappas.items():
         if fail_under == ANNOTATORS:
-            rows.append(_against_annotators(name, kappa, keep, margin, level))
+            rows.append(_against_annotators(name, estimate, keep, margin, interval.confidence_level))
         elif fail_under is not None:
-            rows.append(_kappa(name, kappa, check_real("fail_under", fail_under, *_KAPPA), on, level))
+            rows.append(_kappa(name, estimate, interval, check_real("fail_under", fail_under, *_KAPPA), on))
         if min_coverage is not None:
             least = check_real("min_coverage", min_coverage, "from 0 to 1", lambda x: 0 <= x <= 1)
-            share = kappa.coverage
+            share = estimate.coverage
             rows.append(GateRow(name, "fail" if share < least else "pass", "coverage", least, share))
-    return Gate(tuple(rows), level)
+    return Gate(tuple(rows), next((interval.confidence_level for _, interval in kappas.values()), 0.95))
 
 
 _KAPPA = ("from -1.1 to 1, the range of kappa", lambda x: -1.1 <= x <= 1)
 
 
-def _kappa(name: str, kappa: Kappa, bound: float, on: str, level: float) -> GateRow:
+def _kappa(name: str, estimate: Estimate, interval: ConfidenceInterval, bound: float, on: str) -> GateRow:
     """Test kappa: the lower limit, or the value itself."""
-    interval, measure = kappa.confidence_interval(level), "weighted kappa" if kappa.metric == "weighted" else "kappa"
-    low, high, value = interval.low, interval.high, kappa.value
+    measure = "weighted kappa" if estimate.metric == "weighted" else "kappa"
+    low, high, value = interval.low, interval.high, estimate.value
     if on == "value":
         outcome = "undecided" if math.isnan(value) else "pass" if value >= bound else "fail"
-        return GateRow(name, outcome, measure, bound, value, reason=kappa.reason)
+        return GateRow(name, outcome, measure, bound, value, reason=estimate.reason)
     if math.isnan(low):
         return GateRow(name, "undecided", measure, bound, value, reason=interval.reason)
     outcome = "pass" if low >= bound else "fail" if high < bound else "undecided"
-    more = items_to_decide(kappa.n_items, value, low, high, bound) if outcome == "undecided" else None
+    more = items_to_decide(estimate.n_items, value, low, high, bound) if outcome == "undecided" else None
     return GateRow(name, outcome, measure, bound, value, low, high, more)
 
 
-def _against_annotators(name: str, kappa: Kappa, keep: float | None, margin: float | None, level: float) -> GateRow:
+def _against_annotators(
+    name: str, estimate: Estimate, keep: float | None, margin: float | None, level: float
+) -> GateRow:
     """Test whether a labeler is as good as a typical annotator, up to a share or a margin."""
-    found = annotator_baseline(kappa.estimate, confidence_level=level)
+    found = annotator_baseline(estimate, confidence_level=level)
     outcome = found.decide(keep=keep, margin=margin)
     if margin is not None:
         measure, bound = "difference from a typical annotator", -margin

@@ -116,6 +116,12 @@ class Estimate:
         return self.sums.n
 
     @property
+    def coverage(self) -> float:
+        """Share of the items with two votes or more that have a suggested label; NaN if there are none."""
+        items = self.n_items + self.sample.excluded.no_label
+        return self.n_items / items if items else math.nan
+
+    @property
     def categories(self) -> tuple[Label, ...]:
         """The categories, in order."""
         return self.sample.categories

@@ -98,8 +98,7 @@ class Kappa(Display):
     @property
     def coverage(self) -> float:
         """Share of the items with two votes or more that have a suggested label; NaN if there are none."""
-        items = self.n_items + self.excluded.no_label
-        return self.n_items / items if items else math.nan
+        return self.estimate.coverage
 
     @property
     def reason(self) -> str | None:

@@ -1,6 +1,7 @@
 """The gate: pass, fail and undecided by hand-made intervals, and its sentences."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -16,30 +17,34 @@ def simulated(accuracy: float, items: int = 300) -> Kappa:
     return dhkappa.dh_kappa(drawn.votes, drawn.suggested["llm"])
 
 
+def at_gate(kappa: Kappa, *bound: Any, confidence_level: float = 0.95, **options: Any) -> Gate:
+    return gate_of({"llm": (kappa.estimate, kappa.confidence_interval(confidence_level))}, *bound, **options)
+
+
 def test_outcome_by_the_confidence_limits() -> None:
     kappa = simulated(0.9)
     low, high = kappa.confidence_interval()
     bounds = {low: "pass", low + 1e-9: "undecided", high: "undecided", high + 1e-9: "fail"}
     for bound, outcome in bounds.items():
-        [row] = gate_of({"llm": kappa}, bound).rows
+        [row] = at_gate(kappa, bound).rows
         assert (row.outcome, row.value, row.low, row.high, row.bound) == (outcome, kappa.value, low, high, bound)
         assert row.measure == "kappa"
         assert outcome == "undecided" or row.more_items is None
-    wider = gate_of({"llm": kappa}, low, confidence_level=0.99)
+    wider = at_gate(kappa, low, confidence_level=0.99)
     assert wider.outcome == "undecided"
     assert wider.confidence_level == 0.99
 
 
 def test_outcome_by_the_value() -> None:
     kappa = simulated(0.9)
-    assert gate_of({"llm": kappa}, kappa.value, on="value").outcome == "pass"
-    assert gate_of({"llm": kappa}, kappa.value + 1e-9, on="value").outcome == "fail"
+    assert at_gate(kappa, kappa.value, on="value").outcome == "pass"
+    assert at_gate(kappa, kappa.value + 1e-9, on="value").outcome == "fail"
 
 
 def test_six_flawless_items_are_undecided() -> None:
     kappa = dhkappa.dh_kappa([["a"] * 3, ["b"] * 3] * 3, ["a", "b"] * 3)
     assert kappa.value == 1
-    [row] = gate_of({"llm": kappa}, 0.8).rows
+    [row] = at_gate(kappa, 0.8).rows
     assert row.outcome == "undecided"
     assert row.more_items is not None
     assert f"About {row.more_items} more items would decide it." in row.text
@@ -48,7 +53,7 @@ def test_six_flawless_items_are_undecided() -> None:
 def test_undefined_kappa_is_undecided() -> None:
     kappa = dhkappa.dh_kappa([["a", "a"]] * 3, ["a"] * 3)
     for on in ("low", "value"):
-        gate = gate_of({"llm": kappa}, 0.5, on=on)
+        gate = at_gate(kappa, 0.5, on=on)
         assert gate.outcome == "undecided"
         assert "kappa undefined" in gate.text
         assert str(kappa.reason) in gate.text
@@ -59,25 +64,25 @@ def test_annotators_by_share_and_by_margin() -> None:
     from dhkappa.stats.annotator_baseline import annotator_baseline
 
     found = annotator_baseline(kappa.estimate)
-    [row] = gate_of({"llm": kappa}, "annotators").rows
+    [row] = at_gate(kappa, "annotators").rows
     assert (row.bound, row.value, row.low, row.high) == (0.8, found.share_kept, found.share_low, found.share_high)
     assert row.outcome == "pass"
     for keep, outcome in ((found.share_low - 1e-6, "pass"), (found.share_kept, "undecided"), (9.0, "fail")):
         if keep <= 1:
-            assert gate_of({"llm": kappa}, "annotators", keep=keep).outcome == outcome
-    [row] = gate_of({"llm": kappa}, "annotators", margin=0.05).rows
+            assert at_gate(kappa, "annotators", keep=keep).outcome == outcome
+    [row] = at_gate(kappa, "annotators", margin=0.05).rows
     assert (row.bound, row.value, row.low, row.high) == (-0.05, found.difference, found.low, found.high)
     worse = simulated(0.5)
-    assert gate_of({"llm": worse}, "annotators", margin=0.05).outcome == "fail"
+    assert at_gate(worse, "annotators", margin=0.05).outcome == "fail"
 
 
 def test_coverage() -> None:
     votes = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"], ["a", None]]
     kappa = dhkappa.dh_kappa(votes, ["a", "b", "a", None, None])
     assert kappa.coverage == 0.75  # of the four items with two votes
-    assert gate_of({"llm": kappa}, min_coverage=0.75).outcome == "pass"
-    assert gate_of({"llm": kappa}, min_coverage=0.76).outcome == "fail"
-    assert [row.measure for row in gate_of({"llm": kappa}, 0.1, min_coverage=0.5).rows] == ["kappa", "coverage"]
+    assert at_gate(kappa, min_coverage=0.75).outcome == "pass"
+    assert at_gate(kappa, min_coverage=0.76).outcome == "fail"
+    assert [row.measure for row in at_gate(kappa, 0.1, min_coverage=0.5).rows] == ["kappa", "coverage"]
     assert math.isnan(dhkappa.dh_kappa([["a"]], ["a"]).coverage)
 
 
@@ -107,9 +112,9 @@ def test_worst_labeler_decides() -> None:
         ({"min_coverage": 80}, "invalid-min-coverage"),
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, object], code: str) -> None:
+def test_options_that_make_no_sense(options: dict[str, Any], code: str) -> None:
     with pytest.raises(DataError) as caught:
-        gate_of({"llm": simulated(0.9)}, **options)  # type: ignore[arg-type]
+        at_gate(simulated(0.9), **options)
     assert caught.value.code == code
 
 
