@@ -203,7 +203,7 @@ def test_very_long_names_are_cut() -> None:
 
 
 def test_names_that_run_from_right_to_left_stay_in_their_place() -> None:
-    drawn = dhkappa.simulate(60, categories=["א ב", "b"], annotators=3, labelers={"שלום": 0.9}, rng=1)
+    drawn = dhkappa.simulate(400, categories=["א ב", "b"], annotators=3, labelers={"שלום": 0.9}, rng=1)
     written = page_of(dhkappa.audit(drawn.votes, drawn.suggested))
     assert '<p class="verdict"><bdi>שלום</bdi> ' in written
     assert '<th scope="row"><bdi>א ב</bdi></th>' in written
