@@ -8,13 +8,17 @@ TYPE_CHECKING = False  # importing typing would slow the start
 if TYPE_CHECKING:
     from typing import Any
 
+    from dhkappa.annotator_audit import AnnotatorAudit, SingleVoteAudit
     from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
     from dhkappa.auditing import Audit
-    from dhkappa.errors import DataError
+    from dhkappa.errors import DataError, Problem
     from dhkappa.inputs.dataset import Dataset, read
     from dhkappa.inputs.tally import Tally
+    from dhkappa.stats.agreement import CohenKappa
+    from dhkappa.stats.annotator_baseline import AnnotatorBaseline
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.compare import AnnotatorComparison
+    from dhkappa.stats.gate import Gate, GateRow
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Baselines, Parts
     from dhkappa.stats.notes import Note
@@ -28,16 +32,30 @@ if TYPE_CHECKING:
 
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
-__all__ += ["AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Comparison", "ConfidenceInterval", "Excluded"]
+__all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap"]
+__all__ += [
+    "CohenKappa",
+    "Comparison",
+    "ConfidenceInterval",
+    "Excluded",
+    "Gate",
+    "GateRow",
+    "Problem",
+    "SingleVoteAudit",
+]
 __all__ += ["Kappa", "Note", "Parts", "PermutationTest", "Plan", "Simulation", "Verdict"]
 
 _NAMES = {  # by module, imported on first use
+    "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
     "api": ("audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "tally"),
     "auditing": ("Audit",),
-    "errors": ("DataError",),
+    "errors": ("DataError", "Problem"),
     "inputs.dataset": ("Dataset", "read"),
     "inputs.tally": ("Tally",),
+    "stats.agreement": ("CohenKappa",),
+    "stats.annotator_baseline": ("AnnotatorBaseline",),
     "stats.bootstrap": ("Bootstrap",),
+    "stats.gate": ("Gate", "GateRow"),
     "stats.intervals": ("ConfidenceInterval",),
     "stats.kappa": ("Baselines", "Parts"),
     "stats.notes": ("Note",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -139,7 +139,7 @@ def fleiss_kappa(
     """
     _not_supported("fleiss_kappa", weights=weights, clusters=clusters)
     columns = Columns(suggested=None, counts=counts, sample_weight=sample_weight, strata=strata)
-    given, _ = _resolve(data, columns, categories, missing, roles, UnlabeledDataset)
+    given, _ = _resolve(data, columns, categories, missing, roles, UnlabeledDataset, labeled=False)
     return Kappa(estimate_fleiss(sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)))
 
 
@@ -251,7 +251,8 @@ def audit(
     -------
     Audit
         ``summary`` is the answer in a sentence, its other attributes and methods have the details, and ``to_html``
-        writes the report.
+        writes the report. Without suggested labels, an ``AnnotatorAudit``: how far annotators agree with each other.
+        With one vote per item, a ``SingleVoteAudit``: how far labelers agree with it.
 
     Examples
     --------
@@ -268,7 +269,10 @@ def audit(
 
     _not_supported("audit", clusters=clusters)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
-    given, chosen = _resolve(data, columns, categories, missing, roles, Dataset)  # the review is computed later
+    given, chosen = _resolve(data, columns, categories, missing, roles, Dataset, labeled=False)  # kept for the review
+    other = _audit_of_others(given, chosen, weights, pool, confidence_level)
+    if other is not None:
+        return cast("Audit", other)
     names = _labelers(given, chosen)
     if weights is not None:
         _check_ordered(given.declared)
@@ -384,6 +388,26 @@ def tally(data: Any = None, suggested: Any = None, **options: Unpack[DataKeyword
     return OneCallDataset(data, suggested, **options).tally()
 
 
+def _audit_of_others(given: Dataset | Tally, chosen: Any, weights: Any, pool: Pool, confidence_level: float) -> Any:
+    """Audit data without suggested labels, or with one vote per item; None if there are labels and several votes."""
+    labeled = isinstance(given, Tally) or chosen is not None or given.labeled
+    if isinstance(given, Dataset) and chosen is not None:
+        given.check_labeled(chosen)
+    from dhkappa.annotator_audit import audit_annotators, audit_single_votes, has_single_votes
+
+    if labeled and not has_single_votes(given.counts):
+        return None
+    what = "one vote per item" if labeled else "data without suggested labels"
+    if weights is not None or (labeled and pool is not None):
+        name = "weights" if weights is not None else "pool"
+        raise invalid(name, f"{name} is not supported for {what}.", code="option-not-supported")
+    item_votes = given.item_votes() if isinstance(given, Dataset) else None
+    if labeled:
+        names = _labelers(given, chosen)
+        return audit_single_votes(given.counts, item_votes, names, confidence_level=confidence_level)
+    return audit_annotators(given.counts, item_votes, pool=pool, confidence_level=confidence_level)
+
+
 def _resolve(
     data: Any,
     columns: Columns,
@@ -391,10 +415,11 @@ def _resolve(
     missing: Any,
     roles: RoleKeywords,
     kind: type[Dataset] = OneCallDataset,
+    labeled: bool = True,
 ) -> tuple[Dataset | Tally, Any]:
     """Return the data of a function, and the labelers that were named next to a Dataset or Tally.
 
-    Data without suggested labels are refused unless ``kind`` is ``UnlabeledDataset``.
+    Data without suggested labels are refused if ``labeled``.
     """
     check_keywords(roles)
     given, chosen = data, columns["suggested"]
@@ -403,7 +428,7 @@ def _resolve(
         check_options_absent(options, type(data).__name__)
     else:
         given, chosen = kind(data, **columns, categories=categories, missing=missing, **roles), None
-    if kind is not UnlabeledDataset and isinstance(given, Dataset):
+    if labeled and isinstance(given, Dataset):
         given.check_labeled(chosen)
     return given, chosen
 

@@ -21,7 +21,7 @@ ORDER = (
     ROOT,
     {"core"},
     {"inputs", "stats"},
-    {"auditing"},
+    {"annotator_audit", "auditing"},
     {"report"},
     {"api"},
     {""},

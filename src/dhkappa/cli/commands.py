@@ -80,10 +80,15 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     with Progress(None, "counting votes") as progress:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
-        gate = _gate(found.weighted or found.kappas, given, found.problems)
-        if output is not None:
+        labeled = isinstance(found, dhkappa.Audit)
+        gate = _gate(found.weighted or found.kappas, given, found.problems) if labeled else None
+        if labeled and output is not None:
             progress.describe("writing the report")
             found.to_html(output, title=title, command=_command_line(), gate=gate)
+    if not labeled:
+        _refuse(given, output)
+        _show_other(found, title, given["output_format"])
+        return
     if given["output_format"] == "json":
         click.echo(_json("audit", found.to_dict() | {"report": output}, gate))
         return
@@ -93,6 +98,26 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     _terminal().audit(found, title, gate)
     if output is not None:
         click.echo(f"\nReport: {visible(output)}")
+
+
+def _refuse(given: Mapping[str, Any], output: str | None) -> None:
+    """Refuse options that need suggested labels and several votes per item."""
+    for name, value in {"output": output, **{name: given[name] for name in ("fail_under", "min_coverage")}}.items():
+        if value is not None:
+            message = f"{flag(name)} needs suggested labels and items with two votes or more."
+            raise invalid(name, message, code="option-not-supported")
+    if given["output_format"] == "markdown":
+        message = "--format markdown needs suggested labels and items with two votes or more."
+        raise invalid("format", message, code="option-not-supported")
+
+
+def _show_other(found: Any, title: str, output_format: str) -> None:
+    """Show an audit of annotators alone, or of one vote per item."""
+    if output_format == "json":
+        kind = "annotators" if isinstance(found, dhkappa.AnnotatorAudit) else "single_votes"
+        click.echo(_json("audit", {"kind": kind, **found.to_dict()}))
+    else:
+        _terminal().other_audit(found, title)
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")

@@ -135,11 +135,15 @@ class Dataset:
         """The names of the labelers."""
         return self.counts.columns.labelers
 
+    @property
+    def labeled(self) -> bool:
+        """Whether there are suggested labels."""
+        return self._columns["suggested"] is not None if self.table is None else bool(self.table.roles.suggested)
+
     def check_labeled(self, chosen: Any = None) -> None:
         """Refuse data without suggested labels; ``chosen`` is what was passed as ``suggested`` next to a Dataset."""
-        labeled = self._columns["suggested"] is not None if self.table is None else bool(self.table.roles.suggested)
         no_data = self.table is None and self._data is None and self._columns["counts"] is None
-        if labeled or (chosen is None and no_data):  # without data, another error says so
+        if self.labeled or (chosen is None and no_data):  # without data, another error says so
             return
         if chosen is not None:
             message, hint = "The Dataset has no suggested labels.", "Pass $suggested when you make the Dataset."

@@ -45,9 +45,9 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
 
 
 _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
-_TEXT |= {"majority", "votes", "verdict", "reason", "instead"}
+_TEXT |= {"majority", "vote", "votes", "verdict", "reason", "instead"}
 _SIGNED = {"difference", "change"}
-_SHARES = {"label_share", "vote_share", "agree", "weight"}
+_SHARES = {"label_share", "vote_share", "agree", "agreement", "share", "weight"}
 _HEADS = {
     "agree": "votes for suggested",
     "baseline_annotator": "annotator",

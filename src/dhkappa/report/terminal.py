@@ -16,6 +16,7 @@ from dhkappa.report import REVIEW_LIMIT, better_first, grid, labeler_rows, limit
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
+    from dhkappa.annotator_audit import AnnotatorAudit, SingleVoteAudit
     from dhkappa.auditing import Audit
     from dhkappa.errors import Problem
     from dhkappa.stats.gate import Gate
@@ -78,6 +79,21 @@ class Terminal:
             name = names[1] if len(names) == 2 else "and the name"
             shown = f"Categories, items and annotators are shown for {best}."
             self.paragraph(f"{shown} For {others}, add --suggested {name}.")
+        self._notes(map(_text, audit.notes))
+
+    def other_audit(self, audit: AnnotatorAudit | SingleVoteAudit, title: str) -> None:
+        """Show an audit of annotators alone, or of one vote per item: the answer, then its tables."""
+        self._line(title, "bold")
+        self._line()
+        self._problems(audit.problems)
+        self._line(audit.summary, "bold")
+        for table, columns in audit.tables():
+            rows = list(islice(table, _ANNOTATORS))
+            if rows:
+                self._heading(table.title)
+                self._grid(rows, columns, audit.confidence_level)
+            if len(table) > len(rows):
+                self._line(f"({len(table) - len(rows):,} more)", "dim")
         self._notes(map(_text, audit.notes))
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:

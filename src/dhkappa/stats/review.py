@@ -104,7 +104,7 @@ def review_queue(
     scores = _Scores(sample)
     rows, names = _first(item_votes, scores, limit)
     shown, place = np.unique(rows, return_inverse=True)
-    columns = _vote_columns(sample.patterns.take(shown), item_votes.categories) | scores.columns(shown)
+    columns = vote_columns(sample.patterns.take(shown), item_votes.categories) | scores.columns(shown)
     places = place.tolist()
     columns = {"item": names, **{name: [values[k] for k in places] for name, values in columns.items()}}
     number = "all" if len(names) == sample.n else f"{len(names):,} of"
@@ -196,7 +196,7 @@ def _parts(sample: Sample) -> Parts:
     return dh_parts(sums(sample, weighted=sample.weighted), sample.categories)
 
 
-def _vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, list[Any]]:
+def vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, list[Any]]:
     """Return the columns on the suggested label and the votes, one row per pattern."""
     first, length, n_votes = patterns.start[:-1], np.diff(patterns.start), patterns.vote_totals()
     votes = patterns.votes.astype(np.int64)

@@ -1,0 +1,189 @@
+"""Agreement of annotators without labels, and of one vote per item, against loops, fractions and other libraries."""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dhkappa
+from dhkappa import AnnotatorAudit, Audit, DataError, SingleVoteAudit
+
+VOTES: list[list[Any]] = [["a", "a", "b"], ["b", "b", None], ["a", "b", "c"], ["c", "c", "c"], ["a", None, None]]
+
+
+def annotator_audit(*data: Any, **options: Any) -> AnnotatorAudit:
+    found: Any = dhkappa.audit(*data, progress=False, **options)
+    assert isinstance(found, AnnotatorAudit)
+    return found
+
+
+def single_vote_audit(*data: Any, **options: Any) -> SingleVoteAudit:
+    found: Any = dhkappa.audit(*data, progress=False, **options)
+    assert isinstance(found, SingleVoteAudit)
+    return found
+
+
+def test_no_labels_give_fleiss_kappa() -> None:
+    audit = annotator_audit(np.array(VOTES, object))
+    assert audit.fleiss.exact == dhkappa.fleiss_kappa(VOTES).exact
+    assert audit.fleiss.n_items == 4
+
+
+def by_category(votes: list[list[Any]], label: str) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the vote share, the agreement and the kappa of a category, by loops over items and pairs."""
+    share = both = apart = Fraction(0)
+    items = [[vote for vote in row if vote is not None] for row in votes]
+    items = [row for row in items if len(row) > 1]
+    for row in items:
+        share += Fraction(row.count(label), len(row)) / len(items)
+        pairs = list(combinations(row, 2))
+        both += Fraction(sum(pair == (label, label) for pair in pairs), len(pairs)) / len(items)
+        apart += Fraction(sum((label in pair) and pair != (label, label) for pair in pairs), len(pairs)) / len(items)
+    return share, both / share, 1 - apart / (2 * share * (1 - share))
+
+
+def test_categories() -> None:
+    table = annotator_audit(VOTES).categories()
+    shares = table.column("vote_share")
+    assert shares == sorted(shares, reverse=True)
+    for row in table:
+        expected = by_category(VOTES, row["category"])
+        assert [row["vote_share"], row["agreement"], row["kappa"]] == pytest.approx([float(one) for one in expected])
+    assert {row["category"]: row["n_votes"] for row in table} == {"a": 3, "b": 4, "c": 4}
+
+
+def test_categories_of_fleiss_1971(shared_data: Path) -> None:
+    """The values that irr::kappam.fleiss(diagnoses, detail=TRUE) prints in R."""
+    [path] = (shared_data / "published" / "fleiss1971_diagnoses").glob("*annotations*.csv")
+    table = annotator_audit(str(path)).categories()
+    assert sorted(round(row["kappa"], 3) for row in table) == [0.245, 0.245, 0.471, 0.520, 0.566]
+
+
+def test_annotators() -> None:
+    audit = annotator_audit(np.array(VOTES, object))
+    shares = {label: by_category(VOTES, label)[0] for label in "abc"}
+    chance = 1 - sum(share**2 for share in shares.values())
+    for row in audit.annotators():
+        agree, score = [], []
+        for votes in VOTES:
+            own = votes[row["annotator"]]
+            others = [v for place, v in enumerate(votes) if v is not None and place != row["annotator"]]
+            if own is not None and others:
+                agree.append(Fraction(others.count(own), len(others)))
+                score.append((agree[-1] - shares[own]) / chance)
+        assert row["items"] == len(agree)
+        assert row["agree"] == pytest.approx(float(sum(agree) / len(agree)))
+        assert row["score"] == pytest.approx(float(sum(score) / len(score)))
+    scores = audit.annotators().column("score")
+    assert scores == sorted(scores)
+
+
+def test_mean_score_is_fleiss_kappa() -> None:
+    drawn = dhkappa.simulate(200, annotators=4, rng=1)
+    audit = annotator_audit(drawn.votes)
+    assert np.mean(audit.annotators().column("score")) == pytest.approx(audit.fleiss.value)
+
+
+def test_disagreements() -> None:
+    table = annotator_audit(np.array(VOTES, object)).disagreements()
+    assert table.column("item") == [2, 0]
+    assert table.column("agreement") == [0, pytest.approx(1 / 3)]
+    assert table.column("votes") == ["a: 1, b: 1, c: 1", "a: 2, b: 1"]
+    assert annotator_audit(VOTES).disagreements(1).column("item") == [2]
+
+
+def test_disagreements_of_merged_rows_name_every_item() -> None:
+    votes = np.array([["a", "b"], ["a", "a"]] * 300, object)
+    assert annotator_audit(votes).disagreements().column("item") == list(range(0, 600, 2))
+    assert annotator_audit(votes).disagreements(3).column("item") == [0, 2, 4]
+
+
+def test_agreement_of_a_file(tmp_path: Path) -> None:
+    lines = "".join(
+        f"{item},{who},{label}\n"
+        for item, row in enumerate(VOTES)
+        for who, label in zip("xyz", row, strict=True)
+        if label
+    )
+    (tmp_path / "votes.csv").write_text("item,annotator,label\n" + lines)
+    audit = annotator_audit(str(tmp_path / "votes.csv"))
+    assert audit.fleiss.exact == dhkappa.fleiss_kappa(VOTES).exact
+    assert sorted(audit.annotators().column("annotator")) == ["x", "y", "z"]
+    assert audit.disagreements().column("item") == ["2", "0"]
+
+
+def test_nothing_to_agree_on() -> None:
+    audit = annotator_audit([["a", "a"], ["a", "a"]])
+    assert "undefined" in audit.summary
+    assert annotator_audit([]).summary.startswith("The agreement of the annotators is undefined.")
+    with pytest.raises(DataError) as caught:
+        annotator_audit(VOTES).annotators()
+    assert caught.value.code == "annotators-unknown"
+
+
+def test_two_votes_and_labels_are_an_audit() -> None:
+    found: Any = dhkappa.audit(VOTES, ["a", "b", "a", "c", "a"], progress=False)
+    assert isinstance(found, Audit)
+
+
+ONE = ["a", "b", "a", "c", "b", None, "a", "c"]
+LABELS = ["a", "b", "b", "c", "a", "a", "a", None]
+
+
+def test_cohen_kappa_by_hand() -> None:
+    audit = single_vote_audit([[vote] for vote in ONE], {"llm": LABELS})
+    kappa = audit.kappas["llm"]
+    pairs = [(label, vote) for label, vote in zip(LABELS, ONE, strict=True) if None not in (label, vote)]
+    n = len(pairs)
+    po = Fraction(sum(label == vote for label, vote in pairs), n)
+    pe = sum(
+        Fraction(sum(label == one for label, _ in pairs) * sum(vote == one for _, vote in pairs), n * n)
+        for one in "abc"
+    )
+    assert (kappa.n_items, kappa.agreement, kappa.exact) == (6, float(po), (po - pe) / (1 - pe))
+    assert audit.confusion().to_dicts()[0] == {"suggested": "a", "vote": "a", "items": 2, "share": pytest.approx(2 / 3)}
+    assert sum(audit.confusion().column("items")) == 6
+    assert audit.disagreements().to_dicts() == [
+        {"item": 2, "suggested": "b", "vote": "a"},
+        {"item": 4, "suggested": "a", "vote": "b"},
+    ]
+    assert len(audit.disagreements(limit=1)) == 1
+
+
+def test_cohen_kappa_of_statsmodels() -> None:
+    inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
+    drawn = dhkappa.simulate(300, labelers={"llm": 0.8}, annotators=1, rng=3)
+    kappa = single_vote_audit(drawn.votes, drawn.suggested).kappas["llm"]
+    counts = np.zeros((3, 3))
+    for label, vote in zip(drawn.suggested["llm"], drawn.votes[:, 0], strict=True):
+        counts["abc".index(label), "abc".index(vote)] += 1
+    found = inter_rater.cohens_kappa(counts)
+    assert kappa.value == pytest.approx(found.kappa, abs=1e-12)
+    assert kappa.se == pytest.approx(found.std_kappa, rel=1e-9)
+    assert kappa.interval.low < kappa.value < kappa.interval.high
+
+
+def test_one_vote_per_item_is_said() -> None:
+    audit = single_vote_audit([[vote] for vote in ONE], {"llm": LABELS, "rule": ["a"] * 8})
+    assert [note.code for note in audit.notes] == ["one-annotator"]
+    assert "llm gives the annotator's label on 67% of 6 items" in audit.summary
+    assert audit.table().column("labeler") == ["llm", "rule"]
+    found = audit.to_dict()
+    assert found["labelers"]["rule"]["cohen_kappa"] == 0
+
+
+def test_undefined_cohen_kappa() -> None:
+    kappa = single_vote_audit([["a"], ["a"]], ["a", "a"]).kappas["labeler"]
+    assert (kappa.agreement, kappa.exact) == (1.0, None)
+    assert math.isnan(kappa.interval.low)
+
+
+@pytest.mark.parametrize("options", [{"weights": "linear", "categories": ["a", "b", "c"]}, {"pool": 100}])
+def test_options_without_effect_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(DataError) as caught:
+        single_vote_audit([[vote] for vote in ONE], {"llm": LABELS}, **options)
+    assert caught.value.code == "option-not-supported"
