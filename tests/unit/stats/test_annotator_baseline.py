@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import baseline_oracle
 from dhkappa import dh_kappa, fleiss_kappa, simulate
 from dhkappa.core.grouping import LabeledPatterns, Patterns
 from dhkappa.stats import annotator_baseline as module
@@ -214,6 +215,14 @@ def test_share_can_be_negative() -> None:
     found = annotator_baseline(dh_kappa(drawn.votes, drawn.suggested["bad"]).estimate)
     assert found.share_low < found.share_kept < found.share_high < 0
     assert found.decide() == "fail"
+
+
+def test_share_is_undefined_if_annotators_may_be_random() -> None:
+    """The item added for the lower limit is one on which annotators are wrong."""
+    z = [0.5, -0.5] * 50
+    for far, defined in ((1.0, True), (5.0, False)):
+        share = module.Share((0.1, 0.15), (3.0, far), 0.5, 100, [25.0, 0.0, 25.0], [0.0] * 4)
+        assert share.defined(0.95) == (baseline_oracle.limit(0.15, z, -far, -1) > 0) == defined
 
 
 def test_zero_of_a_function() -> None:
