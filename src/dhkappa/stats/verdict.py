@@ -119,6 +119,9 @@ def judge(
     caution = ""
     if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
         caution = f" {AGREE_LITTLE} (Fleiss' kappa {_digits(1)(rounded(estimate.fleiss))})."
+    designed = estimate.sample.designed or estimate.metric == "weighted"
+    if designed and estimate.n_items >= MIN_ITEMS and (baseline is None or math.isnan(baseline.low)):
+        baseline = _from_comparison(comparison, random) or baseline
     if baseline is None or math.isnan(baseline.low):
         reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
         headline = f"{name} is better than random labels, but the data cannot compare it with an annotator."
@@ -130,6 +133,25 @@ def judge(
     details = [f"{scored}; {_typical(baseline, write)}.", capped, _matched(comparison), caution.strip()]
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
     return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, *limits)
+
+
+def _from_comparison(comparison: AnnotatorComparison | None, random: float) -> AnnotatorBaseline | None:
+    """Return a baseline from the comparison with each annotator, for samples without one, such as weighted samples.
+
+    A typical annotator is the mean of the annotators, and its distance from random labels is taken as known.
+    """
+    if comparison is None or math.isnan(comparison.low):
+        return None
+    rows = [row for row in comparison.table if not math.isnan(row["kappa_annotator"])]
+    items = sum(row["items"] for row in rows)
+    typical = math.fsum(row["kappa_annotator"] * row["items"] for row in rows) / items
+    above = typical - random
+    if not above > 0:
+        return None
+    difference, low, high = comparison.difference, comparison.low, comparison.high
+    shares = {"share_kept": 1 + difference / above, "share_low": 1 + low / above, "share_high": 1 + high / above}
+    limits = {"difference": difference, "low": low, "high": high, "n_items": comparison.n_items}
+    return AnnotatorBaseline(value=typical, value_low=typical, value_high=typical, **limits, **shares)  # type: ignore[arg-type]
 
 
 def _scored(estimate: Estimate, interval: ConfidenceInterval) -> str:

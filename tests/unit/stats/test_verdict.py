@@ -310,3 +310,21 @@ def test_baseline_may_be_missing() -> None:
     assert "better than random labels" in verdict.headline
     unknown = AnnotatorBaseline(reason="Nobody knows.")
     assert "Nobody knows." in judge("llm", kappa.estimate, kappa.confidence_interval(), unknown).details
+
+
+@pytest.mark.parametrize(("accuracy", "code"), [(0.99, "better"), (0.85, "on-par"), (0.6, "clearly-below")])
+def test_weighted_samples_are_compared_with_the_annotators_themselves(accuracy: float, code: str) -> None:
+    annotators = [0.7] * 4 if accuracy > 0.9 else ACCURACIES
+    drawn = dhkappa.simulate(2_000, labelers={"llm": accuracy}, annotators=annotators, rng=4)
+    weights = [1.0, 2.0] * 1_000
+    audit = dhkappa.audit(drawn.votes, dict(drawn.suggested), sample_weight=weights, rng=1, progress=False)
+    assert math.isnan(audit.annotator_baseline().low)
+    verdict, compared = audit.verdict(), audit.annotator_comparison()
+    assert verdict.code == code
+    rows = compared.table.to_dicts()
+    typical = sum(row["kappa_annotator"] * row["items"] for row in rows) / sum(row["items"] for row in rows)
+    above = typical - audit.kappas["llm"].baselines.random
+    expected = [1 + value / above for value in (compared.difference, compared.low, compared.high)]
+    assert [verdict.share, verdict.low, verdict.high] == pytest.approx(expected)
+    unknown = dhkappa.audit(drawn.votes.tolist(), dict(drawn.suggested), sample_weight=weights, progress=False)
+    assert unknown.verdict().code == "not-enough-data"
