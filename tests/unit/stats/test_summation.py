@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dhkappa.stats import summation
-from dhkappa.stats.summation import exact_sum, group_sums, row_sums, split_sums
+from dhkappa.stats.summation import (
+    exact_sum,
+    group_sums,
+    integer_type,
+    item_sums,
+    ratios,
+    row_sums,
+    split_sums,
+    totals,
+)
 
 FLOATS = st.floats(min_value=-1e300, max_value=1e300)
 
@@ -99,3 +108,38 @@ def test_rows_that_are_not_finite() -> None:
     found = row_sums(np.array([[1.0, math.nan], [math.inf, 1.0], [2.0, 0.5]]))
     assert math.isnan(found[0])
     assert found[1:].tolist() == [math.inf, 2.5]
+
+
+@pytest.mark.parametrize("most", [1, 2, 1_000, 2**30, 2**50])
+def test_sums_over_items_are_rounded_once(most: int) -> None:
+    rng = np.random.default_rng(most)
+    values = rng.normal(size=50) * 10.0 ** rng.integers(-9, 9, 50)
+    items, group = rng.integers(1, most, 50, endpoint=True), rng.integers(0, 3, 50)
+    wanted = [Fraction(0)] * 4
+    for value, number, place in zip(values.tolist(), items.tolist(), group.tolist(), strict=True):
+        wanted[place] += Fraction(value) * number
+    assert item_sums(values, items, group, 4).tolist() == [float(total) for total in wanted]
+
+
+def test_sums_over_no_items() -> None:
+    none = np.zeros(0, np.int64)
+    assert item_sums(np.zeros(0), none, none, 2).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, 2**70 + 1])
+def test_totals_of_integers_are_exact(number: int) -> None:
+    numbers = np.array([number, 5, number, -2], integer_type(number))
+    found = totals(numbers, np.array([2, 0, 2, 0]), 4)
+    assert found.tolist() == [3, 0, 2 * number, 0]
+    assert found.dtype == numbers.dtype
+
+
+def test_integers_have_64_bits_where_that_is_enough() -> None:
+    assert [integer_type(bound) for bound in (0, 2**62 - 1, 2**62, 2**80)] == [np.int64, np.int64, object, object]
+
+
+def test_ratios_are_rounded_once() -> None:
+    top, bottom = [2**80 + 1, 2**53 + 1, -7, 0], [3, 2**54 - 1, 2**70, 5]
+    found = ratios(np.array(top, object), np.array(bottom, object))
+    assert found.tolist() == [float(Fraction(a, b)) for a, b in zip(top, bottom, strict=True)]
+    assert found.dtype == ratios(np.zeros(0, object), np.zeros(0, object)).dtype == np.float64
