@@ -41,7 +41,7 @@ def group_sums(values: npt.NDArray[Any], group: npt.NDArray[Any] | None = None, 
     parts = split_sums(values, group, size)
     if len(parts) == 1:
         return parts[0]
-    return np.array([math.fsum(part) for part in zip(*(part.tolist() for part in parts), strict=True)])
+    return np.array([math.fsum(part) for part in np.transpose(parts).tolist()])
 
 
 def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int = 1) -> list[Floats]:
@@ -54,7 +54,7 @@ def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int 
     power = math.frexp(most)[1] + more
     found = []
     while True:
-        head = math.ldexp(1.0, power) if power > -1074 else 0.0
+        head = math.ldexp(1.0, power)  # 0 if it is below the least float
         part = values + head
         part -= head
         found.append(_added(part, group, size))
@@ -105,14 +105,15 @@ def totals(numbers: Array, group: Array, size: int) -> Array:
     return found
 
 
-def ratios(top: Array, bottom: Array) -> npt.NDArray[np.float64]:
+def ratios(top: Array, bottom: Array) -> Floats:
     """Return the quotients of integers as floats, rounded once."""
-    return np.array([a / b for a, b in zip(top.tolist(), bottom.tolist(), strict=True)], np.float64)
+    quotients: Floats = (top.astype(object) / bottom.astype(object)).astype(np.float64)
+    return quotients
 
 
 def item_sums(values: Array, items: Array, group: Array, size: int) -> npt.NDArray[np.float64]:
     """Return (size,) the sums by group of a value per row that stands for some items, rounded once."""
-    if items.max(initial=0) > 1:
+    if (items > 1).any():
         high = (values.view(np.int64) & -(1 << 27)).view(np.float64)  # 26 of 53 bits: the products are exact
         many = items >> 26 << 26
         products = [part * number for part in (high, values - high) for number in (many, items - many)]

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from dhkappa.stats.summation import (
     totals,
 )
 
+Array = npt.NDArray[Any]
 FLOATS = st.floats(min_value=-1e300, max_value=1e300)
 
 
@@ -56,6 +58,8 @@ def test_terms_that_are_not_finite_or_too_large() -> None:
     assert math.isnan(found[0])
     assert found[1:].tolist() == [math.inf, 2.5]
     assert group_sums(np.array([1e308, 1.0, 1e308, 1e308, 3.0]), group, 3).tolist() == [1e308, math.inf, 3.0]
+    assert group_sums(np.array([1e308] * 2)).tolist() == [math.inf]
+    assert math.isnan(group_sums(np.array([math.inf, -math.inf]))[0])
 
 
 def test_empty_groups_are_zero() -> None:
@@ -78,6 +82,18 @@ def test_rows_have_the_same_sum_as_fsum(terms: int) -> None:
     assert row_sums(values).tolist() == [math.fsum(row) for row in values.tolist()]
 
 
+@pytest.mark.parametrize("terms", [1, 3, 7, 15, 127])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_terms_of_one_sign_and_size(terms: int, sign: int) -> None:
+    """Their sum has the most bits: close to a power of two times the largest term."""
+    values = sign * np.random.default_rng(terms).uniform(0.95, 1, (300, terms))
+    wanted = [math.fsum(row) for row in values.tolist()]
+    assert row_sums(values).tolist() == wanted
+    assert [float(group_sums(row)[0]) for row in values] == wanted
+    group = np.repeat(np.arange(300), terms)
+    assert group_sums(values.ravel(), group, 300).tolist() == wanted
+
+
 def test_rows_that_one_split_does_not_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half an ulp, a bit more and a bit less, terms that cancel, and numbers close to the largest and the least."""
     half = 2.0**-53
@@ -89,8 +105,8 @@ def test_rows_that_one_split_does_not_settle(monkeypatch: pytest.MonkeyPatch) ->
         [1e20, 1, -1e20, 2.0**-80],
         [1e308, -1e308, 1e300, 1.0],
         [5e-324, 5e-324, 2.2e-308, 0],
-        [1, 2, 3, 4],
     ]
+    settled: list[list[float]] = [[1, 2, 3, 4], [0.1, 0.2, 0.3, 0.7], [1e-40, 3e-41, 7e-42, 2e-40], [0, 0, 0, 0]]
     added = []
 
     def slow(values: np.ndarray[Any, Any]) -> float:
@@ -98,10 +114,10 @@ def test_rows_that_one_split_does_not_settle(monkeypatch: pytest.MonkeyPatch) ->
         return exact_sum(values)
 
     monkeypatch.setattr(summation, "exact_sum", slow)
-    assert row_sums(np.array(rows)).tolist() == [
-        float(sum((Fraction(value) for value in row), Fraction(0))) for row in rows
+    assert row_sums(np.array(rows + settled)).tolist() == [
+        float(sum((Fraction(value) for value in row), Fraction(0))) for row in rows + settled
     ]
-    assert added == rows[:-1]
+    assert added == rows
 
 
 def test_rows_that_are_not_finite() -> None:
@@ -115,10 +131,17 @@ def test_sums_over_items_are_rounded_once(most: int) -> None:
     rng = np.random.default_rng(most)
     values = rng.normal(size=50) * 10.0 ** rng.integers(-9, 9, 50)
     items, group = rng.integers(1, most, 50, endpoint=True), rng.integers(0, 3, 50)
-    wanted = [Fraction(0)] * 4
+    check_item_sums(values, items, group, 4)
+    # The leading digits of each pair of terms cancel: an error in a product would be in the sum.
+    near = -values.astype(np.float32).astype(np.float64)
+    check_item_sums(np.append(values, near), np.tile(items, 2), np.tile(np.arange(50), 2), 50)
+
+
+def check_item_sums(values: Array, items: Array, group: Array, size: int) -> None:
+    wanted = [Fraction(0)] * size
     for value, number, place in zip(values.tolist(), items.tolist(), group.tolist(), strict=True):
         wanted[place] += Fraction(value) * number
-    assert item_sums(values, items, group, 4).tolist() == [float(total) for total in wanted]
+    assert item_sums(values, items, group, size).tolist() == [float(total) for total in wanted]
 
 
 def test_sums_over_no_items() -> None:
