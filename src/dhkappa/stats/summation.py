@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 _FEW = 1 << 10  # terms that are added up faster as Python floats
 _BITS = 53
-_LEAST = 2.0**-800  # of the largest term in a row, and the inverse of its bound: nothing underflows or overflows
+_RANGE = 800  # of the exponent of the largest term in a row: nothing underflows or overflows
 
 
 def exact_sum(values: npt.NDArray[Any]) -> float:
@@ -78,16 +78,16 @@ def row_sums(values: Floats) -> Floats:
     """
     terms = values.shape[1]
     most = np.abs(values).max(axis=1, initial=0)
-    usual = (most > _LEAST) & (most < 1 / _LEAST)
-    power = np.frexp(np.where(usual, most, 1.0))[1] + terms.bit_length() + 1
-    head = np.ldexp(1.0, power)[:, None]
+    power = np.frexp(most)[1]
+    head = np.ldexp(1.0, power + terms.bit_length() + 1)[:, None]
     part = values + head
     part -= head
     whole = part.sum(axis=1)
-    rest = np.subtract(values, part, out=part).sum(axis=1)
+    part -= values
+    rest = part.sum(axis=1)  # what the whole is too large by
     error = most * (2.0**-101 * terms**3)  # at least twice that of the rest
-    sums: Floats = whole + (rest - error)
-    sure = usual & (sums == whole + (rest + error)) | (most == 0)
+    sums: Floats = whole - (rest + error)
+    sure = (np.abs(power) < _RANGE) & (sums == whole - (rest - error))
     for row in np.flatnonzero(~sure).tolist():
         sums[row] = exact_sum(values[row])
     return sums
