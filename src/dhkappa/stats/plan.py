@@ -345,7 +345,7 @@ def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
     endless = replace(known.sample, strata=tuple(replace(part, size=None) for part in known.sample.strata))
     unseen = unseen_items(replace(known, sample=endless), phi)
     least, greatest = (Unseen(end.phi, n * end.share) for end in unseen.ends(far))
-    heaviest = float((known.weight / known.items).max()) if known.sample.weighted else 1.0
+    heaviest = float((known.weight / known.items).max())
     most = (heaviest * max(abs(float(far.low.min())), abs(float(far.high.max())))) ** 2
     return Outlook(pilot.value, float(known.E), least, greatest, n * unseen.most, most, n)
 

@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 _FEW = 1 << 10  # terms that are added up faster as Python floats
 _BITS = 53
-_LEAST = 2.0**-800  # of the largest term in a row, and the inverse of its bound: nothing underflows or overflows
+_RANGE = 800  # of the exponent of the largest term in a row: nothing underflows or overflows
 
 
 def exact_sum(values: npt.NDArray[Any]) -> float:
@@ -41,7 +41,7 @@ def group_sums(values: npt.NDArray[Any], group: npt.NDArray[Any] | None = None, 
     parts = split_sums(values, group, size)
     if len(parts) == 1:
         return parts[0]
-    return np.array([math.fsum(part) for part in zip(*(part.tolist() for part in parts), strict=True)])
+    return np.array([math.fsum(part) for part in np.transpose(parts).tolist()])
 
 
 def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int = 1) -> list[Floats]:
@@ -54,7 +54,7 @@ def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int 
     power = math.frexp(most)[1] + more
     found = []
     while True:
-        head = math.ldexp(1.0, power) if power > -1074 else 0.0
+        head = math.ldexp(1.0, power)  # 0 if it is below the least float
         part = values + head
         part -= head
         found.append(_added(part, group, size))
@@ -78,16 +78,16 @@ def row_sums(values: Floats) -> Floats:
     """
     terms = values.shape[1]
     most = np.abs(values).max(axis=1, initial=0)
-    usual = (most > _LEAST) & (most < 1 / _LEAST)
-    power = np.frexp(np.where(usual, most, 1.0))[1] + terms.bit_length() + 1
-    head = np.ldexp(1.0, power)[:, None]
+    power = np.frexp(most)[1]
+    head = np.ldexp(1.0, power + terms.bit_length() + 1)[:, None]
     part = values + head
     part -= head
     whole = part.sum(axis=1)
-    rest = np.subtract(values, part, out=part).sum(axis=1)
+    part -= values
+    rest = part.sum(axis=1)  # what the whole is too large by
     error = most * (2.0**-101 * terms**3)  # at least twice that of the rest
-    sums: Floats = whole + (rest - error)
-    sure = usual & (sums == whole + (rest + error)) | (most == 0)
+    sums: Floats = whole - (rest + error)
+    sure = (np.abs(power) < _RANGE) & (sums == whole - (rest - error))
     for row in np.flatnonzero(~sure).tolist():
         sums[row] = exact_sum(values[row])
     return sums
@@ -105,14 +105,15 @@ def totals(numbers: Array, group: Array, size: int) -> Array:
     return found
 
 
-def ratios(top: Array, bottom: Array) -> npt.NDArray[np.float64]:
+def ratios(top: Array, bottom: Array) -> Floats:
     """Return the quotients of integers as floats, rounded once."""
-    return np.array([a / b for a, b in zip(top.tolist(), bottom.tolist(), strict=True)], np.float64)
+    quotients: Floats = (top.astype(object) / bottom.astype(object)).astype(np.float64)
+    return quotients
 
 
 def item_sums(values: Array, items: Array, group: Array, size: int) -> npt.NDArray[np.float64]:
     """Return (size,) the sums by group of a value per row that stands for some items, rounded once."""
-    if items.max(initial=0) > 1:
+    if (items > 1).any():
         high = (values.view(np.int64) & -(1 << 27)).view(np.float64)  # 26 of 53 bits: the products are exact
         many = items >> 26 << 26
         products = [part * number for part in (high, values - high) for number in (many, items - many)]

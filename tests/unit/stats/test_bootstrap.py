@@ -310,10 +310,11 @@ def test_a_thousand_million_items_and_more(doublings: int) -> None:
     assert drawn.mean == pytest.approx(drawn.kappa, rel=0, abs=4 * se / math.sqrt(B) + 1e-15)
 
 
-def test_a_pattern_of_one_item_among_a_million_million_turns_up_once_on_average() -> None:
-    items = np.array([1, 1, 3, 10**12 - 5], np.int64)
+@pytest.mark.parametrize("n", [10**12, 10**13])  # multinomial, and Poisson
+def test_a_pattern_of_one_item_among_a_million_million_turns_up_once_on_average(n: int) -> None:
+    items = np.array([1, 1, 3, n - 5], np.int64)
     draws = module._draw(items, B, np.random.default_rng(1))
-    assert (draws.sum(axis=0) == 10**12).all()
+    assert (draws.sum(axis=0) == n).all()
     # Poisson but for 1e-12: 4 standard errors of its mean and variance
     for row, mean in zip(draws[:3], (1, 1, 3), strict=True):
         assert abs(row.mean() - mean) < 4 * math.sqrt(mean / B)

@@ -23,6 +23,7 @@ from dhkappa.stats.influence import (
     influence,
     item_weights,
     sum_of_squares,
+    terms,
     unseen_items,
     variance,
 )
@@ -360,6 +361,27 @@ class TestVariance:
         # Sums of some ten terms, and a root.
         assert (found.value, found.endless) == pytest.approx((float(value), float(endless)), rel=1e-12)
         assert kappa.se == pytest.approx(math.sqrt(value), rel=1e-12)
+
+    @pytest.mark.parametrize("strata", [None, list("xxxyyyxyxxx")])
+    def test_weights_within_a_pattern(self, strata: list[str] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Many weights are kept by item, not as patterns whose items have the same weight."""
+        votes = [[int(vote) for vote in item] for item in self.VOTES]
+        weight = [1, 2, 3, 1, 2, 3, 1, 2, 6, 5, 4]
+        plain = dh_kappa(votes, self.LABELS, sample_weight=weight, strata=strata)
+        monkeypatch.setattr("dhkappa.inputs.arrays.MANY_WEIGHTS", 1)
+        kappa = dh_kappa(votes, self.LABELS, sample_weight=weight, strata=strata)
+        sample = kappa.estimate.sample
+        assert len(sample.patterns) < len(plain.sample.patterns)
+        assert kappa.parts is not None
+        known, floats, by_weight = exact_terms(plain), terms(sample, kappa.parts), float_terms(plain)
+        phi = influence(floats)
+        expected = exact.variance(known, exact.influence(known))
+        assert tuple(variance(floats, phi)) == pytest.approx(tuple(map(float, expected)), rel=1e-12)
+        unseen, alone = unseen_items(floats, phi), unseen_items(by_weight, influence(by_weight))
+        assert unseen.most == pytest.approx(alone.most, rel=1e-12)
+        assert unseen.label.tolist() == alone.label.tolist()
+        np.testing.assert_allclose(unseen.share, alone.share, rtol=1e-12)
+        np.testing.assert_allclose(unseen.middle, alone.middle, rtol=1e-12, atol=1e-15)
 
     def test_two_items(self) -> None:
         kappa = dh_kappa([[1, 1], [1, 2]], [1, 2])

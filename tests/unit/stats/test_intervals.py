@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ from dhkappa.stats.intervals import (
     Gap,
     approximate_quantile,
     beta_interval,
+    beta_limits,
     beta_quantile,
     skewness,
     wald_interval,
@@ -220,6 +222,12 @@ def basis(**given: Any) -> Basis:
     return Basis(**plain | shares | given)
 
 
+def stacked(several: list[Basis]) -> Basis:
+    """One basis with arrays of the attributes of several that have the same range of kappa."""
+    arrays: list[Any] = [np.array([getattr(one, name) for one in several], float) for name in Basis.__slots__[:-1]]
+    return replace(Basis(*arrays), bottom=several[0].bottom)
+
+
 def beta_by_hand(of: Basis, alpha: float) -> tuple[float, float]:
     """docs/methods.md, with w = 3/4 of an item of share s that moves kappa by a."""
     n, w, width = of.n, 0.75, 1 - of.bottom
@@ -273,6 +281,41 @@ class TestIntervals:
         middle = beta_interval(basis(), 0.2, quantile)
         assert [p for _, _, p in asked] == [0.9, 0.1]
         assert middle == (-0.25, -0.25)
+
+    @pytest.mark.parametrize("alpha", [0.05, 0.3])
+    def test_beta_of_many_at_once(self, alpha: float) -> None:
+        no_beta: list[dict[str, Any]] = [
+            {"greatest": 20.0},
+            {"least": -40.0},
+            {"squares": 1e4, "unseen": 1e-9},
+            {"squares": 0.0, "least": 0.0, "greatest": 0.0, "unseen": 1e-9},
+            {"kappa": -0.25, "squares": 1.25**2 * 8.75 * 9.75, "least": 0.0, "greatest": 0.0, "unseen": 1e-9},
+            *({"kappa": kappa, "squares": 1.0, "least": 0.0, "greatest": 0.0} for kappa in (1.0, -1.5, -1.6)),
+        ]
+        usual: list[dict[str, Any]] = [
+            {},
+            {"n": 400},
+            {"kappa": 0.1},
+            {"squares": 0.0},
+            {"unseen": 5.0, "E": 0.5},
+            WIDE,
+        ]
+        several = [basis(**given) for given in (*usual, *no_beta)]
+        low, high = beta_limits(stacked(several), alpha)
+        expected = np.array([beta_interval(one, alpha) for one in several])
+        np.testing.assert_allclose(low, expected[:, 0], rtol=1e-12)  # another quantile function
+        np.testing.assert_allclose(high, expected[:, 1], rtol=1e-12)
+
+    def test_beta_of_many_with_a_huge_sample(self) -> None:
+        """The usual quantile function is not accurate for the largest of these samples."""
+        shares = {"least_share": 0.0, "greatest_share": 0.0, "unseen": 0.0}
+        several = [basis(n=n, squares=2.0 * n, **shares) for n in (40, 10**9, 10**19)]
+        low, high = beta_limits(stacked(several), 0.05)
+        for one, *found in zip(several, low.tolist(), high.tolist(), strict=True):
+            half = 1.959963984540054 * math.sqrt(one.squares) / one.n
+            assert found == pytest.approx(beta_interval(one, 0.05), rel=1e-12)
+            if one.n > 1e6:
+                assert found == pytest.approx((0.6 - half, 0.6 + half), abs=1e-3 * half)
 
     @pytest.mark.parametrize("kappa", [0.6, -0.9, 0.999])
     def test_wald_by_hand(self, kappa: float) -> None:
@@ -384,6 +427,7 @@ class TestGaps:
 
     def test_skewness(self) -> None:
         assert skewness(14.0, 4.0) == 14 / 8
+        assert skewness(0.5, 0.25) == 4
         assert skewness(-14.0, 20.0) == -14 / 20**1.5
         assert skewness(0.0, 0.0) == skewness(1e-330, 1e-220) == 0  # the power of tiny squares is 0
 

@@ -145,6 +145,28 @@ def test_low_agreement_is_rounded_without_a_negative_zero(fleiss: F, written: st
     assert f"(Fleiss' kappa {written}, below 0.4)" in found["low-agreement"]
 
 
+@pytest.mark.parametrize(
+    ("kappa", "random", "shown"),
+    [
+        (F(1, 10), F(1, 5), ("0.10", "0.20")),
+        (F(1231, 10**4), F(1239, 10**4), ("0.123", "0.124")),
+        (F(-1, 10**4), F(0), ("-0.0001", "0.0000")),
+        (F(1), F(1) + F(1, 10**5), ("1.00000", "1.00001")),
+        (F(1, 3), F(1, 3) + F(1, 10**9), ("0.333333", "0.333333")),
+    ],
+)
+def test_scores_below_random_have_digits_enough_to_differ(kappa: F, random: F, shown: tuple[str, str]) -> None:
+    changed = replace(example().estimate, exact=kappa, baselines=Baselines(random, None))
+    found = {note.code: note.text for note in notes_of(changed, 0.1)}
+    assert found["below-random"] == f"Kappa ({shown[0]}) is below the score of random labels ({shown[1]})."
+
+
+def test_notes_of_the_source() -> None:
+    plain = example().estimate
+    changed = replace(plain, sample=replace(plain.sample, source_notes=("From x.", "From y.")))
+    assert [note.text for note in notes_of(changed, 0.1) if note.code == "source"] == ["From x.", "From y."]
+
+
 @pytest.mark.parametrize(("triples", "noted"), [(50, False), (100, True)])
 def test_errors_of_agreement_count_items_of_both_sizes(triples: int, noted: bool) -> None:
     """Pairs always agree. Of triples, one in five has a share of 1/3: .133 apart, with errors of .038 and .027."""

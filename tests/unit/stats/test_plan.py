@@ -324,6 +324,20 @@ def test_bad_assumptions(arguments: dict[str, Any], code: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, "neither"),
+        ({"prevalence": [1, 2], "votes": 3}, "prevalence"),
+        ({"annotator_accuracy": 0.9, "n_categories": 3}, "annotator_accuracy and n_categories"),
+    ],
+)
+def test_message_names_the_assumptions_that_were_passed(given: dict[str, Any], named: str) -> None:
+    with expect_error("pilot-missing", "pilot") as error:
+        plan_items(0.05, **given)
+    assert error.value.message == f"A plan needs a pilot or assumptions: got {named}."
+
+
+@pytest.mark.parametrize(
     ("pilot", "code"),
     [
         (fleiss_kappa([["a", "b"], ["a", "a"]]), "invalid-pilot"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dhkappa import DataError, dh_kappa, plan
+from dhkappa.stats.result import labelers_table
 from expect import expect_error
 
 VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "c"], ["c", "c", "a"], ["a", "a", "a"]]
@@ -35,3 +36,16 @@ def test_pool_with_other_names() -> None:
     assert caught.value.parameter == "pool"
     found = dh_kappa(VOTES, LABELS, strata=strata, pool={**sizes, ("z", 1): 0})
     assert found.exact == dh_kappa(VOTES, LABELS, strata=strata, pool={"x": 30, "y": 20}).exact
+
+
+def test_table_of_labelers() -> None:
+    kappas = {"undefined": dh_kappa([["a", "a"]] * 2, ["a", "a"]), "low": dh_kappa(VOTES, ["b"] * 5)}
+    kappas["high"] = dh_kappa(VOTES, LABELS)
+    table = labelers_table(kappas, 0.9)
+    assert table.title == "Kappa by labeler, 90% confidence intervals"
+    assert table.column("labeler") == ["high", "low", "undefined"]
+    row = table.to_dicts()[0]
+    assert (row["low"], row["high"]) == tuple(kappas["high"].confidence_interval(0.9))
+    assert (row["kappa"], row["se"], row["items"]) == (kappas["high"].value, kappas["high"].se, 5)
+    baselines = kappas["high"].baselines
+    assert (row["baseline_random"], row["baseline_majority"]) == (baselines.random, baselines.majority)

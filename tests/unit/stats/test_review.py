@@ -308,12 +308,17 @@ def test_votes_are_written_most_first_and_odd_labels_stand_out() -> None:
     odd: list[list[Hashable]] = [
         ["🐈", "🐕", "🐕"],
         ["a, b", "a, b", "\t"],
-        [" x", "<b>", "<b>"],
+        [" x", "<b>", "<b>", "x:1"],
         ["日本", "日本", "line\n"],
     ]
     table = review_queue(read_votes(odd, {"rule": ["🐈", "a, b", "<b>", "日本"]}), "rule")
     texts = dict(zip(table.column("item"), table.column("votes"), strict=True))
-    assert texts == {0: "🐕: 2, 🐈: 1", 1: "'a, b': 2, '\\t': 1", 2: "<b>: 2, ' x': 1", 3: "日本: 2, 'line\\n': 1"}
+    assert texts == {
+        0: "🐕: 2, 🐈: 1",
+        1: "'a, b': 2, '\\t': 1",
+        2: "<b>: 2, ' x': 1, 'x:1': 1",
+        3: "日本: 2, 'line\\n': 1",
+    }
     assert "<b>" not in table._repr_html_()
     assert "🐕" in repr(table)
 

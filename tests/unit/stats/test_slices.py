@@ -70,6 +70,11 @@ def test_integers_beyond_53_bits() -> None:
     check(votes, suggested, np.arange(3_000) % 2, 2)
 
 
+def test_ratios_of_integers_beyond_53_bits_are_rounded_once() -> None:
+    votes, suggested = draw(12_000, 7, 3, 0.7, 0.3, seed=6)  # 2^53 < 2 pair_unit vote_unit^2 n^3 < 2^63
+    check(votes, suggested, np.arange(12_000) % 6, 6)
+
+
 def test_votes_per_item_without_a_small_common_multiple() -> None:
     votes, suggested = draw(200, 60, 3, 0.8, 0.5, seed=4)
     check(votes, suggested, np.arange(200) % 3, 4)
@@ -87,4 +92,5 @@ def test_group_with_one_odd_item_in_two_million() -> None:
 def test_no_eligible_item() -> None:
     found = by_group(np.array([["a", None], ["b", None]]), np.array(["a", "b"]), np.array([0, 1]), 2)
     assert found.items.tolist() == [0, 0]
+    assert found.items.dtype == np.int64
     assert np.isnan(found.kappa).all()

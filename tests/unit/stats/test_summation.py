@@ -5,13 +5,24 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dhkappa.stats import summation
-from dhkappa.stats.summation import exact_sum, group_sums, row_sums, split_sums
+from dhkappa.stats.summation import (
+    exact_sum,
+    group_sums,
+    integer_type,
+    item_sums,
+    ratios,
+    row_sums,
+    split_sums,
+    totals,
+)
 
+Array = npt.NDArray[Any]
 FLOATS = st.floats(min_value=-1e300, max_value=1e300)
 
 
@@ -47,6 +58,8 @@ def test_terms_that_are_not_finite_or_too_large() -> None:
     assert math.isnan(found[0])
     assert found[1:].tolist() == [math.inf, 2.5]
     assert group_sums(np.array([1e308, 1.0, 1e308, 1e308, 3.0]), group, 3).tolist() == [1e308, math.inf, 3.0]
+    assert group_sums(np.array([1e308] * 2)).tolist() == [math.inf]
+    assert math.isnan(group_sums(np.array([math.inf, -math.inf]))[0])
 
 
 def test_empty_groups_are_zero() -> None:
@@ -69,6 +82,18 @@ def test_rows_have_the_same_sum_as_fsum(terms: int) -> None:
     assert row_sums(values).tolist() == [math.fsum(row) for row in values.tolist()]
 
 
+@pytest.mark.parametrize("terms", [1, 3, 7, 15, 127])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_terms_of_one_sign_and_size(terms: int, sign: int) -> None:
+    """Their sum has the most bits: close to a power of two times the largest term."""
+    values = sign * np.random.default_rng(terms).uniform(0.95, 1, (300, terms))
+    wanted = [math.fsum(row) for row in values.tolist()]
+    assert row_sums(values).tolist() == wanted
+    assert [float(group_sums(row)[0]) for row in values] == wanted
+    group = np.repeat(np.arange(300), terms)
+    assert group_sums(values.ravel(), group, 300).tolist() == wanted
+
+
 def test_rows_that_one_split_does_not_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half an ulp, a bit more and a bit less, terms that cancel, and numbers close to the largest and the least."""
     half = 2.0**-53
@@ -80,8 +105,8 @@ def test_rows_that_one_split_does_not_settle(monkeypatch: pytest.MonkeyPatch) ->
         [1e20, 1, -1e20, 2.0**-80],
         [1e308, -1e308, 1e300, 1.0],
         [5e-324, 5e-324, 2.2e-308, 0],
-        [1, 2, 3, 4],
     ]
+    settled: list[list[float]] = [[1, 2, 3, 4], [0.1, 0.2, 0.3, 0.7], [1e-40, 3e-41, 7e-42, 2e-40], [0, 0, 0, 0]]
     added = []
 
     def slow(values: np.ndarray[Any, Any]) -> float:
@@ -89,13 +114,55 @@ def test_rows_that_one_split_does_not_settle(monkeypatch: pytest.MonkeyPatch) ->
         return exact_sum(values)
 
     monkeypatch.setattr(summation, "exact_sum", slow)
-    assert row_sums(np.array(rows)).tolist() == [
-        float(sum((Fraction(value) for value in row), Fraction(0))) for row in rows
+    assert row_sums(np.array(rows + settled)).tolist() == [
+        float(sum((Fraction(value) for value in row), Fraction(0))) for row in rows + settled
     ]
-    assert added == rows[:-1]
+    assert added == rows
 
 
 def test_rows_that_are_not_finite() -> None:
     found = row_sums(np.array([[1.0, math.nan], [math.inf, 1.0], [2.0, 0.5]]))
     assert math.isnan(found[0])
     assert found[1:].tolist() == [math.inf, 2.5]
+
+
+@pytest.mark.parametrize("most", [1, 2, 1_000, 2**30, 2**50])
+def test_sums_over_items_are_rounded_once(most: int) -> None:
+    rng = np.random.default_rng(most)
+    values = rng.normal(size=50) * 10.0 ** rng.integers(-9, 9, 50)
+    items, group = rng.integers(1, most, 50, endpoint=True), rng.integers(0, 3, 50)
+    check_item_sums(values, items, group, 4)
+    # The leading digits of each pair of terms cancel: an error in a product would be in the sum.
+    near = -values.astype(np.float32).astype(np.float64)
+    check_item_sums(np.append(values, near), np.tile(items, 2), np.tile(np.arange(50), 2), 50)
+
+
+def check_item_sums(values: Array, items: Array, group: Array, size: int) -> None:
+    wanted = [Fraction(0)] * size
+    for value, number, place in zip(values.tolist(), items.tolist(), group.tolist(), strict=True):
+        wanted[place] += Fraction(value) * number
+    assert item_sums(values, items, group, size).tolist() == [float(total) for total in wanted]
+
+
+def test_sums_over_no_items() -> None:
+    none = np.zeros(0, np.int64)
+    assert item_sums(np.zeros(0), none, none, 2).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, 2**70 + 1])
+def test_totals_of_integers_are_exact(number: int) -> None:
+    numbers = np.array([number, 5, number, -2], integer_type(number))
+    found = totals(numbers, np.array([2, 0, 2, 0]), 4)
+    assert found.tolist() == [3, 0, 2 * number, 0]
+    assert found.dtype == numbers.dtype
+
+
+def test_integers_have_64_bits_where_that_is_enough() -> None:
+    assert [integer_type(bound) for bound in (0, 2**62 - 1, 2**62, 2**80)] == [np.int64, np.int64, object, object]
+
+
+def test_ratios_are_rounded_once() -> None:
+    top, bottom = [2**80 + 1, 2**53 + 1, -7, 0], [3, 2**54 - 1, 2**70, 5]
+    found = ratios(np.array(top, object), np.array(bottom, object))
+    assert found.tolist() == [float(Fraction(a, b)) for a, b in zip(top, bottom, strict=True)]
+    assert found.dtype == ratios(np.zeros(0, object), np.zeros(0, object)).dtype == np.float64
