@@ -8,7 +8,7 @@ Each vote of an item is in turn the suggested label, and the other votes judge i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from dhkappa.core.grouping import Patterns
 from dhkappa.errors import counted, invalid
 from dhkappa.stats.influence import ROUNDING, Numbers, terms
 from dhkappa.stats.intervals import Gap, skewness, written
-from dhkappa.stats.kappa import Estimate, Sums, distinct, estimate_dh, sums
+from dhkappa.stats.kappa import Estimate, Sums, distinct, estimate_dh, majority_sums, sums
 from dhkappa.stats.sample import Sample, Stratum, check_level, check_real
 from dhkappa.stats.summation import integer_type, row_sums, totals
 from dhkappa.table import Display, plain
@@ -134,6 +134,7 @@ class VotesBaseline:
 
     key: tuple[Any, ...]  # sums over all eligible items, to recognize them
     used: Sums | None = None  # sums over the items used; None if the baseline is undefined
+    pairs: Sequence[int] = ()  # agreeing pairs of these items by category, G_j n pair_unit
     fewest: int = 2  # items with so many votes or more are used
     # 1 - d_Pi = (2 - a) (1 - t_i): a = 0 if two categories are voted for, two values if there are bounds. If empty,
     # d_Pi comes from triples of votes.
@@ -172,12 +173,13 @@ def votes_baseline(estimate: Estimate) -> VotesBaseline:
     E = Fraction(sum(v * v * (2 * v - whole) for v in used.votes), whole**3)
     if E == 1:
         return VotesBaseline(key, reason=_ONE_CATEGORY)
-    random = Fraction(sum(g * (2 * v - whole) for g, v in zip(used.pairs, used.votes, strict=True)), whole * pairs)
-    t = Fraction(sum(used.pairs), pairs)
+    by_category = majority_sums(sample).pairs
+    random = Fraction(sum(g * (2 * v - whole) for g, v in zip(by_category, used.votes, strict=True)), whole * pairs)
+    t = Fraction(used.agreeing, pairs)
     a = () if by_triples else (Fraction(0),) if k == 2 else (Fraction(0), Fraction(k - 2, k))
     D = (2 * _agreeing_triples(sample.patterns) - t,) if by_triples else tuple(1 - (2 - each) * (1 - t) for each in a)
     best = max(map(_most_lost, distinct(sizes))) if sizes.min() > 2 else None
-    return VotesBaseline(key, used, 3 if by_triples else 2, a, D, E, random, best)
+    return VotesBaseline(key, used, by_category, 3 if by_triples else 2, a, D, E, random, best)
 
 
 def annotator_baseline(
@@ -247,7 +249,7 @@ def annotator_baseline(
 
 
 def _key(total: Sums) -> tuple[Any, ...]:
-    return total.n, total.n_votes, total.votes, total.pairs
+    return total.n, total.n_votes, total.votes, total.agreeing
 
 
 def _with_votes(sample: Sample, fewest: int) -> Sample:
@@ -308,7 +310,7 @@ def _sides(own: Estimate, votes: VotesBaseline) -> list[_Side]:
     n, whole, pairs = total.n, total.n * total.vote_unit, total.n * total.pair_unit
     not_C, not_L, not_G = (
         np.array([(of - number) / of for number in column])  # Python integers: rounded once
-        for column, of in ((total.votes, whole), (total.labels, n), (total.pairs, pairs))
+        for column, of in ((total.votes, whole), (total.labels, n), (votes.pairs, pairs))
     )
     C, code, t = known.C, known.patterns.code, parts.R + parts.S
 
@@ -330,7 +332,7 @@ def _sides(own: Estimate, votes: VotesBaseline) -> list[_Side]:
         phi, phi_above = (move - float(1 - kappa) * eps) / chance, (move - chi + float(above) * eps) / chance
         return _Side(kappa, above, 1 / chance, phi, phi_above, known.items)
 
-    random = Fraction(sum(g * (2 * b - n) for g, b in zip(total.pairs, total.labels, strict=True)), n * pairs)
+    random = Fraction(sum(g * (2 * b - n) for g, b in zip(votes.pairs, total.labels, strict=True)), n * pairs)
     missed = [float(2 - a) * (1 - known.t) for a in votes.a]  # 1 - d_Pi
     if not missed:
         agreeing, every = _triples(known.patterns)

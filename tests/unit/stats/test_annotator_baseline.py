@@ -11,7 +11,7 @@ import pytest
 
 import baseline_oracle
 from dhkappa import dh_kappa, fleiss_kappa, simulate
-from dhkappa.core.grouping import LabeledPatterns, Patterns
+from dhkappa.core.grouping import Entries, LabeledPatterns, Patterns
 from dhkappa.stats import annotator_baseline as module
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline, votes_baseline
 from dhkappa.stats.influence import influence, terms
@@ -29,7 +29,7 @@ def patterned(counts: list[list[int]], labels: list[int], items: list[int]) -> E
     rows = [[(code, votes) for code, votes in enumerate(row) if votes] for row in counts]
     start = np.cumsum([0, *map(len, rows)])
     code, votes = (np.array(column, np.int64) for column in zip(*(pair for row in rows for pair in row), strict=True))
-    patterns = Patterns(np.array(labels, np.int32), start, code, votes, np.array(items, np.int64))
+    patterns = Patterns(np.array(labels, np.int32), Entries(start, code, votes), np.array(items, np.int64))
     return estimate_dh(sample_of(LabeledPatterns(tuple("abcdef"[: len(counts[0])]), patterns)))
 
 
