@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
     from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
     from dhkappa.auditing import Audit
-    from dhkappa.errors import DataError
+    from dhkappa.errors import DataError, Problem
+    from dhkappa.inputs.check import Check
     from dhkappa.inputs.dataset import Dataset, read
     from dhkappa.inputs.tally import Tally
     from dhkappa.stats.bootstrap import Bootstrap
@@ -28,13 +29,23 @@ if TYPE_CHECKING:
 
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
-__all__ += ["AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Comparison", "ConfidenceInterval", "Excluded"]
-__all__ += ["Kappa", "Note", "Parts", "PermutationTest", "Plan", "Simulation", "Verdict"]
+__all__ += [
+    "AnnotatorComparison",
+    "Audit",
+    "Baselines",
+    "Bootstrap",
+    "Check",
+    "Comparison",
+    "ConfidenceInterval",
+    "Excluded",
+]
+__all__ += ["Kappa", "Note", "Parts", "PermutationTest", "Plan", "Problem", "Simulation", "Verdict"]
 
 _NAMES = {  # by module, imported on first use
     "api": ("audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "tally"),
     "auditing": ("Audit",),
-    "errors": ("DataError",),
+    "errors": ("DataError", "Problem"),
+    "inputs.check": ("Check",),
     "inputs.dataset": ("Dataset", "read"),
     "inputs.tally": ("Tally",),
     "stats.bootstrap": ("Bootstrap",),

@@ -223,6 +223,7 @@ def audit(
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
+    allow: Iterable[str] = (),
     **roles: Unpack[RoleKeywords],
 ) -> Audit:
     """Answer all questions about some labelers: can their labels be trusted, where not, and what to review first.
@@ -246,6 +247,8 @@ def audit(
         Confidence level of all intervals, and a seed or a ``numpy.random.Generator``.
     progress
         Whether to show a progress bar, on a terminal, if it takes more than a second.
+    allow
+        Codes of problems that you accept, such as ``["looks-ordinal"]``; see ``Dataset.check``.
 
     Returns
     -------
@@ -265,23 +268,27 @@ def audit(
     ('b', 'a', 'a: 4')
     """
     from dhkappa.auditing import audit_of
+    from dhkappa.inputs.check import find_problems
+    from dhkappa.inputs.problems import accept
 
+    accept((), allow)
     _not_supported("audit", clusters=clusters)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     given, chosen = _resolve(data, columns, categories, missing, roles, Dataset)  # the review is computed later
     names = _labelers(given, chosen)
     if weights is not None:
         _check_ordered(given.declared)
-    item_votes = given.item_votes() if isinstance(given, Dataset) else None
+    seen = given.seen(names, ordered=weights is not None)
     return audit_of(
         given.counts,
-        item_votes,
+        seen.item_votes,
         names,
         weights=weights,
         pool=pool,
         confidence_level=confidence_level,
         rng=rng,
         progress=progress,
+        problems=accept(find_problems(seen), allow),
     )
 
 

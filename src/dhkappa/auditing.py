@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
-from dhkappa.errors import DataError, invalid, one_labeler
+from dhkappa.errors import DataError, Problem, invalid, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators, require_annotators
@@ -26,6 +26,7 @@ from dhkappa.stats.verdict import Verdict, judge, summarize
 from dhkappa.stats.weights import estimate_weighted
 from dhkappa.table import Display, Table
 
+_NOTES_OF_PROBLEMS = {"few-items": "too-few-items", "equals-majority": "labels-from-votes"}
 _HALF_WIDTHS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # of narrower intervals to plan for
 
 
@@ -43,6 +44,7 @@ class Audit(Display):
     comparison : paired differences on the items that all labelers labeled; None for one labeler
     fleiss : Fleiss' kappa: how far annotators agree with each other
     confidence_level : confidence level of all intervals
+    problems : what is wrong, or may be wrong, with the data, most severe first; see ``Dataset.check``
     """
 
     kappas: dict[str, Kappa]
@@ -57,6 +59,7 @@ class Audit(Display):
     _pool: Pool
     _tables: dict[tuple[str, str], Table] = field(default_factory=dict)  # those that were asked for; so the reviews
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
 
     @property
     def labelers(self) -> tuple[str, ...]:
@@ -203,7 +206,8 @@ class Audit(Display):
         for name, kappa in self.kappas.items():
             compared = self._annotator_comparisons.get(name)
             for note in (*kappa.notes, *(compared.notes if compared else ())):
-                about.setdefault(note, []).append(name)
+                if not self._is_problem(note.code, name):
+                    about.setdefault(note, []).append(name)
         found = [
             note if len(names) == len(self.kappas) else replace(note, message=f"{', '.join(names)}: {note.message}")
             for note, names in about.items()
@@ -218,19 +222,28 @@ class Audit(Display):
         known = {"source", "equals-majority", *(["items-excluded"] if len(sizes) == 1 else [])}
         return (*found, *(note for note in self.comparison.notes if note.code not in known))
 
+    def _is_problem(self, code: str, labeler: str) -> bool:
+        """Tell whether a note on a labeler says what a problem says already."""
+        code = _NOTES_OF_PROBLEMS.get(code, code)
+        return any(one.code == code and (not one.labelers or labeler in one.labelers) for one in self.problems)
+
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
+        yield [problem.labeled_text() for problem in self.problems if problem.severity != "info"]
         yield self.summary
         yield self.table()
         yield f"Agreement of the annotators with each other: {self.fleiss!r}"
         if self.comparison:
             yield self.comparison.differences
-        yield [*map(repr, self._annotator_comparisons.values()), *(note.text for note in self.notes)]
+        notes = [problem.text() for problem in self.problems if problem.severity == "info"]
+        notes += [note.text for note in self.notes]
+        yield [*map(repr, self._annotator_comparisons.values()), *notes]
 
     def to_dict(self, limit: int | None = 100) -> dict[str, Any]:
         """Return plain values for JSON, with at most ``limit`` items to review per labeler; NaN is None."""
         return {
             "confidence_level": self.confidence_level,
             "summary": self.summary,
+            "problems": [problem.to_dict() for problem in self.problems],
             "labelers": {name: self._labeler_dict(name, limit) for name in self.labelers},
             "comparison": self.comparison.to_dict() if self.comparison else None,
             "fleiss": self.fleiss.to_dict(self.confidence_level),
@@ -289,6 +302,7 @@ def audit_of(
     confidence_level: float = 0.95,
     rng: Rng = None,
     progress: bool = False,
+    problems: Sequence[Problem] = (),
 ) -> Audit:
     """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known."""
     confidence_level, source, pool = check_level(confidence_level), generator(rng), own_pool(pool)
@@ -317,4 +331,4 @@ def audit_of(
             comparison = Comparison(common, differences, notes, confidence_level)
         fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)))
     results = kappas, weighted, tests, comparison, fleiss, confidence_level
-    return Audit(*results, compared, item_votes, samples, pool)
+    return Audit(*results, compared, item_votes, samples, pool, problems=tuple(problems))

@@ -80,9 +80,20 @@ class Problem:
     labelers: tuple[str, ...] = ()
     accepted: bool = False
 
+    @classmethod
+    def of(cls, error: DataError) -> Problem:
+        """Return the problem of data that cannot be read or counted."""
+        return cls(error.code, "error", error.message, (), error.hint)
+
     def text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
         """Return message and fix, with parameters written by ``write_parameter``."""
         return said(self.message, self.fix, write_parameter)
+
+    def labeled_text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
+        """Return the text after severity and code; of a problem that was accepted, the message only."""
+        if self.accepted:
+            return f"Accepted {self.severity} [{self.code}]: {self.message}"
+        return f"{self.severity.capitalize()} [{self.code}]: {self.text(write_parameter)}"
 
     def concerns(self, labeler: str) -> bool:
         """Tell whether the verdict on a labeler depends on the problem."""
