@@ -66,7 +66,7 @@ class Data:
 def base(rng: Generator, **given: Any) -> Data:
     """Simulate a clean table: of random size, format and quality unless ``given``."""
     n = int(given.pop("n", rng.integers(60, 600)))
-    settings = {
+    settings: dict[str, Any] = {
         "categories": NAMES[: int(rng.integers(2, 8))],
         "annotators": list(rng.uniform(0.75, 0.95, int(rng.integers(3, 7)))),
         "labelers": {"llm": float(rng.uniform(0.6, 0.95)), "rule": float(rng.uniform(0.5, 0.8))},
@@ -303,7 +303,7 @@ def _unused(rng: Generator) -> Data:
 
 
 def _annotators_spelled(rng: Generator) -> Data:
-    spell = (str, str.upper, str.capitalize, lambda name: f"{name} ")
+    spell: list[Callable[[str], str]] = [str, str.upper, str.capitalize, lambda name: f"{name} "]
     return replace(_sized(rng), wide=False, voter=lambda name: spell[int(rng.integers(4))](name))
 
 

@@ -26,7 +26,6 @@ from dhkappa.stats.verdict import Verdict, judge, summarize
 from dhkappa.stats.weights import estimate_weighted
 from dhkappa.table import Display, Table
 
-_NOTES_OF_PROBLEMS = {"few-items": "too-few-items", "equals-majority": "labels-from-votes"}
 _HALF_WIDTHS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # of narrower intervals to plan for
 
 
@@ -206,7 +205,7 @@ class Audit(Display):
         for name, kappa in self.kappas.items():
             compared = self._annotator_comparisons.get(name)
             for note in (*kappa.notes, *(compared.notes if compared else ())):
-                if not self._is_problem(note.code, name):
+                if not any(problem.covers(note.code, name) for problem in self.problems):
                     about.setdefault(note, []).append(name)
         found = [
             note if len(names) == len(self.kappas) else replace(note, message=f"{', '.join(names)}: {note.message}")
@@ -221,11 +220,6 @@ class Audit(Display):
         sizes = {kappa.n_items for kappa in (*self.kappas.values(), *self.comparison.kappas.values())}
         known = {"source", "equals-majority", *(["items-excluded"] if len(sizes) == 1 else [])}
         return (*found, *(note for note in self.comparison.notes if note.code not in known))
-
-    def _is_problem(self, code: str, labeler: str) -> bool:
-        """Tell whether a note on a labeler says what a problem says already."""
-        code = _NOTES_OF_PROBLEMS.get(code, code)
-        return any(one.code == code and (not one.labelers or labeler in one.labelers) for one in self.problems)
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield [problem.labeled_text() for problem in self.problems if problem.severity != "info"]

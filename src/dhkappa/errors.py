@@ -95,6 +95,11 @@ class Problem:
             return f"Accepted {self.severity} [{self.code}]: {self.message}"
         return f"{self.severity.capitalize()} [{self.code}]: {self.text(write_parameter)}"
 
+    def covers(self, note: str, labeler: str) -> bool:
+        """Tell whether a note with this code on a labeler says the same."""
+        same = self.code == _NOTES_OF_PROBLEMS.get(note, note)
+        return same and (not self.labelers or labeler in self.labelers)
+
     def concerns(self, labeler: str) -> bool:
         """Tell whether the verdict on a labeler depends on the problem."""
         return not self.accepted and (not self.labelers or labeler in self.labelers)
@@ -112,6 +117,7 @@ class Problem:
         }
 
 
+_NOTES_OF_PROBLEMS = {"few-items": "too-few-items", "equals-majority": "labels-from-votes"}
 _POSITIONAL = {"data": "FILE", "path": "FILE", "pilot": "PILOT", "half_width": "HALF_WIDTH"}
 
 

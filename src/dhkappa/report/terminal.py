@@ -101,10 +101,12 @@ class Terminal:
         self._problems(problems, first=True)
         self._scale(kappas, confidence_level, first=not problems)
         self._scores("Labelers", kappas, confidence_level)
-        known = {problem.code for problem in problems}
-        notes = {name: [note for note in kappa.notes if note.code not in known] for name, kappa in kappas.items()}
-        texts = {id(kappa): [*_undefined(kappa), *map(_text, notes[name])] for name, kappa in kappas.items()}
-        self._notes([*_infos(problems), *_by_labeler(kappas, lambda kappa: texts[id(kappa)])])
+        texts = {
+            id(kappa): [_text(note) for note in kappa.notes if not any(one.covers(note.code, name) for one in problems)]
+            for name, kappa in kappas.items()
+        }
+        notes = _by_labeler(kappas, lambda kappa: [*_undefined(kappa), *texts[id(kappa)]])
+        self._notes([*_infos(problems), *notes])
 
     def comparison(self, comparison: Comparison, problems: Sequence[Problem] = ()) -> None:
         """Show a comparison of labelers."""

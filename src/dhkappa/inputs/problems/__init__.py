@@ -182,6 +182,8 @@ def differences(texts: Sequence[str]) -> list[str]:
         with_rest = [_apply(text, rest) for text in texts]
         if len(set(with_rest)) > len({step(text) for text in with_rest}):
             found.append(name)
+    if not found and len({unicodedata.normalize("NFKC", text) for text in texts}) < len(texts):
+        return ["unicode"]  # case folding alone unites them, too
     return found
 
 

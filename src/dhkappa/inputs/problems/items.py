@@ -30,6 +30,7 @@ _FEW_VOTES = 5  # of an annotator: too few to see which values are used
 _MOST_ANNOTATORS = 300
 _MOSTLY = 0.8  # share of values that are categories
 _RANDOM_Z = 2.0
+_RANDOM_FIT = 0.3  # of an annotator's fit
 _AGREEING = 0.2  # agreement beyond chance
 _GROUPS = 5
 _CLUSTER_ITEMS = 5_000
@@ -118,6 +119,17 @@ def annotator_variants(seen: Seen) -> Iterator[Problem]:
     fix = f"Unite them with $normalize {','.join(how)}." if how else "Write the names alike."
     examples = tuple(" = ".join(map(repr, group)) for group in alike[:3])
     yield Problem("annotator-variants", "warning", message, examples, fix)
+
+
+def duplicates_removed(seen: Seen) -> Iterator[Problem]:
+    """Report votes that were left out because their annotator had another one on the item."""
+    removed = getattr(seen.table, "removed", None)
+    if removed:
+        message = (
+            f"{counted(getattr(removed, 'n', removed), 'vote')} left out: the annotator has another vote on the item."
+        )
+        fix = "Check with $duplicates error which votes these are."
+        yield Problem("duplicates-removed", "info", message, (), fix)
 
 
 def not_annotators(seen: Seen) -> Iterator[Problem]:
@@ -236,7 +248,7 @@ def fitting_columns(seen: Seen) -> list[str]:
     if table is None:
         return []
     frame = table.votes if table.items is None else table.items
-    free = [name for name in _unused(table, frame) if not is_recognized([name])][:50]
+    free = [name for name in _unused(table, frame) if not is_recognized([name]) and not _PEOPLE.match(name)][:50]
     known = suggested_columns(free)
     fit = [(name not in known, -_holds(table, frame, name, seen), name) for name in free]
     return [name for _, share, name in sorted(fit) if -share >= _MOSTLY]
@@ -249,9 +261,12 @@ def ids_are_row_numbers(seen: Seen) -> Iterator[Problem]:
         return
     numbers = [int(name) for name in names if isinstance(name, int) or (isinstance(name, str) and name.isdecimal())]
     low, high = min(numbers, default=-1), max(numbers, default=-1)
-    if len(numbers) < len(names) or low not in (0, 1) or high - low + 1 != len(numbers) or not _agree(seen):
+    if len(numbers) < len(names) or low not in (0, 1) or high - low + 1 != len(numbers):
         return
-    if seen.labelers and all(_is_random(seen, labeler) for labeler in seen.labelers):
+    agreed, chance = _agreement(seen)
+    if not seen.labelers or agreed - chance <= _AGREEING * (1 - chance):
+        return
+    if max(_fit(seen, labeler) for labeler in seen.labelers) < _RANDOM_FIT * (agreed - chance):
         message = f"Both tables number their {counted(len(names), 'item')} from {low}, and the labels fit the votes no "
         message += "better than random labels, although the annotators agree. The rows may not belong together."
         fix = "Join the tables by ids of the items instead of row numbers: name the column with $item."
@@ -264,23 +279,22 @@ def _item_names(seen: Seen) -> Sequence[Any] | None:
     return None if votes is None or votes.find is not None or votes.names is None else list(votes.names)
 
 
-def _agree(seen: Seen) -> bool:
-    """Tell whether annotators agree beyond chance."""
+def _agreement(seen: Seen) -> tuple[float, float]:
+    """Return the share of pairs of votes that agree, and the share by chance; 0 and 1 without pairs."""
     usable = seen.totals > 1
     if not usable.any():
-        return False
+        return 0.0, 1.0
     agreed = float(np.average(seen.agreement[usable], weights=seen.counts.patterns.items[usable]))
-    chance = float(((seen.votes / seen.votes.sum()) ** 2).sum())
-    return chance < 1 and (agreed - chance) / (1 - chance) > _AGREEING
+    return agreed, float(((seen.votes / seen.votes.sum()) ** 2).sum())
 
 
-def _is_random(seen: Seen, labeler: str) -> bool:
-    """Tell whether the votes fit the labels no better than labels that do not depend on the item."""
+def _fit(seen: Seen, labeler: str) -> float:
+    """Return the share of votes that are the suggested label beyond chance: its upper limit, two standard errors up."""
     patterns, codes = seen.counts.patterns, seen.codes(labeler)
     rows = (seen.totals > 1) & (codes >= 0)
     n = seen.items(rows)
     if n < _COMMON_ITEMS:
-        return False
+        return 1.0
     fit = patterns.code == codes[seen.row]
     share = np.bincount(seen.row[fit], weights=patterns.votes[fit], minlength=len(patterns)) / np.maximum(
         seen.totals, 1
@@ -288,8 +302,7 @@ def _is_random(seen: Seen, labeler: str) -> bool:
     mean = float(np.average(share[rows], weights=patterns.items[rows]))
     error = math.sqrt(float(np.average((share[rows] - mean) ** 2, weights=patterns.items[rows])) / n)
     labels = seen.labels(labeler)
-    expected = float((labels / labels.sum() * seen.votes / seen.votes.sum()).sum())
-    return mean - expected <= _RANDOM_Z * error
+    return mean - float((labels / labels.sum() * seen.votes / seen.votes.sum()).sum()) + _RANDOM_Z * error
 
 
 def looks_clustered(seen: Seen) -> Iterator[Problem]:
@@ -396,5 +409,5 @@ def _design_effect(seen: Seen, votes: ItemVotes, groups: npt.NDArray[Any]) -> fl
     return max(effects)
 
 
-RULES: tuple[Rule, ...] = (annotator_variants, not_annotators, annotators_unused)
+RULES: tuple[Rule, ...] = (annotator_variants, not_annotators, annotators_unused, duplicates_removed)
 RULES_OF_VOTES: tuple[Rule, ...] = (labeler_equals_annotator, ids_are_row_numbers, looks_clustered)

@@ -18,7 +18,7 @@ from dhkappa.inputs.problems.items import fitting_columns
 
 _SMALL_SHARE = 0.01  # of votes or labels: below it, a problem of spelling is no error
 _SIMILAR = 3.0  # shares of a label among votes and suggested labels are similar up to this factor
-_Z = 4.0  # standard errors of a clear difference
+_Z = 3.0  # standard errors by which the vote for a code stands out
 _SEPARATORS = (";", "|", ",", "/")
 _COMPOUNDS_OF_COMMA = 4  # categories with a comma or slash, such as "neutral/positive", are common
 _MISSING = {"", "#n/a", "#na", "#n/a n/a", "<na>", "\\n", "nat", "nan", "null", "--", "n/a", "<null>", "(null)"}
