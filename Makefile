@@ -43,12 +43,13 @@ format: .venv/.dev  ## reformat the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-validate: .venv/.dev  ## simulate the coverage of the intervals and write docs/coverage*.md (45 minutes)
+validate: .venv/.dev  ## simulate the coverage of intervals and the rates of problems, and write their tables in docs/ (50 minutes)
 	$(BIN)/python validation/interval_coverage.py
 	$(BIN)/python validation/design_coverage.py
 	$(BIN)/python validation/difference_coverage.py
 	$(BIN)/python validation/annotator_coverage.py
 	$(BIN)/python validation/baseline_coverage.py
+	$(BIN)/python validation/problem_rates.py
 
 robustness: fuzz mutate memory faults numbers threads coverage lowest  ## write all sections of docs/robustness.md (hours)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
     from dhkappa.auditing import Audit
     from dhkappa.errors import DataError, Problem
+    from dhkappa.inputs.check import Check
     from dhkappa.inputs.dataset import Dataset, read
     from dhkappa.inputs.tally import Tally
     from dhkappa.stats.agreement import CohenKappa
@@ -32,24 +33,16 @@ if TYPE_CHECKING:
 
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
-__all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap"]
-__all__ += [
-    "CohenKappa",
-    "Comparison",
-    "ConfidenceInterval",
-    "Excluded",
-    "Gate",
-    "GateRow",
-    "Problem",
-    "SingleVoteAudit",
-]
-__all__ += ["Kappa", "Note", "Parts", "PermutationTest", "Plan", "Simulation", "Verdict"]
+__all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Check"]
+__all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "Note", "Parts"]
+__all__ += ["PermutationTest", "Plan", "Problem", "Simulation", "SingleVoteAudit", "Verdict"]
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
     "api": ("audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "tally"),
     "auditing": ("Audit",),
     "errors": ("DataError", "Problem"),
+    "inputs.check": ("Check",),
     "inputs.dataset": ("Dataset", "read"),
     "inputs.tally": ("Tally",),
     "stats.agreement": ("CohenKappa",),

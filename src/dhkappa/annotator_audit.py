@@ -24,7 +24,7 @@ from dhkappa.stats.intervals import written
 from dhkappa.stats.kappa import estimate_fleiss
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import Pool, Sample, check_integer, check_level, sample_of
+from dhkappa.stats.sample import Sample, check_integer, check_level, sample_of
 from dhkappa.table import Display, Table, plain
 
 _FIRST = 100  # rows of tables in JSON
@@ -239,12 +239,11 @@ def audit_annotators(
     counts: Counts,
     item_votes: ItemVotes | None,
     *,
-    pool: Pool = None,
     confidence_level: float = 0.95,
     problems: Sequence[Problem] = (),
 ) -> AnnotatorAudit:
     """Audit annotators without suggested labels; ``item_votes`` holds the same votes with their items, if known."""
-    fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)))
+    fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(), labeled=False)))
     return AnnotatorAudit(fleiss, check_level(confidence_level), tuple(problems), item_votes)
 
 

@@ -223,6 +223,7 @@ def audit(
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
+    allow: Iterable[str] = (),
     **roles: Unpack[RoleKeywords],
 ) -> Audit:
     """Answer all questions about some labelers: can their labels be trusted, where not, and what to review first.
@@ -246,6 +247,8 @@ def audit(
         Confidence level of all intervals, and a seed or a ``numpy.random.Generator``.
     progress
         Whether to show a progress bar, on a terminal, if it takes more than a second.
+    allow
+        Codes of problems that you accept, such as ``["looks-ordinal"]``; see ``Dataset.check``.
 
     Returns
     -------
@@ -265,27 +268,39 @@ def audit(
     >>> row["suggested"], row["majority"], row["votes"]
     ('b', 'a', 'a: 4')
     """
+    from dhkappa.annotator_audit import audit_annotators, audit_single_votes, has_single_votes
     from dhkappa.auditing import audit_of
+    from dhkappa.inputs.check import find_problems
+    from dhkappa.inputs.problems import accept
 
+    accept((), allow)
     _not_supported("audit", clusters=clusters)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     given, chosen = _resolve(data, columns, categories, missing, roles, Dataset, labeled=False)  # kept for the review
-    other = _audit_of_others(given, chosen, weights, pool, confidence_level)
-    if other is not None:
-        return cast("Audit", other)
-    names = _labelers(given, chosen)
+    if isinstance(given, Dataset) and chosen is not None:
+        given.check_labeled(chosen)
+    names = _labelers(given, chosen) if isinstance(given, Tally) or given.labeled else []
     if weights is not None:
         _check_ordered(given.declared)
-    item_votes = given.item_votes() if isinstance(given, Dataset) else None
+    seen = given.seen(names, ordered=weights is not None)
+    problems = accept(find_problems(seen), allow)
+    single = has_single_votes(given.counts)
+    if single or not names:
+        _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool)
+        known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
+        if names:
+            return cast("Audit", audit_single_votes(given.counts, seen.item_votes, names, **known))
+        return cast("Audit", audit_annotators(given.counts, seen.item_votes, **known))
     return audit_of(
         given.counts,
-        item_votes,
+        seen.item_votes,
         names,
         weights=weights,
         pool=pool,
         confidence_level=confidence_level,
         rng=rng,
         progress=progress,
+        problems=problems,
     )
 
 
@@ -386,26 +401,6 @@ def tally(data: Any = None, suggested: Any = None, **options: Unpack[DataKeyword
     Fraction(1, 2)
     """
     return OneCallDataset(data, suggested, **options).tally()
-
-
-def _audit_of_others(given: Dataset | Tally, chosen: Any, weights: Any, pool: Pool, confidence_level: float) -> Any:
-    """Audit data without suggested labels, or with one vote per item; None if there are labels and several votes."""
-    labeled = isinstance(given, Tally) or chosen is not None or given.labeled
-    if isinstance(given, Dataset) and chosen is not None:
-        given.check_labeled(chosen)
-    from dhkappa.annotator_audit import audit_annotators, audit_single_votes, has_single_votes
-
-    if labeled and not has_single_votes(given.counts):
-        return None
-    what = "one vote per item" if labeled else "data without suggested labels"
-    if weights is not None or (labeled and pool is not None):
-        name = "weights" if weights is not None else "pool"
-        raise invalid(name, f"{name} is not supported for {what}.", code="option-not-supported")
-    item_votes = given.item_votes() if isinstance(given, Dataset) else None
-    if labeled:
-        names = _labelers(given, chosen)
-        return audit_single_votes(given.counts, item_votes, names, confidence_level=confidence_level)
-    return audit_annotators(given.counts, item_votes, pool=pool, confidence_level=confidence_level)
 
 
 def _resolve(

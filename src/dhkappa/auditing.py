@@ -45,7 +45,7 @@ class Audit(Display):
     comparison : paired differences on the items that all labelers labeled; None for one labeler
     fleiss : Fleiss' kappa: how far annotators agree with each other
     confidence_level : confidence level of all intervals
-    problems : what is wrong with the data, the most severe first
+    problems : what is wrong, or may be wrong, with the data, most severe first; see ``Dataset.check``
     """
 
     kappas: dict[str, Kappa]
@@ -278,7 +278,8 @@ class Audit(Display):
         for name, kappa in self.kappas.items():
             compared = self._annotator_comparisons.get(name)
             for note in (*kappa.notes, *(compared.notes if compared else ())):
-                about.setdefault(note, []).append(name)
+                if not any(problem.covers(note.code, name) for problem in self.problems):
+                    about.setdefault(note, []).append(name)
         found = [
             note if len(names) == len(self.kappas) else replace(note, message=f"{', '.join(names)}: {note.message}")
             for note, names in about.items()
@@ -294,13 +295,15 @@ class Audit(Display):
         return (*found, *(note for note in self.comparison.notes if note.code not in known))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
-        yield [problem.text() for problem in self.problems if problem.severity != "info" and not problem.accepted]
+        yield [problem.labeled_text() for problem in self.problems if problem.severity != "info"]
         yield self.summary
         yield self.table()
         yield f"Agreement of the annotators with each other: {self.fleiss!r}"
         if self.comparison:
             yield self.comparison.differences
-        yield [*map(repr, self._annotator_comparisons.values()), *(note.text for note in self.notes)]
+        notes = [problem.text() for problem in self.problems if problem.severity == "info"]
+        notes += [note.text for note in self.notes]
+        yield [*map(repr, self._annotator_comparisons.values()), *notes]
 
     def to_dict(self, limit: int | None = 100) -> dict[str, Any]:
         """Return plain values for JSON, with at most ``limit`` items to review per labeler; NaN is None."""

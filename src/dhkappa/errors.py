@@ -80,9 +80,25 @@ class Problem:
     labelers: tuple[str, ...] = ()
     accepted: bool = False
 
+    @classmethod
+    def of(cls, error: DataError) -> Problem:
+        """Return the problem of data that cannot be read or counted."""
+        return cls(error.code, "error", error.message, (), error.hint)
+
     def text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
         """Return message and fix, with parameters written by ``write_parameter``."""
         return said(self.message, self.fix, write_parameter)
+
+    def labeled_text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
+        """Return the text after severity and code; of a problem that was accepted, the message only."""
+        if self.accepted:
+            return f"Accepted {self.severity} [{self.code}]: {self.message}"
+        return f"{self.severity.capitalize()} [{self.code}]: {self.text(write_parameter)}"
+
+    def covers(self, note: str, labeler: str) -> bool:
+        """Tell whether a note with this code on a labeler says the same."""
+        same = self.code == _NOTES_OF_PROBLEMS.get(note, note)
+        return same and (not self.labelers or labeler in self.labelers)
 
     def concerns(self, labeler: str) -> bool:
         """Tell whether the verdict on a labeler depends on the problem."""
@@ -101,6 +117,7 @@ class Problem:
         }
 
 
+_NOTES_OF_PROBLEMS = {"few-items": "too-few-items", "equals-majority": "labels-from-votes"}
 _POSITIONAL = {"data": "FILE", "path": "FILE", "pilot": "PILOT", "half_width": "HALF_WIDTH"}
 
 

@@ -90,7 +90,7 @@ def test_items_that_are_numbers_beside_text_without_case() -> None:
     connection.execute("SET default_collation = 'NOCASE'")
     votes = connection.sql("SELECT * FROM (VALUES ('a', 'x'), ('A', 'y'), ('1', 'x'), ('1', 'y')) AS t(item, label)")
     items = connection.sql("SELECT * FROM (VALUES (1, 'x')) AS t(item, llm)")
-    with expect_error("unlisted-items"):
+    with expect_error("ids-not-joined"):
         dhkappa.dh_kappa(votes, items=items, suggested="llm", item="item", label="label")
 
 

@@ -98,7 +98,7 @@ def test_votes_on_an_item_that_is_not_listed(engine: Engine) -> None:
     votes = engine.table({"id": ["x-1", "x-1", "x-9", "x-9"], "choice": ["a", "b", "b", "b"]})
     items = engine.table({"id": ["x-1", "x-2"], "llm": ["a", "b"]})
     said = refused(votes, item="id", label="choice", items=items)
-    assert said.code == "unlisted-items"
+    assert said.code == "ids-not-joined"
     assert "'x-9'" in said.message
     assert ("$unlisted" in said.hint) == (engine.name != "dask")  # which does not support it
 
@@ -109,7 +109,7 @@ def test_items_named_by_numbers_and_by_text(engine: Engine) -> None:
     found = dhkappa.tally(votes, "llm", **BY_VOTE, items=engine.table({"id": ["7", "8"], "llm": ["a", "b"]}))
     assert found == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
     said = refused(votes, **BY_VOTE, items=engine.table({"id": ["007", "8"], "llm": ["a", "b"]}))
-    assert said.code == "unlisted-items"
+    assert said.code == "ids-not-joined"
     assert "'7'" in said.message
 
 

@@ -197,7 +197,7 @@ def test_strange_labels_items_and_votes_are_counted_where_they_are(engine: Engin
     n = 300
     votes: Columns = {"id": [place // 3 for place in range(3 * n)], "choice": ["a", "b", "a"] * n}
     items: Columns = {"id": list(range(10, n)), "llm": ["a"] * (n - 10)}
-    with expect_error("unlisted-items"):
+    with expect_error("ids-not-joined"):
         dhkappa.tally(engine.table(votes), "llm", item="id", label="choice", items=engine.table(items))
     twice: Columns = {"id": [*range(n), 77, 5], "llm": ["a"] * (n + 2)}
     with expect_error("duplicate-items"):

@@ -69,5 +69,6 @@ CASES: dict[str, Callable[[], Any]] = {
     "items-unknown": lambda: audited(tally(VOTES, TWO), ["llm"]).review(),
     "kappa-undefined (audit)": lambda: audited([["a", "a"], ["a", "a"]], ["a", "a"]).categories(),
     "annotators-not-fetched": large,
+    "unknown-problem": lambda: Dataset(VOTES, TWO).check(allow=["looks-ordnal"]),
     "source": lambda: dh_kappa(read(EXPORTS / "prodigy" / "binary.jsonl")),
 }

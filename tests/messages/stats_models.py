@@ -110,6 +110,12 @@ CASES: dict[str, Callable[[], Any]] = {
     "not-enough-data (few items)": lambda: audited(0.85, 0.99, 10),
     "not-enough-data (random)": lambda: verdict(VOTES, LABELS),
     "not-enough-data (undefined)": lambda: verdict([["a", "a"]], ["a"]),
+    "data-problem": lambda: verdict([["a", "a"], ["b", "b"], ["A", "b"]] * 20, ["a", "b", "a"] * 20),
+    "labels-from-votes (verdict)": lambda: verdict(
+        [["a", "a", "b"], ["b", "b", "b"], ["b", "b", "a"]] * 60, ["a", "b", "b"] * 60
+    ),
+    "no-labels": lambda: dk.audit(VOTES, progress=False),
+    "one-annotator": lambda: dk.audit([["a"], ["b"]], ["a", "a"], progress=False),
     # gate
     "option-unused": lambda: gate(0.6, keep=0.8),
     "invalid-fail-under": lambda: gate(60),

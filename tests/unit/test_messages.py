@@ -13,12 +13,12 @@ import polars  # noqa: F401
 import pyarrow  # noqa: F401
 import pytest
 
-from dhkappa import DataError, Verdict
+from dhkappa import Check, DataError, Verdict
 
 FOLDER = Path(__file__).parents[1] / "messages"
 SNAPSHOT = FOLDER / "snapshot.json"
 SOURCE = Path(__file__).parents[2] / "src" / "dhkappa"
-CODE = re.compile(r"""\bcode="([a-z-]+)"|\bNote\(\s*"([a-z-]+)\"""")
+CODE = re.compile(r"""\bcode="([a-z-]+)"|\b(?:Note|Problem)\(\s*"([a-z-]+)\"""")
 
 
 def _cases() -> dict[str, Callable[[], Any]]:
@@ -43,7 +43,7 @@ def _code(key: str) -> str:
 
 
 def _text(key: str) -> str:
-    """Return the text of the error that a case raises, of the verdict that it returns, or of the note in its result."""
+    """Return the text of the error that a case raises, of the verdict, or of the note or problem in its result."""
     try:
         result = CASES[key]()
     except DataError as error:
@@ -54,6 +54,9 @@ def _text(key: str) -> str:
     if isinstance(result, Verdict):
         assert result.code == _code(key)
         return result.text
+    if isinstance(result, Check):
+        problems = {problem.code: problem.labeled_text() for problem in result.problems}
+        return problems[_code(key)]
     notes = {note.code: note.text for note in result.notes}
     return str(notes[_code(key)])
 

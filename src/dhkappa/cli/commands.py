@@ -17,7 +17,18 @@ import click
 
 import dhkappa
 from dhkappa.cli import options, run
-from dhkappa.cli.options import GATE_CODE, Commands, Input, check_output, expanded, is_tally, option, sum_of
+from dhkappa.cli.options import (
+    GATE_CODE,
+    Commands,
+    Input,
+    check_output,
+    expanded,
+    is_tally,
+    masked_argument,
+    next_command,
+    option,
+    sum_of,
+)
 from dhkappa.errors import DataError, Problem, counted, flag, invalid, masked, one_labeler, visible
 from dhkappa.resources import Progress
 
@@ -54,9 +65,29 @@ def commands() -> None:
 
     \b
     Examples: dhkappa demo
+              dhkappa check votes.csv
               dhkappa audit votes.csv -o report.html
               dhkappa audit annotations.csv --items items.csv --fail-under 0.6
     """  # noqa: D301
+
+
+@commands.command(epilog="Example: dhkappa check annotations.csv --items items.csv")
+@options.combine(options.FILES, options.FORMAT, options.ROLES, options.SAMPLE, options.ALLOW)
+def check(**given: Any) -> None:
+    """Check the data before an audit.
+
+    Says what was understood: the format, the role of each column, and the numbers of items, votes and categories. Then
+    lists problems that can make a result wrong, with what to do. Exits with 2 if a problem is an error.
+    """
+    with Progress(None, "counting votes"):
+        found = Input(given).check()
+    command = next_command("audit", click.get_current_context())
+    if given["output_format"] == "json":
+        click.echo(_json("check", found.to_dict() | {"next": command}))
+    else:
+        _terminal().check(found, command)
+    if found.has_errors:
+        click.get_current_context().exit(2)
 
 
 @commands.command(epilog="Example: dhkappa audit annotations.csv --items items.csv -o report.html")
@@ -79,6 +110,7 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
+        sample["allow"] = source.allow
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
         labeled = isinstance(found, dhkappa.Audit)
         gate = _gate(found.weighted or found.kappas, given, found.problems) if labeled else None
@@ -127,15 +159,17 @@ def score(**given: Any) -> None:
 
     Also prints the confidence interval and the baselines: the scores of random labels and of majority labels.
     """
+    source = Input(given)
     with Progress(None, "counting votes"):
-        kappas = _kappas(Input(given), given["weights"])
-    gate = _gate(kappas, given)
+        kappas = _kappas(source, given["weights"])
+        problems = source.problems()
+    gate = _gate(kappas, given, problems)
     level = given["confidence_level"]
     if given["output_format"] == "json":
         labelers = {name: kappa.to_dict(level) for name, kappa in kappas.items()}
-        click.echo(_json("score", {"confidence_level": level, "labelers": labelers}, gate))
+        click.echo(_json("score", {"confidence_level": level, **_listed(problems), "labelers": labelers}, gate))
     else:
-        _terminal().scores(kappas, level)
+        _terminal().scores(kappas, level, problems)
 
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
@@ -155,11 +189,12 @@ def compare(**given: Any) -> None:
     with Progress(None, "counting votes"):
         sample = {"pool": source.pool, "confidence_level": given["confidence_level"], "rng": given["seed"]}
         found = dhkappa.compare(source.data, source.suggested, **sample)
-    gate = _gate(found.kappas, given)
+        problems = source.problems()
+    gate = _gate(found.kappas, given, problems)
     if given["output_format"] == "json":
-        click.echo(_json("compare", found.to_dict(), gate))
+        click.echo(_json("compare", found.to_dict() | _listed(problems), gate))
     else:
-        _terminal().comparison(found)
+        _terminal().comparison(found, problems)
 
 
 @commands.command(epilog="Example: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv")
@@ -423,17 +458,12 @@ def _terminal() -> Terminal:
 
 def _command_line() -> str:
     """Return the command as it was typed, with passwords masked."""
-    return shlex.join(["dhkappa", *map(_masked_argument, sys.argv[1:])])
-
-
-def _masked_argument(argument: str) -> str:
-    """Mask the password of an argument that is an address, whatever characters it contains."""
-    return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", argument, flags=re.DOTALL))
+    return shlex.join(["dhkappa", *map(masked_argument, sys.argv[1:])])
 
 
 def _file_name(path: str) -> str:
     """Return the name of a file for a title; the last part of an address."""
-    return os.path.basename(_masked_argument(path).partition("?")[0]) if "://" in path else os.path.basename(path)
+    return os.path.basename(masked_argument(path).partition("?")[0]) if "://" in path else os.path.basename(path)
 
 
 def _check_items(kappas: Mapping[str, Kappa]) -> None:
@@ -461,6 +491,10 @@ def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Seque
     if stopped[1]:
         click.get_current_context().meta[GATE_CODE] = stopped
     return gate
+
+
+def _listed(problems: Sequence[Problem]) -> dict[str, Any]:
+    return {"problems": [problem.to_dict() for problem in problems]}
 
 
 def _json(command: str, result: Mapping[str, Any], gate: Gate | None = None) -> str:

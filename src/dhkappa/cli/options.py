@@ -6,6 +6,7 @@ import csv
 import glob
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,7 +17,7 @@ import click
 
 import dhkappa
 from dhkappa.cli import discard_output, fail
-from dhkappa.errors import DataError, flag, invalid, shown
+from dhkappa.errors import DataError, Problem, flag, invalid, masked, shown
 from dhkappa.paths import is_stream
 from dhkappa.resources import MIB, need
 
@@ -149,7 +150,9 @@ SAMPLE = combine(
     _column("sample-weight", "Column with the sampling weight of each item."),
     _column("strata", "Column with the group that each item was drawn from."),
 )
-ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL)
+_ALLOW = "Accept a problem of the data, by its code; dhkappa check lists problems."
+ALLOW = option("allow", _ALLOW, multiple=True, metavar="CODE")
+ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
@@ -213,6 +216,30 @@ class Input:
         if missing := several(self.given.get("missing", ())):
             found["missing"] = [*missing, *(int(text) for text in missing if _is_whole(text))]
         return found
+
+    @property
+    def allow(self) -> list[str]:
+        """The codes of the problems that the user accepts."""
+        return several(self.given["allow"])
+
+    def check(self) -> dhkappa.Check:
+        """Return the check of the data; files that cannot be read are a problem, too, but not missing ones."""
+        try:
+            data = self.data
+        except DataError as error:
+            if error.code == "file-not-found" or error.code.startswith(("option-", "invalid-")):
+                raise
+            return dhkappa.Check((Problem.of(error),))
+        found: dhkappa.Check = data.check(allow=self.allow)
+        return found
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the problems that counts show; single votes are not fetched to find more."""
+        from dhkappa.inputs.check import find_problems
+        from dhkappa.inputs.problems import accept
+
+        seen = self.data.seen(self.suggested, ordered=self.given.get("weights") is not None, fetch=False)
+        return accept(find_problems(seen), self.allow)
 
     @property
     def pool(self) -> Any:
@@ -281,6 +308,24 @@ def expanded(paths: Iterable[str]) -> list[str]:
     """Replace patterns by the files that match; a name that exists or matches nothing stays."""
     found = ([path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)) or [path] for path in paths)
     return list(chain.from_iterable(found))
+
+
+def next_command(command: str, context: click.Context) -> str:
+    """Return another command with the files and options of this one, for a shell; passwords are masked."""
+    words = ["dhkappa", command, *map(masked_argument, context.params["files"])]
+    for param in context.command.params:
+        value = context.params[param.name or ""]
+        if param.name in ("files", "output_format") or value in (None, ()) or value == param.get_default(context):
+            continue
+        long = max(param.opts, key=len)
+        for one in value if isinstance(value, tuple) else [value]:
+            words += [f"{long}={one}"] if str(one).startswith("-") else [long, masked_argument(str(one))]
+    return shlex.join(words)
+
+
+def masked_argument(argument: str) -> str:
+    """Mask the password of an argument that is an address, whatever characters it contains."""
+    return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", argument, flags=re.DOTALL))
 
 
 def sum_of(paths: Sequence[str]) -> dhkappa.Tally:

@@ -23,6 +23,7 @@ from dhkappa.core.labels import check_categories, check_declared, encode, name_k
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
 from dhkappa.inputs.backends import Coding, Query, kind_in
+from dhkappa.inputs.ids import in_what_ids_differ
 from dhkappa.inputs.tables import EXAMPLES, LongTable, VoteTable, pick_items, whole_counts
 from dhkappa.resources import need
 
@@ -30,6 +31,7 @@ _FEW_COLUMNS = 6  # with so few columns of votes, grouping by them gives nearly 
 _VALUE = 128  # bytes of a fetched value in Python
 _WORD_BITS = 52  # a join of pandas or Dask turns int64 into float64
 _MOST_WORDS = 16
+_MOST_IDS = 1_000, 20_000  # ids of votes and of items that show in what they differ
 
 _Counts: TypeAlias = npt.NDArray[np.int64]
 _Codings: TypeAlias = Mapping[str, Coding]
@@ -287,11 +289,12 @@ def _check_unlisted(table: VoteTable, long: LongTable) -> None:
     listed, _ = pick_items(table)
     unlisted = long.frame.with_columns(n=long.votes_in_row()).filter(nw.col("n") > 0)
     unlisted = unlisted.join(listed.select("item"), on="item", how="anti")
-    first = [ids.select("item").unique().sort("item").head(EXAMPLES) for ids in (unlisted, listed)]
-    few, known = (table.ask(ids)["item"] for ids in first)
+    some = ((unlisted, _MOST_IDS[0]), (listed, _MOST_IDS[1]))
+    few, known = (table.ask(ids.select("item").unique().sort("item").head(most))["item"] for ids, most in some)
     if few:
         n = int(table.ask(unlisted.select(nw.col("n").sum()))["n"][0])
-        examples = f"votes: {shown(few)}; items: {shown(known) or 'none'}"
+        examples = f"votes: {shown(few[:EXAMPLES])}; items: {shown(known[:EXAMPLES]) or 'none'}"
+        reason = in_what_ids_differ(few, known)
         if n == sum(long.label_counts.values()):
             message = f"No vote is on an item of the items table ({examples})."
             hint = f"Write the ids in column {table.roles.item!r} alike in both tables."
@@ -299,8 +302,10 @@ def _check_unlisted(table: VoteTable, long: LongTable) -> None:
             number = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'}"
             message = f"{number} on items that the items table lacks ({examples})."
             other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"
-            hint = f"Add them{other if table.votes.joins_unlisted else ''}."
-        raise DataError(message, code="unlisted-items", parameter="items", hint=hint)
+            hint = "Write them alike in both tables" if reason else "Add them"
+            hint = f"{hint}{other if table.votes.joins_unlisted else ''}."
+        message = f"{message} {reason}".strip()
+        raise DataError(message, code="ids-not-joined", parameter="items", hint=hint)
 
 
 def _join_items(table: VoteTable, by_item: Query, numbers: Sequence[str]) -> tuple[Query, dict[str, Coding]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -15,14 +15,16 @@ import numpy as np
 from dhkappa.core import Categories
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
 from dhkappa.core.labels import check_missing
-from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
+from dhkappa.errors import DataError, OutOfMemoryError, Problem, invalid, shown
 from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
 from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords, list_columns
 from dhkappa.inputs.tally import Tally, describe
 from dhkappa.resources import memory_errors
 
-if TYPE_CHECKING:  # imported when a table is passed
+if TYPE_CHECKING:  # imported when needed
     from dhkappa.inputs.aggregate import Groups
+    from dhkappa.inputs.check import Check
+    from dhkappa.inputs.problems import Seen
     from dhkappa.inputs.tables import VoteTable
 
 _MAX_FETCHED = 2_000_000  # votes of a table outside this process that are fetched to identify items and annotators
@@ -219,6 +221,77 @@ class Dataset:
     def tally(self) -> Tally:
         """Count votes and suggested labels."""
         return Tally.of(self.counts, self._declared, self._missing)
+
+    def check(self, *, allow: Iterable[str] = ()) -> Check:
+        """Say what was understood of the data, and find problems that can make a result wrong.
+
+        Data that cannot be counted are a problem, too: the error that a result would raise, with its code.
+
+        Parameters
+        ----------
+        allow
+            Codes of problems that you accept, such as ``["looks-ordinal"]``.
+
+        Returns
+        -------
+        Check
+            ``problems``, most severe first, and what was understood: the format, the role of each column, and the
+            numbers of items, votes, annotators and categories.
+
+        Examples
+        --------
+        >>> import dhkappa
+        >>> votes = [["spam", "spam", "Spam"], ["ham", "ham", "ham"], ["ham", "spam", "spam"]] * 10
+        >>> found = dhkappa.Dataset(votes, {"llm": ["spam", "ham", "spam"] * 10}).check()
+        >>> [(problem.code, problem.severity) for problem in found.problems]
+        [('category-variants', 'error')]
+        """
+        from dhkappa.inputs.check import Check, check_of, columns_of, find_problems
+        from dhkappa.inputs.problems import accept
+
+        accept((), allow)
+        understood, found = Check(()), []
+        try:
+            named = {name for name, value in {**self._columns, **self._roles}.items() if value is not None}
+            table = self.table
+            if table is not None:
+                understood = Check((), self._format, table.source.tool, tuple(columns_of(table, named)))
+            try:
+                self.check_labeled()
+            except DataError as error:
+                found.append(Problem.of(error))
+            seen = self.seen()
+            found += find_problems(seen)
+        except OutOfMemoryError:
+            raise
+        except DataError as error:
+            return replace(understood, problems=accept([*found, Problem.of(error)], allow))
+        return check_of(seen, accept(found, allow), replace(understood, format=self._format))
+
+    @property
+    def _format(self) -> str:
+        if self.table is None:
+            return "arrays" if self.arrays.matrix is None else "counts"
+        roles = self.table.roles
+        return "export" if self.table.source.tool else "long" if roles.label else "counts" if roles.counts else "wide"
+
+    def seen(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Seen:
+        """Return what the rules about problems look at; unless ``fetch``, single votes are not fetched for that."""
+        from dhkappa.inputs.problems import Seen
+
+        roles = None if self.table is None else self.table.roles
+        item_votes = self.item_votes() if fetch or self.table is None else None
+        labeled = self._columns["suggested"] is not None if roles is None else bool(roles.suggested)
+        given = self._roles.get("annotators")
+        return Seen(
+            self.counts,
+            None if item_votes is None else item_votes.merged(),
+            self.table,
+            ordered=ordered or self.declared,
+            numbers=self.arrays.matrix is not None if roles is None else bool(roles.counts or roles.count),
+            labelers=tuple(self.labelers if labelers is None else labelers) if labeled else (),
+            listed=given is not None and not any(sign in "".join(given) for sign in "*?["),
+        )
 
     def __repr__(self) -> str:
         return f"Dataset({describe(self.counts, f'labelers {shown(self.labelers)}')})"

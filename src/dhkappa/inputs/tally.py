@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.paths import FileStates, check_regular, file_name, system_message, write_file
+
+if TYPE_CHECKING:  # imported when needed
+    from dhkappa.inputs.check import Check
+    from dhkappa.inputs.problems import Seen
 
 _Codes = dict[tuple[type, Label | None], int]  # by type and label: to Python, True and 1.0 equal 1
 _MAX_TABLES = 64
@@ -139,6 +143,21 @@ class Tally:
         return not add([self.counts, minus], self._categories).patterns.items.any()
 
     __hash__ = None  # type: ignore[assignment]  # a tally can change
+
+    def check(self, *, allow: Iterable[str] = ()) -> Check:
+        """Say what was counted, and find problems that can make a result wrong; see ``Dataset.check``."""
+        from dhkappa.inputs.check import Check, check_of, find_problems
+        from dhkappa.inputs.problems import accept
+
+        accept((), allow)
+        return check_of(self.seen(), accept(find_problems(self.seen()), allow), Check((), "tally"))
+
+    def seen(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Seen:
+        """Return what the rules about problems look at."""
+        from dhkappa.inputs.problems import Seen
+
+        chosen = self.labelers if labelers is None else labelers
+        return Seen(self.counts, ordered=ordered or self.declared, labelers=tuple(chosen))
 
     def copy(self) -> Tally:
         """Return a copy that later updates of this tally do not change."""

@@ -11,14 +11,14 @@ from rich.cells import cell_len
 from rich.console import Console, OverflowMethod
 from rich.text import Text
 
-from dhkappa.errors import flag, said, visible
+from dhkappa.errors import Problem, flag, said, visible
 from dhkappa.report import REVIEW_LIMIT, better_first, grid, labeler_rows, limits, number, optional, percent
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
     from dhkappa.annotator_audit import AnnotatorAudit, SingleVoteAudit
     from dhkappa.auditing import Audit
-    from dhkappa.errors import Problem
+    from dhkappa.inputs.check import Check
     from dhkappa.stats.gate import Gate
     from dhkappa.stats.notes import Note
     from dhkappa.stats.plan import Plan
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
 _COLORS = {"better": "green", "on-par": "green", "slightly-below": "yellow", "clearly-below": "red"}
 _COLORS |= {"no-better-than-random": "red", "data-problem": "red", "labels-from-votes": "magenta"}
-_COLORS |= {"error": "red", "warning": "yellow", "pass": "green", "fail": "red", "undecided": "yellow"}
+_COLORS |= {"pass": "green", "fail": "red", "undecided": "yellow"}
+_SEVERITIES = {"error": "bold red", "warning": "yellow", "info": ""}
 _WIDEST = 100
 _WORST_CATEGORIES = 5
 _FIRST_ITEMS = 8
 _ANNOTATORS = 12
+_COLUMNS = 40
 _NARROWEST = 8
 _WRAPPED = ("labeler", "minus", "verdict")  # columns whose text is not cut
 _FEW_PILOT_ITEMS = 30
@@ -57,8 +59,8 @@ class Terminal:
         names, level = audit.ranking, audit.confidence_level
         best = names[0]
         self._line(title, "bold")
-        self._line()
         self._problems(audit.problems)
+        self._line()
         self._line(audit.summary, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
         if gate is not None:
             self.paragraph(gate.text, f"bold {_COLORS[gate.outcome]}")
@@ -79,13 +81,13 @@ class Terminal:
             name = names[1] if len(names) == 2 else "and the name"
             shown = f"Categories, items and annotators are shown for {best}."
             self.paragraph(f"{shown} For {others}, add --suggested {name}.")
-        self._notes(map(_text, audit.notes))
+        self._notes([*_infos(audit.problems), *map(_text, audit.notes)])
 
     def other_audit(self, audit: AnnotatorAudit | SingleVoteAudit, title: str) -> None:
         """Show an audit of annotators alone, or of one vote per item: the answer, then its tables."""
         self._line(title, "bold")
-        self._line()
         self._problems(audit.problems)
+        self._line()
         self._line(audit.summary, "bold")
         for table, columns in audit.tables():
             rows = list(islice(table, _ANNOTATORS))
@@ -94,20 +96,45 @@ class Terminal:
                 self._grid(rows, columns, audit.confidence_level)
             if len(table) > len(rows):
                 self._line(f"({len(table) - len(rows):,} more)", "dim")
-        self._notes(map(_text, audit.notes))
+        self._notes([*_infos(audit.problems), *map(_text, audit.notes)])
 
-    def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
-        """Show kappas of labelers and their notes."""
-        self._scale(kappas, confidence_level, first=True)
+    def check(self, check: Check, command: str) -> None:
+        """Show what was understood of the data, the problems, and the command to run next."""
+        for line in check.understood():
+            self._line(line)
+        if check.columns:
+            self._heading("Columns")
+            table = check.column_table()
+            rows = [[str(row[name]) for name in table.names] for row in islice(table, _COLUMNS)]
+            self._table(table.names, rows, [False] * len(table.names))
+            if len(table) > _COLUMNS:
+                self._line(f"({len(table) - _COLUMNS:,} more)", "dim")
+        self._heading("Problems")
+        self._problems(check.problems, everything=True, first=True)
+        if not check.problems:
+            self._line("None found.")
+        self.paragraph("After fixing the errors, run:" if check.has_errors else "Next, run:")
+        self._parts(f"  {self._clean(command)}")
+
+    def scores(self, kappas: Mapping[str, Kappa], confidence_level: float, problems: Sequence[Problem] = ()) -> None:
+        """Show kappas of labelers, problems of the data and notes."""
+        self._problems(problems, first=True)
+        self._scale(kappas, confidence_level, first=not problems)
         self._scores("Labelers", kappas, confidence_level)
-        self._notes(_by_labeler(kappas, lambda kappa: [*_undefined(kappa), *map(_text, kappa.notes)]))
+        texts = {
+            id(kappa): [_text(note) for note in kappa.notes if not any(one.covers(note.code, name) for one in problems)]
+            for name, kappa in kappas.items()
+        }
+        notes = _by_labeler(kappas, lambda kappa: [*_undefined(kappa), *texts[id(kappa)]])
+        self._notes([*_infos(problems), *notes])
 
-    def comparison(self, comparison: Comparison) -> None:
+    def comparison(self, comparison: Comparison, problems: Sequence[Problem] = ()) -> None:
         """Show a comparison of labelers."""
-        self._scale(comparison.kappas, comparison.confidence_level, first=True)
+        self._problems(problems, first=True)
+        self._scale(comparison.kappas, comparison.confidence_level, first=not problems)
         self._differences(comparison)
         undefined = {name: kappa for name, kappa in comparison.kappas.items() if kappa.reason}
-        self._notes([*_by_labeler(undefined, _undefined), *map(_text, comparison.notes)])
+        self._notes([*_infos(problems), *_by_labeler(undefined, _undefined), *map(_text, comparison.notes)])
 
     def plan(self, plan: Plan, n_pilot: int | None = None) -> None:
         """Show how many items and votes are needed, and how many more than a pilot has."""
@@ -138,13 +165,18 @@ class Terminal:
         self._line()
         self._line(text, style)
 
-    def _problems(self, problems: Iterable[Problem]) -> None:
-        """Show errors and warnings; each is followed by an empty line."""
+    def _problems(self, problems: Iterable[Problem], everything: bool = False, first: bool = False) -> None:
+        """Show errors and warnings, or everything with examples; accepted problems in a line each."""
         for problem in problems:
-            if problem.severity != "info":
-                word = "accepted" if problem.accepted else problem.severity
-                self._line(f"{word.capitalize()}: {problem.text(flag)}", _COLORS.get(word, "dim"))
+            if problem.severity == "info" and not everything:
+                continue
+            if not first:
                 self._line()
+            first = False
+            style = "dim" if problem.accepted else _SEVERITIES[problem.severity]
+            self._line(problem.labeled_text(flag), style)
+            if everything and problem.examples:
+                self._line(f"Examples: {'; '.join(problem.examples)}", "dim")
 
     def _notes(self, notes: Iterable[str]) -> None:
         for place, note in enumerate(notes):
@@ -298,6 +330,10 @@ class Terminal:
 def _text(note: Note) -> str:
     """Return the text of a note, with the options of the command line."""
     return said(note.message, note.hint, flag)
+
+
+def _infos(problems: Iterable[Problem]) -> list[str]:
+    return [problem.text(flag) for problem in problems if problem.severity == "info" and not problem.accepted]
 
 
 def _undefined(kappa: Kappa) -> list[str]:

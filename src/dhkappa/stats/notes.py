@@ -7,27 +7,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
-
-import numpy as np
 
 from dhkappa.core import Label
+from dhkappa.core.agreement import FEW_ITEMS, agreement_follows_votes
 from dhkappa.errors import counted, said, shown
-from dhkappa.stats.kappa import Estimate, Parts, Sums, distinct
+from dhkappa.stats.kappa import Estimate, Parts, Sums
 from dhkappa.stats.sample import Sample
 
 MADE_FROM_VOTES = "If the labels were made from these votes, this result says nothing about them."
 AGREE_LITTLE = "Annotators agree little with each other"
 LOW_AGREEMENT = Fraction(2, 5)  # Fleiss' kappa
-_FEW_ITEMS = 30
 _FEW_OF_A_KIND = 10  # imperfect items, or items with one suggested label
 _NOT_IN_VOTES = Fraction(1, 10)  # share of items
 _NEVER_SUGGESTED = Fraction(1, 20)  # share of votes
 _RANDOM_NOT_ZERO = Fraction(1, 20)
 _NEAR_ZERO = Fraction(1, 10)  # kappa
-# Agreement depends on the number of votes if means differ by this much, and by this many standard errors.
-_AGREEMENT_GAP = 0.1
-_AGREEMENT_Z = 4.0
 _UNEQUAL = 0.5  # effective items per item
 _LARGE_FRACTION = Fraction(1, 20)  # of a pool
 _LIKE_MISSING = {"na", "n/a", "nan", "none", "null", "nil", "-", "?", "missing"}
@@ -79,37 +73,18 @@ def _on_votes(estimate: Estimate) -> Iterator[Note]:
     total, excluded = estimate.sums, estimate.sample.excluded
     if excluded.total:
         yield Note("items-excluded", f"{counted(excluded.total, 'item')} excluded: {excluded.why()}.")
-    if 0 < total.n < _FEW_ITEMS:
+    if 0 < total.n < FEW_ITEMS:
         yield Note("few-items", f"There are only {counted(total.n, 'item')}; another sample may give another value.")
     voted = [label for label, votes in zip(estimate.categories, total.votes, strict=True) if votes]
     if len(voted) == 1:
         text = f"Every vote is {voted[0]!r}, so the votes cannot tell good labels from bad ones."
         yield Note("one-category-voted", text)
     yield from _on_categories(estimate.categories)
-    for (few, one, one_error), (many, other, other_error) in combinations(_agreement(estimate.sample), 2):
-        gap = abs(one - other)
-        if gap > _AGREEMENT_GAP and gap > _AGREEMENT_Z * math.hypot(one_error, other_error):
-            pairs = f"{one:.2f} of pairs agree on items with {few} votes, {other:.2f} on items with {many}"
-            hint = "If votes were added after disagreement, use only the votes planned in advance."
-            yield Note("votes-follow-agreement", f"Agreement depends on the number of votes: {pairs}. {hint}")
-            break
-
-
-def _agreement(sample: Sample) -> Iterator[tuple[int, float, float]]:
-    """Yield each number of votes with the mean share of pairs that agree and its standard error, of enough items."""
-    patterns = sample.patterns
-    n_votes = patterns.vote_totals()
-    sizes = distinct(n_votes)
-    if len(sizes) > 1:
-        votes = patterns.votes.astype(np.float64)
-        shares = np.add.reduceat(votes * (votes - 1), patterns.start[:-1]) / (n_votes * (n_votes - 1.0))
-        for size in sizes:
-            rows = n_votes == size
-            n = int(patterns.items[rows].sum())
-            if n >= _FEW_ITEMS:
-                mean = float(np.average(shares[rows], weights=patterns.items[rows]))
-                variance = float(np.average((shares[rows] - mean) ** 2, weights=patterns.items[rows]))
-                yield size, mean, math.sqrt(variance / n)
+    if found := agreement_follows_votes(estimate.sample.patterns):
+        few, one, many, other = found
+        pairs = f"{one:.2f} of pairs agree on items with {few} votes, {other:.2f} on items with {many}"
+        hint = "If votes were added after disagreement, use only the votes planned in advance."
+        yield Note("votes-follow-agreement", f"Agreement depends on the number of votes: {pairs}. {hint}")
 
 
 def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
@@ -172,11 +147,11 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
         more = f" ({counted(len(never) - 1, 'more category')} like this)" if len(never) > 1 else ""
         yield Note("never-suggested", f"{label!r} is never suggested, but has {share:.0%} of the votes{more}.")
     rare = [label for label, items, _ in used if items < _FEW_OF_A_KIND]
-    if rare and total.n >= _FEW_ITEMS:
+    if rare and total.n >= FEW_ITEMS:
         text = f"{len(rare)} of {counted(len(used), 'suggested label')} occur on fewer than {_FEW_OF_A_KIND} items"
         yield Note("rare-labels", f"{text} ({shown(rare, 3)}), so little is known about them.")
     imperfect = total.n - total.perfect
-    if 0 < imperfect < _FEW_OF_A_KIND and total.n >= _FEW_ITEMS:
+    if 0 < imperfect < _FEW_OF_A_KIND and total.n >= FEW_ITEMS:
         text = f"Votes differ from the label on only {counted(imperfect, 'item')}; kappa depends on these few."
         yield Note("few-imperfect-items", text)
     if _n_occurring(total) == 2:

@@ -105,7 +105,7 @@ def judge(
     for problem in own:
         if problem.code == "labels-from-votes":
             headline = f"These votes cannot judge {name}: its labels look as if they were made from them."
-            return _ungraded("labels-from-votes", name, headline, f"{problem.message} {scored}.")
+            return _ungraded("labels-from-votes", name, headline, f"{scored}.")
     random = rounded(estimate.baselines.random)
     write = _digits(interval.high - interval.low)
     typical = math.nan if baseline is None else baseline.value_high

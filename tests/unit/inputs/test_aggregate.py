@@ -77,7 +77,7 @@ def test_votes_that_are_both_too_many_and_unlisted() -> None:
     cast = table({"item": ["x"] * 20 + ["y"], "label": [f"c{place % 13}" for place in range(20)] + ["c0"]})
     wide = {"item": ["x"], "suggested": ["c0"]}
     cast.create_view("votes")
-    with expect_error("unlisted-items"):
+    with expect_error("ids-not-joined"):
         _with_items(cast, wide)
     assert _with_items(cast, wide, unlisted="unlabeled").n_votes == 21
 
@@ -109,12 +109,12 @@ def test_threads_read_files_at_the_same_time(tmp_path: Path) -> None:
 
 def test_ids_that_do_not_join_are_shown_from_both_tables() -> None:
     cast = table({"item": ["T-0", "T-1"], "label": ["a", "b"]})
-    with expect_error("unlisted-items", "items") as caught:
+    with expect_error("ids-not-joined", "items") as caught:
         _with_items(cast, {"item": ["T-00", "T-01"], "suggested": ["a", "b"]})
     assert "votes: 'T-0', 'T-1'; items: 'T-00', 'T-01'" in caught.value.message
     assert "No vote" in caught.value.message
     assert "unlisted" not in caught.value.hint
-    with expect_error("unlisted-items", "items") as caught:
+    with expect_error("ids-not-joined", "items") as caught:
         _with_items(cast, {"item": ["T-0"], "suggested": ["a"]})
     assert "votes: 'T-1'; items: 'T-0'" in caught.value.message
     assert "$unlisted" in caught.value.hint

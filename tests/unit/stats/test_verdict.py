@@ -154,7 +154,7 @@ def test_labels_from_votes_are_not_judged() -> None:
     problem = Problem("labels-from-votes", "warning", "Its labels differ from the majority on 1 of 400 items.")
     verdict = verdict_of(audit, (problem,))
     assert (verdict.code, verdict.judged, verdict.ranked) == ("labels-from-votes", False, False)
-    assert problem.message in verdict.text
+    assert f"Kappa is {audit.kappas['llm'].value:.2f}" in verdict.details
     assert verdict_of(audit, (replace(problem, accepted=True),)).code == "on-par"
 
 

@@ -1,0 +1,177 @@
+"""Check: what was understood of the data, and the problems that were found in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dhkappa.core import Label
+from dhkappa.errors import Problem, counted
+from dhkappa.inputs.problems import Seen, items, labels, votes
+from dhkappa.table import Display, Table
+
+if TYPE_CHECKING:  # it needs an engine
+    from dhkappa.inputs.tables import VoteTable
+
+_CATEGORIES = 10  # that are shown
+_FORMATS = {
+    "wide": "one row per item, one column per annotator",
+    "long": "one row per vote",
+    "counts": "numbers of votes per category",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table, its role, and why it has that role.
+
+    Attributes
+    ----------
+    name : the name of the column
+    table : ``"votes"`` or ``"items"``
+    role : such as ``"annotator"`` or ``"suggested label of llm"``; empty if the column is ignored
+    reason : ``"named by you"``, ``"recognized by its name"``, ``"known from the export"`` or ``"ignored"``
+    """
+
+    name: str
+    table: str
+    role: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Check(Display):
+    """The result of ``Dataset.check``.
+
+    Attributes
+    ----------
+    problems : the problems, most severe first
+    format : ``"wide"``, ``"long"``, ``"counts"``, ``"export"``, ``"arrays"`` or ``"tally"``
+    tool : the annotation tool of an export
+    columns : the columns of a table, with the role of each
+    n_items, n_votes : number of items and votes
+    n_annotators : number of annotators, None if they are unknown
+    labelers : the names of the labelers
+    categories : each category with its number of votes, the most frequent first
+    excluded : number of items with ``no_votes`` and ``one_vote``
+    unlabeled : number of items without a label, by labeler
+    """
+
+    problems: tuple[Problem, ...]
+    format: str = ""
+    tool: str | None = None
+    columns: tuple[Column, ...] = ()
+    n_items: int | None = None
+    n_votes: int | None = None
+    n_annotators: int | None = None
+    labelers: tuple[str, ...] = ()
+    categories: tuple[tuple[Label, int], ...] = ()
+    excluded: dict[str, int] = field(default_factory=dict)
+    unlabeled: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether a problem of severity ``"error"`` was found that is not accepted."""
+        return any(problem.severity == "error" and not problem.accepted for problem in self.problems)
+
+    def understood(self) -> list[str]:
+        """Return what was understood, as sentences."""
+        meaning = f"from {self.tool}" if self.tool else _FORMATS.get(self.format, "")
+        found = [f"Format: {self.format}{f' ({meaning})' if meaning else ''}."] if self.format else []
+        if self.n_items is None or self.n_votes is None:
+            return found
+        who = [] if self.n_annotators is None else [f"{counted(self.n_annotators, 'annotator')}"]
+        numbers = [counted(self.n_items, "item"), counted(self.n_votes, "vote"), *who]
+        found.append(f"{', '.join(numbers)}, {counted(len(self.labelers), 'labeler')}: {', '.join(self.labelers)}.")
+        first = ", ".join(f"{label} ({n:,})" for label, n in self.categories[:_CATEGORIES])
+        more = f", and {len(self.categories) - _CATEGORIES:,} more" if len(self.categories) > _CATEGORIES else ""
+        found.append(f"{counted(len(self.categories), 'category').capitalize()} with votes: {first}{more}.")
+        reasons = {"no_votes": "without votes", "one_vote": "with one vote"}
+        left_out = [f"{n:,} {reasons[reason]}" for reason, n in self.excluded.items() if n]
+        left_out += [f"{n:,} without a label of {name}" for name, n in self.unlabeled.items() if n]
+        return [*found, f"Excluded items: {', '.join(left_out) or 'none'}."]
+
+    def column_table(self) -> Table:
+        """Return the columns with their roles."""
+        several = len({column.table for column in self.columns}) > 1
+        shown = {"table": [column.table for column in self.columns]} if several else {}
+        shown |= {"column": [column.name for column in self.columns], "role": [one.role for one in self.columns]}
+        return Table(shown | {"reason": [column.reason for column in self.columns]}, title="Columns")
+
+    def _display(self) -> Iterator[str | Table | Sequence[str]]:
+        yield from self.understood()
+        if self.columns:
+            yield self.column_table()
+        yield "Problems:" if self.problems else "No problems found."
+        yield [problem.labeled_text() for problem in self.problems]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "problems": [problem.to_dict() for problem in self.problems],
+            "format": self.format or None,
+            "tool": self.tool,
+            "columns": [{name: getattr(one, name) for name in Column.__slots__} for one in self.columns],
+            "n_items": self.n_items,
+            "n_votes": self.n_votes,
+            "n_annotators": self.n_annotators,
+            "labelers": list(self.labelers),
+            "categories": [{"category": label, "votes": n} for label, n in self.categories],
+            "excluded": self.excluded,
+            "unlabeled": self.unlabeled,
+        }
+
+
+def find_problems(seen: Seen) -> list[Problem]:
+    """Apply the rules; those about vote patterns only if all votes are votes for categories."""
+    found = [problem for rule in (*labels.RULES, *votes.RULES, *items.RULES) for problem in rule(seen)]
+    if any(problem.severity == "error" and not problem.labelers for problem in found):
+        return found
+    return [*found, *(problem for rule in (*votes.RULES_OF_VOTES, *items.RULES_OF_VOTES) for problem in rule(seen))]
+
+
+def check_of(seen: Seen, problems: Iterable[Problem], understood: Check) -> Check:
+    """Add the problems, and the numbers of counted data, to what was understood of a table."""
+    order = np.argsort(-seen.votes, kind="stable").tolist()
+    voters = None if seen.item_votes is None else seen.item_votes.annotators
+    usable = seen.totals > 1
+    return replace(
+        understood,
+        problems=tuple(problems),
+        n_items=seen.counts.n_items,
+        n_votes=seen.counts.patterns.n_votes(),
+        n_annotators=None if voters is None else len(voters),
+        labelers=seen.labelers,
+        categories=tuple((seen.categories[code], int(seen.votes[code])) for code in order if seen.votes[code]),
+        excluded={"no_votes": seen.items(seen.totals == 0), "one_vote": seen.items(seen.totals == 1)},
+        unlabeled={name: seen.items(usable & (seen.codes(name) < 0)) for name in seen.labelers},
+    )
+
+
+def columns_of(table: VoteTable, named: Collection[str]) -> Iterator[Column]:
+    """Yield the columns of both tables with their roles; ``named`` are the roles that the user named."""
+    roles = table.roles
+    known: dict[str | None, str] = {
+        roles.item: "item",
+        roles.label: "label",
+        roles.annotator: "annotator",
+        roles.count: "count",
+    }
+    known |= {**dict.fromkeys(roles.annotators, "annotators"), **dict.fromkeys(roles.counts, "counts")}
+    beside: dict[str | None, str] = {roles.sample_weight: "sample_weight", roles.strata: "strata"}
+    beside |= {**dict.fromkeys(roles.suggested.values(), "suggested")}
+    words = {"annotators": "votes of an annotator", "label": "label of the vote", "counts": "number of votes"}
+    words |= {"count": "number of equal votes", "sample_weight": "sample weight", "strata": "stratum"}
+    of = {column: f"suggested label of {name}" for name, column in roles.suggested.items()}
+    frames = [("votes", table.votes, known | ({} if table.items else beside))]
+    frames += [] if table.items is None else [("items", table.items, {roles.item: "item"} | beside)]
+    for where, frame, used in frames:
+        for name in frame.names:
+            role = used.get(name)
+            reason = "ignored" if role is None else "named by you" if role in named else "recognized by its name"
+            if role is not None and role not in named and table.source.tool:
+                reason = "known from the export"
+            yield Column(name, where, "" if role is None else of.get(name) or words.get(role, role), reason)

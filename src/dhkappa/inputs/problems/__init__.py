@@ -1,0 +1,193 @@
+"""Problems of data: the codes, what the rules look at, and how spellings are compared.
+
+A rule looks at counted patterns, at single votes if they are known, or at a few rows of the table, and yields problems.
+The rules are in ``labels`` (spelling), ``votes`` (patterns) and ``items`` (annotators, ids and columns).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.core import Categories, Integers
+from dhkappa.core.agreement import pair_agreement
+from dhkappa.core.items import Counts, ItemVotes
+from dhkappa.errors import Problem, counted, did_you_mean, invalid, shown
+
+CODES = (
+    *("annotator-variants", "annotators-unused", "category-variants", "duplicates-removed", "few-common-items"),
+    *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labels-from-votes"),
+    *("labels-not-in-votes", "looks-clustered", "looks-like-percent", "looks-missing", "looks-multilabel"),
+    *("looks-ordinal", "mixed-time-zones", "not-annotators", "too-few-items", "votes-follow-agreement"),
+    "weights-look-like-counts",
+)
+"""The codes of all problems that ``allow`` can accept."""
+SEVERITIES = ("error", "warning", "info")  # most severe first
+
+Rule = Callable[["Seen"], Iterator[Problem]]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The share of votes that some categories hold, and of the labels of each labeler that suggests them."""
+
+    votes: float
+    labels: dict[str, float]
+
+    @property
+    def most(self) -> float:
+        """The largest share."""
+        return max([self.votes, *self.labels.values()])
+
+    def __str__(self) -> str:
+        texts = [f"{percent(self.votes)} of the votes"] if self.votes else []
+        texts += [f"{percent(share)} of the labels of {name}" for name, share in [*self.labels.items()][:3]]
+        more = [counted(len(self.labels) - 3, "more labeler")] if len(self.labels) > 3 else []
+        *first, last = [*texts, *more]
+        return f"{', '.join(first)} and {last}" if first else last
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the rules look at: counted patterns and, as far as known, single votes and the table."""
+
+    counts: Counts
+    item_votes: ItemVotes | None = None
+    table: Any = None  # a VoteTable, which needs an engine; None for arrays
+    ordered: bool = False  # the order of categories, or agreement weights, were declared
+    numbers: bool = False  # the votes were given as numbers of votes
+    labelers: tuple[str, ...] = ()  # those to check
+    listed: bool = False  # the user listed the annotators one by one
+
+    @property
+    def categories(self) -> Categories:
+        """The m categories."""
+        return self.counts.categories
+
+    @cached_property
+    def totals(self) -> npt.NDArray[np.int64]:
+        """(K,) number of votes on an item of each pattern."""
+        return self.counts.patterns.vote_totals()
+
+    @cached_property
+    def row(self) -> npt.NDArray[np.int64]:
+        """(T,) pattern of each entry of its votes."""
+        patterns = self.counts.patterns
+        return np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
+
+    @cached_property
+    def agreement(self) -> npt.NDArray[np.float64]:
+        """(K,) share of pairs of votes that agree, NaN with fewer than two votes."""
+        return pair_agreement(self.counts.patterns)
+
+    @cached_property
+    def votes(self) -> npt.NDArray[np.float64]:
+        """(m,) number of votes for each category."""
+        patterns = self.counts.patterns
+        number = patterns.items[self.row] * patterns.votes.astype(np.float64)
+        return np.bincount(patterns.code, weights=number, minlength=len(self.categories)).astype(np.float64)
+
+    @cached_property
+    def _codes(self) -> dict[str, Integers]:
+        columns, row = self.counts.columns, self.counts.patterns.suggested
+        return {name: columns.codes(name, self.categories)[row] for name in self.labelers}
+
+    def codes(self, labeler: str) -> Integers:
+        """Return (K,) the suggested label of each pattern, -1 if missing."""
+        return self._codes[labeler]
+
+    def items(self, rows: npt.NDArray[np.bool_]) -> int:
+        """Return the number of items with some patterns."""
+        return int(self.counts.patterns.items[rows].sum())
+
+    def labels(self, labeler: str) -> npt.NDArray[np.float64]:
+        """Return (m,) the number of items with each suggested label."""
+        codes, items = self.codes(labeler), self.counts.patterns.items
+        used = codes >= 0
+        return np.bincount(codes[used], weights=items[used], minlength=len(self.categories)).astype(np.float64)
+
+    def held(self, codes: Sequence[int]) -> Held:
+        """Return what some categories hold."""
+        chosen = list(codes)
+        labels = {name: self.labels(name) for name in self.labelers}
+        parts = {name: float(items[chosen].sum() / max(items.sum(), 1)) for name, items in labels.items()}
+        votes = float(self.votes[chosen].sum() / max(self.votes.sum(), 1))
+        return Held(votes, {name: part for name, part in parts.items() if part})
+
+    def concerned(self, held: Held) -> tuple[str, ...]:
+        """Return the labelers whose verdict depends on some categories; empty for all, as if votes have them."""
+        return () if held.votes or len(held.labels) == len(self.labelers) else tuple(held.labels)
+
+
+def accept(problems: Iterable[Problem], allow: Iterable[str]) -> tuple[Problem, ...]:
+    """Mark the problems that the user accepts, and sort them: most severe first, then by code."""
+    allowed = {allow} if isinstance(allow, str) else set(allow)
+    for code in allowed:
+        if code not in CODES:
+            message = f"Unknown problem code {shown([code])}.{did_you_mean(code, CODES)}"
+            raise invalid("allow", message, code="unknown-problem", hint=f"Codes: {', '.join(CODES)}.")
+    found = [replace(problem, accepted=problem.code in allowed) for problem in problems]
+    return tuple(sorted(found, key=lambda one: (SEVERITIES.index(one.severity), one.code, one.labelers)))
+
+
+def percent(share: float) -> str:
+    """Write a share: ``12%``, ``0.4%``, ``less than 0.1%``."""
+    if 0 < share < 0.001:
+        return "less than 0.1%"
+    return f"{share:.1%}" if 0 < share < 0.01 or 0.99 < share < 1 else f"{share:.0%}"
+
+
+def comma_list(values: Iterable[Any]) -> str:
+    """Write values as one argument of the command line, in quotes."""
+    texts = (f'"{text}"' if "," in text else text for text in map(str, values))
+    whole = ",".join(texts)
+    return f"'{whole}'" if '"' in whole else f'"{whole}"'
+
+
+_NUMBER = re.compile(r"([+-]?[0-9]+)\.0*")
+
+
+def collapse(text: str) -> str:
+    """Remove outer and repeated spaces."""
+    return " ".join(text.split())
+
+
+def spelling(label: Any) -> Any:
+    """Return a label or name without case, Unicode form, outer and repeated spaces, and a decimal ".0"."""
+    if not isinstance(label, str):
+        return label
+    text = collapse(unicodedata.normalize("NFKC", label).casefold())
+    number = _NUMBER.fullmatch(text)
+    return number[1] if number else text
+
+
+def differences(texts: Sequence[str]) -> list[str]:
+    """Return in what some spellings of one text differ, as values of ``normalize``."""
+    steps: list[tuple[str, Callable[[str], str]]] = [
+        ("case", str.casefold),
+        ("spaces", collapse),
+        ("unicode", lambda text: unicodedata.normalize("NFKC", text)),
+    ]
+    found = []
+    for name, step in steps:
+        # A step matters if the texts differ although all other steps were taken.
+        rest = [other for other_name, other in steps if other_name != name]
+        with_rest = [_apply(text, rest) for text in texts]
+        if len(set(with_rest)) > len({step(text) for text in with_rest}):
+            found.append(name)
+    if not found and len({unicodedata.normalize("NFKC", text) for text in texts}) < len(texts):
+        return ["unicode"]  # case folding alone unites them, too
+    return found
+
+
+def _apply(text: str, steps: Iterable[Callable[[str], str]]) -> str:
+    for step in (*steps, *steps):  # NFKC may produce spaces and case
+        text = step(text)
+    return text

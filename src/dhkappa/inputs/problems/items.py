@@ -1,0 +1,413 @@
+"""Rules about annotators, items and columns. They look at single votes, or at a few rows of the table."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.core.agreement import pair_agreement
+from dhkappa.core.items import ItemVotes
+from dhkappa.errors import Problem, counted, shown
+from dhkappa.inputs.columns import is_recognized, suggested_columns
+from dhkappa.inputs.problems import Rule, Seen, comma_list, differences, percent, spelling
+
+if TYPE_CHECKING:
+    from dhkappa.inputs.backends import Frame
+    from dhkappa.inputs.tables import VoteTable
+
+_FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds
+_COPIED = 0.98  # share of common items with equal labels
+_COMMON_ITEMS = 20
+_LESS = 0.05  # by which other annotators agree less with a copy
+_CHANCE = 1e-4
+_OVERLAP = 0.1  # of the values of two annotators
+_FEW_VOTES = 5  # of an annotator: too few to see which values are used
+_MOST_ANNOTATORS = 300
+_MOSTLY = 0.8  # share of values that are categories
+_RANDOM_Z = 2.0
+_RANDOM_FIT = 0.3  # of an annotator's fit
+_AGREEING = 0.2  # agreement beyond chance
+_GROUPS = 5
+_CLUSTER_ITEMS = 5_000
+_SHUFFLES = 200
+_CLUSTER_Z = 4.5
+_DESIGN_EFFECT = 1.2
+_MEASURED_LABELERS = 4
+_PEOPLE = re.compile(
+    "ann(otator)?[ _.-]?[^ _.-]+$|(annotator|rater|coder|reviewer|worker)s?([ _.-]|[0-9]|$)", re.IGNORECASE
+)
+_SEPARATED = re.compile(r"(.+)[^0-9A-Za-z][0-9A-Za-z]+")
+_GROUPING = re.compile(
+    "(document|doc|conversation|thread|session|user|author|page|article|source|dialog|dialogue|paragraph|chat)"
+    "s?([ _-]?(id|name|key|no|nr|number))?",
+    re.IGNORECASE,
+)
+
+
+def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
+    """Find labelers that are a copy of an annotator, or have the name of one."""
+    votes = seen.item_votes
+    if votes is None or votes.annotators is None:
+        return
+    names = [str(one) for one in votes.annotators]
+    row, who, code = votes.sorted_votes
+    items = np.ones(len(votes.columns)) if votes.items is None else votes.items.astype(np.float64)
+    for labeler in seen.labelers:
+        labels = votes.columns.codes(labeler, votes.categories)
+        labeled = labels[row] >= 0
+        same = (labels[row] == code) & labeled
+        common = np.bincount(who[labeled], weights=items[row[labeled]], minlength=len(names))
+        equal = np.bincount(who[same], weights=items[row[same]], minlength=len(names))
+        # A copy is of one who voted on most of the labeled items; of many annotators, some agree nearly always.
+        enough = max(_COMMON_ITEMS, items[labels >= 0].sum() / 2)
+        problem = None
+        for place in np.flatnonzero((common >= enough) & (equal >= _COPIED * common)).tolist():
+            on_these = np.zeros(len(items), np.bool_)
+            on_these[row[(who == place) & labeled]] = True
+            others = on_these[row] & (who != place)
+            rate = float(np.average(same[others], weights=items[row[others]])) if others.any() else 1.0
+            k, n = int(equal[place]), int(common[place])
+            if k / n - rate > _LESS and _at_least(k, n, rate) < _CHANCE / len(names):
+                message = f"{labeler} gives the same label as annotator {names[place]} on {k:,} of "
+                message += f"{counted(n, 'common item')}; the other annotators agree with it on {percent(rate)}."
+                problem = message, names[place]
+                break
+        if problem is None:
+            alike = [name for name in names if _person(name) == _person(labeler)]
+            if alike:
+                problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
+        if problem is not None:
+            fix = "If its labels are that annotator's votes, leave them out of the votes, or do not judge the labeler."
+            yield Problem("labeler-equals-annotator", "warning", problem[0], (problem[1],), fix, (labeler,))
+
+
+def _person(name: str) -> Any:
+    """Return a name without the prefix of a column."""
+    return spelling(re.sub("^(ann|annotator|suggested|rater|coder|worker)[ _.-]+", "", name, flags=re.IGNORECASE))
+
+
+def _at_least(k: int, n: int, rate: float) -> float:
+    """Return the probability of k or more successes in n trials."""
+    if not 0 < rate < 1:
+        return float(rate >= 1)
+    start = math.lgamma(n + 1)
+    terms = (
+        start - math.lgamma(j + 1) - math.lgamma(n - j + 1) + j * math.log(rate) + (n - j) * math.log1p(-rate)
+        for j in range(k, n + 1)
+    )
+    return math.fsum(map(math.exp, terms))
+
+
+def annotator_variants(seen: Seen) -> Iterator[Problem]:
+    """Find annotators that are spellings of one name."""
+    votes = seen.item_votes
+    groups: dict[Any, list[str]] = {}
+    for name in (votes.annotators or ()) if votes is not None else ():
+        if isinstance(name, str):
+            groups.setdefault(spelling(name), []).append(name)
+    alike = [group for group in groups.values() if len(group) > 1]
+    if not alike:
+        return
+    how = [what for what in ("case", "spaces", "unicode") if any(what in differences(group) for group in alike)]
+    more = f" ({counted(len(alike) - 1, 'more group')} like this)" if len(alike) > 1 else ""
+    message = f"{shown(alike[0])} look like one annotator, but count as {len(alike[0])}{more}."
+    fix = f"Unite them with $normalize {','.join(how)}." if how else "Write the names alike."
+    examples = tuple(" = ".join(map(repr, group)) for group in alike[:3])
+    yield Problem("annotator-variants", "warning", message, examples, fix)
+
+
+def duplicates_removed(seen: Seen) -> Iterator[Problem]:
+    """Report votes that were left out because their annotator had another one on the item."""
+    removed = getattr(seen.table, "removed", None)
+    if removed:
+        message = (
+            f"{counted(getattr(removed, 'n', removed), 'vote')} left out: the annotator has another vote on the item."
+        )
+        fix = "Check with $duplicates error which votes these are."
+        yield Problem("duplicates-removed", "info", message, (), fix)
+
+
+def not_annotators(seen: Seen) -> Iterator[Problem]:
+    """Find columns of votes whose values the annotators do not use."""
+    table: VoteTable | None = seen.table
+    if table is None or not 2 <= len(table.roles.annotators) <= _MOST_ANNOTATORS:
+        return
+    columns, used = table.roles.annotators, _column_votes(seen, table)
+    total = used.sum(axis=1)
+    shares = used / np.maximum(total, 1)[:, None]
+    group = _components(shares, total)
+    if len({*group} - {-1}) < 2:
+        return
+    labels = {spelling(label) for name in seen.labelers for label in seen.counts.columns.labels[name].labels}
+    keys = [*dict.fromkeys(map(spelling, seen.categories))]
+    suggested = np.array([key in labels for key in keys])
+    # The annotators use the values that are suggested; if none are, the group of most columns with the fewest values.
+    fit = {
+        one: (
+            float(shares[rows][:, suggested].sum() / rows.sum()) if len(keys) else 0.0,
+            int(rows.sum()),
+            -int((used[rows] > 0).sum()),
+        )
+        for one in {*group} - {-1}
+        for rows in [np.array(group) == one]
+    }
+    main = max(fit, key=lambda one: fit[one])
+    other = [column for column, one in zip(columns, group, strict=True) if one not in (main, -1)]
+    kept = [column for column, one in zip(columns, group, strict=True) if one in (main, -1)]
+    values = [seen_key for place, seen_key in enumerate(keys) if used[columns.index(other[0]), place]]
+    message = f"{shown(other, 3)} {'is a column' if len(other) == 1 else 'are columns'} of votes, but "
+    message += f"{'its' if len(other) == 1 else 'their'} values ({shown(values, 3)}) are not those of the annotators."
+    fix = f"Name the annotators with $annotators {comma_list(kept)}."
+    yield Problem("not-annotators", "error", message, tuple(other[:3]), fix)
+
+
+def _column_votes(seen: Seen, table: VoteTable) -> npt.NDArray[np.float64]:
+    """Return the number of votes of each column for each spelling of a category; of the first rows if not fetched."""
+    keys = {key: place for place, key in enumerate(dict.fromkeys(map(spelling, seen.categories)))}
+    columns, votes = table.roles.annotators, seen.item_votes
+    found = np.zeros((len(columns), len(keys)))
+    if votes is not None and votes.annotators is not None:
+        place = np.array([keys[spelling(label)] for label in votes.categories] or [0])
+        row, who, code = votes.sorted_votes
+        items = np.ones(len(votes.columns)) if votes.items is None else votes.items
+        np.add.at(found, (who, place[code]), items[row])
+        return found
+    frame, codings, roles = table.wide
+    rows = table.ask(frame.select(*roles).head(_FIRST_ROWS))
+    for column, role in enumerate(roles):
+        for label in codings[role].labels(rows[role]):
+            if label is not None and spelling(label) in keys:
+                found[column, keys[spelling(label)]] += 1
+    return found
+
+
+def _components(shares: npt.NDArray[np.float64], total: npt.NDArray[np.float64]) -> list[int]:
+    """Return the group of each column: those with common values are in one; -1 for columns with few votes."""
+    group = [place if votes >= _FEW_VOTES else -1 for place, votes in enumerate(total)]
+    for one in range(len(shares)):
+        for other in range(one):
+            apart = group[one] != group[other] and min(group[one], group[other]) >= 0
+            if apart and np.minimum(shares[one], shares[other]).sum() >= _OVERLAP:
+                group = [group[other] if place == group[one] else place for place in group]
+    return group
+
+
+def annotators_unused(seen: Seen) -> Iterator[Problem]:
+    """Find columns that look like annotators and hold categories, but are not used."""
+    table: VoteTable | None = seen.table
+    if table is None or not table.roles.annotators or seen.listed:
+        return
+    stems = {_stem(name) for name in table.roles.annotators}
+    likely = [name for name in _unused(table, table.votes) if _PEOPLE.match(name) or _stem(name) in stems]
+    if unused := [name for name in likely if _holds(table, table.votes, name, seen) >= _MOSTLY]:
+        one = len(unused) == 1
+        message = f"{shown(unused, 3)} {'looks like an annotator' if one else 'look like annotators'} and "
+        message += f"{'holds' if one else 'hold'} categories, but {'is' if one else 'are'} not used."
+        fix = f"If so, name all annotators with $annotators {comma_list([*table.roles.annotators, *unused])}."
+        yield Problem("annotators-unused", "warning", message, tuple(unused[:3]), fix)
+
+
+def _stem(name: str) -> str:
+    """Return the name of a column without case and its last number or letter."""
+    return re.sub("[0-9]+$|(?<=[ _.-])[a-z]$", "#", str(spelling(name)))
+
+
+def _unused(table: VoteTable, frame: Frame) -> list[str]:
+    """Return the columns without a role."""
+    roles = table.roles
+    used: set[str | None] = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
+    used |= {roles.item, roles.label, roles.annotator, roles.count}
+    return [name for name in frame.names if name not in used]
+
+
+def _first_values(table: VoteTable, frame: Frame, name: str) -> list[Any]:
+    """Return the values of a column in the first rows; none if they cannot be labels."""
+    from dhkappa.inputs.backends import kind_in
+
+    picked, _ = frame.pick({"value": name})
+    if kind_in(picked, "value") not in ("text", "integer", "boolean"):
+        return []
+    return [value for value in table.ask(picked.head(_FIRST_ROWS))["value"] if value is not None and value != ""]
+
+
+def _holds(table: VoteTable, frame: Frame, name: str, seen: Seen) -> float:
+    """Return the share of values of a column that are categories with votes."""
+    voted = {spelling(str(label)) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
+    values = _first_values(table, frame, name)
+    return sum(spelling(str(value)) in voted for value in values) / len(values) if values else 0.0
+
+
+def fitting_columns(seen: Seen) -> list[str]:
+    """Return unused columns that hold categories with votes, those named like suggested labels first."""
+    table: VoteTable | None = seen.table
+    if table is None:
+        return []
+    frame = table.votes if table.items is None else table.items
+    free = [name for name in _unused(table, frame) if not is_recognized([name]) and not _PEOPLE.match(name)][:50]
+    known = suggested_columns(free)
+    fit = [(name not in known, -_holds(table, frame, name, seen), name) for name in free]
+    return [name for _, share, name in sorted(fit) if -share >= _MOSTLY]
+
+
+def ids_are_row_numbers(seen: Seen) -> Iterator[Problem]:
+    """Find tables that were joined by row numbers although their rows differ."""
+    names = _item_names(seen)
+    if seen.table is None or seen.table.items is None or names is None or len(names) < _COMMON_ITEMS:
+        return
+    numbers = [int(name) for name in names if isinstance(name, int) or (isinstance(name, str) and name.isdecimal())]
+    low, high = min(numbers, default=-1), max(numbers, default=-1)
+    if len(numbers) < len(names) or low not in (0, 1) or high - low + 1 != len(numbers):
+        return
+    agreed, chance = _agreement(seen)
+    if not seen.labelers or agreed - chance <= _AGREEING * (1 - chance):
+        return
+    if max(_fit(seen, labeler) for labeler in seen.labelers) < _RANDOM_FIT * (agreed - chance):
+        message = f"Both tables number their {counted(len(names), 'item')} from {low}, and the labels fit the votes no "
+        message += "better than random labels, although the annotators agree. The rows may not belong together."
+        fix = "Join the tables by ids of the items instead of row numbers: name the column with $item."
+        yield Problem("ids-are-row-numbers", "warning", message, tuple(map(str, names[:3])), fix)
+
+
+def _item_names(seen: Seen) -> Sequence[Any] | None:
+    """Return the names of the items, one per row or per item of a group; None if they are not known."""
+    votes = seen.item_votes
+    return None if votes is None or votes.find is not None or votes.names is None else list(votes.names)
+
+
+def _agreement(seen: Seen) -> tuple[float, float]:
+    """Return the share of pairs of votes that agree, and the share by chance; 0 and 1 without pairs."""
+    usable = seen.totals > 1
+    if not usable.any():
+        return 0.0, 1.0
+    agreed = float(np.average(seen.agreement[usable], weights=seen.counts.patterns.items[usable]))
+    return agreed, float(((seen.votes / seen.votes.sum()) ** 2).sum())
+
+
+def _fit(seen: Seen, labeler: str) -> float:
+    """Return the share of votes that are the suggested label beyond chance: its upper limit, two standard errors up."""
+    patterns, codes = seen.counts.patterns, seen.codes(labeler)
+    rows = (seen.totals > 1) & (codes >= 0)
+    n = seen.items(rows)
+    if n < _COMMON_ITEMS:
+        return 1.0
+    fit = patterns.code == codes[seen.row]
+    share = np.bincount(seen.row[fit], weights=patterns.votes[fit], minlength=len(patterns)) / np.maximum(
+        seen.totals, 1
+    )
+    mean = float(np.average(share[rows], weights=patterns.items[rows]))
+    error = math.sqrt(float(np.average((share[rows] - mean) ** 2, weights=patterns.items[rows])) / n)
+    labels = seen.labels(labeler)
+    return mean - float((labels / labels.sum() * seen.votes / seen.votes.sum()).sum()) + _RANDOM_Z * error
+
+
+def looks_clustered(seen: Seen) -> Iterator[Problem]:
+    """Find groups of items, by a column or by a prefix of the ids; a warning if items of a group are alike."""
+    votes, names = seen.item_votes, _item_names(seen)
+    if votes is None or names is None:
+        return
+    found = []
+    for column, groups in _groupings(seen, names):
+        sizes = np.unique(groups, return_counts=True)[1]
+        if len(sizes) >= _GROUPS and 2 * (sizes > 1).sum() >= len(sizes) and 2 * sizes.max() <= len(groups):
+            effect = _design_effect(seen, votes, groups)
+            if column is not None or effect > _DESIGN_EFFECT:
+                found.append((effect, column, groups, len(sizes)))
+    if not found:
+        return
+    effect, column, groups, n = max(found, key=lambda one: (one[0], one[1] is not None))
+    alike = effect > _DESIGN_EFFECT
+    message = f"Column {column!r} puts" if column is not None else "Prefixes of the ids put"
+    message += f" {counted(len(groups), 'item')} into {n:,} groups"
+    if alike:
+        message += ", and items of a group are alike. Confidence intervals treat items as independent: they are too "
+        message += f"narrow, by a factor of about {effect**0.5:.1f}."
+    else:
+        message += (
+            ". Items of a group are not clearly more alike than others, so confidence intervals hardly depend on it."
+        )
+    fix = f"Intervals by group need $clusters {column or 'with a column of the groups'}, which is not supported yet."
+    examples = tuple(dict.fromkeys(groups.tolist()))[:3]
+    yield Problem("looks-clustered", "warning" if alike else "info", message, examples, fix)
+
+
+def _groupings(seen: Seen, names: Sequence[Any]) -> Iterator[tuple[str | None, npt.NDArray[Any]]]:
+    """Yield each column that may name groups, None for a prefix of the ids, with the group of each item."""
+    table: VoteTable | None = seen.table
+    if table is not None and table.roles.item is not None:
+        frame = table.votes if table.items is None else table.items
+        for column in [name for name in _unused(table, frame) if _GROUPING.fullmatch(name)][:3]:
+            of_item = _values_by_item(table, frame, column)
+            if of_item is not None and all(name in of_item for name in names):
+                yield column, np.array([str(of_item[name]) for name in names])
+    found = [_SEPARATED.fullmatch(name) if isinstance(name, str) else None for name in names]
+    if found and all(found):
+        yield None, np.array([one[1] for one in found if one is not None])
+
+
+def _values_by_item(table: VoteTable, frame: Frame, column: str) -> Mapping[Any, Any] | None:
+    """Return the value of a column for each item; None if an item has several."""
+    from dhkappa.inputs.backends import kind_in
+
+    assert table.roles.item is not None
+    picked, _ = frame.pick({"item": table.roles.item, "value": column})
+    if kind_in(picked, "value") not in ("text", "integer"):
+        return None
+    rows = table.ask(picked.unique())
+    found = dict(zip(rows["item"], rows["value"], strict=True))
+    return found if len(found) == len(rows["item"]) else None
+
+
+def _design_effect(seen: Seen, votes: ItemVotes, groups: npt.NDArray[Any]) -> float:
+    """Return the largest design effect of groups of items on their votes, agreement and labels; 1 if all may be chance.
+
+    The statistic is the number of pairs in a group with the same most frequent vote, or the sum of products of pairs.
+    It is compared with its mean and standard deviation if items are shuffled.
+    """
+    names, group = np.unique(groups, return_inverse=True)
+    chosen = np.flatnonzero(group <= np.searchsorted(np.cumsum(np.bincount(group)), _CLUSTER_ITEMS))
+    rows = chosen if votes.group is None else votes.group[chosen]
+    patterns = votes.labeled_patterns(votes.columns.labelers[0]).patterns
+    total, row = patterns.vote_totals(), np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
+    usable = total[rows] > 1
+    rows, group = rows[usable], group[chosen][usable]
+    n, size = len(rows), np.bincount(group, minlength=len(names)).astype(np.float64)
+    pairs = float((size * (size - 1)).sum())
+    if n < 2 * _GROUPS or not pairs:
+        return 1.0
+    most = np.full(len(patterns), -1, np.int64)
+    order = np.lexsort((-patterns.code.astype(np.int64), patterns.votes, row))
+    most[row[order]] = patterns.code[order]  # the last one stays: the most frequent vote
+    measures = [pair_agreement(patterns)[rows]]
+    for labeler in seen.labelers[:_MEASURED_LABELERS]:
+        fits = patterns.code == votes.columns.codes(labeler, votes.categories)[row]
+        measures.append(
+            (np.bincount(row[fits], weights=patterns.votes[fits], minlength=len(total)) / np.maximum(total, 1))[rows]
+        )
+    whole = np.bincount(most[rows]).astype(np.float64)
+    m, chance = len(votes.categories), float((whole * (whole - 1)).sum() / (n * (n - 1.0)))
+
+    def equal_pairs(values: npt.NDArray[Any]) -> float:
+        counts = np.unique(group * m + values, return_counts=True)[1].astype(np.float64)
+        return float((counts * (counts - 1)).sum())
+
+    def products(values: npt.NDArray[Any]) -> float:
+        return float((np.bincount(group, weights=values, minlength=len(names)) ** 2).sum() - (values**2).sum())
+
+    tests: list[tuple[Any, Callable[[npt.NDArray[Any]], float], float]] = [(most[rows], equal_pairs, 1 - chance)]
+    tests += [(values - values.mean(), products, float(values.var())) for values in measures]
+    draw, effects = np.random.default_rng(n), [1.0]
+    for values, statistic, spread in tests:
+        drawn = [statistic(draw.permutation(values)) for _ in range(_SHUFFLES)]
+        excess = statistic(values) - float(np.mean(drawn))
+        if spread > 0 and excess > _CLUSTER_Z * float(np.std(drawn)):
+            effects.append(1 + float((size**2).sum() / n - 1) * excess / (pairs * spread))
+    return max(effects)
+
+
+RULES: tuple[Rule, ...] = (annotator_variants, not_annotators, annotators_unused, duplicates_removed)
+RULES_OF_VOTES: tuple[Rule, ...] = (labeler_equals_annotator, ids_are_row_numbers, looks_clustered)

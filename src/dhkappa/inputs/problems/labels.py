@@ -1,0 +1,212 @@
+"""Rules about labels: their spelling, and labels that nobody votes for."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.core import Categories, Integers, Label
+from dhkappa.errors import Problem, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, comma_list, differences, spelling
+from dhkappa.inputs.problems.items import fitting_columns
+
+_SMALL_SHARE = 0.01  # of votes or labels: below it, a problem of spelling is no error
+_SIMILAR = 3.0  # shares of a label among votes and suggested labels are similar up to this factor
+_Z = 3.0  # standard errors by which the vote for a code stands out
+_SEPARATORS = (";", "|", ",", "/")
+_COMPOUNDS_OF_COMMA = 4  # categories with a comma or slash, such as "neutral/positive", are common
+_MISSING = {"", "#n/a", "#na", "#n/a n/a", "<na>", "\\n", "nat", "nan", "null", "--", "n/a", "<null>", "(null)"}
+_MAYBE_MISSING = {"na", "none", "missing", "?", "-", "nil"}
+
+
+def category_variants(seen: Seen) -> Iterator[Problem]:
+    """Find categories that are spellings of one label."""
+    groups: dict[Any, list[int]] = {}
+    for code, label in enumerate(seen.categories):
+        if isinstance(label, str) and spelling(label) not in _MISSING:
+            groups.setdefault(spelling(label), []).append(code)
+    labels = sum((seen.labels(name) for name in seen.labelers), np.zeros(len(seen.categories)))
+    used = [[code for code in group if seen.votes[code] or labels[code]] for group in groups.values()]
+    alike = [sorted(group, key=lambda code: -seen.votes[code]) for group in used if len(group) > 1]
+    if not alike:
+        return
+    held = seen.held([code for group in alike for code in group[1:]])
+    alike.sort(key=lambda group: -seen.votes[group].sum())
+    names = [[str(seen.categories[code]) for code in group] for group in alike]
+    how = [what for what in ("case", "spaces", "unicode") if any(what in differences(group) for group in names)]
+    words = {"case": "case", "spaces": "spaces", "unicode": "Unicode form"}
+    what = " or ".join(words[one] for one in how) if how else "how a number is written"
+    more = f" ({counted(len(alike) - 1, 'more group')} like this)" if len(alike) > 1 else ""
+    message = f"{shown(names[0])} differ only in {what}, but count as different categories{more}. "
+    message += f"The less frequent spellings hold {held}."
+    severity = "error" if held.most >= _SMALL_SHARE else "warning"
+    fix = f"Unite them with $normalize {','.join(how)}." if how else "Write these numbers alike."
+    examples = tuple(" = ".join(map(repr, group)) for group in names[:3])
+    yield Problem("category-variants", severity, message, examples, fix, seen.concerned(held))
+
+
+def looks_missing(seen: Seen) -> Iterator[Problem]:
+    """Find categories that are written like a missing value."""
+    sure, maybe = [], []
+    for code, label in enumerate(seen.categories):
+        text = label.strip().casefold() if isinstance(label, str) else None
+        if text in _MISSING:
+            sure.append(code)
+        elif text in _MAYBE_MISSING:
+            held = seen.held([code])
+            votes = held.votes
+            if not any(votes <= _SIMILAR * part and part <= _SIMILAR * votes for part in held.labels.values()):
+                maybe.append(code)
+    for codes, certain in ((sure, True), (maybe, False)):
+        held = seen.held(codes)
+        if held.most == 0:
+            continue
+        names = [seen.categories[code] for code in sorted(codes, key=lambda code: -seen.votes[code])]
+        severity = ("info", "warning", "error")[certain + (held.most >= _SMALL_SHARE)]
+        them, are = ("it", "is") if len(names) == 1 else ("them", "are")
+        kind = (
+            "a missing value, but counts as a category" if them == "it" else "missing values, but count as categories"
+        )
+        message = f"{shown(names, 3)} {are if certain else 'may be'} {kind}: {held}."
+        fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing {comma_list(names)}."
+        yield Problem("looks-missing", severity, message, tuple(map(repr, names[:3])), fix, seen.concerned(held))
+
+
+def _list_parts(label: str) -> tuple[str, ...] | None:
+    """Return the elements of a list that is written as JSON or as in Python."""
+    if not (label.lstrip().startswith("[") and label.rstrip().endswith("]")):
+        return None
+    try:
+        parts = ast.literal_eval(label.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return tuple(map(str, parts)) if isinstance(parts, list) and parts else None
+
+
+def compound_labels(categories: Categories) -> tuple[str, dict[Label, tuple[str, ...]]]:
+    """Return how several labels are joined in one cell, and the labels that are joined; empty if they are not."""
+    texts = [label for label in categories if isinstance(label, str)]
+    lists: dict[Label, tuple[str, ...]] = {label: parts for label in texts if (parts := _list_parts(label))}
+    if any(len(parts) > 1 for parts in lists.values()):
+        return "JSON", lists
+    for separator in _SEPARATORS:
+        cut = {label: tuple(map(spelling, label.split(separator))) for label in texts if separator in label}
+        split: dict[Label, tuple[str, ...]]
+        split = {label: parts for label, parts in cut.items() if all(parts) and len({*parts}) == len(parts)}
+        simple = {spelling(label) for label in texts if separator not in label}
+        if len({frozenset(parts) for parts in split.values()}) < len({*split.values()}):
+            return separator, split  # both orders occur
+        of_simple = {label: parts for label, parts in split.items() if simple.issuperset(parts)}
+        needed = 1 if separator in ";|" else _COMPOUNDS_OF_COMMA
+        if len(of_simple) >= needed:
+            return separator, of_simple
+        # Parts that are never alone, in several combinations and places; a path such as "animal|cat" has fixed places.
+        if separator in ";|" and len(split) > 2 and _is_mixed([*split.values()], simple):
+            return separator, split
+    return "", {}
+
+
+def _is_mixed(split: list[tuple[str, ...]], simple: set[Any]) -> bool:
+    """Tell whether every part occurs in two labels or alone, and some part in two places."""
+    labels: dict[str, int] = {}
+    places: dict[str, set[int]] = {}
+    for parts in split:
+        for place, part in enumerate(parts):
+            labels[part] = labels.get(part, 0) + 1
+            places.setdefault(part, set()).add(place)
+    return all(n > 1 or part in simple for part, n in labels.items()) and any(len(at) > 1 for at in places.values())
+
+
+def looks_multilabel(seen: Seen) -> Iterator[Problem]:
+    """Find cells with several labels."""
+    separator, split = compound_labels(seen.categories)
+    codes = [code for code, label in enumerate(seen.categories) if label in split]
+    held = seen.held(codes)
+    if held.most == 0:
+        return
+    names = [seen.categories[code] for code in sorted(codes, key=lambda code: -seen.votes[code])]
+    how = "a list" if separator == "JSON" else f"separated by {separator!r}"
+    orders: dict[frozenset[str], Label] = {}
+    twice = [(orders[key], name) for name in names if orders.setdefault(key := frozenset(split[name]), name) != name]
+    both = f" {shown(twice[0])} count as different categories." if twice else ""
+    message = f"Some cells hold several labels, {how}: {held}.{both}"
+    examples = tuple(map(repr, [*(twice[0] if twice else ()), *names][:3]))
+    fix = f'Split them with $multilabel "{separator}".' if separator != "JSON" else "Split them with $multilabel json."
+    severity = "error" if held.most >= _SMALL_SHARE else "warning"
+    yield Problem("looks-multilabel", severity, message, tuple(dict.fromkeys(examples)), fix, seen.concerned(held))
+
+
+def labels_not_in_votes(seen: Seen) -> Iterator[Problem]:
+    """Find labelers most of whose labels nobody ever votes for."""
+    voted = {spelling(label) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
+    _, split = compound_labels(seen.categories)
+    known = np.array(
+        [spelling(label) in voted or label in split or spelling(label) in _MISSING for label in seen.categories],
+        np.bool_,
+    )
+    for name in seen.labelers:
+        codes = np.where(seen.totals > 0, seen.codes(name), -1)
+        labeled = codes >= 0
+        strange = labeled & ~np.append(known, True)[codes]
+        lost, n = seen.items(strange), seen.items(labeled)
+        if voted and 2 * lost > n:
+            yield _strange_labels(seen, name, codes, strange, lost, n)
+
+
+def _strange_labels(
+    seen: Seen, name: str, codes: Integers, strange: npt.NDArray[np.bool_], lost: int, n: int
+) -> Problem:
+    """Return the problem of a labeler whose labels are codes, or of another column."""
+    labels = sorted({*codes[strange].tolist()})
+    texts = [seen.categories[code] for code in labels]
+    votes = [seen.categories[code] for code in np.argsort(-seen.votes, kind="stable")[:3] if seen.votes[code]]
+    numeric = [all(re.fullmatch("-?[0-9]+", str(text)) for text in side) for side in (texts, votes)]
+    found = _translation(seen, codes, labels)
+    where = f"On {lost:,} of {counted(n, 'item')}, the label of {name} is a category that nobody ever votes for."
+    if found or numeric[0] != numeric[1]:
+        kinds = ("codes", "names") if numeric[0] and not numeric[1] else ("names", "codes")
+        if numeric[0] == numeric[1]:
+            kinds = ("codes", "other names")
+        message = f"{where} Its labels are {kinds[0]} ({_few(texts)}), the votes are {kinds[1]} ({_few(votes)})."
+        fix = "Translate them with $map, such as "
+        fix += f'"{texts[0]}={votes[0]}".'
+        if found:
+            fix = f"Translate them with $map {comma_list(f'{code}={vote}' for code, vote in found.items())}."
+    else:
+        message = f"{where} The column holds something else ({_few(texts)}) than the votes ({_few(votes)})."
+        fix = "Name the column of suggested labels with $suggested."
+    if not found and (others := fitting_columns(seen)):
+        fix = f"Column {others[0]!r} holds labels like the votes: name it with $suggested {comma_list(others[:1])}."
+    return Problem("labels-not-in-votes", "error", message, tuple(map(repr, texts[:3])), fix, (name,))
+
+
+def _few(values: Sequence[Any]) -> str:
+    """Write up to three values, as they are in the data."""
+    return ", ".join(map(str, values[:3])) + (", ..." if len(values) > 3 else "")
+
+
+def _translation(seen: Seen, codes: Integers, labels: list[int]) -> dict[Label, Label]:
+    """Return the most frequent vote for each code, if each stands out and no two codes share it; else nothing."""
+    patterns, shares = seen.counts.patterns, seen.votes / seen.votes.sum()
+    found: dict[int, int] = {}
+    for label in labels:
+        rows = codes[seen.row] == label
+        weights = patterns.items[seen.row[rows]] * patterns.votes[rows] / seen.totals[seen.row[rows]]
+        votes = np.bincount(patterns.code[rows], weights=weights, minlength=len(shares))
+        most, n = int(votes.argmax()), votes.sum()
+        expected = n * shares[most]
+        if votes[most] < n / 3 or votes[most] - expected < _Z * math.sqrt(max(expected * (1 - shares[most]), 0.25)):
+            return {}
+        found[label] = most
+    if len({*found.values()}) < len(found) or len(found) < 2:
+        return {}
+    return {seen.categories[label]: seen.categories[vote] for label, vote in sorted(found.items())}
+
+
+RULES: tuple[Rule, ...] = (labels_not_in_votes, category_variants, looks_missing, looks_multilabel)

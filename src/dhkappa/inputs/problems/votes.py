@@ -1,0 +1,318 @@
+"""Rules about vote patterns: how many items and votes there are, and whether labels were made from the votes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.core import Label
+from dhkappa.core.agreement import agreement_follows_votes, sum_rows
+from dhkappa.errors import Problem, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, comma_list, percent
+
+_FEW_ITEMS = 20
+_ABSTAINS = 0.05  # share of items without a label
+_COMMON = 0.5  # share of a typical labeler's items that all labelers labeled
+_Z = 4.0  # standard errors of a clear difference
+_PERCENT_ITEMS = 10
+_FEWER_ERRORS = 1 / 3  # of an annotator's errors: hardly any labeler that was made without the votes has fewer
+_FEW_EXCEPTIONS = 3.0  # expected: with fewer, none at all is common
+_CHANCE = 0.001
+_MOST_ORDERED = 11
+_DIFFERING_ITEMS = 30
+_CLOSE = 0.85
+_BEST_ORDERS = 0.02  # share of orders that may fit as well as the natural one
+_DRAWN_ORDERS = 500
+SCALES = (
+    ("none", "very low", "low", "medium", "high", "very high", "critical"),
+    ("low", "moderate", "high"),
+    ("none", "minimal", "mild", "moderate", "severe", "very severe", "extreme"),
+    ("trivial", "minor", "medium", "major", "critical", "blocker"),
+    ("never", "rarely", "sometimes", "often", "usually", "always"),
+    ("strongly disagree", "disagree", "somewhat disagree", "neutral", "somewhat agree", "agree", "strongly agree"),
+    ("very negative", "negative", "neutral", "positive", "very positive"),
+    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
+    ("very poor", "poor", "fair", "good", "very good", "excellent"),
+    ("terrible", "bad", "okay", "good", "great"),
+    ("bad", "ok", "good"),
+    ("very unlikely", "unlikely", "possible", "likely", "very likely"),
+    ("irrelevant", "somewhat relevant", "relevant", "very relevant", "highly relevant"),
+    ("not relevant", "partially relevant", "relevant"),
+    ("easy", "medium", "hard"),
+    ("small", "medium", "large"),
+)
+"""Well-known ordered categories, lowest first."""
+RATINGS = [[str(n) for n in range(*ends)] for ends in ((1, 6), (1, 8), (1, 11), (0, 11), (-2, 3), (-3, 4))]
+"""Usual scales of ratings."""
+_LIKE_COUNTS = re.compile("(n|num|number|no)?_?(of_)?(n|counts?|votes?|annotators|freq|frequency)", re.IGNORECASE)
+
+
+def labeler_abstains(seen: Seen) -> Iterator[Problem]:
+    """Find labelers without a label on items that have votes."""
+    usable = seen.totals > 1
+    n = seen.items(usable)
+    for name in seen.labelers:
+        without = usable & (seen.codes(name) < 0)
+        absent = seen.items(without)
+        if not absent or absent == n:
+            continue
+        message = f"{name} has no label on {absent:,} of {counted(n, 'item')} with votes ({percent(absent / n)})."
+        means = []
+        for rows in (without, usable & ~without):
+            items, shares = seen.counts.patterns.items[rows], seen.agreement[rows]
+            mean = float(np.average(shares, weights=items))
+            variance = float(np.average((shares - mean) ** 2, weights=items))
+            means.append((mean, variance / items.sum()))
+        (one, one_variance), (other, other_variance) = means
+        if other - one > max(0.05, _Z * math.sqrt(one_variance + other_variance)):
+            message += f" Annotators agree less on these items ({one:.2f} of pairs, {other:.2f} on the others)"
+            message += ": its score is for easier items."
+        severity = "warning" if absent >= _ABSTAINS * n else "info"
+        fix = "Give every item a label, or read the result as one for the labeled items only."
+        yield Problem("labeler-abstains", severity, message, (), fix, (name,))
+
+
+def few_common_items(seen: Seen) -> Iterator[Problem]:
+    """Find labelers that share few items with the others."""
+    if len(seen.labelers) < 2:
+        return
+    labeled = {name: (seen.totals > 1) & (seen.codes(name) >= 0) for name in seen.labelers}
+    each = {name: seen.items(rows) for name, rows in labeled.items()}
+    common, typical = seen.items(np.logical_and.reduce([*labeled.values()])), float(np.median([*each.values()]))
+    share: dict[str, float] = {}
+    for name, rows in labeled.items():
+        others = np.logical_or.reduce([own for other, own in labeled.items() if other != name])
+        share[name] = seen.items(rows & others) / max(seen.items(others), 1)
+    if common >= _COMMON * typical and min(share.values()) >= _COMMON:
+        return
+    few = [name for name, part in share.items() if part < _COMMON] or [min(share, key=lambda name: share[name])]
+    order = sorted(each, key=lambda name: each[name])
+    numbers = ", ".join(f"{name} {each[name]:,}" for name in dict.fromkeys([*order[:2], order[-1]]))
+    message = f"Only {counted(common, 'item')} {'has' if common == 1 else 'have'} votes and a label of each of "
+    message += f"{len(each)} labelers, and differences rest on these. Labeled items: {numbers}."
+    fix = "Let all labelers label the same items, or leave some out with $suggested."
+    yield Problem("few-common-items", "warning", message, tuple(few[:3]), fix)
+
+
+def too_few_items(seen: Seen) -> Iterator[Problem]:
+    """Find labelers, or all, with few eligible items."""
+    usable = seen.totals > 1
+    n = {name: seen.items(usable & (seen.codes(name) >= 0)) for name in seen.labelers}
+    few = {name: number for name, number in n.items() if number < _FEW_ITEMS}
+    if not few:
+        return
+    everyone = len(few) == len(n)
+    message = f"{counted(max(few.values()), 'item')} {'has' if max(few.values()) == 1 else 'have'} "
+    message += "two votes or more and a suggested label"
+    message += "." if everyone and len({*few.values()}) == 1 else f" (labelers {shown(few, 3)})."
+    message += f" With fewer than {_FEW_ITEMS}, a result says little."
+    fix = "Have more items voted on: dhkappa plan says how many."
+    yield Problem("too-few-items", "warning", message, (), fix, () if everyone else tuple(few))
+
+
+def looks_like_percent(seen: Seen) -> Iterator[Problem]:
+    """Find percentages where numbers of votes are expected."""
+    totals = seen.totals[seen.totals > 0]
+    n = seen.items(seen.totals > 0)
+    if not seen.numbers or n < _PERCENT_ITEMS or totals.min() < 99 or totals.max() > 101:
+        return
+    message = f"The numbers of votes add up to 100 on each of {counted(n, 'item')}: they look like percentages."
+    fix = "Pass numbers of votes with $counts; if each item has 100 votes, accept this with $allow looks-like-percent."
+    yield Problem("looks-like-percent", "error", message, (), fix)
+
+
+def weights_look_like_counts(seen: Seen) -> Iterator[Problem]:
+    """Find sample weights that are numbers of votes."""
+    weight = seen.counts.columns.weight
+    if weight is None or not len(seen.totals):
+        return
+    each = weight[seen.counts.patterns.suggested]
+    voted = seen.totals > 0
+    name = None if seen.table is None else seen.table.roles.sample_weight
+    where = "sample_weight" if name is None else f"Column {name!r}"
+    equal = np.array_equal(each[voted], seen.totals[voted]) and len(np.unique(each[voted])) > 1
+    named = name is not None and _LIKE_COUNTS.fullmatch(name) is not None and bool((each == np.rint(each)).all())
+    if equal or (named and len(np.unique(each)) > 1):
+        what = "is the number of votes of every item" if equal else "looks like a number of votes"
+        message = f"{where} {what}. A sample weight is what an item stands for: one over its sampling probability."
+        fix = "Leave out $sample_weight: votes are counted already, and items weigh the same."
+        yield Problem("weights-look-like-counts", "warning", message, (), fix)
+
+
+def votes_follow_agreement(seen: Seen) -> Iterator[Problem]:
+    """Find numbers of votes that depend on the agreement of the first ones."""
+    if found := agreement_follows_votes(seen.counts.patterns):
+        few, one, many, other = found
+        pairs = f"{one:.2f} of pairs agree on items with {few} votes, {other:.2f} on items with {many}"
+        message = f"Agreement depends on the number of votes: {pairs}."
+        fix = "If votes were added after disagreement, use only the votes planned in advance."
+        yield Problem("votes-follow-agreement", "warning", message, (), fix)
+
+
+def labels_from_votes(seen: Seen) -> Iterator[Problem]:
+    """Find labelers whose labels are a most frequent vote more often than even true labels would be."""
+    patterns = seen.counts.patterns
+    if not len(patterns):
+        return
+    most = np.zeros(len(patterns), np.int64)
+    np.maximum.at(most, seen.row, patterns.votes)
+    for name in seen.labelers:
+        codes = seen.codes(name)
+        rows = (seen.totals > 1) & (codes >= 0)
+        n = seen.items(rows)
+        accuracy, perfect = _exceptions_of_true_labels(seen, rows, most)
+        independent = perfect + (1 - accuracy) * n * _FEWER_ERRORS
+        leads = (patterns.code == codes[seen.row]) & (patterns.votes == most[seen.row])
+        exceptions = n - seen.items(rows & (np.bincount(seen.row[leads], minlength=len(patterns)) > 0))
+        if poisson_tail(exceptions, independent) >= _CHANCE or _is_perfect(exceptions, perfect):
+            continue
+        often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
+        split = seen.items(rows & (np.diff(patterns.start) > 1))
+        message = f"{name} may be made from these votes: {often} a most frequent vote, although votes differ on "
+        message += f"{counted(split, 'item')}. Labels made without the votes would be another one on about "
+        message += f"{independent:.0f} items, even with a third of the errors of an annotator."
+        fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels."
+        yield Problem("labels-from-votes", "warning", message, (), fix, (name,))
+
+
+def _is_perfect(exceptions: int, expected: float) -> bool:
+    """Tell whether the labels may be the true ones; with few expected exceptions, these look like majority labels."""
+    chance = _CHANCE if expected >= 7 else 0.05  # with 7 or more expected, none at all is as rare as that
+    near = exceptions <= expected + 3 * math.sqrt(expected)
+    return expected >= _FEW_EXCEPTIONS and near and poisson_tail(exceptions, expected) >= chance
+
+
+def _exceptions_of_true_labels(
+    seen: Seen, rows: npt.NDArray[np.bool_], most: npt.NDArray[np.int64]
+) -> tuple[float, float]:
+    """Return the accuracy of a vote, and the expected number of items whose true label is not a most frequent vote.
+
+    A vote is the true label with probability a, else any other of m categories alike, so that pairs of votes agree
+    with probability t = a^2 + (1 - a)^2 / (m - 1). The vote shares are the prior of the true label.
+    """
+    patterns, items = seen.counts.patterns, seen.counts.patterns.items
+    m, n = int((seen.votes > 0).sum()), seen.items(rows)
+    if m < 2 or n == 0:
+        return 1.0, 0.0
+    t = float(np.average(seen.agreement[rows], weights=items[rows]))
+    accuracy = (1 + math.sqrt(max(1 - m * (1 - t * (m - 1)), 0.0))) / m
+    if not 1 / m < accuracy < 1:
+        return 1.0, 0.0
+    prior = seen.votes / seen.votes.sum()
+    odds = math.log(accuracy * (m - 1) / (1 - accuracy))  # of one more vote
+    behind = np.exp(odds * (patterns.votes - most[seen.row].astype(np.float64)))
+    own = prior[patterns.code]
+    first = sum_rows(patterns, own * (patterns.votes == most[seen.row]))
+    voted = sum_rows(patterns, own * behind)
+    without = np.clip(1 - sum_rows(patterns, own), 0, None) * np.exp(-odds * most)
+    exceptions = 1 - first[rows] / (voted + without)[rows]
+    return accuracy, float((exceptions * items[rows]).sum())
+
+
+def poisson_tail(most: int, mean: float) -> float:
+    """Return the probability that a Poisson variable is at most ``most``; 1 from its mean on."""
+    if most >= mean:
+        return 1.0
+    return math.fsum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(most + 1))
+
+
+def looks_ordinal(seen: Seen) -> Iterator[Problem]:
+    """Find ordered categories: votes that differ are closer than the vote shares alone would give."""
+    voted = [code for code, votes in enumerate(seen.votes) if votes]
+    if seen.ordered or not 3 <= len(voted) <= _MOST_ORDERED:
+        return
+    order = natural_order([seen.categories[code] for code in voted])
+    if order is None:
+        return
+    codes = [voted[place] for place in order]
+    names = [seen.categories[code] for code in codes]
+    pairs, items = _differing_pairs(seen, codes)
+    shares = seen.votes[codes] / seen.votes[codes].sum()
+    ratio = _closeness(pairs, shares, np.arange(len(codes))) if items >= _DIFFERING_ITEMS else 1.0
+    close = ratio <= _CLOSE and _rank_of_order(pairs, shares, ratio) <= _BEST_ORDERS
+    rating = [str(label) for label in seen.categories] in RATINGS
+    if not close and not rating:
+        return
+    message = f"The categories {'look like ratings' if rating else 'look ordered'} ({' < '.join(map(str, names))})"
+    message += (
+        f": when two votes differ, they are {1 - ratio:.0%} closer in this order than the vote shares alone would "
+    )
+    message += "give. Kappa counts a near vote like any other wrong vote."
+    if not close:
+        message = f"The categories look like ratings ({names[0]} to {names[-1]}), but votes that differ are not closer "
+        message += "than the vote shares alone would give."
+    fix = f"Give near votes partial credit with $weights linear and $categories {comma_list(names)}."
+    yield Problem(
+        "looks-ordinal",
+        "warning",
+        message,
+        tuple(map(str, names[:3])),
+        fix if close else f"If so, {fix[0].lower()}{fix[1:]}",
+    )
+
+
+def natural_order(labels: Sequence[Label]) -> list[int] | None:
+    """Return the places of numbers, of numbers with equal text around them, or of words of one scale, in order."""
+    texts = [str(label).strip().casefold() for label in labels]
+    numbers = [re.findall(r"(?<![0-9.])-?[0-9]+(?:\.[0-9]+)?", text) for text in texts]
+    stems = {re.sub(r"-?[0-9]+(?:\.[0-9]+)?", "#", text).rstrip("s") for text in texts}
+    if (
+        all(len(found) == 1 for found in numbers)
+        and len(stems) == 1
+        and not any(isinstance(one, bool) for one in labels)
+    ):
+        values = [float(found[0]) for found in numbers]
+        return sorted(range(len(labels)), key=lambda place: values[place]) if len({*values}) == len(values) else None
+    plain = [re.sub("[ _-]+", " ", text) for text in texts]
+    for scale in SCALES:
+        if {*plain} <= {*scale}:
+            return sorted(range(len(labels)), key=lambda place: scale.index(plain[place]))
+    return None
+
+
+def _differing_pairs(seen: Seen, codes: Sequence[int]) -> tuple[npt.NDArray[np.float64], int]:
+    """Return how often votes differ by each pair of categories, each item alike, and the number of such items."""
+    patterns = seen.counts.patterns
+    votes = np.zeros((len(patterns), len(seen.categories)))
+    votes[seen.row, patterns.code] = patterns.votes
+    votes = votes[:, codes]
+    rows = (seen.totals > 1) & (np.diff(patterns.start) > 1)
+    weight = patterns.items[rows] / (seen.totals[rows] * (seen.totals[rows] - 1.0))
+    pairs = votes[rows].T @ (votes[rows] * weight[:, None])
+    np.fill_diagonal(pairs, 0.0)
+    return pairs, seen.items(rows)
+
+
+def _closeness(pairs: npt.NDArray[np.float64], shares: npt.NDArray[np.float64], rank: npt.NDArray[np.int64]) -> float:
+    """Return the mean distance of differing votes over its expectation by the vote shares, for ranks of categories."""
+    distance = np.abs(rank[:, None] - rank[None, :])
+    expected = np.outer(shares, shares)
+    np.fill_diagonal(expected, 0.0)
+    return float((pairs * distance).sum() / pairs.sum() / ((expected * distance).sum() / expected.sum()))
+
+
+def _rank_of_order(pairs: npt.NDArray[np.float64], shares: npt.NDArray[np.float64], ratio: float) -> float:
+    """Return the share of other orders that fit as well: of all orders, or of many drawn ones."""
+    m = len(shares)
+    if m <= 6:
+        orders = [np.array(order) for order in permutations(range(m)) if order[0] < order[-1]]
+    else:
+        draw = np.random.default_rng(m)
+        orders = [draw.permutation(m) for _ in range(_DRAWN_ORDERS)]
+    others = [order for order in orders if (np.diff(order) != 1).any()]
+    return sum(_closeness(pairs, shares, order) <= ratio for order in others) / len(others)
+
+
+RULES: tuple[Rule, ...] = (
+    labeler_abstains,
+    few_common_items,
+    too_few_items,
+    looks_like_percent,
+    weights_look_like_counts,
+)
+RULES_OF_VOTES: tuple[Rule, ...] = (votes_follow_agreement, labels_from_votes, looks_ordinal)
