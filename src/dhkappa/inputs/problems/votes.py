@@ -21,8 +21,12 @@ _COMMON = 0.5  # share of a typical labeler's items that all labelers labeled
 _Z = 4.0  # standard errors of a clear difference
 _PERCENT_ITEMS = 10
 _FEWER_ERRORS = 1 / 3  # of an annotator's errors: hardly any labeler that was made without the votes has fewer
+_WITH_FEW_ERRORS = "with a third of the errors of an annotator"
 _FEW_EXCEPTIONS = 3.0  # expected: with fewer, none at all is common
+_ENOUGH_EXCEPTIONS = 7.0  # expected: none at all is rarer than the next number
 _CHANCE = 0.001
+_COMMON_CHANCE = 0.05
+_NEARLY_NONE = 0.02  # share of the items with different votes
 _MOST_ORDERED = 11
 _DIFFERING_ITEMS = 30
 _CLOSE = 0.85
@@ -169,22 +173,29 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
         independent = perfect + (1 - accuracy) * n * _FEWER_ERRORS
         leads = (patterns.code == codes[seen.row]) & (patterns.votes == most[seen.row])
         exceptions = n - seen.items(rows & (np.bincount(seen.row[leads], minlength=len(patterns)) > 0))
-        if poisson_tail(exceptions, independent) >= _CHANCE or _is_perfect(exceptions, perfect):
-            continue
-        often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
         split = seen.items(rows & (np.diff(patterns.start) > 1))
+        if not _made_from_votes(exceptions, split, perfect, independent):
+            continue
+        expected = perfect if perfect >= _ENOUGH_EXCEPTIONS else independent
+        often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
         message = f"{name} may be made from these votes: {often} a most frequent vote, although votes differ on "
         message += f"{counted(split, 'item')}. Labels made without the votes would be another one on about "
-        message += f"{independent:.0f} items, even with a third of the errors of an annotator."
+        message += f"{expected:.0f} items, even {'if all were true' if expected == perfect else _WITH_FEW_ERRORS}."
         fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels."
         yield Problem("labels-from-votes", "warning", message, (), fix, (name,))
 
 
-def _is_perfect(exceptions: int, expected: float) -> bool:
-    """Tell whether the labels may be the true ones; with few expected exceptions, these look like majority labels."""
-    chance = _CHANCE if expected >= 7 else 0.05  # with 7 or more expected, none at all is as rare as that
-    near = exceptions <= expected + 3 * math.sqrt(expected)
-    return expected >= _FEW_EXCEPTIONS and near and poisson_tail(exceptions, expected) >= chance
+def _made_from_votes(exceptions: int, split: int, perfect: float, independent: float) -> bool:
+    """Tell whether labels are a most frequent vote too often to be made without the votes.
+
+    True labels are expected to have ``perfect`` exceptions. If these are too few for a test, labels with nearly no
+    exception are compared with the ``independent`` ones of labels that are hardly ever as good.
+    """
+    if perfect >= _ENOUGH_EXCEPTIONS:
+        return poisson_tail(exceptions, perfect) < _CHANCE
+    if perfect >= _FEW_EXCEPTIONS and poisson_tail(exceptions, perfect) >= _COMMON_CHANCE:
+        return False
+    return exceptions <= max(1, _NEARLY_NONE * split) and poisson_tail(exceptions, independent) < _CHANCE
 
 
 def _exceptions_of_true_labels(
