@@ -178,7 +178,7 @@ def test_display(audit: Audit) -> None:
 
 def test_plain_values(audit: Audit) -> None:
     found = json.loads(json.dumps(audit.to_dict(limit=3), allow_nan=False))
-    assert set(found) == {"confidence_level", "summary", "labelers", "comparison", "fleiss", "notes"}
+    assert set(found) == {"confidence_level", "summary", "problems", "labelers", "comparison", "fleiss", "notes"}
     llm = found["labelers"]["llm"]
     assert len(llm["review"]) == 3
     assert llm["kappa"]["value"] == audit.kappas["llm"].value
