@@ -56,13 +56,15 @@ def test_annotators_by_several_patterns(folder: Path, capsys: Capsys) -> None:
 # audit
 
 
-def test_audit_shows_the_summary_first(folder: Path, capsys: Capsys) -> None:
+def test_audit_shows_problems_and_the_summary_first(folder: Path, capsys: Capsys) -> None:
     done = inside(capsys, "audit", "votes.csv")
     assert (done.returncode, done.stderr) == (0, "")
     title, blank, *rest = done.stdout.splitlines()
     assert (title, blank) == ("Label audit: votes.csv", "")
     summary = dhkappa.audit("votes.csv").summary
-    assert " ".join(rest).startswith(summary)
+    problem, _, following = " ".join(rest).partition("  ")
+    assert problem.startswith("Warning [too-few-items]: 8 items have")
+    assert following.startswith(summary)
     queue = done.stdout.split("reject the label of llm\n")[1].splitlines()
     assert queue[1].split() == ["t8", "spam", "news", "news:", "2"]  # the only rejected item
     assert queue[2] == ""

@@ -53,6 +53,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("answers")
     write(folder / "votes.csv", wide())
     asked = {
+        "check": "check votes.csv",
         "audit": "audit votes.csv --fail-under 0.1 --weights linear --categories ham,news,spam",
         "score": "score votes.csv --fail-under 0.1",
         "compare": "compare votes.csv",

@@ -120,7 +120,7 @@ class Check(Display):
             "n_annotators": self.n_annotators,
             "labelers": list(self.labelers),
             "categories": [{"category": label, "votes": n} for label, n in self.categories],
-            "excluded": self.excluded,
+            "excluded": self.excluded or None,
             "unlabeled": self.unlabeled,
         }
 

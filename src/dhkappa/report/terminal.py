@@ -118,6 +118,7 @@ class Terminal:
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float, problems: Sequence[Problem] = ()) -> None:
         """Show kappas of labelers, problems of the data and notes."""
+        labeler_rows(kappas, confidence_level)  # an invalid level is an error before anything is printed
         self._problems(problems, first=True)
         self._scale(kappas, confidence_level, first=not problems)
         self._scores("Labelers", kappas, confidence_level)
