@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
-from dhkappa.errors import DataError, invalid, one_labeler
+from dhkappa.errors import DataError, invalid, masked, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators, require_annotators
@@ -182,7 +182,7 @@ class Audit(Display):
         title, command
             Title of the report, and the command that made it, to be shown at its end.
         """
-        page = import_module("dhkappa.report.html").page(self, title=title, command=command)
+        page = import_module("dhkappa.report.html").page(self, title=masked(title), command=command)
         write_file(path, page, "report")
 
     def chart(self, name: str, labeler: str | None = None) -> Any:
@@ -216,7 +216,7 @@ class Audit(Display):
         # Notes on single labelers are there already, and excluded items too if all labelers have the same items.
         sizes = {kappa.n_items for kappa in (*self.kappas.values(), *self.comparison.kappas.values())}
         known = {"source", "equals-majority", *(["items-excluded"] if len(sizes) == 1 else [])}
-        return (*found, *(note for note in self.comparison.notes if note.code not in known))
+        return (*found, *(note for note in self.comparison.notes if note.code not in known and note not in found))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield self.summary

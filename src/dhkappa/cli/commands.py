@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,7 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
 
         check_requirements()
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
+    title = _masked_argument(title) if title else f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
@@ -116,7 +116,8 @@ def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
     """Return the kappa of each labeler."""
     if isinstance(source.data, dhkappa.Dataset):
         source.data.check_labeled()
-    names = source.suggested or source.data.labelers or [None]
+    known = source.data.labelers
+    names: list[str | None] = [one_labeler(name, known) for name in source.suggested or known] or [None]
     sample = {"pool": source.pool, "weights": weights}
     return {name or "labeler": dhkappa.dh_kappa(source.data, name, **sample) for name in names}
 
@@ -154,7 +155,7 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
     with Progress(None, "counting votes"):
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False)
         labeler = _only(found.labelers)
-        _check_items(found.kappas)
+        _check_items(found.kappas, given["files"])
         n_items = found.kappas[labeler].n_items
         queue = found.review(limit=limit or max(n_items, 1))
         if rejected:
@@ -410,14 +411,15 @@ def _file_name(path: str) -> str:
     return os.path.basename(_masked_argument(path).partition("?")[0]) if "://" in path else os.path.basename(path)
 
 
-def _check_items(kappas: Mapping[str, Kappa]) -> None:
+def _check_items(kappas: Mapping[str, Kappa], files: Sequence[str]) -> None:
     if not any(kappa.n_items or kappa.excluded.total for kappa in kappas.values()):
-        raise invalid("data", "The data contains no items.", code="no-items")
+        message = f"There are no items in {', '.join(map(_file_name, files[:3]))}{', ...' if files[3:] else ''}."
+        raise invalid("data", message, code="no-items", hint="A file may have a header, but no rows.")
 
 
 def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any]) -> dict[str, Any] | None:
     """Test ``--fail-under``, and set the exit code; an undefined kappa does not pass."""
-    _check_items(kappas)
+    _check_items(kappas, given["files"])
     bar = given["fail_under"]
     if bar is None:
         return None

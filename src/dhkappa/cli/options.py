@@ -6,6 +6,7 @@ import csv
 import glob
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,9 +14,11 @@ from itertools import chain
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import dhkappa
 from dhkappa.cli import discard_output, fail
+from dhkappa.core.labels import natural_key
 from dhkappa.errors import DataError, flag, invalid, shown
 from dhkappa.paths import is_stream
 from dhkappa.resources import MIB, need
@@ -27,10 +30,42 @@ Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
 
+class Command(click.Command):
+    """A command that writes itself into hints, as it should be run."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except DataError as error:
+            files, items = ctx.params.get("files", ()), ctx.params.get("items")
+            if error.code != "tables-swapped" or len(files) != 1 or items is None:
+                raise
+            hint = f"Swap them: {_written(ctx, files=(items,), items=files[0])}"
+            raise DataError(error.message, code=error.code, parameter=error.parameter, hint=hint) from error
+
+
+def _written(ctx: click.Context, **changed: Any) -> str:
+    """Return the command line of a command, with some parameters changed."""
+    words = ctx.command_path.split()
+    for param in ctx.command.params:
+        given = ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+        if given:
+            value = changed.get(str(param.name), ctx.params[str(param.name)])
+            name = [max(param.opts, key=len)] if isinstance(param, click.Option) else []
+            if value is True:
+                words += name
+            else:
+                several = value if isinstance(value, tuple) else (value,)
+                words += chain.from_iterable([*name, str(one)] for one in several)
+    return shlex.join(words)
+
+
 class Commands(click.Group):
     """A group that lists its commands in order of definition and shows its help if no command is given."""
 
     group_class = type
+    command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in order of definition."""
@@ -85,7 +120,8 @@ def _not_empty(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 def _kappa(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is not None and not -1.1 <= value <= 1:
-        raise click.BadParameter(f"{value} is not a possible kappa (-1.1 to 1).")
+        percent = f" For {value:g} percent, write {value / 100:.2f}." if 1 < value <= 100 else ""
+        raise click.BadParameter(f"{value:g} is not a possible kappa (-1.1 to 1).{percent}")
     return value
 
 
@@ -259,8 +295,8 @@ def several(given: Iterable[str]) -> list[str]:
 
 def expanded(paths: Iterable[str]) -> list[str]:
     """Replace patterns by the files that match; a name that exists or matches nothing stays."""
-    found = ([path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)) or [path] for path in paths)
-    return list(chain.from_iterable(found))
+    found = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) or [path] for path in paths)
+    return list(chain.from_iterable(sorted(files, key=natural_key) for files in found))
 
 
 def sum_of(paths: Sequence[str]) -> dhkappa.Tally:

@@ -99,7 +99,9 @@ def test_refused(columns: list[str], keywords: dict[str, Any], code: str, parame
         ("suggested_llm", ["llm"]),
         (["suggested_llm", "rule"], ["llm", "rule"]),
         (["suggested_llm", "llm"], ["suggested_llm", "llm"]),
-        ({"suggested_llm": "suggested_llm"}, ["suggested_llm"]),
+        ({"suggested_llm": "suggested_llm"}, ["llm"]),
+        ({"mine": "llm"}, ["mine"]),
+        ("llm", ["llm"]),
     ],
 )
 def test_labelers_are_named_without_the_prefix(suggested: Any, labelers: list[str]) -> None:
