@@ -28,7 +28,11 @@ ODD = {
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name, text in {"votes.csv": VOTES, "items.csv": ITEMS, **{name: text for name, (text, _) in ODD.items()}}.items():
+    for name, text in {
+        "votes.csv": VOTES,
+        "items.csv": ITEMS,
+        **{name: text for name, (text, _) in ODD.items()},
+    }.items():
         Path(name).write_text(text)
     return tmp_path
 
@@ -133,6 +137,10 @@ def test_files_of_a_pattern_are_in_natural_order(files: Path, capsys: Capsys) ->
             held = json.loads(Path("t.json").read_text())
             assert {label: n * row["items"] for row in held["patterns"] for label, n in row["votes"]} == labels
             assert held["source_notes"][0]["code"] == "duplicates-removed"
+            listed = [f"days/day{day}.{suffix}" for day in (1, 10, 2)]  # as a shell expands the pattern
+            command = ["tally", "make", *listed, "--duplicates", choice, "-o", "listed.json"]
+            assert inside(capsys, *command).returncode == 0
+            assert Path("listed.json").read_text() == Path("t.json").read_text()
             done = inside(capsys, "score", f"days/day*.{suffix}", "--duplicates", choice)
             assert "8 of 12 votes were removed" in " ".join(done.stdout.split())
     done = inside(capsys, "score", "t.json", "--format", "json")

@@ -246,6 +246,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "column-not-found": lambda: roles(["id", "label", "ann_1"], item="id", label="lable"),
     "column-not-found (pattern)": lambda: wide(annotators="rater_*"),
     "column-not-found (items)": lambda: long(label="label", item="item", annotator="nobody"),
+    "column-not-found (other table)": lambda: long(items=pd.DataFrame({"item": [1, 2], "rule": [*"ab"]})),
     "not-a-column-name": lambda: wide(annotators=[1]),
     "duplicate-labeler": lambda: wide(["llm", "llm"], annotators="ann_*"),
     "ambiguous-suggested": lambda: tally(pd.DataFrame({"a": ["x", "y"], "b": ["x", "x"]}), ["a", "b"]),

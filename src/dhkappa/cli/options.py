@@ -18,7 +18,6 @@ from click.core import ParameterSource
 
 import dhkappa
 from dhkappa.cli import discard_output, fail
-from dhkappa.core.labels import natural_key
 from dhkappa.errors import DataError, flag, invalid, shown
 from dhkappa.paths import is_stream
 from dhkappa.resources import MIB, need
@@ -197,9 +196,12 @@ class Input:
         return sum_of(tallies)
 
     def _dataset(self) -> dhkappa.Dataset:
+        from dhkappa.core.labels import natural_key
         from dhkappa.inputs.files import open_source
 
         files = list(self.given["files"])
+        if files == sorted(files):  # as a shell expands a pattern, with day10.csv before day2.csv
+            files.sort(key=natural_key)
         path: Any = files[0] if len(files) == 1 else files
         source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
         dataset = dhkappa.Dataset(source, self._suggested, **self.roles)
@@ -295,6 +297,8 @@ def several(given: Iterable[str]) -> list[str]:
 
 def expanded(paths: Iterable[str]) -> list[str]:
     """Replace patterns by the files that match; a name that exists or matches nothing stays."""
+    from dhkappa.core.labels import natural_key
+
     found = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) or [path] for path in paths)
     return list(chain.from_iterable(sorted(files, key=natural_key) for files in found))
 

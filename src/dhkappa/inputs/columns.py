@@ -119,6 +119,10 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
     design = {"sample_weight": given["sample_weight"], "strata": given["strata"]}
     beside = [*(("suggested", column) for column in labelers.values()), *design.items()]
     for role, column in beside:
+        if joined and isinstance(column, str) and column in columns and column not in item_columns:
+            message = f"Column {column!r} is in {votes_name}, not in {items_name}. {list_columns(item_columns)}"
+            more = f"Add it to {items_name}, or leave out $items."
+            raise DataError(message, code="column-not-found", parameter=role, hint=more)
         _check_column(column, item_columns, role, items_name, {item: "item"} if joined else taken, hint)
     if joined:
         _check_column(item, item_columns, "item", items_name, hint="The column must have the same name in both tables.")

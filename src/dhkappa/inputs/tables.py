@@ -285,13 +285,13 @@ class RemovedVotes:
     @property
     def note(self) -> SourceNote:
         """A sentence about them."""
-        pairs = said_twice(self.examples)
+        pairs = _said_pairs(self.examples)
         message = f"{self.n:,} of {counted(self.n_before, 'vote')} {'was' if self.n == 1 else 'were'} removed: "
         message += f"an annotator voted several times on one item ({pairs}), and the {self.kept} vote was kept."
         return SourceNote(message, code="duplicates-removed")
 
 
-def said_twice(pairs: Iterable[tuple[Any, Any]]) -> str:
+def _said_pairs(pairs: Iterable[tuple[Any, Any]]) -> str:
     """Name some pairs of item and annotator."""
     return ", ".join(f"{shown([who])} on item {shown([item])}" for item, who in pairs)
 
@@ -377,7 +377,7 @@ def _check_duplicates(table: VoteTable, long: LongTable) -> LongTable:
         removed = RemovedVotes(n, before, roles.duplicates, first_pairs()) if n else None
         return replace(long, frame=chosen, label_counts=counts, n_rows=long.n_rows - n, removed=removed)
     if few := first_pairs():
-        message = f"An annotator has several votes on one item of {table.votes.name}: {said_twice(few)}."
+        message = f"An annotator has several votes on one item of {table.votes.name}: {_said_pairs(few)}."
         hint = "Pass $duplicates with 'first' or 'last' to choose one, or correct the data."
         raise DataError(message, code="duplicate-votes", parameter="duplicates", hint=hint)
     return long

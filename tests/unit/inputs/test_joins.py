@@ -155,7 +155,12 @@ def test_the_zone_of_the_machine_does_not_decide_a_join(tmp_path: Path, zone: st
 
 def test_swapped_tables() -> None:
     votes, items = _long(["x", "y"]), pd.DataFrame({"item": ["x", "y"], "suggested": ["a", "b"]})
-    for keywords in ({}, {"label": "label"}, {"item": "item", "label": "label", "annotator": "annotator"}):
+    options: list[dict[str, Any]] = [
+        {},
+        {"label": "label"},
+        {"item": "item", "label": "label", "annotator": "annotator"},
+    ]
+    for keywords in options:
         with expect_error("tables-swapped", "items"):
             dh_kappa(items, items=votes, **keywords)
     with expect_error("tables-swapped", "items"):  # both have all columns
