@@ -309,7 +309,12 @@ def _annotators_spelled(rng: Generator) -> Data:
 
 def _not_joined(rng: Generator) -> Data:
     data = _sized(rng)
-    change = [str.lower, lambda text: f"{text} ", lambda text: text.replace("T-", "T-000"), lambda text: text[2:]]
+    change: list[Callable[[str], str]] = [
+        str.lower,
+        lambda text: f"{text} ",
+        lambda text: text.replace("T-", "T-000"),
+        lambda text: text[2:],
+    ]
     how = change[int(rng.integers(len(change)))]
     return replace(data, wide=False, listed=[how(text) for text in data.ids])
 

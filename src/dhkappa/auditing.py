@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
-from dhkappa.errors import DataError, Problem, invalid, one_labeler
+from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
@@ -252,12 +252,12 @@ class Audit(Display):
         gate
             The outcome of ``gate``, to be shown at the top.
         """
-        page = import_module("dhkappa.report.html").page(self, title=title, command=command, gate=gate)
+        page = import_module("dhkappa.report.html").page(self, title=masked(title), command=command, gate=gate)
         write_file(path, page, "report")
 
     def to_markdown(self, *, title: str = "Label audit", gate: Gate | None = None) -> str:
         """Return a short report as Markdown, for example for a pull request."""
-        text: str = import_module("dhkappa.report.markdown").page(self, title=title, gate=gate)
+        text: str = import_module("dhkappa.report.markdown").page(self, title=masked(title), gate=gate)
         return text
 
     def chart(self, name: str, labeler: str | None = None) -> Any:
@@ -292,7 +292,7 @@ class Audit(Display):
         # Notes on single labelers are there already, and excluded items too if all labelers have the same items.
         sizes = {kappa.n_items for kappa in (*self.kappas.values(), *self.comparison.kappas.values())}
         known = {"source", "equals-majority", *(["items-excluded"] if len(sizes) == 1 else [])}
-        return (*found, *(note for note in self.comparison.notes if note.code not in known))
+        return (*found, *(note for note in self.comparison.notes if note.code not in known and note not in found))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield [problem.labeled_text() for problem in self.problems if problem.severity != "info"]

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -137,6 +138,8 @@ def one_labeler(name: Any, known: Sequence[str], parameter: str = "suggested") -
         hint = f"Choose one with ${parameter}, such as {known[0]!r}."
         message = f"There are {len(known)} labelers: {shown(known, 10)}."
         raise invalid(parameter, message, code="several-labelers", hint=hint)
+    if isinstance(name, str) and name not in known:  # the column suggested_llm is of the labeler llm
+        name = next((one for one in (name.removeprefix("suggested_"), f"suggested_{name}") if one in known), name)
     if name is not None and name not in known:
         message = f"Labeler {shown([name])} not found. Labelers: {shown(known, 10)}.{did_you_mean(name, known)}"
         raise invalid(parameter, message, code="labeler-not-found")
@@ -190,7 +193,7 @@ def shown(values: Iterable[Any], limit: int = 5) -> str:
 
 def _repr(value: Any) -> str:
     try:
-        text = masked(repr(value)[:_LONGEST])
+        text = masked((str if isinstance(value, date) else repr)(value)[:_LONGEST])
     except Exception:  # a broken __repr__ must not hide the message
         return f"a value of type {type(value).__name__} that cannot be shown"
     return " ".join(text.split()) if "\n" in text else text  # arrays and tables span several lines

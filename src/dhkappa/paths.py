@@ -8,7 +8,7 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -36,11 +36,11 @@ _SIGNATURES: dict[bytes, tuple[tuple[str, ...], str, str]] = {  # first bytes: s
 }
 
 
-def find_files(path: Paths) -> list[str]:
-    """Return the files of a path, a glob pattern or a list of them; matches of a pattern sorted by name."""
+def find_files(path: Paths, key: Callable[[str], Any] | None = None) -> list[str]:
+    """Return the files of a path, a glob pattern or a list of them; matches of a pattern sorted by ``key``."""
     try:
         given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-        files = list(chain.from_iterable(_matches(os.path.expanduser(os.fspath(one))) for one in given))
+        files = list(chain.from_iterable(_matches(os.path.expanduser(os.fspath(one)), key) for one in given))
     except TypeError:
         raise invalid("path", f"The path must be a path or a list of paths, got {shown([path])}.") from None
     if not files:
@@ -87,7 +87,7 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def _matches(path: str) -> list[str]:
+def _matches(path: str, key: Callable[[str], Any] | None) -> list[str]:
     if re.match("[A-Za-z][A-Za-z0-9+.-]+://", path):
         message = f"URLs of type {path.partition(':')[0]}:// are not supported."
         hint = "Download the file first, or open it with your own engine and pass the table."
@@ -96,7 +96,8 @@ def _matches(path: str) -> list[str]:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
         pattern = path.replace("\0", "")  # glob fails on it, and no name can contain it
-        matching = sorted(file for file in glob.iglob(pattern, recursive=True) if not os.path.isdir(file))
+        found = glob.iglob(pattern, recursive=True)
+        matching = sorted((file for file in found if not os.path.isdir(file)), key=key)
         if matching == [path]:  # listed, but not there
             message = f"File not found: {path!r} is a link to {os.readlink(path)!r}, which does not exist."
             raise invalid("path", message, code="file-not-found") from None

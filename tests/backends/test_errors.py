@@ -110,7 +110,7 @@ def test_items_named_by_numbers_and_by_text(engine: Engine) -> None:
     assert found == of_lists([["a", "b"], ["b", "b"]], ["a", "b"])
     said = refused(votes, **BY_VOTE, items=engine.table({"id": ["007", "8"], "llm": ["a", "b"]}))
     assert said.code == "ids-not-joined"
-    assert "'7'" in said.message
+    assert "leading zeros are removed: '7' and '007'" in said.hint
 
 
 def test_items_named_by_truth_and_by_text(engine: Engine) -> None:
@@ -283,7 +283,7 @@ def test_labels_that_are_none(engine: Engine) -> None:
     data = engine.table({"ann_1": [1.5, 2.0], "ann_2": [1.0, 2.0], "llm": [1.0, 2.0]})
     said = refused(data, annotators=["ann_1", "ann_2"])
     assert said.code == "not-a-label"
-    assert "'ann_1' holds 1.5" in said.message
+    assert "'ann_1' of the data holds 1.5" in said.message
 
 
 def test_numbers_beside_the_same_as_text(engine: Engine) -> None:

@@ -173,6 +173,12 @@ def distinct() -> Any:
     return audit(pl.DataFrame(data), "llm")
 
 
+def zones() -> Any:
+    times = pd.to_datetime(["2024-01-01", "2024-01-01", "2024-01-02"])
+    items = pd.DataFrame({"item": times[1:].tz_localize("UTC"), "llm": ["a", "b"]})
+    return long({"item": times}, items=items)
+
+
 def many() -> Tally:
     most = 2**31 - 1
     columns = {"item": ["x", "x"], "label": ["a", "b"], "count": [most, most], "llm": ["a", "a"]}
@@ -240,11 +246,13 @@ CASES: dict[str, Callable[[], Any]] = {
     "column-not-found": lambda: roles(["id", "label", "ann_1"], item="id", label="lable"),
     "column-not-found (pattern)": lambda: wide(annotators="rater_*"),
     "column-not-found (items)": lambda: long(label="label", item="item", annotator="nobody"),
+    "column-not-found (other table)": lambda: long(items=pd.DataFrame({"item": [1, 2], "rule": [*"ab"]})),
     "not-a-column-name": lambda: wide(annotators=[1]),
     "duplicate-labeler": lambda: wide(["llm", "llm"], annotators="ann_*"),
     "ambiguous-suggested": lambda: tally(pd.DataFrame({"a": ["x", "y"], "b": ["x", "x"]}), ["a", "b"]),
     "format-unknown": lambda: roles(["Ticket ID", "Message text"]),
     "format-unknown (annotators)": lambda: roles(["id", "rater 1", "rater 2", " Label"]),
+    "format-unknown (one column)": lambda: roles(["a;b;c"]),
     "format-unknown (label)": lambda: roles(["item", "text"]),
     "role-conflict": lambda: wide(annotators="ann_*", counts=["id"]),
     "role-conflict (count)": lambda: long({"count": [1, 1, 1]}),
@@ -267,9 +275,15 @@ CASES: dict[str, Callable[[], Any]] = {
     "duplicate-votes": lambda: long({"annotator": ["p", "p", "p"]}),
     "no-row-order": lambda: tally(duckdb.sql("SELECT 1 item, 'a' label, 'p' annotator"), duplicates="first"),
     "item-column-varies": lambda: long({"llm": [*"abb"]}),
-    "ids-not-joined": lambda: long(items=pd.DataFrame({"item": [1], "llm": ["a"]})),
+    "ids-not-joined (unlisted)": lambda: long(items=pd.DataFrame({"item": [1], "llm": ["a"]})),
+    "ids-not-joined": lambda: long({"item": ["a", "b", "c"]}, items=pd.DataFrame({"item": [*"aB"], "llm": [*"ab"]})),
     "ids-not-joined (none match)": lambda: long(items=pd.DataFrame({"item": [7], "llm": ["a"]})),
-    "ids-not-joined (padded)": lambda: long(items=pd.DataFrame({"item": ["01", "02"], "llm": ["a", "b"]})),
+    "ids-not-joined (files)": lambda: long(
+        {"item": ["7", "7", "8"]}, items=pd.DataFrame({"item": ["7.png", "8.png"], "llm": [*"ab"]})
+    ),
+    "mixed-time-zones": zones,
+    "tables-swapped": lambda: dh_kappa(pd.DataFrame(ITEMS), "llm", items=pd.DataFrame(LONG)),
+    "duplicates-removed": lambda: long({"annotator": ["p", "p", "p"]}, duplicates="last"),
     "column-among-votes (long format)": lambda: dh_kappa(pd.DataFrame(LONG), pd.Series(["a", "b"])),
     "column-among-votes (grid)": lambda: wide([*"ab"]),
     "wrong-type (ids)": lambda: tally(duckdb.sql("SELECT [1] item, 'a' label, 'b' suggested")),

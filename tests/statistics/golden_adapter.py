@@ -35,7 +35,7 @@ def given(case: Case, make: Make, *left_out: str, **more: Any) -> tuple[Any, dic
 
 
 def codes(notes: Any) -> list[str]:
-    return [note.code for note in notes]
+    return [note.code for note in notes if note.code != "duplicates-removed"]  # which version 0.1 did not have
 
 
 def table(found: Any) -> dict[str, Any]:

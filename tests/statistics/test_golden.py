@@ -1,6 +1,7 @@
 """The numbers of version 0.1, bit for bit."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from golden import default_adapter, differences, load, run
@@ -18,7 +19,17 @@ def test_numbers_are_those_of_version_0_1(name: str) -> None:
     if isinstance(data, TableData) and data.engine in ("pandas", "polars", "duckdb"):
         pytest.importorskip(data.engine)
         pytest.importorskip("pyarrow")
-    assert list(differences(CORPUS[name], run(CASES[name], default_adapter(), strict=True))) == []
+    found = run(CASES[name], default_adapter(), strict=True)
+    assert list(differences(short_names(CORPUS[name]), short_names(found))) == []
+
+
+def short_names(found: Any) -> Any:
+    """Name labelers without ``suggested_``, which version 0.1 kept in mappings."""
+    if isinstance(found, dict):
+        return {short_names(name): short_names(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [short_names(value) for value in found]
+    return found.removeprefix("suggested_") if isinstance(found, str) else found
 
 
 def test_one_ulp_is_a_difference() -> None:

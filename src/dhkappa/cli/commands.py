@@ -107,7 +107,7 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
 
         check_requirements()
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    title = title or f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
+    title = masked_argument(title) if title else f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         sample["allow"] = source.allow
@@ -176,7 +176,8 @@ def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
     """Return the kappa of each labeler."""
     if isinstance(source.data, dhkappa.Dataset):
         source.data.check_labeled()
-    names = source.suggested or source.data.labelers or [None]
+    known = source.data.labelers
+    names: list[str | None] = [one_labeler(name, known) for name in source.suggested or known] or [None]
     sample = {"pool": source.pool, "weights": weights}
     return {name or "labeler": dhkappa.dh_kappa(source.data, name, **sample) for name in names}
 
@@ -215,7 +216,7 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
     with Progress(None, "counting votes"):
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False)
         labeler = _only(found.labelers)
-        _check_items(found.kappas)
+        _check_items(found.kappas, given["files"])
         n_items = found.kappas[labeler].n_items
         queue = found.review(limit=limit or max(n_items, 1))
         if rejected:
@@ -466,14 +467,15 @@ def _file_name(path: str) -> str:
     return os.path.basename(masked_argument(path).partition("?")[0]) if "://" in path else os.path.basename(path)
 
 
-def _check_items(kappas: Mapping[str, Kappa]) -> None:
+def _check_items(kappas: Mapping[str, Kappa], files: Sequence[str]) -> None:
     if not any(kappa.n_items or kappa.excluded.total for kappa in kappas.values()):
-        raise invalid("data", "The data contains no items.", code="no-items")
+        message = f"There are no items in {', '.join(map(_file_name, files[:3]))}{', ...' if files[3:] else ''}."
+        raise invalid("data", message, code="no-items", hint="A file may have a header, but no rows.")
 
 
 def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> Gate | None:
     """Test the gate, and set the exit code: 1 if a labeler fails, 3 if one is undecided, 2 if the data has errors."""
-    _check_items(kappas)
+    _check_items(kappas, given["files"])
     if given["fail_under"] is None and given["min_coverage"] is None:
         for name in ("keep", "margin"):
             if given[name] is not None:

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import dhkappa
 from dhkappa.cli import discard_output, fail
@@ -28,10 +29,42 @@ Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
 
+class Command(click.Command):
+    """A command that writes itself into hints, as it should be run."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except DataError as error:
+            files, items = ctx.params.get("files", ()), ctx.params.get("items")
+            if error.code != "tables-swapped" or len(files) != 1 or items is None:
+                raise
+            hint = f"Swap them: {_written(ctx, files=(items,), items=files[0])}"
+            raise DataError(error.message, code=error.code, parameter=error.parameter, hint=hint) from error
+
+
+def _written(ctx: click.Context, **changed: Any) -> str:
+    """Return the command line of a command, with some parameters changed."""
+    words = ctx.command_path.split()
+    for param in ctx.command.params:
+        given = ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+        if given:
+            value = changed.get(str(param.name), ctx.params[str(param.name)])
+            name = [max(param.opts, key=len)] if isinstance(param, click.Option) else []
+            if value is True:
+                words += name
+            else:
+                several = value if isinstance(value, tuple) else (value,)
+                words += chain.from_iterable([*name, str(one)] for one in several)
+    return shlex.join(words)
+
+
 class Commands(click.Group):
     """A group that lists its commands in order of definition and shows its help if no command is given."""
 
     group_class = type
+    command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in order of definition."""
@@ -184,9 +217,12 @@ class Input:
         return sum_of(tallies)
 
     def _dataset(self) -> dhkappa.Dataset:
+        from dhkappa.core.labels import natural_key
         from dhkappa.inputs.files import open_source
 
         files = list(self.given["files"])
+        if files == sorted(files):  # as a shell expands a pattern, with day10.csv before day2.csv
+            files.sort(key=natural_key)
         path: Any = files[0] if len(files) == 1 else files
         source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
         dataset = dhkappa.Dataset(source, self._suggested, **self.roles)
@@ -306,8 +342,10 @@ def several(given: Iterable[str]) -> list[str]:
 
 def expanded(paths: Iterable[str]) -> list[str]:
     """Replace patterns by the files that match; a name that exists or matches nothing stays."""
-    found = ([path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)) or [path] for path in paths)
-    return list(chain.from_iterable(found))
+    from dhkappa.core.labels import natural_key
+
+    found = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) or [path] for path in paths)
+    return list(chain.from_iterable(sorted(files, key=natural_key) for files in found))
 
 
 def next_command(command: str, context: click.Context) -> str:

@@ -23,15 +23,14 @@ from dhkappa.core.labels import check_categories, check_declared, encode, name_k
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
 from dhkappa.inputs.backends import Coding, Query, kind_in
-from dhkappa.inputs.ids import in_what_ids_differ
-from dhkappa.inputs.tables import EXAMPLES, LongTable, VoteTable, pick_items, whole_counts
+from dhkappa.inputs.joins import check_unlisted
+from dhkappa.inputs.tables import LongTable, VoteTable, pick_items, whole_counts
 from dhkappa.resources import need
 
 _FEW_COLUMNS = 6  # with so few columns of votes, grouping by them gives nearly as few groups as by counts
 _VALUE = 128  # bytes of a fetched value in Python
 _WORD_BITS = 52  # a join of pandas or Dask turns int64 into float64
 _MOST_WORDS = 16
-_MOST_IDS = 1_000, 20_000  # ids of votes and of items that show in what they differ
 
 _Counts: TypeAlias = npt.NDArray[np.int64]
 _Codings: TypeAlias = Mapping[str, Coding]
@@ -182,7 +181,7 @@ def _read_wide(table: VoteTable, codings: _Codings, rows: _Rows, votes: Sequence
     if names:
         counts = np.zeros((n, len(votes)), np.int64)
         for place, (vote, name) in enumerate(zip(votes, names, strict=True)):
-            counts[:, place] = whole_counts(rows[vote], name, "counts")
+            counts[:, place] = whole_counts(rows[vote], table.votes.said(name), "counts")
         if declared is not None and not {*names} <= {*declared}:
             message = f"categories {shown(declared, 10)} lack some columns of counts: {shown(names, 10)}."
             hint = "Name them too: each column counts the votes for the category of its name."
@@ -206,8 +205,8 @@ def _group_long(table: VoteTable) -> Groups | None:
             packed = PackedCounts.of(packed.categories, most.bit_length())
             found = _sum_votes(table, long, packed, 0)
     _check_item_columns(table, long, None if found is None else sum(found.keys["items"]))
-    if found is None or found.n_votes != total:
-        _check_unlisted(table, long)
+    if found is None or found.n_votes != total or _joins_nothing(table, found):
+        check_unlisted(table, long)
     if found is None:
         return None
     if found.n_votes != total:
@@ -255,6 +254,16 @@ def _sum_votes(table: VoteTable, long: LongTable, packed: PackedCounts | None, t
     return None if counts is None else _Sums(each, codings, keys, packed.categories, counts)
 
 
+def _joins_nothing(table: VoteTable, found: _Sums) -> bool:
+    """Tell whether no item with votes has a suggested label, of a table that may lack items."""
+    roles = [role for role in table.item_roles if role.startswith("suggested_")]
+    if table.roles.unlisted == "error" or not roles:
+        return False
+    labels = zip(*(found.codings[role].labels(found.keys[role]) for role in roles), strict=True)
+    voted = found.counts.sum(axis=1).tolist()
+    return all(set(row) <= {None} for n, row in zip(voted, labels, strict=True) if n)
+
+
 def _most_votes(table: VoteTable, long: LongTable) -> int:
     """Return the largest number of votes on an item."""
     each = table.votes.group(long.frame.with_columns(n=long.votes_in_row()), ["item"], nw.col("n").sum())
@@ -277,35 +286,10 @@ def _check_item_columns(table: VoteTable, long: LongTable, pairs: int | None) ->
     for role, name in table.roles.item_columns().items():
         values = set(found[role] if role not in long.codings else long.codings[role].labels(found[role]))
         if len(values) > 1:
-            message = f"Column {name!r} has several values for item {item!r}: {shown(sorted(values, key=str))}."
+            column = table.votes.said(name)
+            message = f"Column {column} has several values for item {shown([item])}: {shown(sorted(values, key=str))}."
             hint = "Write the same value in all rows of an item."
             raise DataError(message, code="item-column-varies", parameter=role.rstrip("_0123456789"), hint=hint)
-
-
-def _check_unlisted(table: VoteTable, long: LongTable) -> None:
-    """Refuse votes on items that the items table lacks."""
-    if table.items is None or table.roles.unlisted != "error":
-        return
-    listed, _ = pick_items(table)
-    unlisted = long.frame.with_columns(n=long.votes_in_row()).filter(nw.col("n") > 0)
-    unlisted = unlisted.join(listed.select("item"), on="item", how="anti")
-    some = ((unlisted, _MOST_IDS[0]), (listed, _MOST_IDS[1]))
-    few, known = (table.ask(ids.select("item").unique().sort("item").head(most))["item"] for ids, most in some)
-    if few:
-        n = int(table.ask(unlisted.select(nw.col("n").sum()))["n"][0])
-        examples = f"votes: {shown(few[:EXAMPLES])}; items: {shown(known[:EXAMPLES]) or 'none'}"
-        reason = in_what_ids_differ(few, known)
-        if n == sum(long.label_counts.values()):
-            message = f"No vote is on an item of the items table ({examples})."
-            hint = f"Write the ids in column {table.roles.item!r} alike in both tables."
-        else:
-            number = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'}"
-            message = f"{number} on items that the items table lacks ({examples})."
-            other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"
-            hint = "Write them alike in both tables" if reason else "Add them"
-            hint = f"{hint}{other if table.votes.joins_unlisted else ''}."
-        message = f"{message} {reason}".strip()
-        raise DataError(message, code="ids-not-joined", parameter="items", hint=hint)
 
 
 def _join_items(table: VoteTable, by_item: Query, numbers: Sequence[str]) -> tuple[Query, dict[str, Coding]]:
@@ -356,10 +340,13 @@ def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str,
     items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
     unlisted = "Items that the items table lacks have none: add them, or leave out $unlisted."
     hint = unlisted if roles.unlisted == "unlabeled" else ""
-    weight = None if roles.sample_weight is None else _weights(rows["sample_weight"], items, roles.sample_weight, hint)
+    where = table.votes if table.items is None else table.items
+    weight = None
+    if roles.sample_weight is not None:
+        weight = _weights(rows["sample_weight"], items, where.said(roles.sample_weight), hint)
     if strata is not None and None in strata:
         absent = sum(n for label, n in zip(strata, items, strict=True) if label is None)
-        message = f"Column {roles.strata!r} has no stratum for {counted(absent, 'item')}."
+        message = f"Column {where.said(roles.strata)} has no stratum for {counted(absent, 'item')}."
         hint = hint or "Give every item a stratum."
         raise DataError(message, code="missing-stratum", parameter="strata", hint=hint)
     return {"suggested": suggested or None, "sample_weight": weight, "strata": strata}
@@ -377,7 +364,7 @@ def _weights(values: Sequence[Any], items: Sequence[int], name: str, hint: str) 
         if not 0 <= weight < np.inf:
             absent = value is None or value == ""
             got = "missing" if absent else shown([value])
-            message = f"Column {name!r} must hold weights of 0 or more: {counted(n, 'item')} or more have {got}."
+            message = f"Column {name} must hold weights of 0 or more: {counted(n, 'item')} or more have {got}."
             raise invalid("sample_weight", message, code="invalid-weight", hint=hint if absent else "")
         found.append(weight)
     return found

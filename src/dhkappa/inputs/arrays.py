@@ -16,7 +16,7 @@ from dhkappa.core.grouping import MAX_VOTES, Encoded, LabeledPatterns
 from dhkappa.core.items import ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
-from dhkappa.inputs.columns import Columns, check_grid
+from dhkappa.inputs.columns import Columns, check_grid, labeler_names
 
 MANY_WEIGHTS = 50_000  # from this many weighted items on, weights are added up by pattern
 LABELER = "labeler"  # name of a labeler whose labels were passed without one
@@ -63,7 +63,10 @@ def read_arrays(votes: Any, columns: Columns, categories: Categories | None, mis
         raise invalid("counts", "Pass either votes or counts.", code="votes-or-counts")
     design = Design(sample_weight=columns["sample_weight"], strata=columns["strata"])
     read, data = (read_votes, votes) if counts is None else (read_matrix, counts)
-    return read(data, columns["suggested"], missing, categories, **design)
+    suggested = columns["suggested"]
+    if isinstance(suggested, Mapping) and all(isinstance(name, str) for name in suggested):
+        suggested = dict(zip(labeler_names([*suggested]), suggested.values(), strict=True))
+    return read(data, suggested, missing, categories, **design)
 
 
 def array_patterns(votes: Any, columns: Columns, categories: Any, missing: Iterable[Any]) -> LabeledPatterns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypedDict
 
@@ -101,7 +101,9 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
     suggested, counts = given["suggested"], given["counts"]
     suggested = list(suggested) if isinstance(suggested, Iterator) else suggested
     if annotators is None and label is None and counts is None:
-        annotators, item, label = _guess(columns, keywords, suggested)
+        annotators, item, label = _guess(columns, keywords, suggested, votes_name)
+    elif label is not None and item is None and "item" in columns:
+        item = "item"
     long: dict[str, Any] = {role: keywords.get(role, role if label and role in columns else None) for role in _LONG[2:]}
     _check_format({"annotators": annotators, "label": label, "counts": counts}, item, long, keywords)
     choices: dict[str, Any] = {name: keywords.get(name, "error") for name in _CHOICES}
@@ -117,6 +119,10 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
     design = {"sample_weight": given["sample_weight"], "strata": given["strata"]}
     beside = [*(("suggested", column) for column in labelers.values()), *design.items()]
     for role, column in beside:
+        if joined and isinstance(column, str) and column in columns and column not in item_columns:
+            message = f"Column {column!r} is in {votes_name}, not in {items_name}. {list_columns(item_columns)}"
+            more = f"Add it to {items_name}, or leave out $items."
+            raise DataError(message, code="column-not-found", parameter=role, hint=more)
         _check_column(column, item_columns, role, items_name, {item: "item"} if joined else taken, hint)
     if joined:
         _check_column(item, item_columns, "item", items_name, hint="The column must have the same name in both tables.")
@@ -129,7 +135,7 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
 
 
 def _guess(
-    columns: Sequence[str], keywords: RoleKeywords, suggested: Any
+    columns: Sequence[str], keywords: RoleKeywords, suggested: Any, where: str
 ) -> tuple[list[str] | None, str | None, str | None]:
     """Guess annotators, item and label from column names."""
     labelers = _strings(suggested.values() if isinstance(suggested, Mapping) else suggested)
@@ -140,14 +146,18 @@ def _guess(
         return None, item, "label"
     if annotators and not long:
         return annotators, item, None
+    if len(columns) == 1:
+        message = f"There is only one column in {where}: {shown(columns)}."
+        hint = f"Check the separator of the file. {_FORMATS}"
+        raise DataError(message, code="format-unknown", parameter="annotators", hint=hint)
     free = [name for name in columns if name not in {*labelers, item} and name not in suggested_columns(columns)]
     likely = likely_annotators(free)
     hint = f"{_FORMATS} These columns may be annotators: {shown(likely)}." if likely else _FORMATS
     if item is not None and not annotators and not likely:
-        what, role = "column with the label of each vote is", "label"
+        what, role = f"which column of {where} holds the label of each vote", "label"
     else:
-        what, role = "columns with the votes are", "annotators"
-    message = f"The {what} unknown. {list_columns(columns, explain=True)}"
+        what, role = f"which columns of {where} hold the votes", "annotators"
+    message = f"It is unknown {what}. {list_columns(columns, explain=True)}"
     raise DataError(message, code="format-unknown", parameter=role, hint=hint)
 
 
@@ -221,25 +231,32 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
         _conflict("duplicates needs annotators.", "duplicates", "Name the column of annotators as $annotator.")
 
 
+def labeler_names(columns: Sequence[str], others: Collection[str] = ()) -> list[str]:
+    """Return the labeler of each column: ``llm`` of ``suggested_llm``, unless that is the name of another column."""
+    short = [name.removeprefix(_PREFIX) or name for name in columns]
+    known = {*columns, *others}
+    return [name if one in known else one for name, one in zip(columns, short, strict=True)]
+
+
 def _labelers(suggested: Any, columns: Sequence[str]) -> dict[str, str]:
-    """Return the column of each labeler: ``suggested_llm`` or ``llm`` is of ``llm``, unless another has that name."""
+    """Return the column of each labeler. A column is named as it is, or without ``suggested_`` if that is no column."""
     if suggested is None:
         return {}
-    if isinstance(suggested, Mapping):
-        names, named = list(suggested), dict(suggested)
-        if "" in named:
-            raise DataError("A labeler has an empty name.", code="invalid-labeler-name", parameter="suggested")
-    else:
-        known = {name.removeprefix(_PREFIX): name for name in columns} | {name: name for name in columns}
-        names = [known.get(name, name) if isinstance(name, str) else name for name in _as_list(suggested)]
-        full = _strings(names)
-        short = [name.removeprefix(_PREFIX) or name for name in full]
-        named = dict(zip(short if len({*short}) == len(full) else full, full, strict=True))
-    if not named or not all(isinstance(text, str) for text in [*names, *named.values()]):
+    by_name = isinstance(suggested, Mapping)
+    known = {name.removeprefix(_PREFIX): name for name in columns} | {name: name for name in columns}
+    given = list(suggested.values()) if by_name else _as_list(suggested)
+    full = [known.get(name, name) if isinstance(name, str) else name for name in given]
+    names = list(suggested) if by_name else full
+    if by_name and "" in names:
+        raise DataError("A labeler has an empty name.", code="invalid-labeler-name", parameter="suggested")
+    if not names or not all(isinstance(text, str) for text in [*names, *full]):
         message = f"suggested must name columns of the table, got {shown([suggested])}. {list_columns(columns)}"
         raise DataError(message, code="not-a-column-name", parameter="suggested")
+    named = dict(zip(labeler_names(names, () if by_name else columns), full, strict=True))
     if len(named) < len(names):
-        message = f"suggested has {shown([name for name in named if names.count(name) > 1], 3)} more than once."
+        message = (
+            f"suggested has {shown(dict.fromkeys(name for name in names if names.count(name) > 1), 3)} more than once."
+        )
         hint = "suggested names columns of the table: put labels into a column."
         raise DataError(message, code="duplicate-labeler", parameter="suggested", hint=hint)
     return named
@@ -281,11 +298,12 @@ def _check_column(
     if column is None:
         return
     if not isinstance(column, str):
-        message = f"{role} must be a column name, got {shown([column])}. {list_columns(columns)}"
+        message = f"{role} must be a column name of {where}, got {shown([column])}. {list_columns(columns)}"
         raise DataError(message, code="not-a-column-name", parameter=role)
     if column not in columns:
         message = f"Column {shown([column])} not found in {where}. {list_columns(columns)}"
-        hint = did_you_mean(column, columns).strip() or hint
+        short = labeler_names(columns, columns) if role == "suggested" else []
+        hint = did_you_mean(column, [*columns, *short]).strip() or hint
         raise DataError(message, code="column-not-found", parameter=role, hint=hint)
     if taken and column in taken:
         _conflict(f"Column {column!r} has two roles, {taken[column]} and {role}.", role, "Leave it out of one.")

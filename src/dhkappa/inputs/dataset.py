@@ -152,15 +152,9 @@ class Dataset:
         elif self.table is not None and self.table.source.unlabeled:
             message, hint = self.table.source.unlabeled, ""
         elif self.table is not None:
-            votes, items = self.table.votes, self.table.items
-            where, elsewhere = "The items table", ""
-            if items is None:
-                where = self.table.source.file_name or "The table"
-                elsewhere = ", or pass the table that has it with $items" if self.table.roles.label else ""
-            known = list_columns((votes if items is None else items).names, explain=True)
-            message = f"{where} has no column 'suggested' or 'suggested_...'. {known}"
-            hint = f"Name the column of suggested labels with $suggested{elsewhere}. "
-            hint += "Fleiss' kappa needs none: use dhkappa.fleiss_kappa in Python."
+            from dhkappa.inputs.candidates import explain_unlabeled
+
+            message, hint = explain_unlabeled(self.table)
         else:
             columns = getattr(self._data, "columns", None)
             known = "" if columns is None else f" {list_columns([str(column) for column in columns])}"
@@ -188,7 +182,7 @@ class Dataset:
         """All items, counted by pattern."""
         grouped = self.arrays if self.table is None else self._grouped
         counts = count(grouped if isinstance(grouped, ItemVotes) else grouped.read)
-        notes = () if self.table is None else self.table.source.notes
+        notes = () if self.table is None else self.table.notes
         return replace(counts, source_notes=(*notes, *check_missing(counts.categories, self._missing)))
 
     @cached_property

@@ -25,6 +25,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zipfile import is_zipfile
 
+from dhkappa.core.labels import natural_key
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
 from dhkappa.inputs.backends import DATABASES
 from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
@@ -61,7 +62,7 @@ def open_source(
     if is_url(path):
         from dhkappa.inputs.backends.databases import open_table
 
-        return Source(open_table(str(path), table))
+        return Source(open_table(str(path), table), given_name=f"table {table!r}")
     if table is not None and "://" not in str(path):
         message = f"table names a table of a database, but {shown([path])} is a file."
         raise invalid("table", message, hint="Omit $table.", code="option-not-supported")
@@ -71,7 +72,7 @@ def open_source(
     if question is not None:
         message = f"question names a question of an annotation tool's export, but {shown([path])} is a table."
         raise invalid("question", message, hint="Omit $question.", code="option-not-supported")
-    files = find_files(path)
+    files = find_files(path, natural_key)  # day2.csv before day10.csv
     state = FileStates.of(files)
     with state.unchanged():
         return Source(open_files(files, _connection()), ordered=True, files=state)
@@ -238,6 +239,11 @@ def _check_last_line(file: str) -> None:
         length = len(block) - ended - 1 + (length if ended < 0 else 0)
         if length > MAX_LINE:
             raise _line_too_long(file)
+
+
+def read_header(file: str) -> list[str]:
+    """Return the column names of a CSV or TSV file."""
+    return _header(file, _SEPARATORS[file_type([file])])[0]
 
 
 def _header(file: str, separators: str) -> _Header:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Unpack
@@ -13,6 +14,8 @@ import narwhals.stable.v2 as nw
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES
+from dhkappa.core.items import SourceNote
+from dhkappa.core.labels import name_key
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
@@ -36,6 +39,7 @@ class Source:
     cautions: tuple[str, ...] = ()  # limitations of the export, as sentences
     ordered: bool = False  # rows are in the order of a file
     files: FileStates = field(default_factory=FileStates)  # that every query reads, as they were when opened
+    given_name: str = ""  # of a table that is neither a file nor an export
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -46,10 +50,16 @@ class Source:
         return (f"The {self.tool} export also holds what is not a vote: {skipped}.", *self.cautions)
 
     @property
-    def file_name(self) -> str:
-        """The name of the file, if the table is one file."""
+    def name(self) -> str:
+        """What messages call the table; empty if it has no name."""
         files = list(self.files.states)
-        return os.path.basename(files[0]) if len(files) == 1 else ""
+        if not files:
+            return f"the {self.tool} export" if self.tool else self.given_name
+        more = f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else ""
+        return f"{os.path.basename(files[0])}{more}"
+
+
+_UNITS = ("ns", "us", "ms", "s")
 
 
 @dataclass(frozen=True)
@@ -91,6 +101,15 @@ class VoteTable:
         names = [frame.pick({"item": self.roles.item})[0] for frame in (self.votes, self.items)]
         types = [frame.collect_schema()["item"] for frame in names]
         kinds = [type(one).__name__.lower() if one.is_temporal() else kind_of(one) for one in types]
+        times = [one for one in types if isinstance(one, nw.Datetime)]
+        if len(times) == 2:
+            aware = [one.time_zone is not None for one in times]
+            if aware[0] != aware[1]:
+                raise mixed_zones(self, aware_votes=aware[0])
+            if times[0] == times[1]:
+                return None
+            unit: Any = min((one.time_unit for one in times), key=_UNITS.index)
+            return nw.Datetime(unit, "UTC" if aware[0] else None)  # instants are compared, whatever the zones
         if kinds[0] == kinds[1]:
             same = types[0] == types[1] or kinds[0] != "integer" or self.votes.joins_integer_widths
             return None if same else nw.Int64()
@@ -99,7 +118,7 @@ class VoteTable:
         if "" in kinds and {*kinds} <= {"", "integer", "float", "boolean"}:
             return None
         first, second = (f"{_KINDS.get(kind, f'{kind}s')} in " for kind in kinds)
-        where = f"{first}the data and {second}the items table"
+        where = f"{first}{self.votes.name} and {second}{self.items.name}"
         if {*kinds} == {"integer", "float"}:
             integers = names[kinds.index("integer")]
             ends = self.ask(integers.select(least=nw.col("item").min(), most=nw.col("item").max()))
@@ -119,7 +138,8 @@ class VoteTable:
         if roles.item is not None:
             twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
             if few := sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]:
-                message = f"In wide format each item has one row, but column {roles.item!r} repeats {shown(few)}."
+                column = self.votes.said(roles.item)
+                message = f"In wide format each item has one row, but column {column} repeats {shown(few)}."
                 hint = "Pass $item and $label if a row is a vote."
                 raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
         return frame, codings, list(votes)
@@ -131,10 +151,29 @@ class VoteTable:
             _check_items(self)
         return _check_duplicates(self, _count_labels(self))
 
+    @property
+    def removed(self) -> RemovedVotes | None:
+        """The votes that ``duplicates`` removed; None if there are none."""
+        return None if self.roles.label is None else self.long.removed
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about where the votes came from, and those that were removed."""
+        return (*self.source.notes, *([self.removed.note] if self.removed else []))
+
     def ask(self, query: Query) -> dict[str, list[Any]]:
         """Run a query; raise an error if a file has changed since it was opened."""
         with self.files.unchanged():
             return self.votes.fetch(query)
+
+
+def mixed_zones(table: VoteTable, aware_votes: bool) -> DataError:
+    """Return the error for ids that are times, of which those of one table have a time zone."""
+    assert table.items is not None
+    aware, naive = (table.votes, table.items) if aware_votes else (table.items, table.votes)
+    message = f"Column {table.roles.item!r} holds times with a time zone in {aware.name} and without in {naive.name}."
+    hint = "Give both a time zone, or write both as text."
+    return DataError(message, code="mixed-time-zones", parameter="item", hint=hint)
 
 
 def open_votes(data: Any, keywords: RoleKeywords, *, labeled: bool, **given: Unpack[Columns]) -> VoteTable | None:
@@ -152,37 +191,60 @@ def open_votes(data: Any, keywords: RoleKeywords, *, labeled: bool, **given: Unp
             return None
     source = data if isinstance(data, Source) else Source(data)
     said: RoleKeywords = {**source.roles, **keywords}
-    votes = _frame(source.votes)
+    votes = _frame(source.votes, source.name or "the data")
     if source.ordered and said.get("duplicates", "error") != "error":
         votes = votes.numbered()
     said["items"] = said.get("items") if said.get("items") is not None else source.items
     listed = said["items"] if isinstance(said["items"], Source) else Source(said["items"])
-    items = None if listed.votes is None else _frame(listed.votes)
-    tables = [(source.file_name or "the data", votes.names)]
-    tables += [] if items is None else [(listed.file_name or "the items table", items.names)]
+    items = None if listed.votes is None else _frame(listed.votes, listed.name or "the items table")
+    tables = [(table.name, table.names) for table in (votes, items) if table is not None]
     if given["suggested"] is None and labeled:
         given["suggested"] = [*source.labelers] or suggested_columns(tables[-1][1]) or None
-    roles = find_roles(tables, said, given)
+    try:
+        roles = find_roles(tables, said, given)
+    except DataError as error:
+        if items is not None and _are_swapped(votes, items, said.get("item") or "item"):
+            raise _swapped(votes, items) from error
+        raise
     used = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
     if roles.item is None and "item" not in keywords and "item" in {*votes.names} - used:
         roles = replace(roles, item="item")
     if items is not None and items.engine != votes.engine:
-        message = f"The data are a table of {votes.engine}, the items a table of {items.engine}."
+        engines = f"{votes.name} is of {votes.engine}, {items.name} of {items.engine}"
+        message = f"Both tables must be of one engine, but {engines}."
         hint = "Pass two paths, or two tables of one engine. Files are tables of DuckDB."
         raise DataError(message, code="different-engines", parameter="items", hint=hint)
     return VoteTable(votes, items, roles, source, source.files + listed.files)
 
 
-def _frame(data: Any) -> Frame:
-    """Return a table; refuse columns with the same name."""
+def _are_swapped(votes: Frame, items: Frame, item: str) -> bool:
+    """Tell whether items are repeated in the items table, but not in the table of votes."""
+    if item not in votes.names or item not in items.names:
+        return False
+    with suppress(DataError):  # another error is raised
+        rows = []
+        for frame in (votes, items):
+            names, _ = frame.pick({"item": item})
+            rows += [int(frame.fetch(one.select(n=nw.len()))["n"][0]) for one in (names, names.unique())]
+        return rows[0] == rows[1] and rows[2] > rows[3]
+    return False
+
+
+def _swapped(votes: Frame, items: Frame) -> DataError:
+    message = f"The tables are swapped: {votes.name} has one row per item, and {items.name} several."
+    return DataError(message, code="tables-swapped", parameter="items", hint="Swap them.")
+
+
+def _frame(data: Any, name: str) -> Frame:
+    """Return a table with its name in messages; refuse columns with the same name."""
     frame = frame_of(data)
     if frame is None:
         message = f"items must be a table with one row per item, or a path to one, got {shown([data])}."
         raise DataError(message, code="not-a-table", parameter="items")
     if twice := [name for name, number in Counter(frame.names).items() if number > 1]:
-        message = f"The table has several columns with the same name: {shown(twice)}."
+        message = f"Several columns of {name} have the same name: {shown(twice)}."
         raise DataError(message, code="ambiguous-columns", hint="Rename them.")
-    return frame
+    return replace(frame, name=name)
 
 
 def _names_columns(frame: Frame, keywords: RoleKeywords, given: Columns) -> bool:
@@ -212,6 +274,29 @@ def _are_strings(values: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class RemovedVotes:
+    """Votes that were removed, because an annotator has several votes on one item."""
+
+    n: int
+    n_before: int  # number of votes before
+    kept: str  # "first" or "last"
+    examples: tuple[tuple[Any, Any], ...]  # the first pairs of item and annotator
+
+    @property
+    def note(self) -> SourceNote:
+        """A sentence about them."""
+        pairs = _said_pairs(self.examples)
+        message = f"{self.n:,} of {counted(self.n_before, 'vote')} {'was' if self.n == 1 else 'were'} removed: "
+        message += f"an annotator voted several times on one item ({pairs}), and the {self.kept} vote was kept."
+        return SourceNote(message, code="duplicates-removed")
+
+
+def _said_pairs(pairs: Iterable[tuple[Any, Any]]) -> str:
+    """Name some pairs of item and annotator."""
+    return ", ".join(f"{shown([who])} on item {shown([item])}" for item, who in pairs)
+
+
+@dataclass(frozen=True, slots=True)
 class LongTable:
     """A checked table in long format, with columns that are named by role."""
 
@@ -219,6 +304,7 @@ class LongTable:
     codings: dict[str, Coding]
     label_counts: dict[Label, int]  # number of votes for each label
     n_rows: int  # some may have no valid vote
+    removed: RemovedVotes | None = None  # by duplicates="first" or "last"
 
     def votes_in_row(self) -> nw.Expr:
         """Return the number of votes that a row stands for; 0 if its label is missing."""
@@ -245,7 +331,7 @@ def _count_labels(table: VoteTable) -> LongTable:
     frame, codings = table.votes.pick(columns, labels, row_number=choose)
     frame = _cast_items(table, frame)
     if roles.count is not None:
-        whole_counts(table.ask(frame.select("count").unique())["count"], roles.count, "count")
+        whole_counts(table.ask(frame.select("count").unique())["count"], table.votes.said(roles.count), "count")
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
     texts = [role for role in labels[1:] if codings[role].kind == "text"]
     texts += ["annotator"] if roles.annotator is not None and kind_in(frame, "annotator") == "text" else []
@@ -256,7 +342,8 @@ def _count_labels(table: VoteTable) -> LongTable:
     totals += [nw.col("count").sum().alias("votes")] if roles.count is not None else []
     found = table.ask(table.votes.group(flagged, ["label"], *totals))
     if any(found["unnamed"]):
-        message = f"Column {roles.item!r} has no item in {counted(sum(map(int, found['unnamed'])), 'row')}."
+        rows = counted(sum(map(int, found["unnamed"])), "row")
+        message = f"Column {table.votes.said(roles.item)} has no item in {rows}."
         hint = "Name the item of each vote, or remove these rows."
         raise DataError(message, code="missing-item", parameter="item", hint=hint)
     counts = Counter[Label]()
@@ -273,18 +360,24 @@ def _check_duplicates(table: VoteTable, long: LongTable) -> LongTable:
     if roles.annotator is None:
         return long
     signed = ~nw.col("annotator").is_null() & (long.votes_in_row() > 0)
+
+    def first_pairs() -> tuple[tuple[Any, Any], ...]:
+        few = table.ask(table.repeats(frame.filter(signed), pair).sort(*pair).head(EXAMPLES))
+        return tuple(zip(few["item"], few["annotator"], strict=True))
+
     if roles.duplicates != "error":
         keep: Any = roles.duplicates
         kept = frame.filter(signed).unique(pair, keep=keep, order_by=["order"])
-        frame = nw.concat([kept, frame.filter(~signed)])
-        found = table.ask(table.votes.group(frame, ["label"], nw.len().alias("n")))
+        chosen = nw.concat([kept, frame.filter(~signed)])
+        found = table.ask(table.votes.group(chosen, ["label"], nw.len().alias("n")))
         by_label = zip(long.codings["label"].labels(found["label"]), map(int, found["n"]), strict=True)
         counts = {label: n for label, n in by_label if label is not None and label in long.label_counts}
-        return replace(long, frame=frame, label_counts=counts)
-    few = table.ask(table.repeats(frame.filter(signed), pair).sort(*pair).head(EXAMPLES))
-    if few["n"]:
-        pairs = ", ".join(f"{who!r} on item {item!r}" for item, who in zip(few["item"], few["annotator"], strict=True))
-        message = f"An annotator has several votes on one item: {pairs}."
+        before = sum(long.label_counts.values())
+        n = before - sum(counts.values())
+        removed = RemovedVotes(n, before, roles.duplicates, first_pairs()) if n else None
+        return replace(long, frame=chosen, label_counts=counts, n_rows=long.n_rows - n, removed=removed)
+    if few := first_pairs():
+        message = f"An annotator has several votes on one item of {table.votes.name}: {_said_pairs(few)}."
         hint = "Pass $duplicates with 'first' or 'last' to choose one, or correct the data."
         raise DataError(message, code="duplicate-votes", parameter="duplicates", hint=hint)
     return long
@@ -313,14 +406,18 @@ def _is_unnamed(frame: Query) -> nw.Expr:
 
 def _check_items(table: VoteTable) -> None:
     """Refuse an items table with an item twice, or without a name."""
+    assert table.items is not None
     listed, _ = pick_items(table)
     wrong = (nw.col("n") > 1) | _is_unnamed(listed)
     few = table.ask(table.votes.group(listed, ["item"], nw.len().alias("n")).filter(wrong).head(100))
     if {None, ""} & {*few["item"]}:
-        message = f"Column {table.roles.item!r} of the items table has rows without a name."
+        message = f"Column {table.items.said(table.roles.item)} has rows without a name."
         raise DataError(message, code="missing-item", parameter="items", hint="Name every item.")
     if few["n"]:
-        message = f"The items table has several rows for {shown(sorted(few['item'])[:EXAMPLES])}."
+        if _are_swapped(table.votes, table.items, table.roles.item or ""):
+            raise _swapped(table.votes, table.items)
+        column, twice = table.items.said(table.roles.item), sorted(few["item"], key=name_key)[:EXAMPLES]
+        message = f"Column {column} repeats {shown(twice)}."
         raise DataError(message, code="duplicate-items", parameter="items", hint="Keep one row per item.")
 
 
@@ -334,7 +431,7 @@ def whole_counts(values: Sequence[Any], name: str, parameter: str) -> list[int]:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
             missing = value is None or value == ""
-            message = f"Column {name!r} must hold numbers of votes from 0 to {MAX_VOTES:,}: got "
+            message = f"Column {name} must hold numbers of votes from 0 to {MAX_VOTES:,}: got "
             message += "a missing value." if missing else f"{shown([value])}."
             hint = "Write 0 if there are no votes." if missing else ""
             raise DataError(message, code="invalid-count", parameter=parameter, hint=hint) from None

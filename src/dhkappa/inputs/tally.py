@@ -15,7 +15,7 @@ import numpy as np
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Entries, Patterns
-from dhkappa.core.items import Counts, ItemColumns, add, single_labeler
+from dhkappa.core.items import Counts, ItemColumns, SourceNote, add, single_labeler
 from dhkappa.core.labels import check_categories, check_declared, natural_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
@@ -256,7 +256,7 @@ class Tally:
             "missing": sorted(self._missing, key=natural_key),
             "items": counts.n_items,
             "votes": counts.patterns.n_votes(),
-            "source_notes": counts.source_notes,
+            "source_notes": [_saved_note(note) for note in counts.source_notes],
             "labelers": columns.labelers,
             "strata": None if columns.stratum is None else columns.strata,
             "sample_weight": columns.weight is not None,
@@ -288,8 +288,9 @@ class Tally:
         for key in ("categories", "declared", "missing", "patterns", "labelers", "source_notes"):
             if type(held[key]) is not list:
                 raise ValueError(f"{key!r} is not a list.")
-        if not all(type(text) is str for text in (*held["source_notes"], *held["labelers"])):
-            raise ValueError("'source_notes' and 'labelers' must be lists of text.")
+        notes = [_read_note(note) for note in held["source_notes"]]
+        if not all(type(text) is str for text in held["labelers"]):
+            raise ValueError("'labelers' must be a list of text.")
         if not held["labelers"] or len(set(held["labelers"])) < len(held["labelers"]):
             raise ValueError("'labelers' is empty or names one twice.")
         categories, self._missing = check_categories(held["categories"]), frozenset(check_categories(held["missing"]))
@@ -301,8 +302,22 @@ class Tally:
         codes: _Codes = {(type(label), label): code for code, label in enumerate(categories)}
         patterns = _read_patterns(held["patterns"], codes)
         columns = _read_columns(held, categories, codes | {(type(None), None): -1})
-        self._tables = [add([Counts(categories, patterns, columns, tuple(held["source_notes"]))], categories)]
+        self._tables = [add([Counts(categories, patterns, columns, tuple(notes))], categories)]
         self._categories = _settle(self._orders, union(categories))
+
+
+def _saved_note(note: str) -> str | dict[str, str]:
+    """Return a note for JSON: its text, or code and text."""
+    code = getattr(note, "code", "source")
+    return note if code == "source" else {"code": code, "text": str(note)}
+
+
+def _read_note(held: Any) -> str:
+    if type(held) is str:
+        return held
+    if type(held) is dict and held.keys() == {"code", "text"} and all(type(text) is str for text in held.values()):
+        return SourceNote(held["text"], held["code"])
+    raise ValueError("'source_notes' must hold texts, or texts with a code.")
 
 
 def describe(counts: Counts, *more: str) -> str:

@@ -119,7 +119,7 @@ def spelled(label: str) -> str:
 
 def _on_sample(sample: Sample) -> Iterator[Note]:
     """Yield notes on the source of the items and on the sampling design."""
-    yield from (Note("source", text) for text in sample.source_notes)
+    yield from (Note(getattr(text, "code", "source"), str(text)) for text in sample.source_notes)
     if sample.n_effective < _UNEQUAL * sample.n:
         known = f"carry as much information as {sample.n_effective:,.0f} of equal weight"
         yield Note("unequal-weights", f"Weights are so unequal that {counted(sample.n, 'item')} {known}.")

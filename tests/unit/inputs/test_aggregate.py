@@ -111,12 +111,13 @@ def test_ids_that_do_not_join_are_shown_from_both_tables() -> None:
     cast = table({"item": ["T-0", "T-1"], "label": ["a", "b"]})
     with expect_error("ids-not-joined", "items") as caught:
         _with_items(cast, {"item": ["T-00", "T-01"], "suggested": ["a", "b"]})
-    assert "votes: 'T-0', 'T-1'; items: 'T-00', 'T-01'" in caught.value.message
+    assert "the data: 'T-0', 'T-1'; the items table: 'T-00', 'T-01'" in caught.value.message
+    assert "leading zeros" in caught.value.hint
     assert "No vote" in caught.value.message
     assert "unlisted" not in caught.value.hint
     with expect_error("ids-not-joined", "items") as caught:
         _with_items(cast, {"item": ["T-0"], "suggested": ["a"]})
-    assert "votes: 'T-1'; items: 'T-0'" in caught.value.message
+    assert "the data: 'T-1'; the items table: 'T-0'" in caught.value.message
     assert "$unlisted" in caught.value.hint
 
 

@@ -99,7 +99,9 @@ def test_refused(columns: list[str], keywords: dict[str, Any], code: str, parame
         ("suggested_llm", ["llm"]),
         (["suggested_llm", "rule"], ["llm", "rule"]),
         (["suggested_llm", "llm"], ["suggested_llm", "llm"]),
-        ({"suggested_llm": "suggested_llm"}, ["suggested_llm"]),
+        ({"suggested_llm": "suggested_llm"}, ["llm"]),
+        ({"mine": "llm"}, ["mine"]),
+        ("llm", ["llm"]),
     ],
 )
 def test_labelers_are_named_without_the_prefix(suggested: Any, labelers: list[str]) -> None:
@@ -217,3 +219,15 @@ def test_unnamed_columns_of_files_are_ignored(tmp_path: Any) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("item,llm,ann_1,ann_2,\n1,x,x,x,\n2,x,y,y,\n")
     assert dhkappa.tally(path, "llm") == dhkappa.tally([[*"xx"], [*"yy"]], {"llm": [*"xx"]})
+
+
+def test_a_column_with_the_short_name_keeps_both_names_apart() -> None:
+    columns = ["ann_1", "ann_2", "suggested_llm", "llm"]
+    for given, expected in [
+        ("llm", {"llm": "llm"}),
+        ("suggested_llm", {"suggested_llm": "suggested_llm"}),
+        (["llm", "suggested_llm"], {"llm": "llm", "suggested_llm": "suggested_llm"}),
+        ({"mine": "llm"}, {"mine": "llm"}),
+    ]:
+        assert roles(columns, suggested=given).suggested == expected
+    assert roles(columns[:3], suggested={"mine": "llm"}).suggested == {"mine": "suggested_llm"}

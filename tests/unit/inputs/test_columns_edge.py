@@ -29,7 +29,7 @@ def long(**more: list[Any]) -> pd.DataFrame:
 
 REJECTED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "two formats": (wide(), {"annotators": ["ann_0", "ann_1"], "counts": ["ann_2"]}, "role-conflict"),
-    "no item": (long(), {"label": "label"}, "role-conflict"),
+    "no item": (wide(), {"label": "ann_0"}, "role-conflict"),
     "labeler twice": (wide(), {"suggested": ["suggested", "suggested"]}, "duplicate-labeler"),
     "no annotators": (wide(), {"annotators": []}, "column-not-found"),
     "two roles": (wide(), {"suggested": "suggested", "annotators": ["ann_0", "suggested"]}, "role-conflict"),

@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -18,8 +17,7 @@ import dhkappa
 import problem_rates
 from dhkappa import Dataset, Problem, audit, tally
 from dhkappa.inputs import dataset as dataset_module
-from dhkappa.inputs.ids import in_what_ids_differ
-from dhkappa.inputs.problems import CODES, Seen, accept, comma_list, differences, percent, spelling
+from dhkappa.inputs.problems import CODES, accept, comma_list, differences, percent, spelling
 from dhkappa.inputs.problems import items as item_rules
 from dhkappa.inputs.problems import votes as vote_rules
 from dhkappa.inputs.problems.labels import compound_labels
@@ -377,36 +375,17 @@ def test_binomial_tail() -> None:
 
 
 def test_removed_duplicates_are_reported() -> None:
-    seen = Dataset(VOTES, {"llm": LABELS}).seen()
-    table = SimpleNamespace(removed=3, roles=SimpleNamespace(annotators=(), sample_weight=None))
-    [problem] = item_rules.duplicates_removed(Seen(seen.counts, table=table, labelers=("llm",)))
-    assert (problem.code, problem.severity) == ("duplicates-removed", "info")
-    assert list(item_rules.duplicates_removed(seen)) == []
+    rows = [(str(item), who, label) for item, label in enumerate(LABELS) for who in ("p", "q", "p")]
+    item, annotator, label = zip(*rows, strict=True)
+    table = pl.DataFrame({"item": item, "annotator": annotator, "label": label, "suggested": label})
+    codes = {one.code: one for one in Dataset(table, duplicates="last").check().problems}
+    assert codes["duplicates-removed"].severity == "warning"
+    assert "30 of 90 votes were removed" in codes["duplicates-removed"].message
+    once = table.unique(["item", "annotator"], keep="first")
+    assert "duplicates-removed" not in {one.code for one in Dataset(once, duplicates="last").check().problems}
 
 
 # Items
-
-
-@pytest.mark.parametrize(
-    ("votes", "items", "what"),
-    [
-        (["a1", "a2"], ["A1", "A2"], "case"),
-        (["a1 ", "a2 "], ["a1", "a2"], "spaces"),
-        ([1, 2], ["01", "02"], "zero padding"),
-        (["1.0", "2.0"], ["1", "2"], "a decimal '.0'"),
-        (["x.jpg", "y.jpg"], ["x", "y"], "a file extension"),
-        (["img/x", "img/y"], ["x", "y"], "a folder"),
-        (["doc-1", "doc-2"], ["1", "2"], "a prefix"),
-        (["T-1 ", "T-2 "], ["t-1", "t-2"], "case and spaces"),
-    ],
-)
-def test_in_what_ids_differ(votes: list[Any], items: list[Any], what: str) -> None:
-    assert in_what_ids_differ(votes, items).startswith(f"They differ in {what}: ")
-
-
-def test_ids_that_have_nothing_in_common() -> None:
-    assert in_what_ids_differ(["a", "b"], ["x", "y"]) == ""
-    assert in_what_ids_differ([], ["x"]) == in_what_ids_differ(["x"], []) == ""
 
 
 def test_items_that_do_not_join_are_a_problem() -> None:
@@ -418,7 +397,7 @@ def test_items_that_do_not_join_are_a_problem() -> None:
     assert (found_ones.format, found_ones.n_items, len(found_ones.columns)) == ("long", None, 5)
     with expect_error("ids-not-joined", "items") as caught:
         audit(data, progress=False)
-    assert "zero padding" in str(caught.value)
+    assert "leading zeros are removed" in str(caught.value)
 
 
 def test_groups_of_items() -> None:

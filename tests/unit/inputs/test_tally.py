@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dhkappa import DataError, Dataset, Tally, dh_kappa, fleiss_kappa, tally
+from dhkappa import DataError, Dataset, Tally, audit, compare, dh_kappa, fleiss_kappa, tally
 from dhkappa.inputs import tally as module
 from expect import expect_error
 from strategies import Data, ragged
@@ -358,3 +358,15 @@ def test_order_of_appearance_does_not_matter() -> None:
     backward = tally([row[::-1] for row in rows[::-1]], ["good", "bad", 0, 1])
     assert forward == backward
     assert repr(forward.categories) == repr(backward.categories) == "(0, 1, 'bad', 'good')"
+
+
+def test_a_labeler_has_one_name_in_arrays_and_tallies() -> None:
+    votes, labels = [["a", "a"], ["a", "b"]], ["a", "b"]
+    one, other = (tally(votes, {name: labels}) for name in ("llm", "suggested_llm"))
+    assert one == other
+    assert other.labelers == (one + other).labelers == ("llm",)
+    for name in ("llm", "suggested_llm"):
+        assert dh_kappa(other, name).exact == dh_kappa(votes, labels).exact
+        assert list(audit(other, name).kappas) == ["llm"]
+    both = compare(votes, {"llm": labels, "suggested_llm": ["a", "a"]})
+    assert list(both.kappas) == ["llm", "suggested_llm"]

@@ -44,7 +44,7 @@ _ENGINES = {  # by narwhals' name: the name of the engine, and the module and th
 class Coding:
     """How the labels of a column are stored in the engine."""
 
-    name: str  # of the column, in the data
+    name: str  # of the column, and of its table, as messages say it
     kind: str  # "text", "integer", "float" or "boolean"
     values: tuple[Label, ...] | None = None  # the label of each code, if labels are stored as codes; -1 is missing
 
@@ -83,7 +83,7 @@ class Coding:
 
 def not_a_label(column: str, value: str) -> DataError:
     """Return the error for a column with values that are not labels."""
-    return DataError(f"Column {column!r} holds {value}.", code="not-a-label", hint=RULE)
+    return DataError(f"Column {column} holds {value}.", code="not-a-label", hint=RULE)
 
 
 def not_a_name(column: str, kind: str) -> DataError:
@@ -100,6 +100,7 @@ class Frame:
     engine: str
     columns: tuple[str, ...]
     in_memory: bool = False  # the rows are in this process
+    name: str = "the table"  # in messages
 
     count_type: ClassVar[Any] = nw.Int64  # in which packed counts are added up
     native_type: ClassVar[Any] = staticmethod(lambda native, role: "")  # the engine's type of a column
@@ -115,6 +116,10 @@ class Frame:
     def names(self) -> list[str]:
         """Column names that a role can have: not empty, not numbers, not ours."""
         return [name for name in self.columns if isinstance(name, str) and name and name != ROW_NUMBER]
+
+    def said(self, column: str | None) -> str:
+        """Return the name of a column for a message."""
+        return f"{column!r} of {self.name}"
 
     @property
     def has_row_order(self) -> bool:
@@ -142,14 +147,14 @@ class Frame:
                 native = self._with_row_number(native)
             frame = self._normalize(lazy(native), wanted)
             schema = frame.collect_schema()
-        codings = {role: Coding(roles[role], kind_of(schema[role]), values.get(role)) for role in labels}
+        codings = {role: Coding(self.said(roles[role]), kind_of(schema[role]), values.get(role)) for role in labels}
         for role, coding in codings.items():
             if not coding.kind:
                 raise not_a_label(coding.name, f"values of type {schema[role]}")
         for role in {"item", "annotator"} & roles.keys():
             nested = schema[role].is_nested() and ("label" in roles or not self.groups_nested)
             if nested or "extension" in self._native_name(frame, role):
-                raise not_a_name(f"Column {roles[role]!r}", str(schema[role]))
+                raise not_a_name(f"Column {self.said(roles[role])}", str(schema[role]))
         return frame, codings
 
     def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC
 from operator import methodcaller
 from typing import Any
 
@@ -35,7 +36,7 @@ class PandasFrame(Frame):
         for role, name in roles.items():
             column = self.native[name]
             if role in labels:
-                picked[role], values[role] = _codes(pandas, column, name)
+                picked[role], values[role] = _codes(pandas, column, self.said(name))
             elif str(column.dtype) == "category":
                 picked[role] = column.astype(object).to_numpy()
             else:
@@ -45,7 +46,7 @@ class PandasFrame(Frame):
     def _explain(self, error: Exception) -> None:
         found = re.match("unhashable type: '(.*)'", str(error))
         if found:  # labels are stored as codes, so it is a name
-            raise not_a_name("A column of names", found[1]) from error
+            raise not_a_name(f"A column of {self.name}", found[1]) from error
 
 
 def _codes(pandas: Any, column: Any, name: str) -> tuple[Any, tuple[Label, ...]]:
@@ -147,5 +148,9 @@ class SparkFrame(Frame):
     def _collect(self, query: Query) -> dict[str, list[Any]]:
         """Run a query without pandas and PyArrow, which narwhals would need."""
         native: Any = query.to_native()
-        names, rows = query.collect_schema().names(), native.collect()
-        return {name: with_none([row[place] for row in rows]) for place, name in enumerate(names)}
+        schema, rows = query.collect_schema(), native.collect()
+        found = {name: with_none([row[place] for row in rows]) for place, name in enumerate(schema.names())}
+        for name, dtype in schema.items():
+            if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:  # as local times of this machine
+                found[name] = [None if value is None else value.astimezone(UTC) for value in found[name]]
+        return found

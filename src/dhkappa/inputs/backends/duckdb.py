@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from itertools import repeat
 from operator import is_
@@ -58,7 +59,7 @@ class DuckDBFrame(Frame):
         types = dict(zip(self.native.columns, map(str, self.native.types), strict=True))
         for name in roles.values():
             if types.get(name) == "JSON":
-                message = f"Column {name!r} holds lists, objects or values of several types."
+                message = f"Column {self.said(name)} holds lists, objects or values of several types."
                 raise DataError(message, code="mixed-types", hint=_ONE_TYPE)
         return self.native.project(", ".join(f"{quoted(name)} AS {role}" for role, name in roles.items())), {}
 
@@ -79,6 +80,8 @@ class DuckDBFrame(Frame):
                 raise MemoryError  # DuckDB ignores that Python could not allocate a text
             if dtype == nw.Binary:  # a bytearray cannot be hashed
                 values = [None if value is None else bytes(value) for value in values]
+            elif kind == "M":
+                values = _times(found[name], dtype)
             columns[name] = with_none(values) if kind == "f" else values
         return columns
 
@@ -108,6 +111,21 @@ class DuckDBFrame(Frame):
             raise DataError(message, code="integer-too-large", hint="Write them as text.") from error
         if _FILE_ERROR.search(str(error)):
             raise file_error(str(error), "A file of the data") from error
+
+
+def _times(found: Any, dtype: Any) -> list[Any]:
+    """Return dates, times with their time zone as UTC, and nanoseconds, which Python does not have, as text."""
+    absent = np.ma.getmaskarray(found) | np.isnat(np.ma.getdata(found))
+    values: list[Any]
+    if dtype == nw.Datetime("ns"):
+        values = [str(value).replace("T", " ") for value in np.ma.getdata(found)]
+    else:
+        values = np.ma.getdata(found).tolist()
+        if dtype == nw.Date:
+            values = [value.date() if isinstance(value, datetime) else value for value in values]
+        elif dtype.time_zone is not None:
+            values = [value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for value in values]
+    return [None if gone else value for value, gone in zip(values, absent.tolist(), strict=True)]
 
 
 def _load() -> Any:

@@ -27,6 +27,7 @@ _LESS = 0.05  # by which other annotators agree less with a copy
 _CHANCE = 1e-4
 _OVERLAP = 0.1  # of the values of two annotators
 _FEW_VOTES = 5  # of an annotator: too few to see which values are used
+_MANY_REMOVED = 0.01  # share of the votes
 _MOST_ANNOTATORS = 300
 _MOSTLY = 0.8  # share of values that are categories
 _RANDOM_Z = 2.0
@@ -123,13 +124,11 @@ def annotator_variants(seen: Seen) -> Iterator[Problem]:
 
 def duplicates_removed(seen: Seen) -> Iterator[Problem]:
     """Report votes that were left out because their annotator had another one on the item."""
-    removed = getattr(seen.table, "removed", None)
+    removed = None if seen.table is None else seen.table.removed
     if removed:
-        message = (
-            f"{counted(getattr(removed, 'n', removed), 'vote')} left out: the annotator has another vote on the item."
-        )
         fix = "Check with $duplicates error which votes these are."
-        yield Problem("duplicates-removed", "info", message, (), fix)
+        severity = "warning" if removed.n >= _MANY_REMOVED * removed.n_before else "info"
+        yield Problem("duplicates-removed", severity, str(removed.note), (), fix)
 
 
 def not_annotators(seen: Seen) -> Iterator[Problem]:
