@@ -59,6 +59,12 @@ def test_confidence_level(level: float) -> None:
     check(votes, suggested, np.arange(200) % 4, 4, level)
 
 
+def test_groups_of_two_items() -> None:
+    votes, suggested = draw(60, 3, 3, 0.7, 0, seed=7)
+    check(votes, suggested, np.arange(60) // 2, 30)
+    assert (by_group(votes, suggested, np.arange(60) // 2, 30).se > 0).any()
+
+
 def test_groups_in_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "_BLOCK", 8)
     votes, suggested = draw(300, 3, 4, 0.8, 0.1, seed=2)
