@@ -194,6 +194,7 @@ def compare(
     [('rule', 'llm', -0.24, 't')]
     """
     from dhkappa.stats.compare import compare_labelers
+    from dhkappa.stats.notes import source_note
     from dhkappa.stats.result import Comparison
 
     _not_supported("compare", weights=weights, clusters=clusters)
@@ -204,6 +205,7 @@ def compare(
     else:
         table = item_table_of_counts(given.counts, _labelers(given, chosen))
     estimates, differences, notes = compare_labelers(table, confidence_level=confidence_level, pool=pool, rng=rng)
+    notes = tuple(source_note(note.message) if note.code == "source" else note for note in notes)
     kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
     return Comparison(kappas, differences, notes, float(confidence_level))
 

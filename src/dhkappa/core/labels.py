@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import replace
 from enum import Enum
 from itertools import chain
@@ -29,7 +29,7 @@ _MAX_BITS = 10_000  # of an integer label; Python refuses to print larger ones
 
 
 def encode(
-    values: npt.NDArray[Any], name: str, missing: Collection[Label] = (), item_of: Callable[[int], int] | None = None
+    values: npt.NDArray[Any], name: str, missing: Container[Label] = (), item_of: Callable[[int], int] | None = None
 ) -> Encoded:
     """Encode an array of labels of any shape and type.
 

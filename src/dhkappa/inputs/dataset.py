@@ -15,6 +15,7 @@ import numpy as np
 from dhkappa.core import Categories
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
 from dhkappa.core.labels import check_missing
+from dhkappa.core.relabel import Relabeling, are_merged, label_rules, merge_annotators, normalized_note
 from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
 from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
 from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords, list_columns
@@ -65,6 +66,12 @@ class Dataset:
         Long format: a second table, or its path, with one row per item: suggested labels, weights, strata.
     duplicates
         ``"error"`` if an annotator votes twice on an item, or ``"first"`` or ``"last"`` to keep one vote, by row.
+    normalize
+        Which spellings are one label, and one annotator: ``"case"`` (shown in the most frequent spelling), ``"spaces"``
+        (at the ends, and repeated ones), ``"unicode"`` (form NFKC) and ``"numbers"`` (``"3"``, ``"3.0"`` and ``3``).
+    map
+        New labels by old ones, for votes and suggested labels, such as ``{"1": "billing"}``; after ``normalize``.
+        ``categories`` and ``missing`` are about labels after both.
     unlisted
         ``"error"`` if a vote is on an item that ``items`` lacks, or ``"unlabeled"`` to count it as an item without
         label.
@@ -82,6 +89,7 @@ class Dataset:
 
     _labeled = True  # whether to read the suggested labels of a table if no labeler is named
     _copied = True  # whether later changes of arrays by their owner must have no effect
+    _known: Categories | None = None  # spellings of labels that were counted before, of which these data are a part
 
     def __init__(
         self,
@@ -104,6 +112,13 @@ class Dataset:
             return
         self._missing = missing_labels(missing)
         self._declared = declared_categories(categories, self._missing)
+        self._rule_options: dict[str, Any] = {name: roles.pop(name) for name in ("normalize", "map") if name in roles}
+        self._rules = label_rules(self._rule_options.get("normalize", ()), self._rule_options.get("map"))
+        self._absent = None if self._rules is None else self._rules.absent(self._missing)
+        self._relabeling: Relabeling | None = None
+        self._names: dict[Any, Any] = {}
+        if self._rules is not None:
+            self._rules.check_declared(self._declared)
         if "items" in roles:
             roles["items"] = _items_table(roles["items"])
         self._data, self._columns, self._roles = _opened(data), columns, roles
@@ -117,8 +132,12 @@ class Dataset:
             return None
         from dhkappa.inputs.tables import open_votes
 
-        table = open_votes(self._data, self._roles, labeled=self._labeled, **self._columns)
-        return table and replace(table, declared=self._declared, missing=self._missing)
+        if self._rules is None:
+            table = open_votes(self._data, self._roles, labeled=self._labeled, **self._columns)
+            return table and replace(table, declared=self._declared, missing=self._missing)
+        roles: RoleKeywords = {**self._roles, "normalize": self._rules.normalize} if self._roles else {}
+        table = open_votes(self._data, roles, labeled=self._labeled, **self._columns)
+        return table and replace(table, missing=self._absent or (), rules=self._rules)
 
     @property
     def declared(self) -> bool:
@@ -165,7 +184,43 @@ class Dataset:
     @cached_property
     def arrays(self) -> ItemVotes:
         """The votes of arrays."""
-        return read_arrays(self._data, self._columns, self._declared, self._missing)
+        if self._rules is None:
+            return read_arrays(self._data, self._columns, self._declared, self._missing)
+        names = None if self._columns["counts"] is None else self._declared  # of the columns of counts
+        return self._relabeled(read_arrays(self._data, self._columns, names, self._absent or ()))
+
+    def _relabeled(self, read: ItemVotes) -> ItemVotes:
+        """Return the votes after the label rules."""
+        if self._rules is None:
+            return read
+        if self._relabeling is None:  # from the first votes that are read: later ones are the same votes
+            known = (*(self._declared or ()), *(self._known or ()))
+            self._relabeling = Relabeling.of(self._rules, read, known, self._absent.found() if self._absent else ())
+            if self._known is None:
+                self._rules.check_sources(self._relabeling.labels)
+        declared = self._declared
+        if self._columns["counts"] is not None and self.table is None and declared is not None:
+            found = (self._relabeling.labels.get(label, label) for label in declared)
+            declared = tuple(dict.fromkeys(label for label in found if label is not None))
+        duplicates = "error" if self.table is None else self.table.roles.duplicates
+        return self._relabeling.apply(merge_annotators(read, self._annotator_names(read), duplicates), declared)
+
+    def _annotator_names(self, read: ItemVotes | None = None) -> Mapping[Any, Any]:
+        """Return the new names of annotators by the old ones."""
+        if self.table is not None:
+            return self.table.annotator_names
+        if self._rules is not None and read is not None and not self._names:
+            self._names = self._rules.names(dict.fromkeys(read.annotators or (), 1))
+        return self._names
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """Sentences about where the votes came from, and how their labels were changed."""
+        source = () if self.table is None else self.table.source.notes
+        if self._relabeling is None or self._rules is None:
+            return source
+        people = normalized_note("annotators-normalized", self._rules, self._annotator_names())
+        return (*source, *self._relabeling.notes, *people)
 
     @cached_property
     def _grouped(self) -> Groups | ItemVotes:
@@ -174,7 +229,11 @@ class Dataset:
 
         assert self.table is not None
         with self.table.votes.asking():
-            return group(self.table) or fetch_rows(self.table)
+            columns_merged = self.table.roles.label is None and are_merged(self.table.annotator_names)
+            grouped = None if columns_merged else group(self.table)
+            if grouped is None:
+                return self._relabeled(fetch_rows(self.table))
+            return replace(grouped, read=self._relabeled(grouped.read))
 
     @cached_property
     @memory_errors("the votes")
@@ -182,8 +241,7 @@ class Dataset:
         """All items, counted by pattern."""
         grouped = self.arrays if self.table is None else self._grouped
         counts = count(grouped if isinstance(grouped, ItemVotes) else grouped.read)
-        notes = () if self.table is None else self.table.source.notes
-        return replace(counts, source_notes=(*notes, *check_missing(counts.categories, self._missing)))
+        return replace(counts, source_notes=(*self._notes, *check_missing(counts.categories, self._missing)))
 
     @cached_property
     @memory_errors("the votes")
@@ -198,7 +256,7 @@ class Dataset:
         if self.table.votes.in_memory or self.counts.patterns.n_votes() <= _MAX_FETCHED:
             # If the rows do not fit into memory, use the groups: only the annotators are unknown then.
             with suppress(OutOfMemoryError), self.table.votes.asking():
-                return fetch_rows(self.table)
+                return self._relabeled(fetch_rows(self.table))
         return grouped.item_votes()
 
     def item_votes(self) -> ItemVotes | None:
@@ -209,7 +267,8 @@ class Dataset:
     def item_table(self) -> ItemTable:
         """Return the items by votes and the labels of all labelers."""
         if self.table is None and isinstance(self._columns["suggested"], Mapping):
-            return item_table_of_votes(self.arrays, self._missing)
+            table = item_table_of_votes(self.arrays, self._missing)
+            return replace(table, source_notes=(*self._notes, *table.source_notes))
         return item_table_of_counts(self.counts)
 
     def tally(self) -> Tally:
@@ -235,6 +294,12 @@ class OneCallDataset(Dataset):
     _copied = False
 
 
+class PartDataset(OneCallDataset):
+    """A part of data whose other parts were counted into a tally: spellings of its categories are kept."""
+
+    _known: Categories | None = ()
+
+
 class UnlabeledDataset(OneCallDataset):
     """The data of one call whose suggested labels are not read."""
 
@@ -255,6 +320,7 @@ def _items_table(items: Any) -> Any:
     if not isinstance(items, Dataset):
         return _opened(items)
     options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
+    options |= items._rule_options
     if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
         hint = "Pass these options next to $items."

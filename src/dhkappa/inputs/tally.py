@@ -17,6 +17,7 @@ from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Patterns
 from dhkappa.core.items import Counts, ItemColumns, add, single_labeler
 from dhkappa.core.labels import check_categories, check_declared, natural_key, union
+from dhkappa.core.relabel import SourceNote
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
@@ -158,7 +159,7 @@ class Tally:
 
         Items without suggested labels count for Fleiss' kappa only.
         """
-        from dhkappa.inputs.dataset import Dataset, OneCallDataset  # which import this module
+        from dhkappa.inputs.dataset import Dataset, PartDataset  # which import this module
 
         own: dict[str, Any] = {"counts": counts, "sample_weight": sample_weight, "strata": strata, **roles}
         if isinstance(data, Dataset):  # with categories of its own
@@ -168,7 +169,8 @@ class Tally:
             self._merge(given.tally())
             return
         declared = self._categories if self.declared else None
-        given = OneCallDataset(data, suggested, categories=declared, missing=self._missing, **own)
+        given = PartDataset(data, suggested, categories=declared, missing=self._missing, **own)
+        given._known = self._categories
         names = given.arrays.votes.labels if counts is not None and given.table is None else ()
         if names and isinstance(names, range):  # columns without names are positions
             places = range(max(len(names), len(self._categories)))
@@ -237,7 +239,7 @@ class Tally:
             "missing": sorted(self._missing, key=natural_key),
             "items": counts.n_items,
             "votes": counts.patterns.n_votes(),
-            "source_notes": counts.source_notes,
+            "source_notes": [_written(note) for note in counts.source_notes],
             "labelers": columns.labelers,
             "strata": None if columns.stratum is None else columns.strata,
             "sample_weight": columns.weight is not None,
@@ -269,8 +271,9 @@ class Tally:
         for key in ("categories", "declared", "missing", "patterns", "labelers", "source_notes"):
             if type(held[key]) is not list:
                 raise ValueError(f"{key!r} is not a list.")
-        if not all(type(text) is str for text in (*held["source_notes"], *held["labelers"])):
-            raise ValueError("'source_notes' and 'labelers' must be lists of text.")
+        notes = tuple(map(_read_note, held["source_notes"]))
+        if not all(type(text) is str for text in held["labelers"]):
+            raise ValueError("'labelers' must be a list of text.")
         if not held["labelers"] or len(set(held["labelers"])) < len(held["labelers"]):
             raise ValueError("'labelers' is empty or names one twice.")
         categories, self._missing = check_categories(held["categories"]), frozenset(check_categories(held["missing"]))
@@ -282,8 +285,21 @@ class Tally:
         codes: _Codes = {(type(label), label): code for code, label in enumerate(categories)}
         patterns = _read_patterns(held["patterns"], codes)
         columns = _read_columns(held, categories, codes | {(type(None), None): -1})
-        self._tables = [add([Counts(categories, patterns, columns, tuple(held["source_notes"]))], categories)]
+        self._tables = [add([Counts(categories, patterns, columns, notes)], categories)]
         self._categories = _settle(self._orders, union(categories))
+
+
+def _written(note: str) -> Any:
+    """Return a sentence about the votes for JSON: with its code, if it has one."""
+    return [note.code, str(note)] if isinstance(note, SourceNote) else note
+
+
+def _read_note(written: Any) -> str:
+    """Read a sentence that ``_written`` returned."""
+    parts = written if type(written) is list else [written]
+    if len(parts) > 2 or not parts or not all(type(text) is str for text in parts):
+        raise ValueError("'source_notes' must be a list of text.")
+    return SourceNote(*parts) if len(parts) == 2 else str(parts[0])
 
 
 def describe(counts: Counts, *more: str) -> str:

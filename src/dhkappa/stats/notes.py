@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from dhkappa.core import Label
+from dhkappa.core.relabel import SourceNote
 from dhkappa.errors import counted, said, shown
 from dhkappa.stats.kappa import Estimate, Parts, Sums, distinct
 from dhkappa.stats.sample import Sample
@@ -144,13 +145,18 @@ def spelled(label: str) -> str:
 
 def _on_sample(sample: Sample) -> Iterator[Note]:
     """Yield notes on the source of the items and on the sampling design."""
-    yield from (Note("source", text) for text in sample.source_notes)
+    yield from map(source_note, sample.source_notes)
     if sample.n_effective < _UNEQUAL * sample.n:
         known = f"carry as much information as {sample.n_effective:,.0f} of equal weight"
         yield Note("unequal-weights", f"Weights are so unequal that {counted(sample.n, 'item')} {known}.")
     if max((part.fraction for part in sample.strata), default=Fraction(0)) > _LARGE_FRACTION:
         text = "The standard error covers which items of the pool were sampled"
         yield Note("votes-fixed", f"{text}; it treats the votes on each item as fixed.")
+
+
+def source_note(text: str) -> Note:
+    """Return the note for a sentence about the votes."""
+    return Note(text.code, str(text)) if isinstance(text, SourceNote) else Note("source", text)
 
 
 def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
