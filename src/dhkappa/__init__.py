@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dhkappa.errors import DataError
     from dhkappa.inputs.dataset import Dataset, read
     from dhkappa.inputs.tally import Tally
+    from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.compare import AnnotatorComparison
     from dhkappa.stats.intervals import ConfidenceInterval
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Comparison", "ConfidenceInterval", "Excluded"]
-__all__ += ["Kappa", "Note", "Parts", "PermutationTest", "Plan", "Simulation", "Verdict"]
+__all__ += ["Kappa", "MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Simulation", "Verdict"]
 
 _NAMES = {  # by module, imported on first use
     "api": ("audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "tally"),
@@ -37,6 +38,7 @@ _NAMES = {  # by module, imported on first use
     "errors": ("DataError",),
     "inputs.dataset": ("Dataset", "read"),
     "inputs.tally": ("Tally",),
+    "multilabel": ("MultilabelAudit",),
     "stats.bootstrap": ("Bootstrap",),
     "stats.intervals": ("ConfidenceInterval",),
     "stats.kappa": ("Baselines", "Parts"),

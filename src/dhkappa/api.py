@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dhkappa.stats.sample import Pool, sample_of
 
 if TYPE_CHECKING:  # imported when needed
     from dhkappa.auditing import Audit
+    from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison
 
@@ -210,7 +211,11 @@ def compare(
     return Comparison(kappas, differences, notes, float(confidence_level))
 
 
-def audit(
+@overload
+def audit(data: Any = None, suggested: Any = None, *, multilabel: None = None, **options: Any) -> Audit: ...
+@overload
+def audit(data: Any = None, suggested: Any = None, *, multilabel: str | bool, **options: Any) -> MultilabelAudit: ...
+def audit(  # type: ignore[misc]  # the keywords of the overloads are those below
     data: Any = None,
     suggested: Any = None,
     *,
@@ -226,7 +231,7 @@ def audit(
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
     **roles: Unpack[RoleKeywords],
-) -> Audit:
+) -> Audit | MultilabelAudit:
     """Answer all questions about some labelers: can their labels be trusted, where not, and what to review first.
 
     Computes the kappa of each labeler with confidence interval and baselines, the permutation test against random
@@ -253,7 +258,7 @@ def audit(
     -------
     Audit
         ``summary`` is the answer in a sentence, its other attributes and methods have the details, and ``to_html``
-        writes the report.
+        writes the report. With ``multilabel``, a ``MultilabelAudit``: each category as a yes/no question.
 
     Examples
     --------
@@ -272,19 +277,16 @@ def audit(
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     given, chosen = _resolve(data, columns, categories, missing, roles, Dataset)  # the review is computed later
     names = _labelers(given, chosen)
-    if weights is not None:
+    if weights is not None and not (isinstance(given, Dataset) and given.multilabel):
         _check_ordered(given.declared)
     item_votes = given.item_votes() if isinstance(given, Dataset) else None
-    return audit_of(
-        given.counts,
-        item_votes,
-        names,
-        weights=weights,
-        pool=pool,
-        confidence_level=confidence_level,
-        rng=rng,
-        progress=progress,
-    )
+    options: Any = {"pool": pool, "confidence_level": confidence_level, "rng": rng, "progress": progress}
+    if isinstance(given, Dataset) and given.multilabel is not None:
+        from dhkappa.multilabel import multilabel_audit
+
+        _not_supported("audit with multilabel", weights=weights)
+        return multilabel_audit(given.counts, item_votes, given.label_sets, names, **options)
+    return audit_of(given.counts, item_votes, names, weights=weights, **options)
 
 
 def plan(
@@ -405,8 +407,11 @@ def _resolve(
         check_options_absent(options, type(data).__name__)
     else:
         given, chosen = kind(data, **columns, categories=categories, missing=missing, **roles), None
-    if kind is not UnlabeledDataset and isinstance(given, Dataset):
-        given.check_labeled(chosen)
+    if isinstance(given, Dataset):
+        if kind is not Dataset:  # that is, except for audit
+            given.check_single()
+        if kind is not UnlabeledDataset:
+            given.check_labeled(chosen)
     return given, chosen
 
 

@@ -143,7 +143,12 @@ def test_a_suggested_label_in_two_spellings_is_one_label_of_its_item(engine: Eng
 
 
 def test_numbers_and_text_become_one(engine: Engine) -> None:
-    columns = {"x": ["1", "2", "3.0", "4"], "y": [1, 2, 3, 1], "z": ["1.0", "02", "3", "1"], "llm": [1, 2, 3, 4]}
+    columns: dict[str, Any] = {
+        "x": ["1", "2", "3.0", "4"],
+        "y": [1, 2, 3, 1],
+        "z": ["1.0", "02", "3", "1"],
+        "llm": [1, 2, 3, 4],
+    }
     table = engine.table(columns)
     roles: dict[str, Any] = {"annotators": ["x", "y", "z"]}
     with expect_error("mixed-label-types"):

@@ -22,6 +22,7 @@ ORDER = (
     {"core"},
     {"inputs", "stats"},
     {"auditing"},
+    {"multilabel"},
     {"report"},
     {"api"},
     {""},

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 JSON_VERSION = 2  # changes if a key is removed or changes its meaning
 
 _ASSURANCE = "Probability that the half-width of the interval is at most HALF_WIDTH."
+_MULTILABEL = "Cells hold sets of labels with this separator, such as ';', or json: audit each category, yes or no."
 _REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
 _TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
 
@@ -61,8 +62,10 @@ def commands() -> None:
 @commands.command(epilog="Example: dhkappa audit annotations.csv --items items.csv -o report.html")
 @option("output", "HTML report to write.", "-o", metavar="FILE")
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
+@option("multilabel", _MULTILABEL, metavar="SEPARATOR")
+@option("category", "With --multilabel: audit this category only.", metavar="LABEL")
 @options.combine(options.ANALYSIS, options.WEIGHTS, options.SEED)
-def audit(output: str | None, title: str | None, **given: Any) -> None:
+def audit(output: str | None, title: str | None, category: str | None, **given: Any) -> None:
     """Run all analyses; -o writes a report.
 
     Can the labels be trusted? Which labeler is best? Which categories and items are wrong? How does
@@ -70,6 +73,7 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     """
     files, source = given["files"], Input(given)
     check_output(output, [*files, given["items"]], (".html", ".htm"))
+    _check_multilabel(given["multilabel"], category, output)
     if output is not None:
         from dhkappa.report.html import check_requirements
 
@@ -79,6 +83,14 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     with Progress(None, "counting votes") as progress:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
+        if given["multilabel"] is not None:
+            whole: Any = found
+            if category is None:
+                progress.describe("")
+                _show_multilabel(whole, title, given)
+                return
+            found = whole.audits[next((one for one in whole.categories if str(one) == category), category)]
+            title = f"{title}: is it {category!r}?"
         tested = found.weighted or found.kappas
         gate = _gate(tested, given)
         if output is not None:
@@ -92,6 +104,31 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
         click.echo(f"\nPassed --fail-under {given['fail_under']:g}: {visible(_reached(tested, given))}.")
     if output is not None:
         click.echo(f"\nReport: {visible(output)}")
+
+
+def _check_multilabel(multilabel: str | None, category: str | None, output: str | None) -> None:
+    """Refuse options that need one category, or sets of labels."""
+    if multilabel is None and category is not None:
+        raise invalid("category", "--category needs cells with sets of labels.", hint="Pass $multilabel, too.")
+    if multilabel is not None and category is None and output is not None:
+        message = "A report is about one category."
+        hint = "Choose one with $category, such as --multilabel ';' --category bug -o report.html."
+        raise invalid("output", message, code="report-needs-category", hint=hint)
+
+
+def _show_multilabel(found: dhkappa.MultilabelAudit, title: str, given: Mapping[str, Any]) -> None:
+    """Print the table of categories, and test ``--fail-under`` for each of them."""
+    single = len(found.labelers) == 1
+    kappas = {
+        str(category) if single else f"{name}, {category}": kappa
+        for name, own in found.kappas.items()
+        for category, kappa in own.items()
+    }
+    gate = _gate(kappas, given)
+    if given["output_format"] == "json":
+        click.echo(_json("audit", found.to_dict() | {"report": None}, gate))
+    else:
+        _terminal().multilabel(found, title)
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")

@@ -137,7 +137,7 @@ ANALYSIS = combine(FILES, FORMAT, GATE, ROLES, SAMPLE, POOL, LEVEL)
 
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
-    *("input_format", "question", "table", "sample_weight", "strata", "categories", "normalize", "map"),
+    *("input_format", "question", "table", "sample_weight", "strata", "categories", "normalize", "map", "multilabel"),
 )
 
 
@@ -170,7 +170,8 @@ class Input:
         files = list(self.given["files"])
         path: Any = files[0] if len(files) == 1 else files
         source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
-        dataset, typed = dhkappa.Dataset(source, self._suggested, **self.roles), {}
+        dataset = dhkappa.Dataset(source, self._suggested, **self.roles)
+        typed: dict[str, Any] = {}
         if categories := several(self.given.get("categories", ())):
             typed["categories"] = _typed(categories, dataset, "votes")
         if new := label_map(self.given.get("map", ())):
@@ -197,6 +198,8 @@ class Input:
         found |= {name: self.given[name] or None for name in names if self.given.get(name) is not None}
         if missing := several(self.given.get("missing", ())):
             found["missing"] = [*missing, *(int(text) for text in missing if _is_whole(text))]
+        if self.given.get("multilabel") is not None:
+            found["multilabel"] = self.given["multilabel"]
         if rules := several(self.given.get("normalize", ())):
             found["normalize"] = rules
         return found

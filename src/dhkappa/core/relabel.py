@@ -56,6 +56,10 @@ class LabelRules:
     targets: Mapping[Hashable, Label] | None = None  # the new label by the key of the text of the old one
     sources: tuple[Label, ...] = ()  # the old labels, as given
 
+    def for_names(self) -> LabelRules | None:
+        """Return the rules without those of ``map``; None if there are no others."""
+        return LabelRules(self.normalize) if self.normalize else None
+
     def names(self, votes: Mapping[Any, int]) -> dict[Any, Any]:
         """Return the new spelling of each annotator by the number of votes with the old one; empty if none changes."""
         texts = {name: n for name, n in votes.items() if isinstance(name, str)} if self.normalize else {}
@@ -217,10 +221,7 @@ class Relabeling:
     def of(rules: LabelRules, read: ItemVotes, known: Iterable[Label], gone: Iterable[Label]) -> Relabeling:
         """Apply rules to the labels of votes; ``known`` spellings are kept, and ``gone`` labels are missing."""
         labels = rules.spellings(dict.fromkeys(gone, 0) | label_counts(read), known)
-        mapped = {label: new for label, new in labels.items() if _is_mapped(rules, label)}
-        others = {label: new for label, new in labels.items() if label not in mapped}
-        notes = [*normalized_note("labels-normalized", rules, others), *_mapped_note(mapped)]
-        return Relabeling(labels, tuple(notes))
+        return Relabeling(labels, rule_notes(rules, labels))
 
     def apply(self, read: ItemVotes, declared: Categories | None) -> ItemVotes:
         """Return the votes with new labels; rows stay where they are."""
@@ -284,6 +285,13 @@ def _counted(column: Encoded, items: npt.NDArray[np.int64] | None) -> dict[Label
             if label is not None:
                 found[label] += int(number[place])
     return found
+
+
+def rule_notes(rules: LabelRules, labels: Mapping[Label, Label | None]) -> tuple[SourceNote, ...]:
+    """Return notes on the labels that were changed, by their new spellings."""
+    mapped = {label: new for label, new in labels.items() if _is_mapped(rules, label)}
+    others = {label: new for label, new in labels.items() if label not in mapped}
+    return (*normalized_note("labels-normalized", rules, others), *_mapped_note(mapped))
 
 
 def normalized_note(code: str, rules: LabelRules, labels: Mapping[Any, Any]) -> list[SourceNote]:

@@ -37,6 +37,7 @@ class RoleKeywords(TypedDict, total=False):
     unlisted: str
     normalize: str | Iterable[str]
     map: Any
+    multilabel: str | bool | None
 
 
 class Columns(TypedDict):

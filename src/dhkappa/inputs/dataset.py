@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
 import numpy as np
 
-from dhkappa.core import Categories
+from dhkappa.core import Categories, Label
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
+from dhkappa.core.label_sets import SettledSets, label_sets
 from dhkappa.core.labels import check_missing
-from dhkappa.core.relabel import Relabeling, are_merged, label_rules, merge_annotators, normalized_note
+from dhkappa.core.relabel import (
+    Absent,
+    Relabeling,
+    are_merged,
+    label_counts,
+    label_rules,
+    merge_annotators,
+    normalized_note,
+)
 from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
 from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
 from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords, list_columns
@@ -26,6 +35,7 @@ if TYPE_CHECKING:  # imported when a table is passed
     from dhkappa.inputs.aggregate import Groups
     from dhkappa.inputs.tables import VoteTable
 
+RULE_OPTIONS: tuple[Literal["normalize", "map", "multilabel"], ...] = ("normalize", "map", "multilabel")
 _MAX_FETCHED = 2_000_000  # votes of a table outside this process that are fetched to identify items and annotators
 
 
@@ -72,6 +82,9 @@ class Dataset:
     map
         New labels by old ones, for votes and suggested labels, such as ``{"1": "billing"}``; after ``normalize``.
         ``categories`` and ``missing`` are about labels after both.
+    multilabel
+        If a vote is a set of labels: the separator of labels in text, such as ``";"``, ``"json"`` for JSON lists, or
+        True for lists. Only ``audit`` takes such data.
     unlisted
         ``"error"`` if a vote is on an item that ``items`` lacks, or ``"unlabeled"`` to count it as an item without
         label.
@@ -112,18 +125,31 @@ class Dataset:
             return
         self._missing = missing_labels(missing)
         self._declared = declared_categories(categories, self._missing)
-        self._rule_options: dict[str, Any] = {name: roles.pop(name) for name in ("normalize", "map") if name in roles}
-        self._rules = label_rules(self._rule_options.get("normalize", ()), self._rule_options.get("map"))
-        self._absent = None if self._rules is None else self._rules.absent(self._missing)
+        own: dict[str, Any] = {name: roles.pop(name) for name in RULE_OPTIONS if name in roles}
+        self._rule_options = own
+        self._rules = label_rules(own.get("normalize", ()), own.get("map"))
+        self._absent: Container[Label] = self._missing
         self._relabeling: Relabeling | None = None
         self._names: dict[Any, Any] = {}
         if self._rules is not None:
             self._rules.check_declared(self._declared)
+            self._absent = self._rules.absent(self._missing)
+        self.multilabel = label_sets(own.get("multilabel"), self._rules, self._declared, self._missing)
+        if self.multilabel is not None:  # cells are counted as they are
+            self._absent, self._missing, self._declared = self.multilabel.absent(), frozenset(), None
+            self._rules = None if self._rules is None else self._rules.for_names()
         if "items" in roles:
             roles["items"] = _items_table(roles["items"])
         self._data, self._columns, self._roles = _opened(data), columns, roles
         if self._copied:
             self._data, self._columns, self._roles = _copy(self._data), _copy(columns), _copy(roles)
+        if self.multilabel is not None:
+            from dhkappa.inputs.lists import labels_as_text, lists_as_text
+
+            self._data = lists_as_text(self._data)
+            self._columns = {**self._columns, "suggested": labels_as_text(columns["suggested"])}
+            if "items" in self._roles:
+                self._roles = {**self._roles, "items": lists_as_text(self._roles["items"])}
 
     @cached_property
     def table(self) -> VoteTable | None:
@@ -134,10 +160,10 @@ class Dataset:
 
         if self._rules is None:
             table = open_votes(self._data, self._roles, labeled=self._labeled, **self._columns)
-            return table and replace(table, declared=self._declared, missing=self._missing)
+            return table and replace(table, declared=self._declared, missing=self._absent)
         roles: RoleKeywords = {**self._roles, "normalize": self._rules.normalize} if self._roles else {}
         table = open_votes(self._data, roles, labeled=self._labeled, **self._columns)
-        return table and replace(table, missing=self._absent or (), rules=self._rules)
+        return table and replace(table, missing=self._absent, rules=self._rules)
 
     @property
     def declared(self) -> bool:
@@ -147,12 +173,25 @@ class Dataset:
     @property
     def categories(self) -> Categories:
         """The categories, in order."""
-        return self.counts.categories
+        return self.counts.categories if self.multilabel is None else self.label_sets.categories
+
+    @cached_property
+    def label_sets(self) -> SettledSets:
+        """The labels in each cell of multi-label data."""
+        assert self.multilabel is not None
+        grouped = self.arrays if self.table is None else self._grouped
+        return self.multilabel.settle(label_counts(grouped if isinstance(grouped, ItemVotes) else grouped.read))
 
     @property
     def labelers(self) -> tuple[str, ...]:
         """The names of the labelers."""
         return self.counts.columns.labelers
+
+    def check_single(self) -> None:
+        """Refuse multi-label data."""
+        if self.multilabel is not None:
+            hint = "Use audit, which audits each category as a yes/no question."
+            raise invalid("multilabel", "Cells hold sets of labels.", code="option-not-supported", hint=hint)
 
     def check_labeled(self, chosen: Any = None) -> None:
         """Refuse data without suggested labels; ``chosen`` is what was passed as ``suggested`` next to a Dataset."""
@@ -185,25 +224,29 @@ class Dataset:
     def arrays(self) -> ItemVotes:
         """The votes of arrays."""
         if self._rules is None:
-            return read_arrays(self._data, self._columns, self._declared, self._missing)
+            return read_arrays(self._data, self._columns, self._declared, self._absent)
         names = None if self._columns["counts"] is None else self._declared  # of the columns of counts
-        return self._relabeled(read_arrays(self._data, self._columns, names, self._absent or ()))
+        return self._relabeled(read_arrays(self._data, self._columns, names, self._absent))
 
     def _relabeled(self, read: ItemVotes) -> ItemVotes:
-        """Return the votes after the label rules."""
+        """Return the votes after the label rules; cells of multi-label data are not changed."""
         if self._rules is None:
+            return read
+        duplicates = "error" if self.table is None else self.table.roles.duplicates
+        read = merge_annotators(read, self._annotator_names(read), duplicates)
+        if self.multilabel is not None:
             return read
         if self._relabeling is None:  # from the first votes that are read: later ones are the same votes
             known = (*(self._declared or ()), *(self._known or ()))
-            self._relabeling = Relabeling.of(self._rules, read, known, self._absent.found() if self._absent else ())
+            gone = self._absent.found() if isinstance(self._absent, Absent) else ()
+            self._relabeling = Relabeling.of(self._rules, read, known, gone)
             if self._known is None:
                 self._rules.check_sources(self._relabeling.labels)
         declared = self._declared
         if self._columns["counts"] is not None and self.table is None and declared is not None:
             found = (self._relabeling.labels.get(label, label) for label in declared)
             declared = tuple(dict.fromkeys(label for label in found if label is not None))
-        duplicates = "error" if self.table is None else self.table.roles.duplicates
-        return self._relabeling.apply(merge_annotators(read, self._annotator_names(read), duplicates), declared)
+        return self._relabeling.apply(read, declared)
 
     def _annotator_names(self, read: ItemVotes | None = None) -> Mapping[Any, Any]:
         """Return the new names of annotators by the old ones."""
@@ -217,10 +260,10 @@ class Dataset:
     def _notes(self) -> tuple[str, ...]:
         """Sentences about where the votes came from, and how their labels were changed."""
         source = () if self.table is None else self.table.source.notes
-        if self._relabeling is None or self._rules is None:
+        if self._rules is None:
             return source
-        people = normalized_note("annotators-normalized", self._rules, self._annotator_names())
-        return (*source, *self._relabeling.notes, *people)
+        changed = () if self._relabeling is None else self._relabeling.notes
+        return (*source, *changed, *normalized_note("annotators-normalized", self._rules, self._annotator_names()))
 
     @cached_property
     def _grouped(self) -> Groups | ItemVotes:
@@ -273,6 +316,7 @@ class Dataset:
 
     def tally(self) -> Tally:
         """Count votes and suggested labels."""
+        self.check_single()
         return Tally.of(self.counts, self._declared, self._missing)
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from dhkappa.table import text_table
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
+    from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.notes import Note
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison, Kappa
@@ -73,6 +74,19 @@ class Terminal:
             shown = f"Categories, items and annotators are shown for {best}."
             self.paragraph(f"{shown} For {others}, add --suggested {name}.")
         self._notes(map(_text, audit.notes))
+
+    def multilabel(self, found: MultilabelAudit, title: str) -> None:
+        """Show an audit of data with sets of labels."""
+        self._line(title, "bold")
+        self.paragraph(found.summary)
+        self._heading("Each category as a yes/no question, the lowest kappa first")
+        labeler = "labeler " if len(found.labelers) > 1 else ""
+        self._grid(
+            found.table,
+            f"{labeler}category n_suggested vote_share kappa ci pvalue_holm fleiss items",
+            found.confidence_level,
+        )
+        self._notes(map(_text, found.notes))
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         """Show kappas of labelers and their notes."""
