@@ -11,7 +11,7 @@ from dhkappa.auditing import Audit, audit_of
 from dhkappa.core import Categories, Label
 from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.label_sets import SettledSets
-from dhkappa.core.relabel import SourceNote
+from dhkappa.core.labels import SourceNote
 from dhkappa.errors import counted, did_you_mean, invalid, shown
 from dhkappa.resources import Progress
 from dhkappa.stats.compare import holm
@@ -57,9 +57,9 @@ class MultilabelAudit(Display):
     Attributes
     ----------
     table : one row per labeler and category, the lowest kappa first, undefined ones last: ``n_suggested`` is the
-        number of items for which the category is suggested, ``vote_share`` the share of votes that have it, ``kappa`` with its
-        confidence interval, ``pvalue`` of the test against random labels, ``pvalue_holm`` adjusted for all categories
-        of the labeler, and ``fleiss``, the agreement of annotators on this category
+        number of items for which the category is suggested, ``vote_share`` the share of votes that have it, ``kappa``
+        with its confidence interval, ``pvalue`` of the test against random labels, ``pvalue_holm`` adjusted for all
+        categories of the labeler, and ``fleiss``, the agreement of annotators on this category
     audits : the audit of each category, with labels ``"no"`` and ``"yes"``; computed when it is first used
     kappas : the kappa of each category, by labeler
     labelers : the names of the labelers

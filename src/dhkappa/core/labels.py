@@ -175,6 +175,22 @@ def to_label(value: Any) -> Label | None:
     raise NotALabelError(value)
 
 
+class SourceNote(str):
+    """A sentence about the votes, with the code of the note that it becomes."""
+
+    __slots__ = ("code",)
+    code: str
+
+    def __new__(cls, code: str, text: str) -> SourceNote:
+        """Make a note."""
+        made = super().__new__(cls, text)
+        made.code = code
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SourceNote, (self.code, str(self))
+
+
 def natural_key(label: Label) -> tuple[Any, ...]:
     """Return a sort key: numbers before text, numbers inside text by size."""
     if not isinstance(label, str):

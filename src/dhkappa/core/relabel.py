@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import Encoded
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import RULE, NotALabelError, natural_key, to_label
+from dhkappa.core.labels import RULE, NotALabelError, SourceNote, natural_key, to_label
 from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
 
 RULES = ("case", "spaces", "unicode", "numbers")
@@ -30,22 +30,6 @@ _EXAMPLES = 3
 _NUMBER = re.compile(r"[+-]?([0-9]{1,300}([.][0-9]{0,300})?|[.][0-9]{1,300})")
 _NEAR = 5  # labels that an error lists
 _COMPARED = 5_000  # labels that it chooses from
-
-
-class SourceNote(str):
-    """A sentence about the votes, with the code of the note that it becomes."""
-
-    __slots__ = ("code",)
-    code: str
-
-    def __new__(cls, code: str, text: str) -> SourceNote:
-        """Make a note."""
-        made = super().__new__(cls, text)
-        made.code = code
-        return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return SourceNote, (self.code, str(self))
 
 
 @dataclass(frozen=True, slots=True)

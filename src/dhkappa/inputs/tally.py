@@ -16,8 +16,7 @@ import numpy as np
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Patterns
 from dhkappa.core.items import Counts, ItemColumns, add, single_labeler
-from dhkappa.core.labels import check_categories, check_declared, natural_key, union
-from dhkappa.core.relabel import SourceNote
+from dhkappa.core.labels import SourceNote, check_categories, check_declared, natural_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
@@ -171,6 +170,7 @@ class Tally:
         declared = self._categories if self.declared else None
         given = PartDataset(data, suggested, categories=declared, missing=self._missing, **own)
         given._known = self._categories
+        given.check_single()
         names = given.arrays.votes.labels if counts is not None and given.table is None else ()
         if names and isinstance(names, range):  # columns without names are positions
             places = range(max(len(names), len(self._categories)))

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.core.relabel import SourceNote
+from dhkappa.core.labels import SourceNote
 from dhkappa.errors import counted, said, shown
 from dhkappa.stats.kappa import Estimate, Parts, Sums, distinct
 from dhkappa.stats.sample import Sample
