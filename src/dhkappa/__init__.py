@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dhkappa.inputs.check import Check
     from dhkappa.inputs.dataset import Dataset, read
     from dhkappa.inputs.tally import Tally
+    from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.agreement import CohenKappa
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
     from dhkappa.stats.bootstrap import Bootstrap
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Check"]
-__all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "Note", "Parts"]
-__all__ += ["PermutationTest", "Plan", "Problem", "Simulation", "SingleVoteAudit", "Verdict"]
+__all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "MultilabelAudit"]
+__all__ += ["Note", "Parts", "PermutationTest", "Plan", "Problem", "Simulation", "SingleVoteAudit", "Verdict"]
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
@@ -45,6 +46,7 @@ _NAMES = {  # by module, imported on first use
     "inputs.check": ("Check",),
     "inputs.dataset": ("Dataset", "read"),
     "inputs.tally": ("Tally",),
+    "multilabel": ("MultilabelAudit",),
     "stats.agreement": ("CohenKappa",),
     "stats.annotator_baseline": ("AnnotatorBaseline",),
     "stats.bootstrap": ("Bootstrap",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dhkappa.stats.sample import Pool, sample_of
 
 if TYPE_CHECKING:  # imported when needed
     from dhkappa.auditing import Audit
+    from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison
 
@@ -194,6 +195,7 @@ def compare(
     [('rule', 'llm', -0.24, 't')]
     """
     from dhkappa.stats.compare import compare_labelers
+    from dhkappa.stats.notes import source_note
     from dhkappa.stats.result import Comparison
 
     _not_supported("compare", weights=weights, clusters=clusters)
@@ -204,11 +206,16 @@ def compare(
     else:
         table = item_table_of_counts(given.counts, _labelers(given, chosen))
     estimates, differences, notes = compare_labelers(table, confidence_level=confidence_level, pool=pool, rng=rng)
+    notes = tuple(source_note(note.message) if note.code == "source" else note for note in notes)
     kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
     return Comparison(kappas, differences, notes, float(confidence_level))
 
 
-def audit(
+@overload
+def audit(data: Any = None, suggested: Any = None, *, multilabel: None = None, **options: Any) -> Audit: ...
+@overload
+def audit(data: Any = None, suggested: Any = None, *, multilabel: str | bool, **options: Any) -> MultilabelAudit: ...
+def audit(  # type: ignore[misc]  # the keywords of the overloads are those below
     data: Any = None,
     suggested: Any = None,
     *,
@@ -225,7 +232,7 @@ def audit(
     progress: bool = True,
     allow: Iterable[str] = (),
     **roles: Unpack[RoleKeywords],
-) -> Audit:
+) -> Audit | MultilabelAudit:
     """Answer all questions about some labelers: can their labels be trusted, where not, and what to review first.
 
     Computes the kappa of each labeler with confidence interval and baselines, the permutation test against random
@@ -254,8 +261,9 @@ def audit(
     -------
     Audit
         ``summary`` is the answer in a sentence, its other attributes and methods have the details, and ``to_html``
-        writes the report. Without suggested labels, an ``AnnotatorAudit``: how far annotators agree with each other.
-        With one vote per item, a ``SingleVoteAudit``: how far labelers agree with it.
+        writes the report. With ``multilabel``, a ``MultilabelAudit``: each category as a yes/no question. Without
+        suggested labels, an ``AnnotatorAudit``: how far annotators agree with each other. With one vote per item, a
+        ``SingleVoteAudit``: how far labelers agree with it.
 
     Examples
     --------
@@ -277,31 +285,26 @@ def audit(
     _not_supported("audit", clusters=clusters)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     given, chosen = _resolve(data, columns, categories, missing, roles, Dataset, labeled=False)  # kept for the review
-    if isinstance(given, Dataset) and chosen is not None:
+    if isinstance(given, Dataset) and (chosen is not None or given.multilabel is not None):
         given.check_labeled(chosen)
     names = _labelers(given, chosen) if isinstance(given, Tally) or given.labeled else []
+    options: Any = {"pool": pool, "confidence_level": confidence_level, "rng": rng, "progress": progress}
+    if isinstance(given, Dataset) and given.multilabel is not None:
+        from dhkappa.multilabel import multilabel_audit
+
+        _not_supported("audit with multilabel", weights=weights)
+        return multilabel_audit(given.counts, given.item_votes(), given.label_sets, names, **options)
     if weights is not None:
         _check_ordered(given.declared)
     seen = given.seen(names, ordered=weights is not None)
     problems = accept(find_problems(seen), allow)
-    single = has_single_votes(given.counts)
-    if single or not names:
+    if has_single_votes(given.counts) or not names:
         _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool)
         known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
         if names:
             return cast("Audit", audit_single_votes(given.counts, seen.item_votes, names, **known))
         return cast("Audit", audit_annotators(given.counts, seen.item_votes, **known))
-    return audit_of(
-        given.counts,
-        seen.item_votes,
-        names,
-        weights=weights,
-        pool=pool,
-        confidence_level=confidence_level,
-        rng=rng,
-        progress=progress,
-        problems=problems,
-    )
+    return audit_of(given.counts, seen.item_votes, names, weights=weights, problems=problems, **options)
 
 
 def plan(
@@ -423,8 +426,11 @@ def _resolve(
         check_options_absent(options, type(data).__name__)
     else:
         given, chosen = kind(data, **columns, categories=categories, missing=missing, **roles), None
-    if labeled and isinstance(given, Dataset):
-        given.check_labeled(chosen)
+    if isinstance(given, Dataset):
+        if kind is not Dataset:  # that is, except for audit
+            given.check_single()
+        if labeled:
+            given.check_labeled(chosen)
     return given, chosen
 
 

@@ -54,4 +54,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "output-not-folder (address)": _run("demo -o postgresql://me@h/d"),
     "folder-not-found": _run("audit votes.csv -o /nowhere/out.html"),
     "no-permission": _no_permission,
+    "report-needs-category": _run("audit votes.csv --multilabel ; -o out.html"),
+    "invalid-category": _run("audit votes.csv --category a"),
+    "invalid-map (pair)": _run("score votes.csv --map =b"),
+    "invalid-map (twice)": _run("score votes.csv --map a=b,a=c"),
+    "invalid-map (file)": _run("score votes.csv --map nowhere.csv"),
+    "category-not-found": _run("audit votes.csv --multilabel ; --category z"),
 }

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from dhkappa import Dataset, Tally, compare, dh_kappa, tally
+from dhkappa import Dataset, Tally, audit, compare, dh_kappa, tally
 from dhkappa.inputs import tally as tally_module
 from dhkappa.inputs.arrays import read_votes
 
@@ -122,6 +122,30 @@ CASES: dict[str, Callable[[], Any]] = {
     "labeler-not-found (votes)": lambda: read_votes(VOTES, TWO).labeled_patterns("gpt"),
     "labeler-twice": lambda: compare(tally(VOTES, TWO), ["llm", "llm"]),
     "several-labelers (tally)": lambda: dh_kappa(tally(VOTES, TWO)),
+    # Label rules and sets of labels
+    "invalid-normalize": lambda: dh_kappa(VOTES, LABELS, normalize=["cases"]),
+    "invalid-normalize (type)": lambda: dh_kappa(VOTES, LABELS, normalize=3),  # type: ignore[arg-type]
+    "invalid-map": lambda: dh_kappa(VOTES, LABELS, map=["a"]),
+    "invalid-map (missing)": lambda: dh_kappa(VOTES, LABELS, map={"a": None}),
+    "invalid-map (two)": lambda: dh_kappa(VOTES, LABELS, map={"a": "x", "A": "y"}, normalize="case"),
+    "not-a-label (map)": lambda: dh_kappa(VOTES, LABELS, map={"a": 1.5}),
+    "label-not-found": lambda: dh_kappa(VOTES, LABELS, map={"aa": "x"}),
+    "invalid-categories (rules)": lambda: dh_kappa(VOTES, LABELS, categories=["a", "A", "b"], normalize="case"),
+    "duplicate-votes (columns)": lambda: dh_kappa(
+        pd.DataFrame({"x": ["a", "b"], "x ": ["a", "b"], "y": ["a", "b"]}), ["a", "b"], normalize="spaces"
+    ),
+    "labels-normalized": lambda: dh_kappa([["A", "a"], ["b", "a"]], ["a", "b"], normalize="case"),
+    "labels-mapped": lambda: dh_kappa([["1", "a"], ["b", "a"]], ["a", "b"], map={"1": "b"}),
+    "annotators-normalized": lambda: dh_kappa(
+        pd.DataFrame({"x ": ["a", "b"], "y": ["a", "b"]}), ["a", "b"], normalize="spaces"
+    ),
+    "multilabel": lambda: audit([["a;b", "a"], ["b", "a"]], ["a", "b"], multilabel=";"),
+    "invalid-multilabel": lambda: audit(VOTES, LABELS, multilabel=""),
+    "not-a-label-set": lambda: audit([["a", ["b"]], ["a", "b"]], ["a", "b"], multilabel=True),
+    "not-a-label-set (json)": lambda: audit([["a", "b"], ["a", "b"]], ["a", "b"], multilabel="json"),
+    "not-a-label-set (label)": lambda: audit([["[1.5]", "[1]"]], ["[1]"], multilabel="json"),
+    "not-a-label-set (list)": lambda: audit([[["a", ["b"]], ["a"]]], [["a"]], multilabel=True),
+    "option-not-supported (sets)": lambda: dh_kappa(VOTES, LABELS, multilabel=";"),
     # Tallies
     "different-columns": lambda: tally(VOTES, TWO) + tally(VOTES, LABELS),
     "different-columns (strata)": lambda: tally(VOTES, LABELS, strata=["x", "x", "y"]) + tally(VOTES, LABELS),

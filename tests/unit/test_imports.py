@@ -22,6 +22,7 @@ ORDER = (
     {"core"},
     {"inputs", "stats"},
     {"annotator_audit", "auditing"},
+    {"multilabel"},
     {"report"},
     {"api"},
     {""},

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 JSON_VERSION = 2  # changes if a key is removed or changes its meaning
 
 _ASSURANCE = "Probability that the half-width of the interval is at most HALF_WIDTH."
+_MULTILABEL = "Cells hold sets of labels with this separator, such as ';', or json: audit each category, yes or no."
 _REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
 _TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
 
@@ -93,8 +94,10 @@ def check(**given: Any) -> None:
 @commands.command(epilog="Example: dhkappa audit annotations.csv --items items.csv -o report.html")
 @option("output", "HTML report to write.", "-o", metavar="FILE")
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
+@option("multilabel", _MULTILABEL, metavar="SEPARATOR")
+@option("category", "With --multilabel: audit this category only.", metavar="LABEL")
 @options.combine(options.ANALYSIS, options.REPORT_FORMAT, options.WEIGHTS, options.SEED)
-def audit(output: str | None, title: str | None, **given: Any) -> None:
+def audit(output: str | None, title: str | None, category: str | None, **given: Any) -> None:
     """Run all analyses; -o writes a report.
 
     Can the labels be trusted? Which labeler is best? Which categories and items are wrong? How does
@@ -102,6 +105,7 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     """
     files, source = given["files"], Input(given)
     check_output(output, [*files, given["items"]], (".html", ".htm"))
+    _check_multilabel(given["multilabel"], category, output)
     if output is not None:
         from dhkappa.report.html import check_requirements
 
@@ -112,14 +116,16 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         sample["allow"] = source.allow
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
+        if isinstance(found, dhkappa.MultilabelAudit) and category is not None:
+            found = found.audits[next((one for one in found.categories if str(one) == category), category)]
+            title = f"{title}: is it {category!r}?"
         labeled = isinstance(found, dhkappa.Audit)
         gate = _gate(found.weighted or found.kappas, given, found.problems) if labeled else None
         if labeled and output is not None:
             progress.describe("writing the report")
             found.to_html(output, title=title, command=_command_line(), gate=gate)
     if not labeled:
-        _refuse(given, output)
-        _show_other(found, title, given["output_format"])
+        _show_other(found, title, given, output)
         return
     if given["output_format"] == "json":
         click.echo(_json("audit", found.to_dict() | {"report": output}, gate))
@@ -138,18 +144,47 @@ def _refuse(given: Mapping[str, Any], output: str | None) -> None:
         if value is not None:
             message = f"{flag(name)} needs suggested labels and items with two votes or more."
             raise invalid(name, message, code="option-not-supported")
+
+
+def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | None) -> None:
+    """Show an audit of sets of labels, of annotators alone, or of one vote per item."""
     if given["output_format"] == "markdown":
-        message = "--format markdown needs suggested labels and items with two votes or more."
+        message = "--format markdown needs one suggested label per item and items with two votes or more."
         raise invalid("format", message, code="option-not-supported")
-
-
-def _show_other(found: Any, title: str, output_format: str) -> None:
-    """Show an audit of annotators alone, or of one vote per item."""
-    if output_format == "json":
+    if isinstance(found, dhkappa.MultilabelAudit):
+        _show_multilabel(found, title, given)
+        return
+    _refuse(given, output)
+    if given["output_format"] == "json":
         kind = "annotators" if isinstance(found, dhkappa.AnnotatorAudit) else "single_votes"
         click.echo(_json("audit", {"kind": kind, **found.to_dict()}))
     else:
         _terminal().other_audit(found, title)
+
+
+def _check_multilabel(multilabel: str | None, category: str | None, output: str | None) -> None:
+    """Refuse options that need one category, or sets of labels."""
+    if multilabel is None and category is not None:
+        raise invalid("category", "--category needs cells with sets of labels.", hint="Pass $multilabel, too.")
+    if multilabel is not None and category is None and output is not None:
+        message = "A report is about one category."
+        hint = "Choose one with $category, such as --multilabel ';' --category bug -o report.html."
+        raise invalid("output", message, code="report-needs-category", hint=hint)
+
+
+def _show_multilabel(found: dhkappa.MultilabelAudit, title: str, given: Mapping[str, Any]) -> None:
+    """Print the table of categories, and test ``--fail-under`` for each of them."""
+    single = len(found.labelers) == 1
+    kappas = {
+        str(category) if single else f"{name}, {category}": kappa
+        for name, own in found.kappas.items()
+        for category, kappa in own.items()
+    }
+    gate = _gate(kappas, given)
+    if given["output_format"] == "json":
+        click.echo(_json("audit", found.to_dict() | {"report": None}, gate))
+    else:
+        _terminal().multilabel(found, title)
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")

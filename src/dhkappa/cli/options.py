@@ -19,7 +19,7 @@ from click.core import ParameterSource
 import dhkappa
 from dhkappa.cli import discard_output, fail
 from dhkappa.errors import DataError, Problem, flag, invalid, masked, shown
-from dhkappa.paths import is_stream
+from dhkappa.paths import is_stream, system_message
 from dhkappa.resources import MIB, need
 
 GATE_CODE = "dhkappa.gate"
@@ -161,6 +161,8 @@ GATE = combine(
 _SUGGESTED = "Columns of suggested labels, or names of labelers, separated by commas."
 _SUGGESTED_ONE = "Column of suggested labels, or name of one labeler."
 _ANNOTATORS = "Wide format: columns of votes, separated by commas, or a pattern such as 'ann_*'."
+_NORMALIZE = "Spellings that are one label: case, spaces, unicode, numbers, separated by commas."
+_MAP = "Labels to replace, such as 1=billing,2=bug, or a CSV file with two columns, old and new."
 _OTHER_ROLES = combine(
     _column("annotators", _ANNOTATORS, "-a", multiple=True),
     _column("item", "Column with the name of the item."),
@@ -172,6 +174,8 @@ _OTHER_ROLES = combine(
     option("duplicates", "What to do if an annotator has two votes on an item.", choices=("error", "first", "last")),
     option("unlisted", "What to do with votes on items that --items does not list.", choices=("error", "unlabeled")),
     option("missing", "Labels to read as missing, such as NA, separated by commas.", multiple=True, metavar="LABEL"),
+    option("normalize", _NORMALIZE, multiple=True, metavar="RULE"),
+    option("map", _MAP, multiple=True, metavar="OLD=NEW"),
     option("input-format", "table, label_studio, prodigy, doccano or argilla; detected by default.", metavar="FORMAT"),
     option("question", "Question to read, if an export has several.", metavar="NAME"),
     option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
@@ -189,7 +193,7 @@ ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
-    *("input_format", "question", "table", "sample_weight", "strata", "categories"),
+    *("input_format", "question", "table", "sample_weight", "strata", "categories", "normalize", "map", "multilabel"),
 )
 
 
@@ -226,10 +230,12 @@ class Input:
         path: Any = files[0] if len(files) == 1 else files
         source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
         dataset = dhkappa.Dataset(source, self._suggested, **self.roles)
+        typed: dict[str, Any] = {}
         if categories := several(self.given.get("categories", ())):
-            typed = _typed(categories, dataset, "votes")
-            dataset = dhkappa.Dataset(source, self._suggested, **self.roles, categories=typed)
-        return dataset
+            typed["categories"] = _typed(categories, dataset, "votes")
+        if new := label_map(self.given.get("map", ())):
+            typed["map"] = dict(zip(new, _typed(list(new.values()), dataset, "votes"), strict=True))
+        return dhkappa.Dataset(source, self._suggested, **self.roles, **typed) if typed else dataset
 
     @property
     def suggested(self) -> list[str] | None:
@@ -251,6 +257,10 @@ class Input:
         found |= {name: self.given[name] or None for name in names if self.given.get(name) is not None}
         if missing := several(self.given.get("missing", ())):
             found["missing"] = [*missing, *(int(text) for text in missing if _is_whole(text))]
+        if self.given.get("multilabel") is not None:
+            found["multilabel"] = self.given["multilabel"]
+        if rules := several(self.given.get("normalize", ())):
+            found["normalize"] = rules
         return found
 
     @property
@@ -338,6 +348,28 @@ def several(given: Iterable[str]) -> list[str]:
         except csv.Error:  # a name that contains quotes
             found.append(text)
     return found
+
+
+def label_map(given: Iterable[str]) -> dict[str, str]:
+    """Return new labels by old ones, from pairs such as 1=billing, or from CSV files with two columns."""
+    pairs: list[tuple[str, ...]] = []
+    for text in given:
+        if "=" in text and not os.path.isfile(text):
+            pairs += [tuple(part.strip() for part in pair.rpartition("=")[::2]) for pair in several([text])]
+            continue
+        try:
+            with open(text, encoding="utf-8-sig", newline="") as file:
+                pairs += [tuple(row) for row in csv.reader(file, strict=True) if row]
+        except (OSError, UnicodeError, csv.Error) as error:
+            what = f"Cannot read the file {shown([text])}: {system_message(error)}"
+            raise invalid("map", f"{what}.", hint="Pass pairs such as 1=billing, or a CSV file.") from None
+    for pair in pairs:
+        if len(pair) != 2 or not all(pair):
+            raise invalid("map", f"Invalid --map: expected an old and a new label, got {shown([','.join(pair)])}.")
+    if len({old for old, _ in pairs}) < len({*pairs}):
+        old = next(old for old, _ in pairs if len({new for other, new in pairs if other == old}) > 1)
+        raise invalid("map", f"Invalid --map: {shown([old])} has two new labels.")
+    return dict(pairs)  # type: ignore[arg-type]
 
 
 def expanded(paths: Iterable[str]) -> list[str]:

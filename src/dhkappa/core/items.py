@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -245,18 +245,6 @@ class ItemVotes:
         suggested = own.codes(own.labeler(None), categories)[group[combined]]
         patterns = replace(patterns, suggested=suggested, items=np.bincount(row, minlength=combined.size))
         return LabeledPatterns(categories, patterns, *own.design(group[combined])), row
-
-
-class SourceNote(str):
-    """A sentence about where the votes came from, with the code of its note."""
-
-    code: str
-
-    def __new__(cls, text: str, code: str = "source") -> Self:
-        """Return the sentence with its code."""
-        made = super().__new__(cls, text)
-        made.code = code
-        return made
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import replace
 from enum import Enum
 from itertools import chain
@@ -29,7 +29,7 @@ _MAX_BITS = 10_000  # of an integer label; Python refuses to print larger ones
 
 
 def encode(
-    values: npt.NDArray[Any], name: str, missing: Collection[Label] = (), item_of: Callable[[int], int] | None = None
+    values: npt.NDArray[Any], name: str, missing: Container[Label] = (), item_of: Callable[[int], int] | None = None
 ) -> Encoded:
     """Encode an array of labels of any shape and type.
 
@@ -173,6 +173,22 @@ def to_label(value: Any) -> Label | None:
         if number.is_integer() and abs(number) < _EXACT_FLOAT:
             return int(number)
     raise NotALabelError(value)
+
+
+class SourceNote(str):
+    """A sentence about the votes, with the code of the note that it becomes."""
+
+    __slots__ = ("code",)
+    code: str
+
+    def __new__(cls, code: str, text: str) -> SourceNote:
+        """Make a note."""
+        made = super().__new__(cls, text)
+        made.code = code
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SourceNote, (self.code, str(self))
 
 
 def natural_key(label: Label) -> tuple[Any, ...]:

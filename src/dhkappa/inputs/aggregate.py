@@ -19,7 +19,7 @@ import numpy.typing as npt
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import check_categories, check_declared, encode, name_key, union
+from dhkappa.core.labels import check_categories, check_declared, encode, name_key, natural_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
 from dhkappa.inputs.backends import Coding, Query, kind_in
@@ -316,11 +316,14 @@ def _read_counts(
     """Read rows of counts. Suggested labels outside the categories are categories without votes, in long format."""
     own = _item_columns(table, codings, rows)
     given = {label for labels in (own["suggested"] or {}).values() for label in labels if label is not None}
+    given = {label for label in given if label not in table.missing}
     if table.roles.counts:
-        check_declared(given - table.missing, categories, "suggested")
+        if table.rules is None:
+            check_declared(given, categories, "suggested")
     else:
-        categories = (*categories, *sorted(given - set(categories) - table.missing, key=str))
-        union(categories)
+        categories = (*categories, *sorted(given - set(categories), key=str))
+        if table.rules is None:
+            union(categories)
     wide = np.zeros((len(counts), len(categories)), np.min_scalar_type(int(counts.max(initial=0))))
     wide[:, : counts.shape[1]] = counts
     return _with_items(table, read_matrix(wide, missing=table.missing, categories=categories, **own), rows)
@@ -385,6 +388,8 @@ def _categories(table: VoteTable, found: Iterable[Label]) -> Categories:
     votes = [label for label in found if label not in table.missing]
     if table.declared is not None:
         check_declared(votes, table.declared, "votes")
+    if table.rules is not None:  # 3 and "3" may become one
+        return tuple(sorted(votes, key=natural_key))
     return union(votes) if table.declared is None else table.declared
 
 

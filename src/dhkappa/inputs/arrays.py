@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, TypedDict, Unpack
@@ -21,7 +21,7 @@ from dhkappa.inputs.columns import Columns, check_grid, labeler_names
 MANY_WEIGHTS = 50_000  # from this many weighted items on, weights are added up by pattern
 LABELER = "labeler"  # name of a labeler whose labels were passed without one
 
-_Labels = Collection[Label]
+_Labels = Container[Label]
 _Shape = tuple[int, ...]
 
 
@@ -56,7 +56,7 @@ class Design(TypedDict, total=False):
     strata: Any
 
 
-def read_arrays(votes: Any, columns: Columns, categories: Categories | None, missing: frozenset[Label]) -> ItemVotes:
+def read_arrays(votes: Any, columns: Columns, categories: Categories | None, missing: _Labels) -> ItemVotes:
     """Read votes or counts, with labels, weights and strata."""
     counts = columns["counts"]
     if (votes is None) == (counts is None):

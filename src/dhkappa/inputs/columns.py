@@ -35,6 +35,9 @@ class RoleKeywords(TypedDict, total=False):
     items: Any
     duplicates: str
     unlisted: str
+    normalize: str | Iterable[str]
+    map: Any
+    multilabel: str | bool | None
 
 
 class Columns(TypedDict):
@@ -227,7 +230,8 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
     if label is None and extra:
         hint = f"Pass $item and $label too, or leave out ${extra[0]}."
         _conflict(f"{' and '.join(extra)} only apply to the long format, one row per vote.", extra[0], hint)
-    if annotator is None and keywords.get("duplicates", "error") != "error":
+    merged = formats["annotators"] is not None and keywords.get("normalize")  # columns may become one annotator
+    if annotator is None and not merged and keywords.get("duplicates", "error") != "error":
         _conflict("duplicates needs annotators.", "duplicates", "Name the column of annotators as $annotator.")
 
 

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
 import numpy as np
 
-from dhkappa.core import Categories
+from dhkappa.core import Categories, Label
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
+from dhkappa.core.label_sets import SettledSets, label_sets
 from dhkappa.core.labels import check_missing
+from dhkappa.core.relabel import (
+    Absent,
+    Relabeling,
+    are_merged,
+    label_counts,
+    label_rules,
+    merge_annotators,
+    normalized_note,
+)
 from dhkappa.errors import DataError, OutOfMemoryError, Problem, invalid, shown
 from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
 from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords, list_columns
@@ -27,6 +37,7 @@ if TYPE_CHECKING:  # imported when needed
     from dhkappa.inputs.problems import Seen
     from dhkappa.inputs.tables import VoteTable
 
+RULE_OPTIONS: tuple[Literal["normalize", "map", "multilabel"], ...] = ("normalize", "map", "multilabel")
 _MAX_FETCHED = 2_000_000  # votes of a table outside this process that are fetched to identify items and annotators
 
 
@@ -67,6 +78,15 @@ class Dataset:
         Long format: a second table, or its path, with one row per item: suggested labels, weights, strata.
     duplicates
         ``"error"`` if an annotator votes twice on an item, or ``"first"`` or ``"last"`` to keep one vote, by row.
+    normalize
+        Which spellings are one label, and one annotator: ``"case"`` (shown in the most frequent spelling), ``"spaces"``
+        (at the ends, and repeated ones), ``"unicode"`` (form NFKC) and ``"numbers"`` (``"3"``, ``"3.0"`` and ``3``).
+    map
+        New labels by old ones, for votes and suggested labels, such as ``{"1": "billing"}``; after ``normalize``.
+        ``categories`` and ``missing`` are about labels after both.
+    multilabel
+        If a vote is a set of labels: the separator of labels in text, such as ``";"``, ``"json"`` for JSON lists, or
+        True for lists. Only ``audit`` takes such data.
     unlisted
         ``"error"`` if a vote is on an item that ``items`` lacks, or ``"unlabeled"`` to count it as an item without
         label.
@@ -84,6 +104,7 @@ class Dataset:
 
     _labeled = True  # whether to read the suggested labels of a table if no labeler is named
     _copied = True  # whether later changes of arrays by their owner must have no effect
+    _known: Categories | None = None  # spellings of labels that were counted before, of which these data are a part
 
     def __init__(
         self,
@@ -106,11 +127,31 @@ class Dataset:
             return
         self._missing = missing_labels(missing)
         self._declared = declared_categories(categories, self._missing)
+        own: dict[str, Any] = {name: roles.pop(name) for name in RULE_OPTIONS if name in roles}
+        self._rule_options = own
+        self._rules = label_rules(own.get("normalize", ()), own.get("map"))
+        self._absent: Container[Label] = self._missing
+        self._relabeling: Relabeling | None = None
+        self._names: dict[Any, Any] = {}
+        if self._rules is not None:
+            self._rules.check_declared(self._declared)
+            self._absent = self._rules.absent(self._missing)
+        self.multilabel = label_sets(own.get("multilabel"), self._rules, self._declared, self._missing)
+        if self.multilabel is not None:  # cells are counted as they are
+            self._absent, self._missing, self._declared = self.multilabel.absent(), frozenset(), None
+            self._rules = None if self._rules is None else self._rules.for_names()
         if "items" in roles:
             roles["items"] = _items_table(roles["items"])
         self._data, self._columns, self._roles = _opened(data), columns, roles
         if self._copied:
             self._data, self._columns, self._roles = _copy(self._data), _copy(columns), _copy(roles)
+        if self.multilabel is not None:
+            from dhkappa.inputs.lists import labels_as_text, lists_as_text
+
+            self._data = lists_as_text(self._data)
+            self._columns = {**self._columns, "suggested": labels_as_text(columns["suggested"])}
+            if "items" in self._roles:
+                self._roles = {**self._roles, "items": lists_as_text(self._roles["items"])}
 
     @cached_property
     def table(self) -> VoteTable | None:
@@ -119,8 +160,12 @@ class Dataset:
             return None
         from dhkappa.inputs.tables import open_votes
 
-        table = open_votes(self._data, self._roles, labeled=self._labeled, **self._columns)
-        return table and replace(table, declared=self._declared, missing=self._missing)
+        if self._rules is None:
+            table = open_votes(self._data, self._roles, labeled=self._labeled, **self._columns)
+            return table and replace(table, declared=self._declared, missing=self._absent)
+        roles: RoleKeywords = {**self._roles, "normalize": self._rules.normalize} if self._roles else {}
+        table = open_votes(self._data, roles, labeled=self._labeled, **self._columns)
+        return table and replace(table, missing=self._absent, rules=self._rules)
 
     @property
     def declared(self) -> bool:
@@ -130,7 +175,14 @@ class Dataset:
     @property
     def categories(self) -> Categories:
         """The categories, in order."""
-        return self.counts.categories
+        return self.counts.categories if self.multilabel is None else self.label_sets.categories
+
+    @cached_property
+    def label_sets(self) -> SettledSets:
+        """The labels in each cell of multi-label data."""
+        assert self.multilabel is not None
+        grouped = self.arrays if self.table is None else self._grouped
+        return self.multilabel.settle(label_counts(grouped if isinstance(grouped, ItemVotes) else grouped.read))
 
     @property
     def labelers(self) -> tuple[str, ...]:
@@ -141,6 +193,12 @@ class Dataset:
     def labeled(self) -> bool:
         """Whether there are suggested labels."""
         return self._columns["suggested"] is not None if self.table is None else bool(self.table.roles.suggested)
+
+    def check_single(self) -> None:
+        """Refuse multi-label data."""
+        if self.multilabel is not None:
+            hint = "Use audit, which audits each category as a yes/no question."
+            raise invalid("multilabel", "Cells hold sets of labels.", code="option-not-supported", hint=hint)
 
     def check_labeled(self, chosen: Any = None) -> None:
         """Refuse data without suggested labels; ``chosen`` is what was passed as ``suggested`` next to a Dataset."""
@@ -165,7 +223,47 @@ class Dataset:
     @cached_property
     def arrays(self) -> ItemVotes:
         """The votes of arrays."""
-        return read_arrays(self._data, self._columns, self._declared, self._missing)
+        if self._rules is None:
+            return read_arrays(self._data, self._columns, self._declared, self._absent)
+        names = None if self._columns["counts"] is None else self._declared  # of the columns of counts
+        return self._relabeled(read_arrays(self._data, self._columns, names, self._absent))
+
+    def _relabeled(self, read: ItemVotes) -> ItemVotes:
+        """Return the votes after the label rules; cells of multi-label data are not changed."""
+        if self._rules is None:
+            return read
+        duplicates = "error" if self.table is None else self.table.roles.duplicates
+        read = merge_annotators(read, self._annotator_names(read), duplicates)
+        if self.multilabel is not None:
+            return read
+        if self._relabeling is None:  # from the first votes that are read: later ones are the same votes
+            known = (*(self._declared or ()), *(self._known or ()))
+            gone = self._absent.found() if isinstance(self._absent, Absent) else ()
+            self._relabeling = Relabeling.of(self._rules, read, known, gone)
+            if self._known is None:
+                self._rules.check_sources(self._relabeling.labels)
+        declared = self._declared
+        if self._columns["counts"] is not None and self.table is None and declared is not None:
+            found = (self._relabeling.labels.get(label, label) for label in declared)
+            declared = tuple(dict.fromkeys(label for label in found if label is not None))
+        return self._relabeling.apply(read, declared)
+
+    def _annotator_names(self, read: ItemVotes | None = None) -> Mapping[Any, Any]:
+        """Return the new names of annotators by the old ones."""
+        if self.table is not None:
+            return self.table.annotator_names
+        if self._rules is not None and read is not None and not self._names:
+            self._names = self._rules.names(dict.fromkeys(read.annotators or (), 1))
+        return self._names
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """Sentences about where the votes came from, and how their labels were changed."""
+        source = () if self.table is None else self.table.notes
+        if self._rules is None:
+            return source
+        changed = () if self._relabeling is None else self._relabeling.notes
+        return (*source, *changed, *normalized_note("annotators-normalized", self._rules, self._annotator_names()))
 
     @cached_property
     def _grouped(self) -> Groups | ItemVotes:
@@ -174,7 +272,11 @@ class Dataset:
 
         assert self.table is not None
         with self.table.votes.asking():
-            return group(self.table) or fetch_rows(self.table)
+            columns_merged = self.table.roles.label is None and are_merged(self.table.annotator_names)
+            grouped = None if columns_merged else group(self.table)
+            if grouped is None:
+                return self._relabeled(fetch_rows(self.table))
+            return replace(grouped, read=self._relabeled(grouped.read))
 
     @cached_property
     @memory_errors("the votes")
@@ -182,8 +284,7 @@ class Dataset:
         """All items, counted by pattern."""
         grouped = self.arrays if self.table is None else self._grouped
         counts = count(grouped if isinstance(grouped, ItemVotes) else grouped.read)
-        notes = () if self.table is None else self.table.notes
-        return replace(counts, source_notes=(*notes, *check_missing(counts.categories, self._missing)))
+        return replace(counts, source_notes=(*self._notes, *check_missing(counts.categories, self._missing)))
 
     @cached_property
     @memory_errors("the votes")
@@ -198,7 +299,7 @@ class Dataset:
         if self.table.votes.in_memory or self.counts.patterns.n_votes() <= _MAX_FETCHED:
             # If the rows do not fit into memory, use the groups: only the annotators are unknown then.
             with suppress(OutOfMemoryError), self.table.votes.asking():
-                return fetch_rows(self.table)
+                return self._relabeled(fetch_rows(self.table))
         return grouped.item_votes()
 
     def item_votes(self) -> ItemVotes | None:
@@ -209,11 +310,13 @@ class Dataset:
     def item_table(self) -> ItemTable:
         """Return the items by votes and the labels of all labelers."""
         if self.table is None and isinstance(self._columns["suggested"], Mapping):
-            return item_table_of_votes(self.arrays, self._missing)
+            table = item_table_of_votes(self.arrays, self._missing)
+            return replace(table, source_notes=(*self._notes, *table.source_notes))
         return item_table_of_counts(self.counts)
 
     def tally(self) -> Tally:
         """Count votes and suggested labels."""
+        self.check_single()
         return Tally.of(self.counts, self._declared, self._missing)
 
     def check(self, *, allow: Iterable[str] = ()) -> Check:
@@ -306,6 +409,12 @@ class OneCallDataset(Dataset):
     _copied = False
 
 
+class PartDataset(OneCallDataset):
+    """A part of data whose other parts were counted into a tally: spellings of its categories are kept."""
+
+    _known: Categories | None = ()
+
+
 class UnlabeledDataset(OneCallDataset):
     """The data of one call whose suggested labels are not read."""
 
@@ -326,6 +435,7 @@ def _items_table(items: Any) -> Any:
     if not isinstance(items, Dataset):
         return _opened(items)
     options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
+    options |= items._rule_options
     if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
         hint = "Pass these options next to $items."

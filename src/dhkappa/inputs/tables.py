@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,11 +14,12 @@ import narwhals.stable.v2 as nw
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES
-from dhkappa.core.items import SourceNote
-from dhkappa.core.labels import name_key
+from dhkappa.core.labels import SourceNote, name_key
+from dhkappa.core.relabel import LabelRules
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
+from dhkappa.inputs.rules import annotator_names, rename, unify
 from dhkappa.paths import FileStates
 
 EXAMPLES = 3  # items that an error names
@@ -72,7 +73,8 @@ class VoteTable:
     source: Source
     files: FileStates  # of both tables
     declared: Categories | None = None
-    missing: frozenset[Label] = frozenset()
+    missing: Container[Label] = ()
+    rules: LabelRules | None = None  # that are applied to the labels after they were counted
 
     @cached_property
     def item_roles(self) -> list[str]:
@@ -143,6 +145,13 @@ class VoteTable:
                 hint = "Pass $item and $label if a row is a vote."
                 raise DataError(message, code="duplicate-items", parameter="item", hint=hint)
         return frame, codings, list(votes)
+
+    @cached_property
+    def annotator_names(self) -> dict[Any, Any]:
+        """The names of annotators by their spelling in the data, if there are label rules; empty otherwise."""
+        if self.rules is None or self.roles.annotator is None:
+            return {} if self.rules is None else self.rules.names(dict.fromkeys(self.roles.annotators, 1))
+        return annotator_names(self.rules, self.votes, self.roles.annotator, self.ask)
 
     @cached_property
     def long(self) -> LongTable:
@@ -288,7 +297,7 @@ class RemovedVotes:
         pairs = _said_pairs(self.examples)
         message = f"{self.n:,} of {counted(self.n_before, 'vote')} {'was' if self.n == 1 else 'were'} removed: "
         message += f"an annotator voted several times on one item ({pairs}), and the {self.kept} vote was kept."
-        return SourceNote(message, code="duplicates-removed")
+        return SourceNote("duplicates-removed", message)
 
 
 def _said_pairs(pairs: Iterable[tuple[Any, Any]]) -> str:
@@ -333,6 +342,10 @@ def _count_labels(table: VoteTable) -> LongTable:
     if roles.count is not None:
         whole_counts(table.ask(frame.select("count").unique())["count"], table.votes.said(roles.count), "count")
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
+    if table.rules is not None:
+        frame = rename(frame, table.annotator_names)
+        suggested = {role: codings[role] for role in labels[1:] if role != "strata"}
+        frame = unify(table.rules, frame, suggested, table.ask)
     texts = [role for role in labels[1:] if codings[role].kind == "text"]
     texts += ["annotator"] if roles.annotator is not None and kind_in(frame, "annotator") == "text" else []
     if texts:  # empty text and null are one

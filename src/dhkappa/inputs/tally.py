@@ -15,8 +15,8 @@ import numpy as np
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Entries, Patterns
-from dhkappa.core.items import Counts, ItemColumns, SourceNote, add, single_labeler
-from dhkappa.core.labels import check_categories, check_declared, natural_key, union
+from dhkappa.core.items import Counts, ItemColumns, add, single_labeler
+from dhkappa.core.labels import SourceNote, check_categories, check_declared, natural_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
@@ -177,7 +177,7 @@ class Tally:
 
         Items without suggested labels count for Fleiss' kappa only.
         """
-        from dhkappa.inputs.dataset import Dataset, OneCallDataset  # which import this module
+        from dhkappa.inputs.dataset import Dataset, PartDataset  # which import this module
 
         own: dict[str, Any] = {"counts": counts, "sample_weight": sample_weight, "strata": strata, **roles}
         if isinstance(data, Dataset):  # with categories of its own
@@ -187,7 +187,9 @@ class Tally:
             self._merge(given.tally())
             return
         declared = self._categories if self.declared else None
-        given = OneCallDataset(data, suggested, categories=declared, missing=self._missing, **own)
+        given = PartDataset(data, suggested, categories=declared, missing=self._missing, **own)
+        given._known = self._categories
+        given.check_single()
         names = given.arrays.votes.labels if counts is not None and given.table is None else ()
         if names and isinstance(names, range):  # columns without names are positions
             places = range(max(len(names), len(self._categories)))
@@ -316,7 +318,7 @@ def _read_note(held: Any) -> str:
     if type(held) is str:
         return held
     if type(held) is dict and held.keys() == {"code", "text"} and all(type(text) is str for text in held.values()):
-        return SourceNote(held["text"], held["code"])
+        return SourceNote(held["code"], held["text"])
     raise ValueError("'source_notes' must hold texts, or texts with a code.")
 
 

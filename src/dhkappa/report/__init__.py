@@ -58,6 +58,7 @@ _HEADS = {
     "kappa_pairs": "kappa of their pairs",
     "fleiss": "Fleiss",
     "half_width": "half-width",
+    "n_suggested": "suggested",
     "instead": "votes go instead to",
     "other": "minus",
     "pvalue": "p-value",

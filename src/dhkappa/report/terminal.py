@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dhkappa.annotator_audit import AnnotatorAudit, SingleVoteAudit
     from dhkappa.auditing import Audit
     from dhkappa.inputs.check import Check
+    from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.gate import Gate
     from dhkappa.stats.notes import Note
     from dhkappa.stats.plan import Plan
@@ -97,6 +98,19 @@ class Terminal:
             if len(table) > len(rows):
                 self._line(f"({len(table) - len(rows):,} more)", "dim")
         self._notes([*_infos(audit.problems), *map(_text, audit.notes)])
+
+    def multilabel(self, found: MultilabelAudit, title: str) -> None:
+        """Show an audit of data with sets of labels."""
+        self._line(title, "bold")
+        self.paragraph(found.summary)
+        self._heading("Each category as a yes/no question, the lowest kappa first")
+        labeler = "labeler " if len(found.labelers) > 1 else ""
+        self._grid(
+            found.table,
+            f"{labeler}category n_suggested vote_share kappa ci pvalue_holm fleiss items",
+            found.confidence_level,
+        )
+        self._notes(map(_text, found.notes))
 
     def check(self, check: Check, command: str) -> None:
         """Show what was understood of the data, the problems, and the command to run next."""

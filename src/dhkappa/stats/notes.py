@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from dhkappa.core import Label
 from dhkappa.core.agreement import FEW_ITEMS, agreement_follows_votes
+from dhkappa.core.labels import SourceNote
 from dhkappa.errors import counted, said, shown
 from dhkappa.stats.kappa import Estimate, Parts, Sums
 from dhkappa.stats.sample import Sample
@@ -119,13 +120,18 @@ def spelled(label: str) -> str:
 
 def _on_sample(sample: Sample) -> Iterator[Note]:
     """Yield notes on the source of the items and on the sampling design."""
-    yield from (Note(getattr(text, "code", "source"), str(text)) for text in sample.source_notes)
+    yield from map(source_note, sample.source_notes)
     if sample.n_effective < _UNEQUAL * sample.n:
         known = f"carry as much information as {sample.n_effective:,.0f} of equal weight"
         yield Note("unequal-weights", f"Weights are so unequal that {counted(sample.n, 'item')} {known}.")
     if max((part.fraction for part in sample.strata), default=Fraction(0)) > _LARGE_FRACTION:
         text = "The standard error covers which items of the pool were sampled"
         yield Note("votes-fixed", f"{text}; it treats the votes on each item as fixed.")
+
+
+def source_note(text: str) -> Note:
+    """Return the note for a sentence about the votes."""
+    return Note(text.code, str(text)) if isinstance(text, SourceNote) else Note("source", text)
 
 
 def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:

@@ -21,7 +21,8 @@ ACCURACIES = [0.85, 0.85, 0.85, 0.85]
 def audited(labelers: dict[str, float], annotators: list[float] = ACCURACIES, items: int = 600, **more: Any) -> Audit:
     """Audit simulated labelers, each right as often as said."""
     drawn = dhkappa.simulate(items, labelers=labelers, annotators=annotators, rng=4)
-    return dhkappa.audit(drawn.votes, dict(drawn.suggested), rng=1, progress=False, **more)
+    found: Audit = dhkappa.audit(drawn.votes, dict(drawn.suggested), rng=1, progress=False, **more)
+    return found
 
 
 def verdict_of(audit: Audit, problems: tuple[Problem, ...] = (), **changed: Any) -> Verdict:

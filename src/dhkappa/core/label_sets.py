@@ -1,0 +1,159 @@
+"""Cells that hold sets of labels (multi-label data): read them, and turn votes into yes/no votes on one category."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dhkappa.core import Categories, Label
+from dhkappa.core.grouping import Encoded, from_counts
+from dhkappa.core.items import Counts, ItemVotes, add
+from dhkappa.core.labels import NotALabelError, SourceNote, check_declared, natural_key, to_label, union
+from dhkappa.core.relabel import Absent, LabelRules, Relabeling, rule_notes
+from dhkappa.errors import DataError, invalid, shown
+
+YES_NO: Categories = ("no", "yes")
+LIST_MARK = "dhkappa-list:"  # start of the text of a cell that was a list
+_HINT = "Write cells as lists, as JSON lists, or as text with a separator, and name it: $multilabel with ';'."
+
+
+def list_text(value: Any, name: str = "votes") -> Any:
+    """Return a list, tuple, set or array of labels as text; other values as they are."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        return value
+    try:
+        labels = {label for one in value if (label := to_label(one)) is not None}
+    except (NotALabelError, TypeError) as wrong:
+        raise _invalid(f"{name}: {shown([value])}", str(wrong)) from None
+    return LIST_MARK + json.dumps(sorted(labels, key=natural_key))
+
+
+def _invalid(cell: str, why: str) -> DataError:
+    message = f"A cell is not a set of labels: {cell} ({why})."
+    return DataError(message, code="not-a-label-set", parameter="multilabel", hint=_HINT)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSets:
+    """How cells hold sets of labels, and what applies to the labels in them."""
+
+    separator: str | None  # None if text must be JSON or come from lists
+    json: bool  # whether text is JSON
+    rules: LabelRules
+    declared: Categories | None
+    missing: frozenset[Label]
+
+    def labels(self, cell: Label) -> frozenset[Label] | None:
+        """Return the labels in a cell, as they are written; None if it is missing, which an empty set is not."""
+        if not isinstance(cell, str):
+            return frozenset([str(cell) if self.separator else cell])
+        if cell.startswith(LIST_MARK):
+            return self._from_json(cell.removeprefix(LIST_MARK), cell)
+        text = cell.strip()
+        if not text or text == "[]":
+            return frozenset() if text else None
+        if self.separator is not None:
+            return _stripped(text.split(self.separator))
+        if not self.json:
+            raise _invalid(shown([cell]), "it is text, not a list")
+        return self._from_json(text, cell)
+
+    def _from_json(self, text: str, cell: str) -> frozenset[Label] | None:
+        try:
+            held = json.loads(text)
+            if held is None:
+                return None
+            labels = [to_label(value) for value in (held if isinstance(held, list) else [held])]
+        except (ValueError, RecursionError, NotALabelError) as error:
+            why = "it is not JSON" if isinstance(error, ValueError) else str(error)[:100]
+            raise _invalid(shown([cell]), why) from None
+        return _stripped(label for label in labels if label is not None)
+
+    def absent(self) -> Absent:
+        """Return which cells are missing votes: those whose labels all are missing."""
+        gone = self.rules.absent(self.missing)
+
+        def holds(cell: Label) -> bool:
+            labels = self.labels(cell)
+            return labels is None or (bool(labels) and all(label in gone for label in labels))
+
+        return Absent(holds)
+
+    def settle(self, votes: Mapping[Label, int]) -> SettledSets:
+        """Return the labels of each cell after all rules, and the categories; from the number of votes by cell."""
+        raw = {cell: self.labels(cell) or frozenset() for cell in votes}
+        number: Counter[Label] = Counter()
+        for cell, labels in raw.items():
+            for label in labels:
+                number[label] += votes[cell]
+        new = self.rules.spellings(number, self.declared or ())
+        self.rules.check_sources(new)
+        gone = self.rules.absent(self.missing)
+        final = {label: None if label in gone else spelling for label, spelling in new.items()}
+        occurring = {label for label in final.values() if label is not None}
+        if self.declared is not None:
+            check_declared(occurring, self.declared, "votes")
+        sets = {
+            cell: frozenset(one for label in labels if (one := final[label]) is not None)
+            for cell, labels in raw.items()
+        }
+        categories = union(occurring) if self.declared is None else self.declared
+        return SettledSets(sets, categories, rule_notes(self.rules, new))
+
+
+def _stripped(labels: Iterable[Label]) -> frozenset[Label]:
+    """Return the labels without spaces around them; empty ones are left out."""
+    texts = (label.strip() if isinstance(label, str) else label for label in labels)
+    return frozenset(label for label in texts if label != "")
+
+
+@dataclass(frozen=True, slots=True)
+class SettledSets:
+    """The labels in each cell, and the categories."""
+
+    sets: Mapping[Label, frozenset[Label]]
+    categories: Categories
+    notes: tuple[SourceNote, ...]
+
+    def counts(self, counts: Counts, category: Label) -> Counts:
+        """Return yes/no votes on a category, by pattern."""
+        holds = np.array([category in self.sets[cell] for cell in counts.categories], np.bool_)
+        patterns, columns = counts.patterns, counts.columns
+        upto = np.zeros(patterns.code.size + 1, np.int64)
+        np.cumsum(np.where(holds[patterns.code], patterns.votes, 0), out=upto[1:])
+        yes = np.diff(upto[patterns.start])
+        both = np.column_stack([patterns.vote_totals() - yes, yes])
+        labels = {name: self._answers(column, category) for name, column in columns.labels.items()}
+        answers = from_counts(both, patterns.suggested, patterns.items)
+        made = Counts(YES_NO, answers, replace(columns, labels=labels), counts.source_notes)
+        return add([made], YES_NO)
+
+    def _answers(self, column: Encoded, category: Label) -> Encoded:
+        new = [None if cell is None else YES_NO[category in self.sets[cell]] for cell in column.labels]
+        return Encoded(column.values, column.low, new)
+
+    def item_votes(self, read: ItemVotes, category: Label) -> ItemVotes:
+        """Return yes/no votes on a category, by item."""
+        answers: dict[Label, Label | None] = {cell: YES_NO[category in labels] for cell, labels in self.sets.items()}
+        return Relabeling(answers, ()).apply(read, YES_NO)
+
+
+def label_sets(
+    multilabel: Any, rules: LabelRules | None, declared: Categories | None, missing: Collection[Label]
+) -> LabelSets | None:
+    """Check how cells hold sets of labels; None if they hold one label."""
+    if multilabel is None or multilabel is False:
+        return None
+    if multilabel is not True and not (isinstance(multilabel, str) and multilabel.strip()):
+        message = f"multilabel must be a separator such as ';', 'json', or True for lists: got {shown([multilabel])}."
+        raise invalid("multilabel", message)
+    as_json = multilabel == "json"
+    separator = None if as_json or multilabel is True else multilabel
+    return LabelSets(separator, as_json, rules or LabelRules(), declared, frozenset(missing))

@@ -1,0 +1,173 @@
+"""MultilabelAudit: data in which a vote is a set of labels, audited as a yes/no question for each category."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dhkappa.auditing import Audit, audit_of
+from dhkappa.core import Categories, Label
+from dhkappa.core.items import Counts, ItemVotes
+from dhkappa.core.label_sets import SettledSets
+from dhkappa.core.labels import SourceNote
+from dhkappa.errors import counted, did_you_mean, invalid, shown
+from dhkappa.resources import Progress
+from dhkappa.stats.compare import holm
+from dhkappa.stats.kappa import estimate_dh
+from dhkappa.stats.notes import Note, source_note
+from dhkappa.stats.result import Kappa
+from dhkappa.stats.sample import Pool, Rng, check_level, own_pool, sample_of
+from dhkappa.table import Display, Table, plain
+
+_NOTE = "Each category was audited as a yes/no question: is it among the labels of the item?"
+
+
+class CategoryAudits(Mapping[Label, Audit]):
+    """The audit of each category, computed when it is first used."""
+
+    def __init__(self, categories: Categories, make: Callable[[Label], Audit]) -> None:
+        self._categories, self._make = categories, make
+        self._made: dict[Label, Audit] = {}
+
+    def __getitem__(self, category: Label) -> Audit:
+        if category not in self._categories:
+            near = did_you_mean(category, map(str, self._categories))
+            message = f"Category {shown([category])} not found. Categories: {shown(self._categories, 10)}.{near}"
+            raise invalid("category", message, code="category-not-found")
+        if category not in self._made:
+            self._made[category] = self._make(category)
+        return self._made[category]
+
+    def __contains__(self, category: object) -> bool:
+        return category in self._categories
+
+    def __iter__(self) -> Iterator[Label]:
+        return iter(self._categories)
+
+    def __len__(self) -> int:
+        return len(self._categories)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MultilabelAudit(Display):
+    """The results of ``dhkappa.audit`` for data in which a vote is a set of labels.
+
+    Attributes
+    ----------
+    table : one row per labeler and category, the lowest kappa first, undefined ones last: ``n_suggested`` is the
+        number of items for which the category is suggested, ``vote_share`` the share of votes that have it, ``kappa``
+        with its confidence interval, ``pvalue`` of the test against random labels, ``pvalue_holm`` adjusted for all
+        categories of the labeler, and ``fleiss``, the agreement of annotators on this category
+    audits : the audit of each category, with labels ``"no"`` and ``"yes"``; computed when it is first used
+    kappas : the kappa of each category, by labeler
+    labelers : the names of the labelers
+    confidence_level : confidence level of all intervals
+    notes : what to know about the results
+    """
+
+    table: Table
+    audits: Mapping[Label, Audit]
+    kappas: dict[str, dict[Label, Kappa]]
+    labelers: tuple[str, ...]
+    confidence_level: float
+    notes: tuple[Note, ...]
+
+    @property
+    def categories(self) -> Categories:
+        """The categories, in order."""
+        return tuple(self.audits)
+
+    @property
+    def summary(self) -> str:
+        """The answer in two sentences for each labeler: how many categories are better than random, and the worst."""
+        return " ".join(map(self._summary, self.labelers))
+
+    def _summary(self, labeler: str) -> str:
+        rows = [row for row in self.table if row["labeler"] == labeler and not math.isnan(row["kappa"])]
+        if not rows:
+            return f"{labeler} cannot be judged: kappa is undefined for every category."
+        better = sum(row["pvalue_holm"] < 1 - self.confidence_level for row in rows)
+        worst = rows[0]
+        lowest = f"The lowest kappa is {worst['kappa']:.2f}, for {worst['category']!r}."
+        return f"{labeler} is better than random labels in {better:,} of {counted(len(rows), 'category')}. {lowest}"
+
+    def _display(self) -> Iterator[str | Table | Sequence[str]]:
+        yield self.summary
+        yield self.table
+        yield [note.text for note in self.notes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; NaN is None."""
+        return {
+            "confidence_level": self.confidence_level,
+            "summary": self.summary,
+            "labelers": list(self.labelers),
+            "categories": [plain(category) for category in self.categories],
+            "table": self.table.to_json(),
+            "notes": [note.to_dict() for note in self.notes],
+        }
+
+
+def multilabel_audit(
+    counts: Counts,
+    item_votes: ItemVotes | None,
+    sets: SettledSets,
+    names: Sequence[str],
+    *,
+    pool: Pool = None,
+    confidence_level: float = 0.95,
+    rng: Rng = None,
+    progress: bool = False,
+) -> MultilabelAudit:
+    """Audit each category as a yes/no question; the votes were counted once, by sets of labels."""
+    level, pool = check_level(confidence_level), own_pool(pool)
+    notes = (*counts.source_notes, *sets.notes, SourceNote("multilabel", _NOTE))
+    counts = replace(counts, source_notes=notes)
+
+    def audit(category: Label) -> Audit:
+        votes = None if item_votes is None else sets.item_votes(item_votes, category)
+        own = sets.counts(counts, category)
+        return audit_of(own, votes, names, pool=pool, confidence_level=level, rng=rng)
+
+    kappas: dict[str, dict[Label, Kappa]] = {name: {} for name in names}
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    with Progress(len(sets.categories), "audit", progress) as bar:
+        for category in sets.categories:
+            answers = sets.counts(counts, category)
+            for name in names:
+                kappa = Kappa(estimate_dh(sample_of(answers.labeled_patterns(name), pool=pool)))
+                kappas[name][category] = kappa
+                rows[name].append(_row(name, category, kappa, level))
+            bar.advance()
+    for own in rows.values():
+        for row, adjusted in zip(own, holm([row["pvalue"] for row in own]), strict=True):
+            row["pvalue_holm"] = adjusted
+    whole = [
+        row for own in rows.values() for row in sorted(own, key=lambda row: (math.isnan(row["kappa"]), row["kappa"]))
+    ]
+    names_of = ("labeler", "category", "items", "n_suggested", "vote_share", "kappa", "low", "high", "pvalue")
+    columns = {column: [row[column] for row in whole] for column in (*names_of, "pvalue_holm", "fleiss", "reason")}
+    table = Table(columns, title="Each category as a yes/no question, the lowest kappa first")
+    audits = CategoryAudits(sets.categories, audit)
+    return MultilabelAudit(table, audits, kappas, tuple(names), level, tuple(map(source_note, notes)))
+
+
+def _row(name: str, category: Label, kappa: Kappa, level: float) -> dict[str, Any]:
+    """Return the row of a category, without the adjusted p-value."""
+    low, high = kappa.confidence_interval(level)
+    test = None if kappa.exact is None else kappa.permutation_test()
+    return {
+        "labeler": name,
+        "category": category,
+        "items": kappa.n_items,
+        "n_suggested": kappa.estimate.sums.labels[1],
+        "vote_share": math.nan if kappa.parts is None else float(kappa.parts.C["yes"]),
+        "kappa": kappa.value,
+        "low": low,
+        "high": high,
+        "pvalue": math.nan if test is None else test.pvalue,
+        "fleiss": kappa.fleiss,
+        "reason": kappa.reason,
+    }
