@@ -13,7 +13,7 @@ import pytest
 import dhkappa
 from command import LLM, REPORTS, RULE, VOTES, WIDE, call, inside, refused, run
 from dhkappa.cli import commands as cli
-from dhkappa.cli.commands import write_demo
+from dhkappa.cli.demo import write_demo
 from expect import expect_error
 
 Capsys = pytest.CaptureFixture[str]

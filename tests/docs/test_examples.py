@@ -16,7 +16,7 @@ import pytest
 
 from cli_help import parse
 from command import REPORTS, inside
-from dhkappa.cli.commands import write_demo
+from dhkappa.cli.demo import write_demo
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "examples" / "audit.ipynb"

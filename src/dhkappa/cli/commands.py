@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import dhkappa
 from dhkappa.cli import options, run
+from dhkappa.cli.demo import FILES, make_folder, write_demo
 from dhkappa.cli.options import (
     GATE_CODE,
     Commands,
@@ -29,7 +27,7 @@ from dhkappa.cli.options import (
     option,
     sum_of,
 )
-from dhkappa.errors import DataError, Problem, counted, flag, invalid, masked, one_labeler, visible
+from dhkappa.errors import DataError, Problem, counted, flag, invalid, one_labeler, visible
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
@@ -43,11 +41,6 @@ _ASSURANCE = "Probability that the half-width of the interval is at most HALF_WI
 _MULTILABEL = "Cells hold sets of labels with this separator, such as ';', or json: audit each category, yes or no."
 _REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
 _TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
-
-_DEMO_FILES = ("annotations.csv", "items.csv", "report.html")
-_DEMO_ANNOTATORS = {"ada": 0.95, "ben": 0.9, "chloe": 0.9, "dev": 0.85, "eli": 0.45}  # with their accuracies
-_DEMO_CATEGORIES = {"billing": 4, "bug": 3, "how-to": 3, "outage": 1, "other": 2}  # with their prevalence
-_DEMO_LABELERS = {"suggested_rule": 0.65, "suggested_llm": 0.9}
 
 
 def main(args: list[str] | None = None) -> None:
@@ -394,8 +387,8 @@ def demo(n_items: int, seed: int, output: str, output_format: str) -> None:
     """
     from dhkappa.report.html import check_requirements
 
-    votes, tickets, report = [os.path.join(output, name) for name in _DEMO_FILES]
-    _make_folder(output)
+    votes, tickets, report = [os.path.join(output, name) for name in FILES]
+    make_folder(output)
     title = f"{n_items:,} simulated support tickets"
     missing = ""
     with Progress(None, "simulating") as progress:
@@ -427,52 +420,6 @@ def demo(n_items: int, seed: int, output: str, output_format: str) -> None:
     terminal.paragraph(f"The data is in {votes} and {tickets}. To repeat the audit:")
     click.echo(f"  {command}")
     terminal.paragraph(f"No report was written. {missing}" if missing else f"Report: {report}")
-
-
-def _make_folder(path: str) -> None:
-    """Create the folder of a demo, unless the demo would overwrite files that are not its own."""
-    if "://" in path or masked(path) != path:
-        raise invalid("output", f"{path!r} is not a folder.", code="output-not-folder")
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        message = f"Cannot create folder {path!r}: {error.strerror or error}."
-        raise invalid("output", message, code="output-not-folder") from None
-    there = [name for name in _DEMO_FILES if os.path.exists(os.path.join(path, name))]
-    starts = {
-        _DEMO_FILES[0]: f"item,annotator,label\nT-0*[1-9][0-9]*,({'|'.join(_DEMO_ANNOTATORS)}),",
-        _DEMO_FILES[1]: f"item,{','.join(_DEMO_LABELERS)}\nT-0*1,",
-    }
-    if there and not all(_starts(os.path.join(path, name), start) for name, start in starts.items()):
-        message = f"Folder {path!r} contains a file {there[0]!r} that is not from a demo."
-        raise invalid("output", message, code="output-exists", hint="Choose another folder with $output.")
-
-
-def _starts(path: str, pattern: str) -> bool:
-    """Tell whether a text file starts with a pattern."""
-    with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
-        return re.match(pattern, file.read(200)) is not None
-    return False
-
-
-def write_demo(folder: str, items: int, seed: int) -> None:
-    """Write annotations.csv, with one row per vote, and items.csv, with one row per ticket."""
-    from dhkappa.paths import write_file
-
-    prevalence, annotators = list(_DEMO_CATEGORIES.values()), list(_DEMO_ANNOTATORS.values())
-    draw = partial(dhkappa.simulate, categories=_DEMO_CATEGORIES, labelers=_DEMO_LABELERS, missing=0.25, rng=seed)
-    drawn = draw(items, prevalence=prevalence, annotators=annotators)
-    names = [f"T-{place:0{len(str(items))}d}" for place in range(1, items + 1)]
-    votes = [
-        (name, annotator, label)
-        for name, row in zip(names, drawn.votes.tolist(), strict=True)
-        for annotator, label in zip(_DEMO_ANNOTATORS, row, strict=True)
-        if label is not None
-    ]
-    suggested = zip(names, *(labels.tolist() for labels in drawn.suggested.values()), strict=True)
-    tables = [("item", "annotator", "label"), *votes], [("item", *_DEMO_LABELERS), *suggested]
-    for file, rows in zip(_DEMO_FILES[:2], tables, strict=True):
-        write_file(os.path.join(folder, file), "".join(f"{','.join(row)}\n" for row in rows), "demo data")
 
 
 @commands.command(epilog='Example: eval "$(dhkappa completion bash)" in ~/.bashrc')

@@ -13,8 +13,9 @@ import numpy as np
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import Encoded, from_counts
 from dhkappa.core.items import Counts, ItemVotes, add
+from dhkappa.core.label_rules import Absent, LabelRules
 from dhkappa.core.labels import NotALabelError, SourceNote, check_declared, natural_key, to_label, union
-from dhkappa.core.relabel import Absent, LabelRules, Relabeling, rule_notes
+from dhkappa.core.relabel import Relabeling, rule_notes
 from dhkappa.errors import DataError, invalid, shown
 
 YES_NO: Categories = ("no", "yes")

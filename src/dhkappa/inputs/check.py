@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.errors import Problem, counted
-from dhkappa.inputs.problems import Seen, items, labels, votes
+from dhkappa.errors import DataError, OutOfMemoryError, Problem, counted
+from dhkappa.inputs.problems import Seen, accept, items, labels, votes
 from dhkappa.table import Display, Table
 
 if TYPE_CHECKING:  # it needs an engine
-    from dhkappa.inputs.tables import VoteTable
+    pass
 
 _CATEGORIES = 10  # that are shown
 _FORMATS = {
@@ -151,7 +151,7 @@ def check_of(seen: Seen, problems: Iterable[Problem], understood: Check) -> Chec
     )
 
 
-def columns_of(table: VoteTable, named: Collection[str]) -> Iterator[Column]:
+def columns_of(table: Any, named: Collection[str]) -> Iterator[Column]:
     """Yield the columns of both tables with their roles; ``named`` are the roles that the user named."""
     roles = table.roles
     known: dict[str | None, str] = {
@@ -175,3 +175,25 @@ def columns_of(table: VoteTable, named: Collection[str]) -> Iterator[Column]:
             if role is not None and role not in named and table.source.tool:
                 reason = "known from the export"
             yield Column(name, where, "" if role is None else of.get(name) or words.get(role, role), reason)
+
+
+def check_dataset(data: Any, allow: Iterable[str] = ()) -> Check:
+    """Check a ``Dataset``; see ``Dataset.check``."""
+    accept((), allow)
+    understood, found = Check(()), []
+    try:
+        table = data.table
+        if table is not None:
+            columns = tuple(columns_of(table, data.named_roles))
+            understood = Check((), data.format, table.source.tool, columns)
+        try:
+            data.check_labeled()
+        except DataError as error:
+            found.append(Problem.of(error))
+        seen = data.seen()
+        found += find_problems(seen)
+    except OutOfMemoryError:
+        raise
+    except DataError as error:
+        return replace(understood, problems=accept([*found, Problem.of(error)], allow))
+    return check_of(seen, accept(found, allow), replace(understood, format=data.format))

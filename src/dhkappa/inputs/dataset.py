@@ -14,18 +14,11 @@ import numpy as np
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
+from dhkappa.core.label_rules import Absent, label_rules
 from dhkappa.core.label_sets import SettledSets, label_sets
 from dhkappa.core.labels import check_missing
-from dhkappa.core.relabel import (
-    Absent,
-    Relabeling,
-    are_merged,
-    label_counts,
-    label_rules,
-    merge_annotators,
-    normalized_note,
-)
-from dhkappa.errors import DataError, OutOfMemoryError, Problem, invalid, shown
+from dhkappa.core.relabel import Relabeling, are_merged, label_counts, merge_annotators, normalized_note
+from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
 from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
 from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords, list_columns
 from dhkappa.inputs.tally import Tally, describe
@@ -343,34 +336,22 @@ class Dataset:
         >>> [(problem.code, problem.severity) for problem in found.problems]
         [('category-variants', 'error')]
         """
-        from dhkappa.inputs.check import Check, check_of, columns_of, find_problems
-        from dhkappa.inputs.problems import accept
+        from dhkappa.inputs.check import check_dataset
 
-        accept((), allow)
-        understood, found = Check(()), []
-        try:
-            named = {name for name, value in {**self._columns, **self._roles}.items() if value is not None}
-            table = self.table
-            if table is not None:
-                understood = Check((), self._format, table.source.tool, tuple(columns_of(table, named)))
-            try:
-                self.check_labeled()
-            except DataError as error:
-                found.append(Problem.of(error))
-            seen = self.seen()
-            found += find_problems(seen)
-        except OutOfMemoryError:
-            raise
-        except DataError as error:
-            return replace(understood, problems=accept([*found, Problem.of(error)], allow))
-        return check_of(seen, accept(found, allow), replace(understood, format=self._format))
+        return check_dataset(self, allow)
 
     @property
-    def _format(self) -> str:
+    def format(self) -> str:
+        """``"wide"``, ``"long"``, ``"counts"``, ``"export"`` or ``"arrays"``."""
         if self.table is None:
             return "arrays" if self.arrays.matrix is None else "counts"
         roles = self.table.roles
         return "export" if self.table.source.tool else "long" if roles.label else "counts" if roles.counts else "wide"
+
+    @property
+    def named_roles(self) -> set[str]:
+        """The parameters with which the user named columns, or passed arrays."""
+        return {name for name, value in {**self._columns, **self._roles}.items() if value is not None}
 
     def seen(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Seen:
         """Return what the rules about problems look at; unless ``fetch``, single votes are not fetched for that."""

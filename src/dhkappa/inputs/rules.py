@@ -11,8 +11,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from dhkappa.core.label_rules import LabelRules
 from dhkappa.core.labels import natural_key
-from dhkappa.core.relabel import LabelRules
 from dhkappa.inputs.backends import Coding, Frame, Query, kind_in
 
 _AT_ONCE = 50  # values replaced in one expression: SQLite allows 127 arguments of a function

@@ -14,8 +14,8 @@ import narwhals.stable.v2 as nw
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES
+from dhkappa.core.label_rules import LabelRules
 from dhkappa.core.labels import SourceNote, name_key
-from dhkappa.core.relabel import LabelRules
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import dhkappa
+from dhkappa.core.label_rules import label_rules
 from dhkappa.core.labels import SourceNote
-from dhkappa.core.relabel import label_rules
 from expect import expect_error
 
 VOTES = [["Bug", "bug", "BUG "], ["bug", "pay", "Pay"], ["pay", "pay", "pay"]]

@@ -18,7 +18,6 @@ from dhkappa.inputs.problems import Rule, Seen, comma_list, differences, percent
 
 if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
-    from dhkappa.inputs.tables import VoteTable
 
 _FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds
 _COPIED = 0.98  # share of common items with equal labels
@@ -133,7 +132,7 @@ def duplicates_removed(seen: Seen) -> Iterator[Problem]:
 
 def not_annotators(seen: Seen) -> Iterator[Problem]:
     """Find columns of votes whose values the annotators do not use."""
-    table: VoteTable | None = seen.table
+    table = seen.table
     if table is None or not 2 <= len(table.roles.annotators) <= _MOST_ANNOTATORS:
         return
     columns, used = table.roles.annotators, _column_votes(seen, table)
@@ -165,7 +164,7 @@ def not_annotators(seen: Seen) -> Iterator[Problem]:
     yield Problem("not-annotators", "error", message, tuple(other[:3]), fix)
 
 
-def _column_votes(seen: Seen, table: VoteTable) -> npt.NDArray[np.float64]:
+def _column_votes(seen: Seen, table: Any) -> npt.NDArray[np.float64]:
     """Return the number of votes of each column for each spelling of a category; of the first rows if not fetched."""
     keys = {key: place for place, key in enumerate(dict.fromkeys(map(spelling, seen.categories)))}
     columns, votes = table.roles.annotators, seen.item_votes
@@ -198,7 +197,7 @@ def _components(shares: npt.NDArray[np.float64], total: npt.NDArray[np.float64])
 
 def annotators_unused(seen: Seen) -> Iterator[Problem]:
     """Find columns that look like annotators and hold categories, but are not used."""
-    table: VoteTable | None = seen.table
+    table = seen.table
     if table is None or not table.roles.annotators or seen.listed:
         return
     stems = {_stem(name) for name in table.roles.annotators}
@@ -216,7 +215,7 @@ def _stem(name: str) -> str:
     return re.sub("[0-9]+$|(?<=[ _.-])[a-z]$", "#", str(spelling(name)))
 
 
-def _unused(table: VoteTable, frame: Frame) -> list[str]:
+def _unused(table: Any, frame: Frame) -> list[str]:
     """Return the columns without a role."""
     roles = table.roles
     used: set[str | None] = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
@@ -224,7 +223,7 @@ def _unused(table: VoteTable, frame: Frame) -> list[str]:
     return [name for name in frame.names if name not in used]
 
 
-def _first_values(table: VoteTable, frame: Frame, name: str) -> list[Any]:
+def _first_values(table: Any, frame: Frame, name: str) -> list[Any]:
     """Return the values of a column in the first rows; none if they cannot be labels."""
     from dhkappa.inputs.backends import kind_in
 
@@ -234,7 +233,7 @@ def _first_values(table: VoteTable, frame: Frame, name: str) -> list[Any]:
     return [value for value in table.ask(picked.head(_FIRST_ROWS))["value"] if value is not None and value != ""]
 
 
-def _holds(table: VoteTable, frame: Frame, name: str, seen: Seen) -> float:
+def _holds(table: Any, frame: Frame, name: str, seen: Seen) -> float:
     """Return the share of values of a column that are categories with votes."""
     voted = {spelling(str(label)) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
     values = _first_values(table, frame, name)
@@ -243,7 +242,7 @@ def _holds(table: VoteTable, frame: Frame, name: str, seen: Seen) -> float:
 
 def fitting_columns(seen: Seen) -> list[str]:
     """Return unused columns that hold categories with votes, those named like suggested labels first."""
-    table: VoteTable | None = seen.table
+    table = seen.table
     if table is None:
         return []
     frame = table.votes if table.items is None else table.items
@@ -336,7 +335,7 @@ def looks_clustered(seen: Seen) -> Iterator[Problem]:
 
 def _groupings(seen: Seen, names: Sequence[Any]) -> Iterator[tuple[str | None, npt.NDArray[Any]]]:
     """Yield each column that may name groups, None for a prefix of the ids, with the group of each item."""
-    table: VoteTable | None = seen.table
+    table = seen.table
     if table is not None and table.roles.item is not None:
         frame = table.votes if table.items is None else table.items
         for column in [name for name in _unused(table, frame) if _GROUPING.fullmatch(name)][:3]:
@@ -348,7 +347,7 @@ def _groupings(seen: Seen, names: Sequence[Any]) -> Iterator[tuple[str | None, n
         yield None, np.array([one[1] for one in found if one is not None])
 
 
-def _values_by_item(table: VoteTable, frame: Frame, column: str) -> Mapping[Any, Any] | None:
+def _values_by_item(table: Any, frame: Frame, column: str) -> Mapping[Any, Any] | None:
     """Return the value of a column for each item; None if an item has several."""
     from dhkappa.inputs.backends import kind_in
 
