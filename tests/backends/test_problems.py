@@ -24,7 +24,11 @@ VOTES: dict[str, list[Any]] = {
     "annotator": ["ada", "ben", "Ada "] * N,
     "label": [label for label in LABELS for _ in range(3)],
 }
-ITEMS = {"item": WIDE["item"], "suggested_llm": ["cat"] * 3 + LABELS[3:], "suggested_rule": [None] * 20 + LABELS[20:]}
+ITEMS: dict[str, list[Any]] = {
+    "item": WIDE["item"],
+    "suggested_llm": ["cat"] * 3 + LABELS[3:],
+    "suggested_rule": [None] * 20 + LABELS[20:],
+}
 LONG_CODES = ["annotator-variants", "few-common-items", "labeler-abstains", "too-few-items"]
 
 
