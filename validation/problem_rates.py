@@ -22,6 +22,7 @@ from simulation import DOCS, Generator
 PAGE = DOCS / "reference" / "problems.md"
 START, END = "<!-- rates: start -->", "<!-- rates: end -->"
 NAMES = ("billing", "bug", "how-to", "other", "outage", "refund", "sales")
+SEED = 20_261  # not among the seeds on which thresholds were chosen (1 to 3)
 ANNOTATORS = ("ada", "ben", "chloe", "dev", "eli", "fay")
 
 
@@ -386,7 +387,7 @@ def codes_of(data: Data) -> dict[str, str]:
     return {problem.code: problem.severity for problem in data.dataset().check().problems}
 
 
-def run(repeats: int, seed: int = 1) -> Iterator[tuple[str, str | None, list[dict[str, str]]]]:
+def run(repeats: int, seed: int) -> Iterator[tuple[str, str | None, list[dict[str, str]]]]:
     """Yield each shape, the code that it has, and the codes found in each of its tables."""
     for place, (name, make) in enumerate(CLEAN.items()):
         yield name, None, [codes_of(make(np.random.default_rng([seed, 0, place, n]))) for n in range(repeats)]
@@ -426,7 +427,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=50, help="tables of each shape")
     parser.add_argument("--dry", action="store_true", help="print the tables instead of writing them")
     given = parser.parse_args()
-    text = "\n".join(lines_of(list(run(given.repeats))))
+    text = "\n".join(lines_of(list(run(given.repeats, SEED))))
     if given.dry:
         print(text)
         return

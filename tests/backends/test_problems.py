@@ -9,7 +9,7 @@ from engines import Engine
 
 N = 30
 LABELS = ["cat", "dog", "cow"] * 10
-WIDE: dict[str, Any] = {
+WIDE = {
     "item": [f"t{place}" for place in range(N)],
     "suggested_llm": [str(["cat", "dog", "cow"].index(label)) for label in LABELS],
     "ann_1": [label.upper() if place < 3 else label for place, label in enumerate(LABELS)],
@@ -24,7 +24,7 @@ VOTES: dict[str, list[Any]] = {
     "annotator": ["ada", "ben", "Ada "] * N,
     "label": [label for label in LABELS for _ in range(3)],
 }
-ITEMS: dict[str, Any] = {
+ITEMS: dict[str, list[Any]] = {
     "item": WIDE["item"],
     "suggested_llm": ["cat"] * 3 + LABELS[3:],
     "suggested_rule": [None] * 20 + LABELS[20:],

@@ -158,7 +158,7 @@ def test_documented_keys_exist() -> None:
     named = {word for line in tables for word in re.findall(r"`([a-zA-Z_]+)`", line)}
     values = {"dh", "weighted", "fleiss", "low", "value", "pass", "fail", "undecided", "error", "warning", "info"}
     values |= {"annotators", "single_votes"}
-    commands = {"score", "compare", "audit", "items", "plan", "demo"}
+    commands = {"check", "score", "compare", "audit", "items", "plan", "demo"}
     assert named - known - values - commands == set()
 
 

@@ -42,7 +42,7 @@ def answers(cells: list[Cell], category: Any) -> list[str | None]:
     return [None if cell is None else "yes" if category in cell else "no" for cell in cells]
 
 
-def by_hand(votes: list[list[Cell]], suggested: list[Cell], category: Any) -> dhkappa.Kappa:
+def by_hand(votes: Any, suggested: Any, category: Any) -> dhkappa.Kappa:
     return dhkappa.dh_kappa([answers(row, category) for row in votes], answers(suggested, category))
 
 

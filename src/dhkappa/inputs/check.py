@@ -13,9 +13,6 @@ from dhkappa.errors import DataError, OutOfMemoryError, Problem, counted
 from dhkappa.inputs.problems import Seen, accept, items, labels, votes
 from dhkappa.table import Display, Table
 
-if TYPE_CHECKING:  # it needs an engine
-    pass
-
 _CATEGORIES = 10  # that are shown
 _FORMATS = {
     "wide": "one row per item, one column per annotator",

@@ -34,6 +34,7 @@ _RANDOM_FIT = 0.3  # of an annotator's fit
 _AGREEING = 0.2  # agreement beyond chance
 _GROUPS = 5
 _CLUSTER_ITEMS = 5_000
+_PREFIXES = 50_000  # ids that are looked at
 _SHUFFLES = 200
 _CLUSTER_Z = 4.5
 _DESIGN_EFFECT = 1.2
@@ -320,6 +321,7 @@ def looks_clustered(seen: Seen) -> Iterator[Problem]:
     effect, column, groups, n = max(found, key=lambda one: (one[0], one[1] is not None))
     alike = effect > _DESIGN_EFFECT
     message = f"Column {column!r} puts" if column is not None else "Prefixes of the ids put"
+    message += " the first" if len(groups) < len(names) else ""
     message += f" {counted(len(groups), 'item')} into {n:,} groups"
     if alike:
         message += ", and items of a group are alike. Confidence intervals treat items as independent: they are too "
@@ -342,9 +344,17 @@ def _groupings(seen: Seen, names: Sequence[Any]) -> Iterator[tuple[str | None, n
             of_item = _values_by_item(table, frame, column)
             if of_item is not None and all(name in of_item for name in names):
                 yield column, np.array([str(of_item[name]) for name in names])
+    spread = _prefixes(names[:: max(len(names) // _FIRST_ROWS, 1)])  # most ids have no groups: see that at little cost
+    if spread is not None and len({*spread}) >= _GROUPS:
+        prefixes = _prefixes(names[:_PREFIXES])
+        if prefixes is not None:
+            yield None, np.array(prefixes)
+
+
+def _prefixes(names: Sequence[Any]) -> list[str] | None:
+    """Return the ids up to their last separator; None if some have none."""
     found = [_SEPARATED.fullmatch(name) if isinstance(name, str) else None for name in names]
-    if found and all(found):
-        yield None, np.array([one[1] for one in found if one is not None])
+    return [one[1] for one in found if one is not None] if found and all(found) else None
 
 
 def _values_by_item(table: Any, frame: Frame, column: str) -> Mapping[Any, Any] | None:

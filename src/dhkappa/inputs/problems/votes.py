@@ -19,7 +19,7 @@ _FEW_ITEMS = 20
 _ABSTAINS = 0.05  # share of items without a label
 _COMMON = 0.5  # share of a typical labeler's items that all labelers labeled
 _Z = 4.0  # standard errors of a clear difference
-_PERCENT_ITEMS = 10
+_SOME_ITEMS = 10  # that show their agreement, or percentages
 _FEWER_ERRORS = 1 / 3  # of an annotator's errors: hardly any labeler that was made without the votes has fewer
 _WITH_FEW_ERRORS = "with a third of the errors of an annotator"
 _FEW_EXCEPTIONS = 3.0  # expected: with fewer, none at all is common
@@ -73,7 +73,7 @@ def labeler_abstains(seen: Seen) -> Iterator[Problem]:
             variance = float(np.average((shares - mean) ** 2, weights=items))
             means.append((mean, variance / items.sum()))
         (one, one_variance), (other, other_variance) = means
-        if other - one > max(0.05, _Z * math.sqrt(one_variance + other_variance)):
+        if absent >= _SOME_ITEMS and other - one > max(0.05, _Z * math.sqrt(one_variance + other_variance)):
             message += f" Annotators agree less on these items ({one:.2f} of pairs, {other:.2f} on the others)"
             message += ": its score is for easier items."
         severity = "warning" if absent >= _ABSTAINS * n else "info"
@@ -123,7 +123,7 @@ def looks_like_percent(seen: Seen) -> Iterator[Problem]:
     """Find percentages where numbers of votes are expected."""
     totals = seen.totals[seen.totals > 0]
     n = seen.items(seen.totals > 0)
-    if not seen.numbers or n < _PERCENT_ITEMS or totals.min() < 99 or totals.max() > 101:
+    if not seen.numbers or n < _SOME_ITEMS or totals.min() < 99 or totals.max() > 101:
         return
     message = f"The numbers of votes add up to 100 on each of {counted(n, 'item')}: they look like percentages."
     fix = "Pass numbers of votes with $counts; if each item has 100 votes, accept this with $allow looks-like-percent."
