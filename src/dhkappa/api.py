@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # imported when needed
     from dhkappa.auditing import Audit
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison
+    from dhkappa.stats.weights import Weights
 
 
 def dh_kappa(
@@ -107,10 +108,9 @@ def dh_kappa(
     sample = sample_of(rows, pool=pool)
     if weights is None:
         return Kappa(estimate_dh(sample))
-    from dhkappa.stats.weights import estimate_weighted
+    from dhkappa.stats.weighted import estimate_weighted
 
-    _check_ordered(ordered)
-    return Kappa(estimate_weighted(sample, weights))
+    return Kappa(estimate_weighted(sample, _weights(weights, sample.categories, ordered)))
 
 
 def fleiss_kappa(
@@ -271,7 +271,7 @@ def audit(
     given, chosen = _resolve(data, columns, categories, missing, roles, Dataset)  # the review is computed later
     names = _labelers(given, chosen)
     if weights is not None:
-        _check_ordered(given.declared)
+        weights = _weights(weights, given.counts.categories, given.declared)
     item_votes = given.item_votes() if isinstance(given, Dataset) else None
     return audit_of(
         given.counts,
@@ -425,11 +425,14 @@ def _invalid_labelers(what: str, chosen: Any) -> DataError:
     return invalid("suggested", f"suggested must be {what}: got {shown([chosen])}.", code="invalid-labeler-name")
 
 
-def _check_ordered(ordered: bool) -> None:
-    """Refuse agreement weights for categories whose order is unknown."""
+def _weights(weights: Any, categories: Sequence[Any], ordered: bool) -> Weights:
+    """Return the agreement weights of categories, which must have been declared in order."""
+    from dhkappa.stats.weights import agreement_weights
+
     if not ordered:
         message, hint = "Agreement weights need the order of categories.", "Declare it with $categories, lowest first."
         raise invalid("weights", message, code="categories-not-declared", hint=hint)
+    return agreement_weights(weights, len(categories))
 
 
 def _not_supported(function: str, **options: Any) -> None:

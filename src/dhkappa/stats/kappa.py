@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from dhkappa.core import Label
 from dhkappa.errors import counted
-from dhkappa.stats.intervals import Basis
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.summation import integer_type
+from dhkappa.stats.weights import Weights
 
 Ratio: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Numerators and denominators."""
@@ -95,7 +95,7 @@ class Baselines:
 class Estimate:
     """A kappa of a sample, exact; None where a value is undefined."""
 
-    metric: str  # "dh", "weighted" (with agreement weights) or "fleiss"
+    metric: str  # "dh" or "fleiss"; "weighted" or "weighted-fleiss" with agreement weights
     sample: Sample  # the eligible items
     sums: Sums  # sums over items, each counted once whatever its sample weight
     parts: Parts | None = None  # the terms of kappa; None if no item is eligible
@@ -103,7 +103,7 @@ class Estimate:
     baselines: Baselines = Baselines()  # kappa of random labels and of majority labels
     fleiss: Fraction | None = None  # Fleiss' kappa of the same items
     reason: str | None = None  # why kappa is undefined; None if it is defined
-    weighted_basis: Basis | None = None  # of the metric "weighted": what its standard error and intervals need
+    weights: Weights | None = None  # agreement weights of ordered categories
 
     @property
     def value(self) -> float:

@@ -14,7 +14,16 @@ from dhkappa.core import Label
 from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
-from dhkappa.stats.influence import Numbers, Terms, agreeing_pairs, influence, terms, weight_of_one
+from dhkappa.stats.influence import (
+    Numbers,
+    Terms,
+    agreeing_pairs,
+    category_chance,
+    influence,
+    other_shares,
+    terms,
+    weight_of_one,
+)
 from dhkappa.stats.kappa import Parts, dh_parts, sums
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.table import Table
@@ -30,9 +39,9 @@ _DIGITS = 12  # influence values that agree to so many digits are equal up to ro
 def contributions(terms: Terms) -> Numbers:
     """Return (K,) the contribution of an item of each pattern; the weighted mean over items is kappa.
 
-    ``(d_i - E_j) / (1 - E)`` with j the suggested label and ``E_j = 2 C_j^2 - sum_k C_k^2``.
+    ``(d_i - E_j) / (1 - E)`` with j the suggested label and E_j as in ``category_chance``.
     """
-    short = _one_minus_E(terms.C)
+    short = category_chance(terms)
     found: Numbers = (short[terms.suggested] - (1 - terms.d)) / (terms.L * short).sum()
     return found
 
@@ -52,7 +61,7 @@ def leave_one_out(terms: Terms, whole: Sample | None = None, rows: _Rows | None 
     votes = terms.patterns.votes.astype(np.int64)
     length = np.diff(terms.patterns.start)
     not_c = c * (np.repeat(terms.patterns.vote_totals(), length) - votes) / votes
-    not_C, not_L = _others(C), _others(L)
+    not_C, not_L = other_shares(C), other_shares(L)
     not_label = code != np.repeat(terms.suggested, length)
 
     def gap(share: Numbers, other: Numbers, not_suggested: Numbers) -> Numbers:
@@ -63,7 +72,7 @@ def leave_one_out(terms: Terms, whole: Sample | None = None, rows: _Rows | None 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # one item may have almost all the weight
         v = weight / (n - weight)
         a = 1 + v
-        short = _one_minus_E(C)
+        short = category_chance(terms)
         total = (L * short).sum()  # 1 - E
         rest = (
             _cubed(a) * total
@@ -176,20 +185,6 @@ def _cubed(values: Numbers) -> Numbers:
     """Return the third powers, the same on every machine: the last bit of NumPy's depends on the processor."""
     distinct, place = np.unique(values, return_inverse=True)
     return np.array([value**3 for value in distinct.tolist()])[place]
-
-
-def _others(shares: Numbers) -> Numbers:
-    """Return (m,) the sum of all other entries, without cancellation if one entry dominates."""
-    others: Numbers = shares.sum() - shares
-    top = int(shares.argmax())
-    others[top] = np.delete(shares, top).sum()
-    return others
-
-
-def _one_minus_E(C: Numbers) -> Numbers:
-    """Return (m,) 1 - E_j: the votes differ, or agree on a category other than j, which counts twice."""
-    short: Numbers = (C * _others(C)).sum() + 2 * _others(C**2)
-    return short
 
 
 def _parts(sample: Sample) -> Parts:
