@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers, Label
+from dhkappa.core import Categories, Integers, ItemWeights, Label
 
 MAX_ITEMS = 2**62
 MAX_VOTES = 2**31 - 1  # on one item: the number of its pairs then fits 64 bits
@@ -29,7 +30,8 @@ _Columns = Callable[[slice], Sequence[_Array]]  # returns the digits of some row
 _Bins = tuple[int, int]
 _BINS = (1 << 12, 1 << 20)
 _MAX_SEEDS = 64
-_MOSTLY_DISTINCT = 0.9  # above this share of distinct rows, merging is not worth it
+TRIED = 1 << 12  # rows that show whether merging is worth it
+_MANY_VOTES = 50  # per item: beyond, counting votes is about as fast as comparing every two of them
 _WIDE = 1 << 16
 
 
@@ -46,8 +48,8 @@ class Encoded:
         """Return n missing labels."""
         return Encoded(np.broadcast_to(np.uint8(0), n), 0, (None,))
 
-    def take(self, rows: _Array) -> Encoded:
-        """Return some rows, by index."""
+    def take(self, rows: _Array | slice) -> Encoded:
+        """Return some rows, by index or slice."""
         return Encoded(self.values[rows], self.low, self.labels)
 
     def missing(self) -> npt.NDArray[np.bool_]:
@@ -161,54 +163,100 @@ def group_rows(columns: Sequence[tuple[int, _Array]]) -> tuple[npt.NDArray[np.in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Patterns:
-    """K patterns in sparse rows: categories without votes are not stored."""
+class Entries:
+    """The votes of K patterns in sparse rows: categories without votes are not stored."""
 
-    suggested: Integers  # (K,) code of the suggested label, -1 if missing
     start: npt.NDArray[np.int64]  # (K + 1,) row k is start[k]:start[k + 1] of the next two
     code: Integers  # categories that have votes, ascending in each row
     votes: Integers  # how many, at least 1
+
+    def take(self, rows: npt.NDArray[Any]) -> Entries:
+        """Return some rows, by index."""
+        length = (self.start[1:] - self.start[:-1])[rows]
+        start = _ends(length)
+        where = np.repeat(self.start[rows] - start[:-1], length)
+        where += np.arange(where.size)
+        return Entries(start, self.code[where], self.votes[where])
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The votes of K patterns with N votes each; they become entries when something needs them."""
+
+    codes: Integers  # (K, N)
+
+    def take(self, rows: npt.NDArray[Any]) -> Entries | Grid:
+        """Return some rows, by index."""
+        return self.entries.take(rows) if "entries" in vars(self) else Grid(self.codes[rows])
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The same votes in sparse rows."""
+        votes = Encoded(self.codes, 0, range(int(self.codes.max(initial=0)) + 1))
+        found = stack([*grid_rows(votes, Encoded.absent(len(self.codes)))])
+        return Entries(found.start, found.code, found.votes)
+
+    start = property(attrgetter("entries.start"))
+    code = property(attrgetter("entries.code"))
+    votes = property(attrgetter("entries.votes"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patterns:
+    """K patterns: suggested labels, votes, and the number of items."""
+
+    suggested: Integers  # (K,) code of the suggested label, -1 if missing
+    entries: Entries | Grid  # the votes
     items: npt.NDArray[np.int64]  # (K,) number of items with the pattern
+
+    start = property(attrgetter("entries.start"))
+    code = property(attrgetter("entries.code"))
+    votes = property(attrgetter("entries.votes"))
 
     def __len__(self) -> int:
         return self.items.size
 
     def vote_totals(self) -> npt.NDArray[np.int64]:
         """Return (K,) the number of votes on each item of a pattern, N_i."""
-        return np.diff(_ends(self.votes)[self.start])
+        if isinstance(self.entries, Grid):
+            return np.full(*self.entries.codes.shape)
+        return np.diff(_ends(self.entries.votes)[self.entries.start])
 
     def n_votes(self) -> int:
         """Return the number of votes on all items."""
         return sum(map(int.__mul__, self.items.tolist(), self.vote_totals().tolist()))
+
+    def voted(self) -> Integers:
+        """Return the categories that have votes, each any number of times."""
+        return self.entries.codes.reshape(-1) if isinstance(self.entries, Grid) else self.entries.code
 
     def blocks(self, rows: int = BLOCK) -> Iterator[Patterns]:
         """Yield blocks of rows, without copying."""
         for part in _slices(len(self), rows):
             start = self.start[part.start : part.stop + 1]
             span = slice(start[0], start[-1])
-            yield Patterns(self.suggested[part], start - start[0], self.code[span], self.votes[span], self.items[part])
+            entries = Entries(start - start[0], self.code[span], self.votes[span])
+            yield Patterns(self.suggested[part], entries, self.items[part])
 
     def take(self, rows: npt.NDArray[Any]) -> Patterns:
         """Return some rows, by index or mask."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
-        length = (self.start[1:] - self.start[:-1])[rows]
-        start = _ends(length)
-        where = np.repeat(self.start[rows] - start[:-1], length)
-        where += np.arange(where.size)
-        return Patterns(self.suggested[rows], start, self.code[where], self.votes[where], self.items[rows])
+        return Patterns(self.suggested[rows], self.entries.take(rows), self.items[rows])
 
     def recode(self, table: Integers, labels: Integers) -> Patterns:
         """Map vote codes through ``table`` and suggested codes through ``labels``; -1 stays missing."""
-        suggested = np.concatenate([labels, [-1]]).astype(np.int32)[self.suggested]
-        code, votes = self.code, self.votes
-        if (table != np.arange(table.size)).any():
-            code = table.astype(np.min_scalar_type(int(table.max(initial=0))))[code]
-            used = table[table >= 0]
-            if (used[1:] <= used[:-1]).any():
-                order = np.lexsort((code, np.repeat(np.arange(len(self)), np.diff(self.start))))
-                code, votes = code[order], votes[order]
-        return Patterns(suggested, self.start, code, votes, self.items)
+        suggested, entries = np.concatenate([labels, [-1]]).astype(np.int32)[self.suggested], self.entries
+        small, used = table.astype(np.min_scalar_type(int(table.max(initial=0)))), table[table >= 0]
+        if (table == np.arange(table.size)).all():
+            return Patterns(suggested, entries, self.items)
+        if isinstance(entries, Grid):
+            return Patterns(suggested, Grid(small[entries.codes]), self.items)
+        code, votes = small[entries.code], entries.votes
+        if (used[1:] <= used[:-1]).any():
+            order = np.lexsort((code, np.repeat(np.arange(len(self)), np.diff(entries.start))))
+            code, votes = code[order], votes[order]
+        return Patterns(suggested, Entries(entries.start, code, votes), self.items)
 
     def merged(self) -> Patterns:
         """Return each distinct pattern once, items added up, in an order that depends on the patterns only."""
@@ -240,19 +288,6 @@ class Patterns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ItemWeights:
-    """Sample weights of n items, each an item of one of K patterns."""
-
-    row: Integers  # (n,) index of the pattern
-    weight: npt.NDArray[np.float64]  # (n,)
-
-    def take(self, keep: npt.NDArray[np.bool_], rows: npt.NDArray[np.bool_]) -> ItemWeights:
-        """Return the items ``keep``, and number only the patterns ``rows``, by masks."""
-        place = np.cumsum(rows) - 1
-        return ItemWeights(place[self.row[keep]], self.weight[keep])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class LabeledPatterns:
     """K patterns with the labels of one labeler, and how their items were sampled."""
 
@@ -266,7 +301,7 @@ class LabeledPatterns:
 
 
 _NONE = np.zeros(0, np.uint8)
-EMPTY = Patterns(_NONE.astype(np.int32), np.zeros(1, np.int64), _NONE, _NONE, _NONE.astype(np.int64))
+EMPTY = Patterns(_NONE.astype(np.int32), Entries(np.zeros(1, np.int64), _NONE, _NONE), _NONE.astype(np.int64))
 
 
 def stack(tables: Sequence[Patterns]) -> Patterns:
@@ -275,7 +310,7 @@ def stack(tables: Sequence[Patterns]) -> Patterns:
         return tables[0]
     columns = ((one.suggested, np.diff(one.start), one.code, one.votes, one.items) for one in (EMPTY, *tables))
     suggested, length, code, votes, items = map(np.concatenate, zip(*columns, strict=True))
-    return Patterns(suggested, _ends(length), code, votes, items)
+    return Patterns(suggested, Entries(_ends(length), code, votes), items)
 
 
 def merge(tables: Iterable[Patterns]) -> Patterns:
@@ -301,7 +336,8 @@ def from_votes(
         keep = ~absent[code]
         first, votes, code = first[keep], votes[keep], code[keep]
     votes = votes.astype(np.min_scalar_type(int(votes.max(initial=0))))
-    return Patterns(suggested, np.searchsorted(first, start), code, votes, items.astype(np.int64, copy=False))
+    entries = Entries(np.searchsorted(first, start), code, votes)
+    return Patterns(suggested, entries, items.astype(np.int64, copy=False))
 
 
 def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patterns:
@@ -310,7 +346,7 @@ def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patte
     votes, start = counts[row, code], np.searchsorted(row, np.arange(len(counts) + 1))
     votes = votes.astype(np.min_scalar_type(int(votes.max(initial=0))))
     code = code.astype(np.min_scalar_type(counts.shape[1]))
-    return Patterns(suggested, start, code, votes, items.astype(np.int64, copy=False))
+    return Patterns(suggested, Entries(start, code, votes), items.astype(np.int64, copy=False))
 
 
 def _ends(length: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -340,7 +376,7 @@ def _mix(word: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
 def count_grid(votes: Encoded, labels: Encoded, items: _Items = None, merged: bool = True) -> Patterns:
     """Count an (n, N) grid of votes with n labels.
 
-    With ``merged=False``, rows are not merged if nearly all rows of the first block differ.
+    With ``merged=False``, rows are not merged if nearly all of the first rows differ.
     """
     n, N = votes.values.shape
     base, last, absent = len(votes.labels), len(labels.labels), votes.missing()
@@ -351,11 +387,9 @@ def count_grid(votes: Encoded, labels: Encoded, items: _Items = None, merged: bo
     few = max(1 << 12, min(n, 1 << 20))
     by_counts = counts_space < WORD and (counts_space <= few or base <= max(N, 8))
     if items is not None or (votes_space >= WORD and not by_counts):
-        blocks = grid_rows(votes, labels, items)
-        block = next(blocks)
-        if not merged and len(block.merged()) > _MOSTLY_DISTINCT * len(block):
-            return stack([block, *blocks])
-        return merge(chain([block], blocks))
+        if merged or items is not None or _repeats(votes, labels):
+            return merge(grid_rows(votes, labels, items))
+        return (_grid(votes, labels) if N <= _MANY_VOTES else None) or stack([*grid_rows(votes, labels)])
     if votes_space > few and by_counts:
         # One digit per category: how many of the N votes it has. The first category has the rest.
         bases = [last] + [N + 1] * (base - 1)
@@ -379,6 +413,22 @@ def count_grid(votes: Encoded, labels: Encoded, items: _Items = None, merged: bo
             _from_grid(digits, absent, suggested, found[rows]) for rows, suggested, digits in _split_keys(keys, bases)
         ]
     return stack(tables) if absent.sum() <= 1 else stack(tables).merged()
+
+
+def _repeats(votes: Encoded, labels: Encoded) -> bool:
+    """Tell whether enough of the first rows are equal for merging to be worth it."""
+    head = next(grid_rows(votes.take(slice(TRIED)), labels.take(slice(TRIED))))
+    return len(head.merged()) <= 0.9 * len(head)
+
+
+def _grid(votes: Encoded, labels: Encoded) -> Patterns | None:
+    """Return one pattern per row with its votes as they are; None if a vote is missing."""
+    codes = np.empty(votes.values.shape, votes.digits(slice(0)).dtype)
+    for rows in _slices(len(codes), BLOCK):
+        codes[rows] = votes.digits(rows)  # copied, as callers may modify their array later
+    if any((codes == digit).any() for digit in np.flatnonzero(votes.missing())):
+        return None
+    return Patterns(labels.digits().astype(np.int32), Grid(codes), np.ones(len(codes), np.int64))
 
 
 def count_lists(votes: Encoded, length: npt.NDArray[np.int64], labels: Encoded) -> Patterns:
@@ -408,7 +458,8 @@ def grid_rows(votes: Encoded, labels: Encoded, items: _Items = None) -> Iterator
     (n, N), absent = votes.values.shape, votes.missing()
     each = np.broadcast_to(np.int64(1), n) if items is None else items
     for rows in _slices(n, max(8 * BLOCK // max(N, 1), 1)):
-        digits = np.sort(votes.digits(rows), axis=1)
+        digits = np.array(votes.digits(rows), order="C")
+        digits.sort(axis=1)
         yield _from_grid(digits, absent, labels.digits(rows).astype(np.int32), each[rows])
 
 

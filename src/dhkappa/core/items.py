@@ -111,9 +111,6 @@ class ItemColumns:
         return ItemColumns(labels, stratum, np.concatenate(weights) if weights else None)
 
 
-_TRIED = 1 << 12  # rows that show whether merging equal ones is worth it
-
-
 def _repeats(first: npt.NDArray[Any], group: npt.NDArray[Any]) -> bool:
     """Tell whether there are at most half as many distinct rows as rows."""
     return 0 < 2 * first.size <= group.size
@@ -150,7 +147,7 @@ class ItemVotes:
         base = len(votes.labels)
         given = [(base, Encoded(column, votes.low, votes.labels).digits()) for column in votes.values.T]
         columns = [*given, *self.columns.keys()]
-        few = [(base, digits[:: max(n // _TRIED, 1)]) for base, digits in columns]
+        few = [(base, digits[:: max(n // grouping.TRIED, 1)]) for base, digits in columns]
         if math.prod(base or n for base, _ in columns) >= grouping.WORD // 2 or not _repeats(*group_rows(few)):
             return self
         first, group = group_rows(columns)
@@ -292,7 +289,7 @@ def count(item_votes: ItemVotes, merged: bool = True) -> Counts:
     if columns.labels_only:
         labels = next(iter(columns.labels.values()))
         patterns = item_votes.patterns(labels, merged)
-        categories = item_votes.settle(votes.occurring(patterns.code), labels.occurring(patterns.suggested))
+        categories = item_votes.settle(votes.occurring(patterns.voted()), labels.occurring(patterns.suggested))
         index = lookup(labels.labels, categories) + 1
         patterns = patterns.recode(lookup(votes.labels, categories), index)
         if sum(label is None for label in labels.labels) > 1:

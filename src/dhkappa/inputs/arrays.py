@@ -11,8 +11,8 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers, Label
-from dhkappa.core.grouping import MAX_VOTES, Encoded, ItemWeights, LabeledPatterns
+from dhkappa.core import Categories, Integers, ItemWeights, Label
+from dhkappa.core.grouping import MAX_VOTES, Encoded, LabeledPatterns
 from dhkappa.core.items import ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, invalid, is_real, shown

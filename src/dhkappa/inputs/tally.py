@@ -14,7 +14,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from dhkappa.core import Categories, Label
-from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Patterns
+from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Entries, Patterns
 from dhkappa.core.items import Counts, ItemColumns, add, single_labeler
 from dhkappa.core.labels import check_categories, check_declared, natural_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
@@ -386,7 +386,7 @@ def _read_patterns(rows: list[dict[str, Any]], codes: _Codes) -> Patterns:
     start = np.cumsum([0, *map(len, votes)], dtype=np.int64)
     code, number = np.array([*chain.from_iterable(votes)], np.int64).reshape(-1, 2).T
     pattern = np.arange(len(rows), dtype=np.int32)
-    return Patterns(pattern, start, code.astype(np.int32), number, np.array(items, np.int64))
+    return Patterns(pattern, Entries(start, code.astype(np.int32), number), np.array(items, np.int64))
 
 
 def _read_columns(held: dict[str, Any], categories: Categories, codes: _Codes) -> ItemColumns:

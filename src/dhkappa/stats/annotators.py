@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
-from dhkappa.core.grouping import Patterns, group_rows
+from dhkappa.core.grouping import Entries, Patterns, group_rows
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.compare import AnnotatorComparison
@@ -147,7 +147,7 @@ def _rest(votes: AnnotatorVotes, size: int, total: Sums, unit: Units) -> KappaSu
     C, L = np.array(whole, integer)[where.code], np.array(total.labels, integer)[where.code]
     new_C, new_L = C + totals(change, by_vote, k).astype(integer), L - totals(gone, by_label, k).astype(integer)
     same, on = new_C**2 - C**2, new_C**2 * new_L - C**2 * L
-    on_pairs = (2 * total.on_label - sum(total.pairs)) * (unit.pair // total.pair_unit)
+    on_pairs = (2 * total.on_label - total.agreeing) * (unit.pair // total.pair_unit)
     return KappaSums(
         unit,
         n=total.n - totals(gone, who, size).astype(object),
@@ -206,7 +206,8 @@ class AnnotatorVotes:
     @property
     def own(self) -> Array:
         """(T,) the category that the annotator voted for."""
-        return self.sample.patterns.code[self.entry]
+        code: Array = self.sample.patterns.code[self.entry]
+        return code
 
     @property
     def label(self) -> Array:
@@ -216,7 +217,8 @@ class AnnotatorVotes:
     @property
     def alike(self) -> _Index:
         """(T,) number of other votes on the item for the same category."""
-        return self.sample.patterns.votes[self.entry].astype(np.int64) - 1
+        alike: _Index = self.sample.patterns.votes[self.entry].astype(np.int64) - 1
+        return alike
 
     def signed(self) -> _Index:
         """Return (T,) the differential of the pairs of votes that include this one."""
@@ -242,8 +244,10 @@ class AnnotatorVotes:
     def patterns(self) -> tuple[Patterns, _Index]:
         """Return the pattern of each vote, and the entry that counts the vote."""
         patterns = self.sample.patterns.take(self.row)
-        patterns = replace(patterns, votes=patterns.votes.astype(np.int64))
-        return patterns, patterns.start[:-1] + self.entry - self.sample.patterns.start[self.row]
+        entries = Entries(patterns.start, patterns.code, patterns.votes.astype(np.int64))
+        return replace(patterns, entries=entries), entries.start[:-1] + self.entry - self.sample.patterns.start[
+            self.row
+        ]
 
     def others(self) -> Patterns:
         """Return the pattern of each vote without that vote."""
@@ -251,7 +255,7 @@ class AnnotatorVotes:
         patterns.votes[at] -= 1
         left = patterns.votes > 0
         start = np.append(0, np.cumsum(left))[patterns.start]
-        return replace(patterns, start=start, code=patterns.code[left], votes=patterns.votes[left])
+        return replace(patterns, entries=Entries(start, patterns.code[left], patterns.votes[left]))
 
 
 def annotator_votes(item_votes: ItemVotes, sample: Sample) -> AnnotatorVotes:

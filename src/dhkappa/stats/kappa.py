@@ -9,12 +9,14 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Label
+from dhkappa.core.grouping import Grid, Patterns
 from dhkappa.errors import counted
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.summation import integer_type
@@ -22,6 +24,8 @@ from dhkappa.stats.weights import Weights
 
 Ratio: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Numerators and denominators."""
+
+_CACHE = 1 << 18  # votes compared at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +95,15 @@ class Baselines:
     majority: Any = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Estimate:
-    """A kappa of a sample, exact; None where a value is undefined."""
+    """A kappa of a sample, exact; None where a value is undefined. Baselines are computed when first used."""
 
     metric: str  # "dh" or "fleiss"; "weighted" or "weighted-fleiss" with agreement weights
     sample: Sample  # the eligible items
     sums: Sums  # sums over items, each counted once whatever its sample weight
     parts: Parts | None = None  # the terms of kappa; None if no item is eligible
     exact: Fraction | None = None  # kappa
-    baselines: Baselines = Baselines()  # kappa of random labels and of majority labels
     fleiss: Fraction | None = None  # Fleiss' kappa of the same items
     reason: str | None = None  # why kappa is undefined; None if it is defined
     weights: Weights | None = None  # agreement weights of ordered categories
@@ -120,6 +123,11 @@ class Estimate:
         """The categories, in order."""
         return self.sample.categories
 
+    @cached_property
+    def baselines(self) -> Baselines:
+        """Kappa of random labels and of majority labels; only of the metric "dh"."""
+        return Baselines() if self.metric != "dh" or self.parts is None else dh_baselines(self.sample, self.parts)
+
 
 def estimate_dh(sample: Sample) -> Estimate:
     """Estimate the DiPietro-Hazari kappa."""
@@ -128,26 +136,31 @@ def estimate_dh(sample: Sample) -> Estimate:
         return _nothing("dh", sample, by_items)
     total = sums(sample, weighted=True) if sample.weighted else by_items
     parts = dh_parts(total, sample.categories)
-    n, pairs = total.n, total.n * total.pair_unit
-    agreeing, same = parts.R + parts.S, parts.C_E + parts.C_F
-    # Labels permuted over the items keep C and L; the mean of D becomes sum_j G_j (2 L_j - 1).
-    random_D = Fraction(sum(g * (2 * b - n) for g, b in zip(total.pairs, total.labels, strict=True)), n * pairs)
-    majority_D = 2 * Fraction(total.on_majority, pairs) - agreeing
-    majority_E = 2 * _chance_on(total, total.majority) - same
-    baselines = Baselines(above_chance(random_D, parts.E), above_chance(majority_D, majority_E))
-    fleiss = above_chance(agreeing, same)  # eq. 3
-    reason = "Every vote and every suggested label is the same category." if parts.kappa is None else None
-    return Estimate("dh", sample, by_items, parts, parts.kappa, baselines, fleiss, reason)
+    fleiss = above_chance(parts.R + parts.S, parts.C_E + parts.C_F)  # eq. 3
+    kappa = parts.kappa
+    reason = "Every vote and every suggested label is the same category." if kappa is None else None
+    return Estimate("dh", sample, by_items, parts, kappa, fleiss, reason)
 
 
 def dh_parts(total: Sums, categories: tuple[Label, ...]) -> Parts:
     """Return the parts of the DiPietro-Hazari kappa from sums over at least one item."""
     pairs = total.n * total.pair_unit
     R = Fraction(total.on_label, pairs)  # eq. 10
-    S = Fraction(sum(total.pairs), pairs) - R  # eq. 12: pairs that agree, but not on the label
+    S = Fraction(total.agreeing, pairs) - R  # eq. 12: pairs that agree, but not on the label
     C_E = _chance_on(total, total.labels)  # eq. 6
     C_F = _chance_same(total) - C_E  # eq. 9: sum_i L_i (sum_j C_j^2 - C_i^2), as the L_i sum to 1
     return Parts(R, S, C_E, C_F, categories, total)
+
+
+def dh_baselines(sample: Sample, parts: Parts) -> Baselines:
+    """Return the kappa of random labels and of majority labels on the votes of a sample with these parts."""
+    total, found = parts.sums, majority_sums(sample)
+    n, pairs = total.n, total.n * total.pair_unit
+    # Labels permuted over the items keep C and L; the mean of D becomes sum_j G_j (2 L_j - 1).
+    random_D = Fraction(sum(g * (2 * b - n) for g, b in zip(found.pairs, total.labels, strict=True)), n * pairs)
+    majority_D = 2 * Fraction(found.on_majority, pairs) - (parts.R + parts.S)
+    majority_E = 2 * _chance_on(total, found.majority) - (parts.C_E + parts.C_F)
+    return Baselines(above_chance(random_D, parts.E), above_chance(majority_D, majority_E))
 
 
 def estimate_fleiss(sample: Sample) -> Estimate:
@@ -156,7 +169,7 @@ def estimate_fleiss(sample: Sample) -> Estimate:
     if by_items.n == 0:
         return _nothing("fleiss", sample, by_items)
     total = sums(sample, labeled=False, weighted=True) if sample.weighted else by_items
-    agreeing = Fraction(sum(total.pairs), total.n * total.pair_unit)  # eq. 2
+    agreeing = Fraction(total.agreeing, total.n * total.pair_unit)  # eq. 2
     parts = Parts(agreeing, Fraction(0), _chance_same(total), Fraction(0), sample.categories, total)
     kappa = parts.kappa  # eq. 3
     reason = "Every vote is the same category." if kappa is None else None
@@ -201,13 +214,11 @@ class Sums:
     n: int  # number of items
     n_votes: int  # number of votes
     vote_unit: int  # least common multiple of the N_i: C_j = votes[j] / (n vote_unit)
-    pair_unit: int  # least common multiple of the C(N_i, 2): G_j = pairs[j] / (n pair_unit)
+    pair_unit: int  # least common multiple of the C(N_i, 2)
     votes: list[int]  # votes by category, sum_i P_ij vote_unit / N_i (eq. 1, 4)
-    pairs: list[int]  # agreeing pairs by category, sum_i C(P_ij, 2) pair_unit / C(N_i, 2) (eq. 2)
     labels: list[int]  # items by suggested label, n L_j (eq. 5)
-    majority: list[int]  # items by most frequent vote, the first category of several
+    agreeing: int  # pairs that agree, sum_ij C(P_ij, 2) pair_unit / C(N_i, 2) (eq. 2)
     on_label: int  # pairs that agree on the suggested label, n pair_unit R (eq. 10)
-    on_majority: int  # pairs that agree on the most frequent vote
     perfect: int  # items on which every vote is the suggested label
 
 
@@ -216,46 +227,120 @@ def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
     m = len(sample.categories)
     patterns = replace(sample.patterns, items=sample.mass) if weighted else sample.patterns
     n_votes = patterns.vote_totals()
-    sizes = distinct(n_votes)
-    vote_unit = math.lcm(*sizes)
-    pair_unit = math.lcm(*(math.comb(size, 2) for size in sizes))
-    votes, pairs, majority = [0] * m, [0] * m, [0] * m
-    on_label = on_majority = perfect = 0
-    for size in sizes:
-        rows = patterns if len(sizes) == 1 else patterns.take(n_votes == size)
-        per_vote, per_pair = vote_unit // size, pair_unit // math.comb(size, 2)
-        counts = np.zeros((3, m), np.int64 if int(rows.items.sum()) * size**2 < 2**63 else object)
-        for block in list(rows.blocks()):  # views
-            first, items, length = block.start[:-1], block.items, np.diff(block.start)
-            P = block.votes.astype(np.int64)
-            agreeing = P * (P - 1) // 2
-            each = np.repeat(items, length)
-            # The first category with most votes has the largest P * m - code.
-            top = np.maximum.reduceat(P * m - block.code, first)
-            most = -(-top // m)
-            by_category = [(block.code, _times(each, P)), (block.code, _times(each, agreeing)), (most * m - top, items)]
-            counts = counts + np.array([_by_category(code, numbers, m) for code, numbers in by_category])
-            on_majority += _dot(items, most * (most - 1) // 2) * per_pair
-            if labeled:
-                hit = np.flatnonzero(block.code == np.repeat(block.suggested, length))
-                on_label += _dot(each[hit], agreeing[hit]) * per_pair
-                perfect += int(each[hit[P[hit] == size]].sum())
-        for total, part, factor in zip((votes, pairs, majority), counts, (per_vote, per_pair, 1), strict=True):
-            for category in np.flatnonzero(part).tolist():
-                total[category] += int(part[category]) * factor
+    by_size = _by_size(patterns, n_votes)
+    vote_unit = math.lcm(*by_size)
+    pair_unit = math.lcm(*(math.comb(size, 2) for size in by_size))
+    votes = [0] * m
+    agreeing = on_label = perfect = 0
+    for size, rows in by_size.items():
+        one_each = isinstance(rows.entries, Grid) and _top(rows.items) == 1
+        found = _grid_totals(rows, m, labeled) if one_each else _totals(rows, m, size, labeled)
+        _add_to(votes, found.votes, vote_unit // size)
+        per_pair = pair_unit // math.comb(size, 2)
+        agreeing, on_label = agreeing + found.agreeing * per_pair, on_label + found.on_label * per_pair
+        perfect += found.perfect
     return Sums(
         n=int(patterns.items.sum()),
         n_votes=_dot(patterns.items, n_votes),
         vote_unit=vote_unit,
         pair_unit=pair_unit,
         votes=votes,
-        pairs=pairs,
         labels=_by_category(patterns.suggested, patterns.items, m).tolist() if labeled else [0] * m,
-        majority=majority,
+        agreeing=agreeing,
         on_label=on_label,
-        on_majority=on_majority,
         perfect=perfect,
     )
+
+
+class _Totals(NamedTuple):
+    """Sums over items with the same number of votes."""
+
+    votes: npt.NDArray[Any]  # (m,) votes by category
+    agreeing: int  # pairs that agree
+    on_label: int  # pairs that agree on the suggested label
+    perfect: int  # items on which every vote is the suggested label
+
+
+def _totals(patterns: Patterns, m: int, size: int, labeled: bool) -> _Totals:
+    """Add up patterns with ``size`` votes."""
+    votes = _zeros(patterns, m, size)
+    agreeing = on_label = perfect = 0
+    for block in list(patterns.blocks()):  # views
+        length, P = np.diff(block.start), block.votes.astype(np.int64)
+        pairs, each = P * (P - 1) // 2, np.repeat(block.items, length)
+        votes = votes + _by_category(block.code, _times(each, P), m)
+        agreeing += _dot(each, pairs)
+        if labeled:
+            hit = np.flatnonzero(block.code == np.repeat(block.suggested, length))
+            on_label += _dot(each[hit], pairs[hit])
+            perfect += int(each[hit[P[hit] == size]].sum())
+    return _Totals(votes, agreeing, on_label, perfect)
+
+
+def _grid_totals(patterns: Patterns, m: int, labeled: bool) -> _Totals:
+    """Add up the rows of a grid, one item each: compare every two votes of an item, in blocks that stay in cache."""
+    assert isinstance(patterns.entries, Grid)
+    K, N = patterns.entries.codes.shape
+    small, step = np.min_scalar_type(max(m - 1, 0)), max(_CACHE // N, 1)
+    votes, hits, agreeing = np.zeros(m, np.int64), np.zeros(N + 1, np.int64), 0
+    for first in range(0, K, step):
+        rows = slice(first, min(first + step, K))
+        columns = patterns.entries.codes[rows].T.astype(small, order="C")
+        votes += np.bincount(columns.reshape(-1), minlength=m)
+        agreeing += sum(int(np.count_nonzero(columns[k:] == columns[:-k])) for k in range(1, N))
+        if labeled:
+            hit = columns == patterns.suggested[rows].astype(small)
+            hits += np.bincount(hit.view(np.uint8).sum(axis=0, dtype=np.min_scalar_type(N)), minlength=N + 1)
+    on_label = sum(math.comb(number, 2) * items for number, items in enumerate(hits.tolist()))
+    return _Totals(votes, agreeing, on_label, int(hits[N]))
+
+
+class MajoritySums(NamedTuple):
+    """Sums over items that only baselines need, in the units of ``Sums``; lists have one entry per category."""
+
+    pairs: list[int]  # agreeing pairs by category, G_j n pair_unit
+    majority: list[int]  # items by most frequent vote, the first category of several
+    on_majority: int  # pairs that agree on the most frequent vote
+
+
+def majority_sums(sample: Sample) -> MajoritySums:
+    """Add up the items of a sample, each times its integer weight."""
+    m = len(sample.categories)
+    patterns = replace(sample.patterns, items=sample.mass)
+    by_size = _by_size(patterns, patterns.vote_totals())
+    pair_unit = math.lcm(*(math.comb(size, 2) for size in by_size))
+    pairs, majority, on_majority = [0] * m, [0] * m, 0
+    for size, rows in by_size.items():
+        per_pair, of_pairs, of_majority = pair_unit // math.comb(size, 2), *(_zeros(rows, m, size) for _ in range(2))
+        for block in list(rows.blocks()):  # views
+            P, items = block.votes.astype(np.int64), block.items
+            each = np.repeat(items, np.diff(block.start))
+            # The first category with most votes has the largest P * m - code.
+            top = np.maximum.reduceat(P * m - block.code, block.start[:-1])
+            most = -(-top // m)
+            of_pairs = of_pairs + _by_category(block.code, _times(each, P * (P - 1) // 2), m)
+            of_majority = of_majority + _by_category(most * m - top, items, m)
+            on_majority += _dot(items, most * (most - 1) // 2) * per_pair
+        _add_to(pairs, of_pairs, per_pair)
+        _add_to(majority, of_majority, 1)
+    return MajoritySums(pairs, majority, on_majority)
+
+
+def _by_size(patterns: Patterns, n_votes: npt.NDArray[np.int64]) -> dict[int, Patterns]:
+    """Return the patterns by number of votes, ascending."""
+    sizes = distinct(n_votes)
+    return {size: patterns if len(sizes) == 1 else patterns.take(n_votes == size) for size in sizes}
+
+
+def _zeros(patterns: Patterns, m: int, size: int) -> npt.NDArray[Any]:
+    """Return (m,) zeros to which sums over patterns with ``size`` votes can be added exactly."""
+    return np.zeros(m, np.int64 if int(patterns.items.sum()) * size**2 < 2**63 else object)
+
+
+def _add_to(total: list[int], part: npt.NDArray[Any], factor: int) -> None:
+    """Add a multiple of some sums by category."""
+    for category in np.flatnonzero(part).tolist():
+        total[category] += int(part[category]) * factor
 
 
 def distinct(n_votes: npt.NDArray[np.int64]) -> list[int]:

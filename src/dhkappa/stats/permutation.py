@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.grouping import Patterns
+from dhkappa.core.grouping import Entries, Patterns
 from dhkappa.errors import counted, invalid
 from dhkappa.resources import need
 from dhkappa.stats.influence import Numbers, Terms, chance_terms, complement, variance
@@ -229,7 +229,8 @@ def group_items(terms: Terms, g: Numbers) -> Groups:
     start = np.concatenate([[0], np.cumsum(keep)])[start]
     values, rank = np.unique(g[keep], return_inverse=True)
     # With the rank of g in the place of votes, patterns that merge are one group.
-    found = Patterns(np.zeros(len(patterns), np.int32), start, code[keep], rank + 1, patterns.items).merged()
+    entries = Entries(start, code[keep], rank + 1)
+    found = Patterns(np.zeros(len(patterns), np.int32), entries, patterns.items).merged()
     code, column = np.unique(found.code, return_inverse=True)
     row = np.repeat(np.arange(len(found)), np.diff(found.start))
     return Groups(found.items, code, labels[code], row, column, values[found.votes - 1])

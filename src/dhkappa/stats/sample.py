@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, Label
-from dhkappa.core.grouping import ItemWeights, LabeledPatterns, Patterns, group_rows
+from dhkappa.core import Integers, ItemWeights, Label
+from dhkappa.core.grouping import LabeledPatterns, Patterns, group_rows
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.stats.summation import exact_sum, group_sums, split_sums
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -26,27 +28,41 @@ def fleiss_estimate(sample: Sample, weights: Weights | None = None) -> Estimate:
     return estimate_fleiss(sample) if weights is None else estimate_weighted_fleiss(sample, weights)
 
 
+@dataclass(frozen=True, eq=False)
+class WeightedEstimate(Estimate):
+    """A kappa with agreement weights."""
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        """Kappa of random labels and of majority labels."""
+        parts, weights, sample = self.parts, self.weights, self.sample.merged()
+        if parts is None or weights is None or self.exact is None:
+            return Baselines()
+        total, unit, patterns = parts.sums, weights.unit, sample.patterns
+        near, majority = pair_sums(patterns, weights).near, _majority(sample)
+        # A_x: share of pairs by the category of the first vote. Permuted labels agree with sum_x A_x (wL)_x of the pairs.
+        A = _means(sample, near, unit, patterns.code, len(sample.categories))
+        wL = (weights.scaled.astype(object) @ np.array(total.labels, object)).tolist()
+        on_random = sum((share * number for share, number in zip(A, wL, strict=True)), Fraction(0))
+        random_D = 2 * on_random / (total.n * unit) - (parts.R + parts.S)
+        on_majority = label_sums(patterns, weights.scaled, near, majority)
+        majority_D = 2 * _mean(sample, on_majority, unit**2) - (parts.R + parts.S)
+        labels = totals(sample.mass, majority, len(sample.categories)).tolist()
+        majority_E = 2 * _chance(total, labels, weights)[1] - (parts.C_E + parts.C_F)
+        return Baselines(above_chance(random_D, parts.E), above_chance(majority_D, majority_E))
+
+
 def estimate_weighted(sample: Sample, weights: Weights) -> Estimate:
     """Estimate kappa with agreement weights; the categories of the sample are in order."""
     plain = estimate_dh(sample)
-    if plain.parts is None or plain.exact is None:
-        return Estimate("weighted", sample, plain.sums, plain.parts, reason=plain.reason, weights=weights)
+    parts, reason = plain.parts, plain.reason
+    if parts is None or plain.exact is None:
+        return WeightedEstimate("weighted", sample, plain.sums, parts, reason=reason, weights=weights)
     merged = sample.merged()
-    pairs, total = pair_sums(merged.patterns, weights), plain.parts.sums
-    parts = weighted_parts(merged, pairs, total, weights)
-    agreeing, same = parts.R + parts.S, parts.C_E + parts.C_F
-    # A_x: share of pairs by the category of the first vote. Permuted labels agree with sum_x A_x (wL)_x of the pairs.
-    A = _means(merged, pairs.near, weights.unit, merged.patterns.code)
-    wL = (weights.scaled.astype(object) @ np.array(total.labels, object)).tolist()
-    on_random = sum((share * number for share, number in zip(A, wL, strict=True)), Fraction(0))
-    random_D = 2 * on_random / (total.n * weights.unit) - agreeing
-    on_majority = label_sums(merged.patterns, weights.scaled, pairs.near, _majority(merged))
-    majority_D = 2 * _mean(merged, on_majority, weights.unit**2) - agreeing
-    majority_E = 2 * _chance(total, total.majority, weights)[1] - same
-    baselines = Baselines(above_chance(random_D, parts.E), above_chance(majority_D, majority_E))
+    parts = weighted_parts(merged, pair_sums(merged.patterns, weights), parts.sums, weights)
     reason = _SAME if parts.kappa is None else None
-    fleiss = above_chance(agreeing, same)
-    return Estimate("weighted", sample, plain.sums, parts, parts.kappa, baselines, fleiss, reason, weights)
+    fleiss = above_chance(parts.R + parts.S, parts.C_E + parts.C_F)
+    return WeightedEstimate("weighted", sample, plain.sums, parts, parts.kappa, fleiss, reason, weights)
 
 
 def estimate_weighted_fleiss(sample: Sample, weights: Weights) -> Estimate:
@@ -93,7 +109,7 @@ def _mean(sample: Sample, sums: Array, unit: int) -> Fraction:
     return found
 
 
-def _means(sample: Sample, sums: Array, unit: int, group: Array, size: int | None = None) -> list[Fraction]:
+def _means(sample: Sample, sums: Array, unit: int, group: Array, size: int) -> list[Fraction]:
     """Return such means by group; ``sums`` are by row of the sample or by entry."""
     n_votes, mass = sample.patterns.vote_totals(), sample.mass
     pairs = n_votes * (n_votes - 1)
@@ -101,5 +117,5 @@ def _means(sample: Sample, sums: Array, unit: int, group: Array, size: int | Non
     integer = integer_type(common * unit * whole)
     each = mass.astype(integer) * (common // pairs.astype(integer))
     each = each if len(sums) == len(each) else np.repeat(each, np.diff(sample.patterns.start))
-    added = totals(each * sums.astype(integer), group, len(sample.categories) if size is None else size)
+    added = totals(each * sums.astype(integer), group, size)
     return [Fraction(int(number), common * unit * whole) for number in added.tolist()]

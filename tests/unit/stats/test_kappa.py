@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 import oracle
 from dhkappa import Kappa, dh_kappa, fleiss_kappa, tally
-from dhkappa.stats.kappa import _by_category, _dot, _times, dh_parts, estimate_dh, estimate_fleiss, sums
+from dhkappa.stats.kappa import _by_category, _dot, _times, dh_parts, estimate_dh, estimate_fleiss, majority_sums, sums
+from dhkappa.stats.sample import Sample
 from exact import EXAMPLE, example
 
 F = Fraction
@@ -95,7 +97,7 @@ def sums_by_hand(rows: Counted, categories: Sequence[Hashable]) -> dict[str, Any
     pairs_of = {N: len(list(combinations(range(N), 2))) for N in lengths}
     vote_unit, pair_unit = math.lcm(*lengths), math.lcm(*pairs_of.values())
     found: dict[str, Any] = {name: [0] * len(categories) for name in ("votes", "pairs", "labels", "majority")}
-    found |= dict.fromkeys(("n", "n_votes", "on_label", "on_majority", "perfect"), 0)
+    found |= dict.fromkeys(("n", "n_votes", "agreeing", "on_label", "on_majority", "perfect"), 0)
     for number, votes, label in rows:
         top = max(categories, key=list(votes).count)
         part = pair_unit // pairs_of[len(votes)]
@@ -109,6 +111,7 @@ def sums_by_hand(rows: Counted, categories: Sequence[Hashable]) -> dict[str, Any
         for one, other in combinations(votes, 2):
             if one == other:
                 found["pairs"][categories.index(one)] += number * part
+                found["agreeing"] += number * part
                 found["on_label"] += number * part * (one == label)
                 found["on_majority"] += number * part * (one == top)
     return found | {"vote_unit": vote_unit, "pair_unit": pair_unit}
@@ -125,7 +128,13 @@ ROWS = [
     (3, "abc", "b"),
 ]
 
-ADDED = ("n", "n_votes", "votes", "pairs", "labels", "majority", "on_label", "on_majority", "perfect")
+
+def all_sums(sample: Sample) -> dict[str, Any]:
+    """Return all sums over the items of a sample by name."""
+    return asdict(sums(sample)) | majority_sums(sample)._asdict()
+
+
+ADDED = ("n", "n_votes", "votes", "pairs", "labels", "majority", "agreeing", "on_label", "on_majority", "perfect")
 
 
 class TestSums:
@@ -137,10 +146,10 @@ class TestSums:
             for bit in f"{number * times:b}"[::-1]:
                 whole = whole + part if bit == "1" else whole
                 part = part + part
-        found = sums(dh_kappa(whole).estimate.sample)
+        found = all_sums(dh_kappa(whole).estimate.sample)
         expected = sums_by_hand([(number * times, votes, label) for number, votes, label in ROWS], list("abc"))
-        assert {name: getattr(found, name) for name in expected} == expected
-        assert all(type(number) is int for number in [*found.votes, *found.majority, found.perfect, found.on_label])
+        assert found == expected
+        assert all(type(number) is int for value in found.values() for number in np.ravel(np.array(value, object)))
 
     def test_many_patterns_add_up_like_their_halves(self) -> None:
         """Patterns are worked on in blocks of 65,536; a half of these is one block."""
@@ -148,11 +157,11 @@ class TestSums:
         votes, labels = draw.integers(0, 60, (80_000, 3)), draw.integers(0, 60, 80_000)
         votes[::10] = labels[::10, None]
         found = [
-            sums(dh_kappa(tally(votes[part], labels[part], categories=range(60))).estimate.sample)
+            all_sums(dh_kappa(tally(votes[part], labels[part], categories=range(60))).estimate.sample)
             for part in (slice(None), slice(40_000), slice(40_000, None))
         ]
         assert len(dh_kappa(votes, labels).sample.patterns) > 65_536
-        whole, *halves = ({name: np.array(getattr(one, name)) for name in ADDED} for one in found)
+        whole, *halves = ({name: np.array(one[name]) for name in ADDED} for one in found)
         for name in ADDED:
             assert whole[name].tolist() == (halves[0][name] + halves[1][name]).tolist()
             assert whole[name].any()

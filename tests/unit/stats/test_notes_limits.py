@@ -111,7 +111,8 @@ def test_limits_of_the_value(
     plain = example().estimate
     assert plain.parts is not None
     parts = replace(plain.parts, R=R, S=S)
-    changed = replace(plain, parts=parts, exact=kappa, baselines=Baselines(random, majority), fleiss=fleiss)
+    changed = replace(plain, parts=parts, exact=kappa, fleiss=fleiss)
+    vars(changed)["baselines"] = Baselines(random, majority)
     on_value = {
         *("equals-majority", "agree-on-others", "random-not-zero", "below-random", "low-agreement"),
         *("perfect", "agreement-certain"),

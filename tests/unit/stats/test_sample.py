@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dhkappa import DataError, Excluded, Kappa, Note, dh_kappa, tally
-from dhkappa.core.grouping import ItemWeights, LabeledPatterns, Patterns
+from dhkappa.core import ItemWeights
+from dhkappa.core.grouping import Entries, LabeledPatterns, Patterns
 from dhkappa.inputs import arrays
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.sample import (
@@ -121,9 +122,7 @@ def test_excluded_items() -> None:
 def test_rows_kept_by_a_sample() -> None:
     votes = Patterns(
         suggested=np.array([0, 0, -1, 1], np.int32),
-        start=np.array([0, 1, 2, 3, 4]),
-        code=np.array([0, 0, 0, 1]),
-        votes=np.array([2, 1, 2, 3]),
+        entries=Entries(np.array([0, 1, 2, 3, 4]), code=np.array([0, 0, 0, 1]), votes=np.array([2, 1, 2, 3])),
         items=np.array([1, 5, 3, 2]),
     )
     sample = sample_of(LabeledPatterns((1, 2), votes, source_notes=("From a file.",)))
@@ -139,9 +138,7 @@ def test_rows_kept_by_a_sample() -> None:
 # Five patterns of one category each: 2 votes, 2 votes, 1 vote, 3 votes, and 2 votes without a label.
 ROWS = Patterns(
     suggested=np.array([0, 1, 0, 1, -1], np.int32),
-    start=np.arange(6),
-    code=np.array([0, 1, 0, 1, 0]),
-    votes=np.array([2, 2, 1, 3, 2]),
+    entries=Entries(np.arange(6), code=np.array([0, 1, 0, 1, 0]), votes=np.array([2, 2, 1, 3, 2])),
     items=np.array([3, 1, 1, 4, 1]),
 )
 ITEM_ROW = np.array([0, 3, 0, 1, 2, 3, 0, 3, 4, 3])
@@ -214,7 +211,8 @@ def test_merged_patterns_are_distinct() -> None:
 
 def test_merging_adds_up_items_of_equal_patterns() -> None:
     one = np.zeros(4, np.int64)
-    rows = Patterns(one.astype(np.int32), np.arange(5), np.array([0, 1, 0, 1]), one + 2, np.array([1, 2, 3, 4]))
+    entries = Entries(np.arange(5), np.array([0, 1, 0, 1]), one + 2)
+    rows = Patterns(one.astype(np.int32), entries, np.array([1, 2, 3, 4]))
     merged = sample_of(LabeledPatterns((1, 2), rows)).merged()
     assert sorted(merged.patterns.items.tolist()) == sorted(merged.mass.tolist()) == [4, 6]
     assert merged.stratum.tolist() == [0, 0]

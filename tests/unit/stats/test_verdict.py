@@ -413,8 +413,9 @@ def test_labels_made_from_votes_need_a_hundred_split_items() -> None:
 
 
 def test_without_room_between_random_and_majority() -> None:
-    baselines = replace(GOOD.estimate.baselines, majority=GOOD.estimate.baselines.random)
-    verdict = judge("x", replace(GOOD.estimate, baselines=baselines), GOOD.confidence_interval(), None)
+    estimate = replace(GOOD.estimate)
+    vars(estimate)["baselines"] = replace(estimate.baselines, majority=estimate.baselines.random)
+    verdict = judge("x", estimate, GOOD.confidence_interval(), None)
     assert verdict.code == "between"
     assert math.isnan(verdict.share)
     assert verdict.text.endswith(").")
