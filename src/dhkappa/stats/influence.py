@@ -15,7 +15,8 @@ from dhkappa.stats.intervals import LEAST, Basis
 from dhkappa.stats.kappa import Estimate, Parts
 from dhkappa.stats.sample import Sample, Stratum
 from dhkappa.stats.summation import exact_sum
-from dhkappa.stats.weights import Weights, pair_sums
+from dhkappa.stats.weights import VotePairs, Weights, pair_sums
+from dhkappa.stats.weights import vote_pairs as weighted_vote_pairs
 
 Numbers = npt.NDArray[Any]
 
@@ -134,6 +135,16 @@ def agreeing_pairs(patterns: Patterns) -> tuple[npt.NDArray[np.int64], npt.NDArr
     agreeing = np.add.reduceat(pairs, first)
     pairs[patterns.code != np.repeat(patterns.suggested, np.diff(patterns.start))] = 0
     return agreeing, 2 * np.add.reduceat(pairs, first) - agreeing
+
+
+def vote_pairs(patterns: Patterns, weights: Weights | None) -> VotePairs:
+    """Return the differentials of pairs of votes, also without weights; see ``weights.vote_pairs``."""
+    if weights is not None:
+        return weighted_vote_pairs(patterns, weights)
+    agreeing, differential = agreeing_pairs(patterns)
+    row, alike = np.repeat(np.arange(len(patterns)), np.diff(patterns.start)), patterns.votes.astype(np.int64) - 1
+    with_one = np.where(patterns.code == patterns.suggested[row], alike, -alike)
+    return VotePairs(differential, with_one, alike * alike - agreeing[row])
 
 
 def influence(terms: Terms) -> Numbers:

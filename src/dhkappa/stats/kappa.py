@@ -406,21 +406,22 @@ class KappaSums(NamedTuple):
     differential: npt.NDArray[Any]  # D, times n and the unit of pairs
     same: npt.NDArray[Any]  # sum_j C_j^2, times (n and the unit of votes)^2
     on: npt.NDArray[Any]  # sum_j C_j^2 L_j, times that and n
+    scale: int = 1  # unit of agreement weights, once in ``same`` and twice in ``differential`` and ``on``
 
     @property
     def D(self) -> Ratio:
         """The agreement differential."""
-        return self.differential, self.n * self.units.pair
+        return self.differential, self.n * self.units.pair * self.scale**2
 
     @property
     def C_E(self) -> Ratio:
         """sum_j C_j^2 L_j (eq. 6)."""
-        return self.on, self.n**3 * self.units.vote**2
+        return self.on, self.n**3 * (self.units.vote * self.scale) ** 2
 
     @property
     def E(self) -> Ratio:
         """The differential expected by chance, 2 C_E - sum_j C_j^2."""
-        return 2 * self.on - self.n * self.same, self.n**3 * self.units.vote**2
+        return 2 * self.on - self.n * self.scale * self.same, self.n**3 * (self.units.vote * self.scale) ** 2
 
     @property
     def kappa(self) -> Ratio:

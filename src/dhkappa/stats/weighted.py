@@ -40,7 +40,7 @@ class WeightedEstimate(Estimate):
             return Baselines()
         total, unit, patterns = parts.sums, weights.unit, sample.patterns
         near, majority = pair_sums(patterns, weights).near, _majority(sample)
-        # A_x: share of pairs by the category of the first vote. Permuted labels agree with sum_x A_x (wL)_x of the pairs.
+        # A_x: share of pairs by the category of the first vote. Permuted labels agree with sum_x A_x (wL)_x of them.
         A = _means(sample, near, unit, patterns.code, len(sample.categories))
         wL = (weights.scaled.astype(object) @ np.array(total.labels, object)).tolist()
         on_random = sum((share * number for share, number in zip(A, wL, strict=True)), Fraction(0))

@@ -92,6 +92,11 @@ class PairSums(NamedTuple):
     agreeing: Array  # (K,) unit w_xy
     on_label: Array  # (K,) unit^2 w_xy (w_xl + w_yl) / 2, with l the suggested label
 
+    def differential(self, unit: int) -> Array:
+        """Return (K,) unit^2 times the differential of the pairs of votes, each two votes once."""
+        found: Array = self.on_label - unit * self.agreeing // 2
+        return found
+
 
 def pair_sums(patterns: Patterns, weights: Weights) -> PairSums:
     """Return the sums over pairs of votes on an item of each pattern."""
@@ -100,6 +105,28 @@ def pair_sums(patterns: Patterns, weights: Weights) -> PairSums:
     near = votes * (row_products(patterns, scaled, votes) - weights.unit)
     on_label = label_sums(patterns, scaled, near, patterns.suggested)
     return PairSums(near, np.add.reduceat(near, patterns.start[:-1]), on_label)
+
+
+class VotePairs(NamedTuple):
+    """Differentials of pairs of votes on one item of each of K patterns, each two votes once, in units of unit^2."""
+
+    all: Array  # (K,) of all pairs, with the suggested label
+    with_one: Array  # (entries,) of the pairs with one vote for the category
+    on_own: Array  # (entries,) of the pairs without that vote, with its category as the label
+
+
+def vote_pairs(patterns: Patterns, weights: Weights) -> VotePairs:
+    """Return what the votes on an item contribute one by one."""
+    (votes, scaled), unit, length = _integers(patterns, weights), weights.unit, np.diff(patterns.start)
+    pairs = pair_sums(patterns, weights)
+    to_label = scaled[patterns.code, np.repeat(patterns.suggested, length)]
+    # Of a vote for x: sum_y w_xy (w_xl + w_yl - 1) over the other votes y.
+    near, both = (row_products(patterns, scaled, values) for values in (votes, votes * to_label))
+    with_one = (to_label - unit) * (near - unit) + both - unit * to_label
+    # With the label x: all pairs less those with one vote for x, sum_y w_xy w_xy.
+    every = row_products(patterns, scaled, pairs.near) - unit * np.repeat(pairs.agreeing // 2, length)
+    on_own = every - (row_products(patterns, scaled * scaled, votes) - unit**2)
+    return VotePairs(pairs.differential(unit), with_one, on_own)
 
 
 def label_sums(patterns: Patterns, scaled: Array, near: Array, labels: Integers) -> Array:
