@@ -236,7 +236,8 @@ def test_kappa_from_sums(data: Data) -> None:
             sign = 1 if category == label else -1
             differential += sign * math.comb(number, 2) * int(unit.per_pair[len(votes)])
     same, on = sum(c * c for c in C.values()), sum(C[j] ** 2 * L[j] for j in data.categories)
-    found = KappaSums(unit, *(np.array([number], object) for number in (n, differential, same, on)))
+    columns = [np.array([number], object) for number in (n, differential, same, on)]
+    found = KappaSums(unit, columns[0], columns[1], columns[2], columns[3])
     D, E, C_E = (F(int(top[0]), int(bottom[0])) for top, bottom in (found.D, found.E, found.C_E))
     assert (D, E) == (expected.D, expected.E)
     assert 2 * C_E - F(same, (n * unit.vote) ** 2) == E
