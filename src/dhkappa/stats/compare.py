@@ -42,6 +42,7 @@ class _Labeler(NamedTuple):
     not_by_chance: float = 0.0  # 1 - E; 0 if it is too small for a float, and without kappa
     key: npt.NDArray[np.int64] = np.zeros(1, np.int64)
     phi: Numbers = np.zeros(1)
+    ratio: tuple[int, int] | None = None  # kappa as a fraction, if it is defined
 
     def at(self, keys: npt.NDArray[np.int64]) -> Numbers:
         """Return phi by key; that of another key where no item has the key."""
@@ -151,10 +152,10 @@ def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> _La
     own = table.distinct([name])
     sample = _sample(own, name, excluded, pool)
     estimate = estimate_dh(sample)
-    parts = estimate.parts
+    parts, ratio = estimate.parts, None if estimate.exact is None else estimate.exact.as_integer_ratio()
     if parts is None or float(parts.E) == 1:
-        return _Labeler(name, estimate)
-    return _Labeler(name, estimate, 1 - float(parts.E), _keys(own, name), influence(terms(sample, parts)))
+        return _Labeler(name, estimate, ratio=ratio)
+    return _Labeler(name, estimate, 1 - float(parts.E), _keys(own, name), influence(terms(sample, parts)), ratio)
 
 
 def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
@@ -192,26 +193,29 @@ def _compared(
 ) -> dict[_Pair, _Difference]:
     """Return differences of pairs; the p-value is still NaN if it comes from a t distribution or random numbers."""
     differ = np.not_equal(*counts.rows.labels.values()).astype(counts.items.dtype)
-    discordant = [int(number) for number in (counts.items @ differ).tolist()]
-    rows = {}
-    for place, (i, j) in enumerate(counts.pairs):
-        one, other = found[i].estimate, found[j].estimate
-        difference, reason = math.nan, one.reason or other.reason
-        if one.exact is not None and other.exact is not None:
-            (a, b), (c, d) = one.exact.as_integer_ratio(), other.exact.as_integer_ratio()
+    sample, rows = found[0].estimate.sample, {}
+    n, powers = sample.n, [] if sample.designed else _powers(counts.move, counts.items)
+    for place, (pair, discordant) in enumerate(zip(counts.pairs, (counts.items @ differ).tolist(), strict=True)):
+        one, other = found[pair[0]], found[pair[1]]
+        difference, reason = math.nan, one.estimate.reason or other.estimate.reason
+        if one.ratio and other.ratio:
+            (a, b), (c, d) = one.ratio, other.ratio
             difference = (a * d - c * b) / (b * d)  # Python integers: rounded once
-        if reason is None and one.n_items < 2:
+        if reason is None and n < 2:
             reason = "Only one item is eligible, so the variance is unknown."
-        if reason is None and not (found[i].not_by_chance and found[j].not_by_chance):
+        if reason is None and not (one.not_by_chance and other.not_by_chance):
             reason = "One item has almost all the weight, so the variance is unknown."
-        rows[i, j] = _Difference(found[i].name, found[j].name, difference, discordant[place], reason)
-    known = [place for place, pair in enumerate(counts.pairs) if rows[pair].reason is None]
-    for place, (squared, endless, skew) in zip(known, _moments(counts, known, found, pool), strict=True):
-        pair, few = counts.pairs[place], discordant[place] < FEW_DISCORDANT or endless == 0
-        row = rows[pair]._replace(se=math.sqrt(squared), skew=skew if endless else 0.0, method="swap" if few else "t")
-        if few and discordant[place] <= _MAX_ENUMERATED:
-            row = row._replace(pvalue=_swap_test(_terms(counts.table(place)[0], pair, found, pool), source))
-        rows[pair] = row
+        row = one.name, other.name, difference, int(discordant), reason
+        if reason is not None:
+            rows[pair] = _Difference(*row)
+            continue
+        squared, endless, skew = (
+            _moments(*powers[place], n) if powers else _designed_moments(counts, place, found, pool)
+        )
+        few, pvalue = discordant < FEW_DISCORDANT or endless == 0, math.nan
+        if few and discordant <= _MAX_ENUMERATED:
+            pvalue = _swap_test(_terms(counts.table(place)[0], pair, found, pool), source)
+        rows[pair] = _Difference(*row, math.sqrt(squared), skew if endless else 0.0, "swap" if few else "t", pvalue)
     return rows
 
 
@@ -223,32 +227,28 @@ def _terms(table: ItemTable, pair: _Pair, found: Sequence[_Labeler], pool: Pool)
         yield terms(_sample(table, side, sample.excluded, pool), parts)
 
 
-def _moments(
-    counts: _Counts, places: list[int], found: Sequence[_Labeler], pool: Pool
-) -> Iterator[tuple[float, float, float]]:
-    """Yield the variance of each difference, the same for an infinite pool up to a factor, and the skewness."""
-    sample = found[0].estimate.sample
-    if places and sample.designed:
-        for place in places:
-            table, move = counts.table(place)
-            known = next(_terms(table, counts.pairs[place], found, pool))
-            ((_, skew),) = _powers((known.weight / known.items * move)[None], table.items)
-            yield *variance(known, move), skew
-    else:
-        n, powers = sample.n, list(_powers(counts.move, counts.items))
-        for squares, skew in (powers[place] for place in places):
-            squares = 0.0 if squares <= ROUNDING**2 * n else squares
-            yield squares / (n * (n - 1)), squares, skew
+def _moments(squares: float, skew: float, n: int) -> tuple[float, float, float]:
+    """Return the variance of a difference, the same for an infinite pool up to a factor, and the skewness."""
+    squares = 0.0 if squares <= ROUNDING**2 * n else squares
+    return squares / (n * (n - 1)), squares, skew
 
 
-def _powers(z: Numbers, items: npt.NDArray[Any]) -> Iterator[tuple[float, float]]:
-    """Yield the sum of squares over items of each row, and the skewness ``sum z^3 / (sum z^2)^1.5``, 0 if all are 0."""
+def _designed_moments(counts: _Counts, place: int, found: Sequence[_Labeler], pool: Pool) -> tuple[float, float, float]:
+    """Return the same for a sample with weights, strata or a pool."""
+    table, move = counts.table(place)
+    known = next(_terms(table, counts.pairs[place], found, pool))
+    ((_, skew),) = _powers((known.weight / known.items * move)[None], table.items)
+    return *variance(known, move), skew
+
+
+def _powers(z: Numbers, items: npt.NDArray[Any]) -> list[tuple[float, float]]:
+    """Return the sum of squares over items of each row, and the skewness ``sum z^3 / (sum z^2)^1.5``, 0 if all 0."""
     squares = z * z
     cubes = squares * z
     squares *= items
     cubes *= items
-    for square, cube in zip(row_sums(squares).tolist(), row_sums(cubes).tolist(), strict=True):
-        yield square, skewness(cube, square)
+    sums = zip(row_sums(squares).tolist(), row_sums(cubes).tolist(), strict=True)
+    return [(square, skewness(cube, square)) for square, cube in sums]
 
 
 def _turn(pair: _Pair, size: int) -> tuple[int, int, int, int]:
@@ -296,9 +296,9 @@ def holm(pvalues: Sequence[float]) -> list[float]:
 
 def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], confidence_level: float) -> Table:
     """Return the table of differences; limits and p-values are computed all at once."""
-    columns = {name: [getattr(row, name) for row in rows.values()] for name in _Difference._fields}
+    columns = dict(zip(_Difference._fields, map(list, zip(*rows.values(), strict=True)), strict=True))
     columns |= {name: [math.nan] * len(rows) for name in ("low", "high")}
-    known = [place for place, row in enumerate(rows.values()) if row.reason is None]
+    known = [place for place, reason in enumerate(columns["reason"]) if reason is None]
     if known:
         one, other = np.array(list(rows)).T[:, known]
         strata, n = found[0].estimate.sample.strata, found[0].estimate.n_items
@@ -322,7 +322,8 @@ def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], exclu
     if excluded.total:
         text = f"{counted(excluded.total, 'item')} excluded: {excluded.why()}."
         yield Note("items-excluded", f"{text} Labelers are compared on the items that all of them labeled.")
-    own = [name for name, of in estimates.items() if of.exact == of.baselines.majority and of.exact not in (None, 1)]
+    majority = next(iter(estimates.values())).baselines.majority  # the same for all labelers
+    own = [name for name, of in estimates.items() if of.exact == majority and of.exact not in (None, 1)]
     if own:
         text = f"The labels of {shown(own)} score exactly as high as majority labels."
         yield Note("equals-majority", f"{text} {MADE_FROM_VOTES}")
