@@ -128,8 +128,9 @@ def fleiss_kappa(
 ) -> Kappa:
     """Compute Fleiss' kappa: how far annotators agree with each other, beyond chance (eq. 1-3 of the paper).
 
-    Suggested labels are ignored. Items with fewer than two votes are excluded. All means are means over items. The
-    parameters are those of ``dh_kappa``; ``weights`` and ``clusters`` are not supported yet.
+    Suggested labels are ignored. Items with fewer than two votes are excluded. All means are means over items. With
+    ``weights``, two votes agree by the weight of their categories. The parameters are those of ``dh_kappa``;
+    ``clusters`` is not supported yet.
 
     Examples
     --------
@@ -137,10 +138,15 @@ def fleiss_kappa(
     >>> dhkappa.fleiss_kappa([["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]).exact
     Fraction(11, 20)
     """
-    _not_supported("fleiss_kappa", weights=weights, clusters=clusters)
+    _not_supported("fleiss_kappa", clusters=clusters)
     columns = Columns(suggested=None, counts=counts, sample_weight=sample_weight, strata=strata)
     given, _ = _resolve(data, columns, categories, missing, roles, UnlabeledDataset)
-    return Kappa(estimate_fleiss(sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)))
+    sample = sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)
+    if weights is None:
+        return Kappa(estimate_fleiss(sample))
+    from dhkappa.stats.weighted import estimate_weighted_fleiss
+
+    return Kappa(estimate_weighted_fleiss(sample, _weights(weights, sample.categories, given.declared)))
 
 
 def compare(
@@ -166,13 +172,11 @@ def compare(
 
     Parameters
     ----------
-    data, counts, categories, missing, sample_weight, strata, pool, **roles
+    data, counts, categories, weights, missing, sample_weight, strata, clusters, pool, **roles
         As for ``dh_kappa``.
     suggested
         A mapping from the name of each labeler to its n labels. With a table, a list of columns; by default those
         called ``suggested_*``. With a ``Dataset`` or a ``Tally``, a list of labelers; all by default.
-    weights, clusters
-        Not supported yet.
     confidence_level, rng
         Confidence level of the intervals, and a seed or a ``numpy.random.Generator`` for the label swaps.
 
@@ -196,14 +200,17 @@ def compare(
     from dhkappa.stats.compare import compare_labelers
     from dhkappa.stats.result import Comparison
 
-    _not_supported("compare", weights=weights, clusters=clusters)
+    _not_supported("compare", clusters=clusters)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     given, chosen = _resolve(data, columns, categories, missing, roles)
     if isinstance(given, Dataset) and chosen is None:
         table = given.item_table()
     else:
         table = item_table_of_counts(given.counts, _labelers(given, chosen))
-    estimates, differences, notes = compare_labelers(table, confidence_level=confidence_level, pool=pool, rng=rng)
+    if weights is not None:
+        weights = _weights(weights, table.categories, given.declared)
+    options: dict[str, Any] = {"weights": weights, "confidence_level": confidence_level, "pool": pool, "rng": rng}
+    estimates, differences, notes = compare_labelers(table, **options)
     kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
     return Comparison(kappas, differences, notes, float(confidence_level))
 

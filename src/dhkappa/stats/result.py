@@ -382,7 +382,8 @@ def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Tabl
         limits, baselines = kappa.confidence_interval(confidence_level), kappa.baselines
         rows.append((name, kappa.value, *limits, kappa.se, baselines.random, baselines.majority, kappa.n_items))
     names = ("labeler", "kappa", "low", "high", "se", "baseline_random", "baseline_majority", "items")
-    title = f"Kappa by labeler, {written(confidence_level, 100)}% confidence intervals"
+    what = "Weighted kappa" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "Kappa"
+    title = f"{what} by labeler, {written(confidence_level, 100)}% confidence intervals"
     return Table({name: [row[place] for row in rows] for place, name in enumerate(names)}, title=title)
 
 

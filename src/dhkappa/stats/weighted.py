@@ -36,7 +36,7 @@ class WeightedEstimate(Estimate):
     def baselines(self) -> Baselines:
         """Kappa of random labels and of majority labels."""
         parts, weights, sample = self.parts, self.weights, self.sample.merged()
-        if parts is None or weights is None or self.exact is None:
+        if parts is None or weights is None:
             return Baselines()
         total, unit, patterns = parts.sums, weights.unit, sample.patterns
         near, majority = pair_sums(patterns, weights).near, _majority(sample)
