@@ -25,7 +25,7 @@ def fractions(values: Any) -> Fractions:
 
 def float_terms(kappa: Kappa) -> Terms:
     assert kappa.parts is not None
-    return terms(kappa.sample, kappa.parts)
+    return terms(kappa.sample, kappa.parts, kappa.estimate.weights)
 
 
 def exact_terms(kappa: Kappa) -> Terms:

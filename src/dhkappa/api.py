@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # imported when needed
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison
+    from dhkappa.stats.weights import Weights
 
 
 def dh_kappa(
@@ -108,10 +109,9 @@ def dh_kappa(
     sample = sample_of(rows, pool=pool)
     if weights is None:
         return Kappa(estimate_dh(sample))
-    from dhkappa.stats.weights import estimate_weighted
+    from dhkappa.stats.weighted import estimate_weighted
 
-    _check_ordered(ordered)
-    return Kappa(estimate_weighted(sample, weights))
+    return Kappa(estimate_weighted(sample, _weights(weights, sample.categories, ordered)))
 
 
 def fleiss_kappa(
@@ -129,8 +129,9 @@ def fleiss_kappa(
 ) -> Kappa:
     """Compute Fleiss' kappa: how far annotators agree with each other, beyond chance (eq. 1-3 of the paper).
 
-    Suggested labels are ignored. Items with fewer than two votes are excluded. All means are means over items. The
-    parameters are those of ``dh_kappa``; ``weights`` and ``clusters`` are not supported yet.
+    Suggested labels are ignored. Items with fewer than two votes are excluded. All means are means over items. With
+    ``weights``, two votes agree by the weight of their categories. The parameters are those of ``dh_kappa``;
+    ``clusters`` is not supported yet.
 
     Examples
     --------
@@ -138,10 +139,15 @@ def fleiss_kappa(
     >>> dhkappa.fleiss_kappa([["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]).exact
     Fraction(11, 20)
     """
-    _not_supported("fleiss_kappa", weights=weights, clusters=clusters)
+    _not_supported("fleiss_kappa", clusters=clusters)
     columns = Columns(suggested=None, counts=counts, sample_weight=sample_weight, strata=strata)
     given, _ = _resolve(data, columns, categories, missing, roles, UnlabeledDataset, labeled=False)
-    return Kappa(estimate_fleiss(sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)))
+    sample = sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)
+    if weights is None:
+        return Kappa(estimate_fleiss(sample))
+    from dhkappa.stats.weighted import estimate_weighted_fleiss
+
+    return Kappa(estimate_weighted_fleiss(sample, _weights(weights, sample.categories, given.declared)))
 
 
 def compare(
@@ -167,13 +173,11 @@ def compare(
 
     Parameters
     ----------
-    data, counts, categories, missing, sample_weight, strata, pool, **roles
+    data, counts, categories, weights, missing, sample_weight, strata, clusters, pool, **roles
         As for ``dh_kappa``.
     suggested
         A mapping from the name of each labeler to its n labels. With a table, a list of columns; by default those
         called ``suggested_*``. With a ``Dataset`` or a ``Tally``, a list of labelers; all by default.
-    weights, clusters
-        Not supported yet.
     confidence_level, rng
         Confidence level of the intervals, and a seed or a ``numpy.random.Generator`` for the label swaps.
 
@@ -195,18 +199,19 @@ def compare(
     [('rule', 'llm', -0.24, 't')]
     """
     from dhkappa.stats.compare import compare_labelers
-    from dhkappa.stats.notes import source_note
     from dhkappa.stats.result import Comparison
 
-    _not_supported("compare", weights=weights, clusters=clusters)
+    _not_supported("compare", clusters=clusters)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     given, chosen = _resolve(data, columns, categories, missing, roles)
     if isinstance(given, Dataset) and chosen is None:
         table = given.item_table()
     else:
         table = item_table_of_counts(given.counts, _labelers(given, chosen))
-    estimates, differences, notes = compare_labelers(table, confidence_level=confidence_level, pool=pool, rng=rng)
-    notes = tuple(source_note(note.message) if note.code == "source" else note for note in notes)
+    if weights is not None:
+        weights = _weights(weights, table.categories, given.declared)
+    options: dict[str, Any] = {"weights": weights, "confidence_level": confidence_level, "pool": pool, "rng": rng}
+    estimates, differences, notes = compare_labelers(table, **options)
     kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
     return Comparison(kappas, differences, notes, float(confidence_level))
 
@@ -295,7 +300,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         _not_supported("audit with multilabel", weights=weights)
         return multilabel_audit(given.counts, given.item_votes(), given.label_sets, names, **options)
     if weights is not None:
-        _check_ordered(given.declared)
+        weights = _weights(weights, given.counts.categories, given.declared)
     seen = given.seen(names, ordered=weights is not None)
     problems = accept(find_problems(seen), allow)
     if has_single_votes(given.counts) or not names:
@@ -451,11 +456,14 @@ def _invalid_labelers(what: str, chosen: Any) -> DataError:
     return invalid("suggested", f"suggested must be {what}: got {shown([chosen])}.", code="invalid-labeler-name")
 
 
-def _check_ordered(ordered: bool) -> None:
-    """Refuse agreement weights for categories whose order is unknown."""
+def _weights(weights: Any, categories: Sequence[Any], ordered: bool) -> Weights:
+    """Return the agreement weights of categories, which must have been declared in order."""
+    from dhkappa.stats.weights import agreement_weights
+
     if not ordered:
         message, hint = "Agreement weights need the order of categories.", "Declare it with $categories, lowest first."
         raise invalid("weights", message, code="categories-not-declared", hint=hint)
+    return agreement_weights(weights, len(categories))
 
 
 def _not_supported(function: str, **options: Any) -> None:

@@ -25,7 +25,7 @@ from dhkappa.stats.result import Comparison, Kappa, labelers_table
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, groups_of, judge, summarize
-from dhkappa.stats.weights import estimate_weighted
+from dhkappa.stats.weighted import estimate_weighted
 from dhkappa.table import Display, Table
 
 _HALF_WIDTHS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # of narrower intervals to plan for

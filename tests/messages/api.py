@@ -54,10 +54,11 @@ CASES: dict[str, Callable[[], Any]] = {
     "option-with-dataset (tally)": lambda: dh_kappa(tally(VOTES, LABELS), strata=LABELS, sample_weight=[1, 2, 3]),
     "option-with-dataset (items)": lambda: dh_kappa(VOTES, items=Dataset(VOTES, missing=["NA"])),
     "option-with-dataset (pilot)": lambda: plan(0.1, dh_kappa(VOTES, LABELS), LABELS),
-    "option-not-supported": lambda: fleiss_kappa(VOTES, weights="linear"),
+    "option-not-supported": lambda: fleiss_kappa(VOTES, clusters=LABELS),
     "option-not-supported (question)": lambda: file("votes.csv", "item,label\n1,a\n", question="tone"),
     "option-not-supported (table)": lambda: file("votes.csv", "item,label\n1,a\n", table="votes"),
     "categories-not-declared": lambda: dh_kappa(VOTES, LABELS, weights="linear"),
+    "categories-not-declared (compare)": lambda: compare(VOTES, TWO, weights="linear"),
     "pilot-missing (roles)": lambda: plan(
         0.1, n_categories=2, annotator_accuracy=0.9, labeler_accuracy=0.9, annotators="ann_*"
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -12,16 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
-from dhkappa.core.grouping import Entries, Patterns, group_rows
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid, shown
+from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes
 from dhkappa.stats.compare import AnnotatorComparison
-from dhkappa.stats.influence import ROUNDING, agreeing_pairs, influence, terms, weight_of_one
+from dhkappa.stats.influence import ROUNDING, influence, terms, weight_of_one
 from dhkappa.stats.intervals import Gap, skewness, written
-from dhkappa.stats.kappa import KappaSums, Sums, Units, above_chance, dh_parts, distinct, sums, units
+from dhkappa.stats.kappa import KappaSums, Parts, Units, above_chance, dh_parts, distinct, sums, units
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
 from dhkappa.stats.summation import Array, Floats, exact_sum, integer_type, item_sums, ratios, totals
+from dhkappa.stats.weighted import weighted_parts
+from dhkappa.stats.weights import Weights, pair_sums
 from dhkappa.table import Table
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared
@@ -37,7 +39,6 @@ _ONE_WEIGHT = "One item has almost all the weight."
 _NOBODY = "No annotator can be compared."
 
 _COLUMNS = ("kappa_annotator", "kappa_labeler", "difference", "se", "low", "high")
-_BLOCK = 1 << 20  # entries of patterns that are processed at once
 _CLOSE = 1e-5  # of 1 - E: below, influence is computed for one annotator at a time, by formulas that keep its digits
 
 _ONE_STRATUM = (Stratum(None, 0, None),)
@@ -76,30 +77,42 @@ class AnnotatorParts:
 
 
 def annotator_parts(
-    item_votes: ItemVotes, labeler: str, pool: Pool = None, sample: Sample | None = None
+    item_votes: ItemVotes,
+    labeler: str,
+    pool: Pool = None,
+    sample: Sample | None = None,
+    weights: Weights | None = None,
 ) -> list[AnnotatorParts]:
     """Return the part of each annotator: D = sum_a omega_a D_a and kappa = sum_a omega_a kappa_a."""
     require_annotators(item_votes)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool) if sample is None else sample
-    total = sums(sample, weighted=sample.weighted)
-    whole = dh_parts(total, sample.categories) if total.n else None
-    E, kappa = (whole.E, whole.kappa) if whole else (Fraction(1), None)
+    whole = _whole(sample, weights) if sample.n else None
+    kappa = whole.kappa if whole else None
     no_change = None if kappa is None else Fraction(0)
     nothing = AnnotatorParts(0, None, Fraction(0), None, None, kappa, no_change, _NO_ITEMS)
     found = [nothing] * len(item_votes.annotators or ())
-    votes, sizes = annotator_votes(item_votes, sample), distinct(sample.patterns.vote_totals())
-    unit = units({*sizes, *(size - 1 for size in sizes if size > 2)}, int(sample.mass.sum()))
+    if whole is None:
+        return found
+    votes, sizes = annotator_votes(item_votes, sample, weights), distinct(sample.patterns.vote_totals())
+    unit = units({*sizes, *(size - 1 for size in sizes if size > 2)}, int(sample.mass.sum()) * votes.scale**2)
     for who, own in votes.blocks():
-        for place, part in zip(who.tolist(), _parts(own, who.size, total, unit, E, kappa), strict=True):
+        for place, part in zip(who.tolist(), _parts(own, who.size, whole, unit), strict=True):
             found[place] = part
     return found
 
 
-def _parts(
-    votes: AnnotatorVotes, size: int, total: Sums, unit: Units, E: Fraction, kappa: Fraction | None
-) -> Iterator[AnnotatorParts]:
+def _whole(sample: Sample, weights: Weights | None) -> Parts:
+    """Return the parts of the kappa of a sample."""
+    total = sums(sample, weighted=sample.weighted)
+    if weights is None:
+        return dh_parts(total, sample.categories)
+    return weighted_parts(sample, pair_sums(sample.patterns, weights), total, weights)
+
+
+def _parts(votes: AnnotatorVotes, size: int, whole: Parts, unit: Units) -> Iterator[AnnotatorParts]:
     """Yield the parts of some annotators, who all have votes."""
-    mass, n_votes, rest = votes.mass, votes.n_votes, _rest(votes, size, total, unit)
+    mass, n_votes, rest = votes.mass, votes.n_votes, _rest(votes, size, whole, unit)
+    kappa = whole.kappa
     by_vote = (
         votes.items,
         mass,
@@ -109,7 +122,7 @@ def _parts(
     )
     columns = (*(totals(numbers, votes.who, size) for numbers in by_vote), rest.n, *rest.kappa)
     for items, each, hits, share, signed, n, top, bottom in zip(*(column.tolist() for column in columns), strict=True):
-        D = Fraction(signed * unit.vote, 2 * unit.pair * share)
+        D = Fraction(signed * unit.vote, 2 * unit.pair * share * votes.scale**2)
         without = Fraction(top, bottom) if bottom else None
         reason = None
         if kappa is None:
@@ -119,18 +132,19 @@ def _parts(
         yield AnnotatorParts(
             items=items,
             agree=Fraction(hits, each),
-            weight=Fraction(share, unit.vote * total.n),
+            weight=Fraction(share, unit.vote * whole.sums.n),
             differential=D,
-            kappa=above_chance(D, E),
+            kappa=above_chance(D, whole.E),
             kappa_without=without,
             change=None if kappa is None or without is None else without - kappa,
             reason=reason,
         )
 
 
-def _rest(votes: AnnotatorVotes, size: int, total: Sums, unit: Units) -> KappaSums:
+def _rest(votes: AnnotatorVotes, size: int, parts: Parts, unit: Units) -> KappaSums:
     """Return the sums of all items without the votes of each annotator."""
-    who, mass, n_votes, differential = votes.who, votes.mass, votes.n_votes, votes.differential[votes.row]
+    who, mass, n_votes, differential = votes.who, votes.mass, votes.n_votes, votes.pairs.all[votes.row]
+    total, scale = parts.sums, votes.scale
     patterns, at = votes.patterns()
     length, left = np.diff(patterns.start), patterns.votes.copy()
     left[at] -= 1
@@ -140,31 +154,39 @@ def _rest(votes: AnnotatorVotes, size: int, total: Sums, unit: Units) -> KappaSu
     change = left * np.repeat(new, length) - patterns.votes * np.repeat(old, length)
     new, old = mass * unit.per_pair[n_votes - 1], mass * unit.per_pair[n_votes]
     pairs = new * (differential - votes.signed()) - old * differential
-    where = cells([(np.repeat(who, length), patterns.code), (who, votes.label)])
+    where = votes.cells([(np.repeat(who, length), patterns.code), (who, votes.label)], size)
     by_vote, by_label = where.of
     k, integer = where.code.size, integer_type((total.n * unit.vote) ** 2 * total.n)
     whole = [number * (unit.vote // total.vote_unit) for number in total.votes]
     C, L = np.array(whole, integer)[where.code], np.array(total.labels, integer)[where.code]
     new_C, new_L = C + totals(change, by_vote, k).astype(integer), L - totals(gone, by_label, k).astype(integer)
-    same, on = new_C**2 - C**2, new_C**2 * new_L - C**2 * L
-    on_pairs = (2 * total.on_label - total.agreeing) * (unit.pair // total.pair_unit)
-    return KappaSums(
-        unit,
-        n=total.n - totals(gone, who, size).astype(object),
-        differential=on_pairs + totals(pairs, who, size).astype(object),
-        same=sum(C**2 for C in whole) + totals(same, where.who, size).astype(object),
-        on=sum(C**2 * L for C, L in zip(whole, total.labels, strict=True)) + totals(on, where.who, size).astype(object),
-    )
+    if votes.weights is None:
+        same, on = new_C**2 - C**2, new_C**2 * new_L - C**2 * L
+        same, on = (totals(values, where.who, size).astype(object) for values in (same, on))
+        same = same + sum(C**2 for C in whole)
+        on = on + sum(C**2 * L for C, L in zip(whole, total.labels, strict=True))
+    else:
+        same, on = votes.weights.chance(new_C.reshape(size, -1), new_L.reshape(size, -1))
+    on_pairs = int(parts.D * total.n * unit.pair * scale**2)
+    n, differential = (totals(values, who, size).astype(object) for values in (gone, pairs))
+    return KappaSums(unit, total.n - n, on_pairs + differential, same.astype(object), on.astype(object), scale)
 
 
-def annotator_table(item_votes: ItemVotes, labeler: str, pool: Pool = None, sample: Sample | None = None) -> Table:
+def annotator_table(
+    item_votes: ItemVotes,
+    labeler: str,
+    pool: Pool = None,
+    sample: Sample | None = None,
+    weights: Weights | None = None,
+) -> Table:
     """Return the part of each annotator in kappa and kappa without their votes; see ``Audit.annotators``."""
-    found = annotator_parts(item_votes, labeler, pool, sample)
+    found = annotator_parts(item_votes, labeler, pool, sample, weights)
     columns: dict[str, Any] = {"annotator": item_votes.annotators or (), "items": [part.items for part in found]}
     for name in ("agree", "weight", "differential", "kappa", "kappa_without", "change"):
         columns[name] = [_rounded(getattr(part, name)) for part in found]
     columns["reason"] = [part.reason for part in found]
-    return Table(columns, title=f"Part of each annotator in the kappa of {labeler}")
+    kappa = "kappa" if weights is None else "weighted kappa"
+    return Table(columns, title=f"Part of each annotator in the {kappa} of {labeler}")
 
 
 def _rounded(value: Fraction | None) -> float:
@@ -178,117 +200,6 @@ def _rounded(value: Fraction | None) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnnotatorVotes:
-    """T votes on eligible items, in order of annotators; K patterns, one per row of the data."""
-
-    sample: Sample
-    agreeing: _Index  # (K,) pairs of votes on an item that agree
-    differential: _Index  # (K,) those on the suggested label less those on another
-    who: Array  # (T,) the annotator
-    row: Array  # (T,) the pattern of the item
-    entry: Array  # (T,) the entry of the patterns that counts the vote
-
-    @property
-    def n_votes(self) -> _Index:
-        """(T,) number of votes on the item."""
-        return self.sample.patterns.vote_totals()[self.row]
-
-    @property
-    def mass(self) -> Array:
-        """(T,) integer weight of all items of the pattern."""
-        return self.sample.mass[self.row]
-
-    @property
-    def items(self) -> _Index:
-        """(T,) number of items of the pattern."""
-        return self.sample.patterns.items[self.row]
-
-    @property
-    def own(self) -> Array:
-        """(T,) the category that the annotator voted for."""
-        code: Array = self.sample.patterns.code[self.entry]
-        return code
-
-    @property
-    def label(self) -> Array:
-        """(T,) the suggested label."""
-        return self.sample.patterns.suggested[self.row]
-
-    @property
-    def alike(self) -> _Index:
-        """(T,) number of other votes on the item for the same category."""
-        alike: _Index = self.sample.patterns.votes[self.entry].astype(np.int64) - 1
-        return alike
-
-    def signed(self) -> _Index:
-        """Return (T,) the differential of the pairs of votes that include this one."""
-        return np.where(self.own == self.label, self.alike, -self.alike)
-
-    def take(self, votes: Any) -> AnnotatorVotes:
-        """Return some votes, by mask or slice."""
-        return replace(self, who=self.who[votes], row=self.row[votes], entry=self.entry[votes])
-
-    def blocks(self) -> Iterator[tuple[Array, AnnotatorVotes]]:
-        """Yield a few annotators at a time, and their votes with ``who`` an index into these; no one without votes."""
-        first = np.flatnonzero(np.diff(self.who.astype(np.int64), prepend=-1))
-        bounds = np.append(first, self.who.size)
-        upto = np.append(0, np.cumsum(np.add.reduceat(np.diff(self.sample.patterns.start)[self.row], first)))
-        start = 0
-        while start < first.size:
-            end = max(int(np.searchsorted(upto, upto[start] + _BLOCK, side="right")) - 1, start + 1)
-            votes = self.take(slice(int(bounds[start]), int(bounds[end])))
-            index = np.repeat(np.arange(end - start), np.diff(bounds[start : end + 1]))
-            yield self.who[first[start:end]], replace(votes, who=index)
-            start = end
-
-    def patterns(self) -> tuple[Patterns, _Index]:
-        """Return the pattern of each vote, and the entry that counts the vote."""
-        patterns = self.sample.patterns.take(self.row)
-        entries = Entries(patterns.start, patterns.code, patterns.votes.astype(np.int64))
-        return replace(patterns, entries=entries), entries.start[:-1] + self.entry - self.sample.patterns.start[
-            self.row
-        ]
-
-    def others(self) -> Patterns:
-        """Return the pattern of each vote without that vote."""
-        patterns, at = self.patterns()
-        patterns.votes[at] -= 1
-        left = patterns.votes > 0
-        start = np.append(0, np.cumsum(left))[patterns.start]
-        return replace(patterns, entries=Entries(start, patterns.code[left], patterns.votes[left]))
-
-
-def annotator_votes(item_votes: ItemVotes, sample: Sample) -> AnnotatorVotes:
-    """Return the votes on the eligible items; ``sample`` has one pattern per eligible row of the votes."""
-    patterns, places = sample.patterns, sample.kept
-    assert places is not None
-    row_of: Array = np.full(len(item_votes.columns), -1, np.int32 if places.size < 2**31 else np.int64)
-    row_of[places] = np.arange(places.size)
-    item, who, _ = item_votes.sorted_votes
-    eligible = row_of[item] >= 0
-    row, who = row_of[item[eligible]], who[eligible].astype(np.min_scalar_type(len(item_votes.annotators or ())))
-    order = np.argsort(who, kind="stable")
-    entry = np.repeat(np.arange(patterns.code.size), patterns.votes)  # patterns list votes in the same order
-    return AnnotatorVotes(sample, *agreeing_pairs(patterns), who[order], row[order], entry[order])
-
-
-class Cells(NamedTuple):
-    """Distinct pairs of an annotator and a category, in order."""
-
-    who: Array
-    code: Array
-    of: list[Array]  # for each column of pairs, the cell of each
-
-
-def cells(columns: Sequence[tuple[Array, Array]]) -> Cells:
-    """Return the cells of some columns of pairs (annotator, category)."""
-    who, code = map(np.concatenate, zip(*columns, strict=True))
-    first, group = group_rows([(int(values.max(initial=0)) + 1, values) for values in (who, code)])
-    ends = np.cumsum([len(column) for column, _ in columns])[:-1]
-    return Cells(who[first], code[first], np.split(group, ends))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Scored:
     """Labels on the items of annotators, scored by the votes of the others: T patterns, by annotator and in order.
 
@@ -296,6 +207,7 @@ class _Scored:
     """
 
     sample: Sample  # the votes of the others, with these labels
+    weights: Weights | None
     who: Integers  # (T,) the annotator
     by_vote: Integers  # (entries,) cell of each entry of the patterns
     by_label: Integers  # (T,) cell of each label
@@ -309,17 +221,35 @@ class _Scored:
 
     def influence(self) -> Floats:
         """Return (T,) the influence of an item of each pattern on the kappa of its annotator; NaN if E is 1."""
-        patterns, who, C, E = self.sample.patterns, self.who, self.C, self.E[self.who]
+        patterns, who, E = self.sample.patterns, self.who, self.E[self.who]
         c = patterns.votes / np.repeat(patterns.vote_totals(), np.diff(patterns.start))
-        slope = C * (2 * self.L - 1)
+        slope, label = self._slopes()
         pull = np.add.reduceat(slope[self.by_vote] * c, patterns.start[:-1])
-        eps = 2 * (pull + C[self.by_label] ** 2 - E - self.C_E[who])
+        eps = 2 * (pull + label[self.by_label] - E - self.C_E[who])
         phi: Floats = ((self.d - self.D[who]) - (1 - self.kappa[who]) * eps) / np.where(E == 1, math.nan, 1 - E)
         for annotator in np.flatnonzero((1 - self.E < _CLOSE) & (self.E != 1)).tolist():
             rows = np.arange(*np.searchsorted(who, [annotator, annotator + 1]))
             part = _rows(self.sample, rows)
-            phi[rows] = influence(terms(part, dh_parts(sums(part, weighted=part.weighted), part.categories)))
+            phi[rows] = influence(terms(part, _whole(part, self.weights), self.weights))
         return phi
+
+    def _slopes(self) -> tuple[Floats, Floats]:
+        """Return (cells,) half the slopes of E by votes and by labels; see ``influence.chance_slopes``."""
+        C, L = self.C, self.L
+        if self.weights is None:
+            return C * (2 * L - 1), C**2
+        w = self.weights.matrix()
+
+        def near(values: Floats) -> Floats:
+            """Multiply by w, adding up in the same order on every machine."""
+            total = np.zeros_like(values)
+            for column, row in zip(values.T, w, strict=True):
+                total += np.outer(column, row)
+            return total
+
+        C, L = C.reshape(-1, len(w)), L.reshape(-1, len(w))
+        wC, lean = near(C), 2 * near(L) - 1
+        return ((wC * lean + near(C * lean)) / 2).ravel(), near(C * wC).ravel()
 
 
 def _rows(sample: Sample, rows: npt.NDArray[np.int64]) -> Sample:
@@ -331,36 +261,40 @@ def _rows(sample: Sample, rows: npt.NDArray[np.int64]) -> Sample:
 
 def _scored(votes: AnnotatorVotes, size: int) -> tuple[_Scored, _Scored]:
     """Return the votes of annotators as labels, and the suggested labels of the same items."""
-    who, mass, alike, patterns = votes.who, votes.mass, votes.alike, votes.others()
+    who, mass, patterns, scale = votes.who, votes.mass, votes.others(), votes.scale
     n_votes, length = votes.n_votes - 1, np.diff(patterns.start)
-    unit = units(distinct(n_votes), int(votes.sample.mass.sum()))
-    where = cells([(np.repeat(who, length), patterns.code), (who, votes.own), (who, votes.label)])
+    unit = units(distinct(n_votes), int(votes.sample.mass.sum()) * scale**2)
+    where = votes.cells([(np.repeat(who, length), patterns.code), (who, votes.own), (who, votes.label)], size)
     by_vote, *by_label = where.of
     n, k = totals(mass, who, size).astype(unit.per_vote.dtype), where.code.size
     number = totals(np.repeat(mass * unit.per_vote[n_votes], length) * patterns.votes, by_vote, k)
     C = ratios(number, (n * unit.vote)[where.who])
     most = int(n.max())
     squares = number.astype(integer_type((most * unit.vote) ** 2 * most)) ** 2
-    same = totals(squares, where.who, size).astype(object)
-    agreeing, all_pairs = votes.agreeing[votes.row] - alike, n_votes * (n_votes - 1) // 2
+    all_pairs = n_votes * (n_votes - 1) // 2
 
-    def scored(labels: Integers, place: Integers, differential: npt.NDArray[np.int64]) -> _Scored:
+    def scored(labels: Integers, place: Integers, differential: Array) -> _Scored:
         given = totals(mass, place, k)
         pairs = totals(mass * unit.per_pair[n_votes] * differential, who, size)
-        on = totals(squares * given, where.who, size)
-        exact = KappaSums(unit, *(column.astype(object) for column in (n, pairs, same, on)))
+        if votes.weights is None:
+            same, on = (totals(values, where.who, size) for values in (squares, squares * given))
+        else:
+            same, on = votes.weights.chance(number.reshape(size, -1), given.reshape(size, -1))
+        columns = [column.astype(object) for column in (n, pairs, same, on)]
+        exact = KappaSums(unit, columns[0], columns[1], columns[2], columns[3], scale)
         top, bottom = exact.kappa
         kappa = np.full(size, math.nan)
         kappa[bottom != 0] = ratios(top[bottom != 0], bottom[bottom != 0])
         own = replace(patterns, suggested=labels)
         part = replace(votes.sample, patterns=own, mass=mass if votes.sample.weighted else own.items)
         L, D, E, C_E = ratios(given, n[where.who]), ratios(*exact.D), ratios(*exact.E), ratios(*exact.C_E)
-        return _Scored(part, who, by_vote, place, differential / all_pairs, C, L, D, E, C_E, kappa)
+        d = (differential / (all_pairs.astype(differential.dtype) * scale**2)).astype(np.float64)
+        return _Scored(part, votes.weights, who, by_vote, place, d, C, L, D, E, C_E, kappa)
 
     on_own, on_label = by_label
     return (
-        scored(votes.own.astype(votes.label.dtype), on_own, alike * (alike - 1) - agreeing),
-        scored(votes.label, on_label, votes.differential[votes.row] - votes.signed()),
+        scored(votes.own.astype(votes.label.dtype), on_own, votes.pairs.on_own[votes.entry]),
+        scored(votes.label, on_label, votes.pairs.all[votes.row] - votes.signed()),
     )
 
 
@@ -383,6 +317,7 @@ def compare_with_annotators(
     confidence_level: float = 0.95,
     pool: Pool = None,
     sample: Sample | None = None,
+    weights: Weights | None = None,
 ) -> AnnotatorComparison:
     """Compare a labeler with each annotator; see ``Audit.annotator_comparison``.
 
@@ -395,7 +330,7 @@ def compare_with_annotators(
     require_annotators(item_votes)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool) if sample is None else sample
     weight, names = weight_of_one(sample), item_votes.annotators or ()
-    votes, A = annotator_votes(item_votes, sample), len(names)
+    votes, A = annotator_votes(item_votes, sample, weights), len(names)
     votes = votes.take(votes.n_votes > 2)
     items = totals(votes.items, votes.who, A)
     votes = votes.take(items[votes.who] >= MIN_ITEMS)

@@ -73,13 +73,14 @@ def bootstrap(terms: Terms, n_resamples: int = 9_999, rng: Rng = None, progress:
     ends = np.cumsum(np.bincount(terms.sample.stratum, minlength=len(terms.sample.strata)))
     strata = [part for part in np.split(items, ends[:-1]) if part.size]
     adding, m = _adding(terms, order)
+    w = None if terms.w is None else terms.w[np.ix_(*[_occurring(terms)] * 2)]
     replicate_bytes = 16 * items.size + 8 * 12 * m  # draws as integers and floats; C, L, their temporaries
     size = max(1, min(n, _BLOCK_BYTES // replicate_bytes))
     values, defined = np.empty(n), 0
     with Progress(n, "bootstrap", progress) as shown:
         for first in range(0, n, size):
             drawn = np.concatenate([_draw(part, min(size, n - first), source) for part in strata])
-            found = _kappas(adding @ drawn, m)
+            found = _kappas(adding @ drawn, m, w)
             values[defined : defined + found.size] = found
             defined += found.size
             shown.advance(drawn.shape[1])
@@ -123,11 +124,16 @@ def bca_interval(
     return _interval("bca", values, places, alpha)
 
 
+def _occurring(terms: Terms) -> npt.NDArray[np.intp]:
+    """Return the codes of the categories that occur among votes or labels."""
+    return np.flatnonzero((terms.C > 0) | (terms.L > 0))
+
+
 def _adding(terms: Terms, order: npt.NDArray[np.intp]) -> tuple[Any, int]:
     """Return a sparse (2 + 2m, K) matrix that sums weight, 1 - d, c and q over items, and m, categories that occur."""
     from scipy.sparse import csr_array
 
-    occurs = np.flatnonzero((terms.C > 0) | (terms.L > 0))
+    occurs = _occurring(terms)
     place = np.zeros(terms.C.size, np.int64)
     place[occurs] = np.arange(occurs.size)
     K, m = order.size, occurs.size
@@ -161,13 +167,19 @@ def _draw(items: npt.NDArray[np.int64], size: int, source: np.random.Generator) 
     return drawn
 
 
-def _kappas(sums: Floats, m: int) -> Floats:
+def _kappas(sums: Floats, m: int, w: Floats | None = None) -> Floats:
     """Return the kappas of replicates from (2 + 2m, size) sums of weight, 1 - d, c and q, except where E is 1."""
     sums = sums[:, sums[0] > 0]  # 0 if everything drawn has negligible weight
     means = sums[1:] / sums[0]
     C, L = means[1 : 1 + m], means[1 + m :]
     # 1 - E = sum_j L_j (1 - C_j^2) + C_j^2 (1 - L_j): no term is negative, so it is 0 only if E is 1.
-    one_minus_E = _sum_rows(L * _complement(C) * (1 + C) + C * C * _complement(L))
+    if w is None:
+        one_minus_E = _sum_rows(L * _complement(C) * (1 + C) + C * C * _complement(L))
+    else:  # sum_x C_x ((1 - w) C)_x + 2 C_x (wC)_x ((1 - w) L)_x
+        wC, vC, vL = (
+            np.array([_sum_rows(row[:, None] * of) for row in by]) for by, of in ((w, C), (1 - w, C), (1 - w, L))
+        )
+        one_minus_E = _sum_rows(C * (vC + 2 * wC * vL))
     defined = one_minus_E > 0
     kappas: Floats = 1 - means[0, defined] / one_minus_E[defined]  # eq. 13, as 1 - (1 - D)/(1 - E)
     return kappas

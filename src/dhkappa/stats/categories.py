@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Label
-from dhkappa.stats.influence import Numbers, Terms, unseen_parts, variance
+from dhkappa.stats.influence import Numbers, Terms, category_chance, unseen_parts, variance
 from dhkappa.stats.intervals import flawless, written
 from dhkappa.stats.sample import check_level
 from dhkappa.stats.summation import exact_sum, group_sums
@@ -27,7 +27,7 @@ class CategoryParts:
 
     items: npt.NDArray[np.int64]  # items with this suggested label, n L_j
     D: Numbers  # mean agreement differential of these items, NaN if there are none
-    E: Numbers  # differential expected by chance, 2 C_j^2 - sum_k C_k^2
+    E: Numbers  # differential expected by chance, 2 k_j - sum_x C_x (wC)_x; without weights 2 C_j^2 - sum_x C_x^2
     kappa: Numbers  # (D_j - E_j) / (1 - E_j), NaN if undefined
     weight: Numbers  # L_j (1 - E_j) divided by their sum, 0 if kappa_j is undefined
     defined: npt.NDArray[np.bool_]  # L_j > 0 and C_j < 1
@@ -41,7 +41,7 @@ def category_parts(terms: Terms) -> CategoryParts:
     used = (items > 0) & (L > 0)
     short = np.full(len(C), math.nan)  # 1 - D_j: exactly 0 if every vote is the label, also in floats
     short[used] = group_sums(terms.weight * (1 - terms.d), terms.suggested, len(C))[used] / (terms.n * L[used])
-    E = 2 * C**2 - (C**2).sum()
+    E = 2 * C**2 - (C**2).sum() if terms.w is None else 1 - category_chance(terms)
     defined = used & (E != 1)  # C_j < 1
     kappa = np.full(len(C), math.nan)
     kappa[defined] = 1 - short[defined] / (1 - E[defined])
@@ -53,13 +53,19 @@ def category_parts(terms: Terms) -> CategoryParts:
 def category_influence(terms: Terms, parts: CategoryParts, code: int) -> Numbers:
     """Return (K,) phi_ij, the influence of an item of each pattern on a defined kappa_j.
 
-    ``phi_ij = ((q_ij / L_j) (d_i - D_j) - (1 - kappa_j) (4 C_j (c_ij - C_j) - 2 sum_k C_k (c_ik - C_k))) / (1 - E_j)``
-    with q_ij = 1 if the suggested label is j, else 0.
+    ``phi_ij = ((q_ij / L_j) (d_i - D_j) - (1 - kappa_j) eps_ij) / (1 - E_j)`` with q_ij = 1 if the suggested label is
+    j, else 0, and ``eps_ij = 4 C_j (c_ij - C_j) - 2 sum_x C_x (c_ix - C_x)`` or, with agreement weights,
+    ``2 sum_x (w_jx (wC)_x + sum_y w_jy C_y w_yx - (wC)_x) (c_ix - C_x)``.
     """
     C = terms.C
-    own = terms.row_sums(terms.c * (terms.patterns.code == code))
     gap = (terms.suggested == code) * (terms.d - parts.D[code]) / terms.L[code]
-    eps = 4 * C[code] * (own - C[code]) - 2 * _pull(terms)
+    if terms.w is None:
+        own = terms.row_sums(terms.c * (terms.patterns.code == code))
+        eps = 4 * C[code] * (own - C[code]) - 2 * _pull(terms)
+    else:
+        wC = terms.near(C)
+        slope = 2 * (terms.w[code] * wC + terms.near(terms.w[code] * C) - wC)
+        eps = terms.row_sums(slope[terms.patterns.code] * terms.c) - (slope * C).sum()
     phi: Numbers = (gap - (1 - parts.kappa[code]) * eps) / (1 - parts.E[code])
     return phi
 
@@ -103,7 +109,7 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
 def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
     """Return (m,) the variance of each kappa_j, NaN if it is undefined."""
     n = terms.n
-    if not terms.sample.designed:
+    if not terms.sample.designed and terms.w is None:
         return category_squares(terms, parts) / (n * (n - 1)) if n > 1 else np.full(len(terms.C), math.nan)
     found = np.full(len(terms.C), math.nan)
     census = _unseen(terms).max() == 0

@@ -16,10 +16,12 @@ from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import ROUNDING, Numbers, Terms, influence, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, skewness, written
-from dhkappa.stats.kappa import Estimate, estimate_dh
-from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three
+from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three, source_note
 from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, drawn, eligible, generator
 from dhkappa.stats.summation import row_sums
+from dhkappa.stats.weighted import kappa_estimate
+from dhkappa.stats.weights import Weights
 from dhkappa.table import Display, Table, plain, visible
 
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
@@ -79,7 +81,12 @@ class _Difference(NamedTuple):
 
 
 def compare_labelers(
-    table: ItemTable, *, confidence_level: float = 0.95, pool: Pool = None, rng: Rng = None
+    table: ItemTable,
+    *,
+    weights: Weights | None = None,
+    confidence_level: float = 0.95,
+    pool: Pool = None,
+    rng: Rng = None,
 ) -> tuple[dict[str, Estimate], Table, tuple[Note, ...]]:
     """Return the estimate of each labeler, the differences between each two, and notes; see ``dhkappa.compare``.
 
@@ -95,7 +102,9 @@ def compare_labelers(
     groups = _groups(table)
     parts = [table.distinct(group) if len(group) > 1 else table for group in groups]
     known = {
-        who: _labeler(part, who, excluded, pool) for part, group in zip(parts, groups, strict=True) for who in group
+        who: _labeler(part, who, excluded, pool, weights)
+        for part, group in zip(parts, groups, strict=True)
+        for who in group
     }
     found = list(known.values())
     rows: dict[_Pair, _Difference] = {}
@@ -108,7 +117,7 @@ def compare_labelers(
         rows[pair] = rows[pair]._replace(pvalue=_swap_test(_terms(both, pair, found, pool), source))
     rows = {pair: rows[pair] for pair in combinations(range(len(found)), 2)}
     estimates = {labeler.name: labeler.estimate for labeler in found}
-    notes = (*(Note("source", text) for text in table.source_notes), *_notes(estimates, list(rows.values()), excluded))
+    notes = (*map(source_note, table.source_notes), *_notes(estimates, list(rows.values()), excluded))
     return estimates, _differences(rows, found, confidence_level), notes
 
 
@@ -148,14 +157,15 @@ def _sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> Samp
     return drawn(rows, excluded, pool)
 
 
-def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> _Labeler:
+def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool, weights: Weights | None) -> _Labeler:
     own = table.distinct([name])
     sample = _sample(own, name, excluded, pool)
-    estimate = estimate_dh(sample)
+    estimate = kappa_estimate(sample, weights)
     parts, ratio = estimate.parts, None if estimate.exact is None else estimate.exact.as_integer_ratio()
     if parts is None or float(parts.E) == 1:
         return _Labeler(name, estimate, ratio=ratio)
-    return _Labeler(name, estimate, 1 - float(parts.E), _keys(own, name), influence(terms(sample, parts)), ratio)
+    phi = influence(terms(sample, parts, weights))
+    return _Labeler(name, estimate, 1 - float(parts.E), _keys(own, name), phi, ratio)
 
 
 def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
@@ -222,9 +232,9 @@ def _compared(
 def _terms(table: ItemTable, pair: _Pair, found: Sequence[_Labeler], pool: Pool) -> Iterator[Terms]:
     """Yield the terms of the two labelers of a pair, which have a kappa."""
     for side, who in zip(table.labels, pair, strict=True):
-        sample, parts = found[who].estimate.sample, found[who].estimate.parts
-        assert parts is not None
-        yield terms(_sample(table, side, sample.excluded, pool), parts)
+        estimate = found[who].estimate
+        assert estimate.parts is not None
+        yield terms(_sample(table, side, estimate.sample.excluded, pool), estimate.parts, estimate.weights)
 
 
 def _moments(squares: float, skew: float, n: int) -> tuple[float, float, float]:
@@ -266,8 +276,8 @@ def _swap_test(pair: Iterable[Terms], source: np.random.Generator) -> float:
     one, other = pair
     rows = np.flatnonzero(one.suggested != other.suggested)
     share = one.weight[rows] / one.items[rows] / one.n
-    items, squared = one.items[rows], one.C**2
-    move_E = 2 * (squared[other.suggested] - squared[one.suggested])[rows] * share
+    items, k = one.items[rows], one.near(one.C * one.near(one.C))  # E = sum_l L_l (2 k_l - sum_x C_x (wC)_x)
+    move_E = 2 * (k[other.suggested] - k[one.suggested])[rows] * share
     moves = np.column_stack([(other.d - one.d)[rows] * share, move_E])
     exact = int(items.sum()) <= _MAX_ENUMERATED
     if exact:
@@ -314,7 +324,8 @@ def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], c
                 columns["pvalue"][place] = pvalue if columns["se"][place] else float(columns["difference"][place] == 0)
     columns["pvalue_holm"] = holm(columns["pvalue"])
     names = ("labeler", "other", "difference", "se", "low", "high", "pvalue", "pvalue_holm", "method", "discordant")
-    title = f"Differences between labelers, {written(confidence_level, 100)}% confidence intervals"
+    kappa = "" if found[0].estimate.weights is None else " in weighted kappa"
+    title = f"Differences{kappa} between labelers, {written(confidence_level, 100)}% confidence intervals"
     return Table({name: columns[name] for name in (*names, "reason")}, title=title)
 
 

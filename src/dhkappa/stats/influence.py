@@ -15,6 +15,8 @@ from dhkappa.stats.intervals import LEAST, Basis
 from dhkappa.stats.kappa import Estimate, Parts
 from dhkappa.stats.sample import Sample, Stratum
 from dhkappa.stats.summation import exact_sum
+from dhkappa.stats.weights import VotePairs, Weights, pair_sums
+from dhkappa.stats.weights import vote_pairs as weighted_vote_pairs
 
 Numbers = npt.NDArray[Any]
 
@@ -29,7 +31,9 @@ class Terms:
     sample: Sample  # the eligible patterns, with an entry for each category that has votes
     weight: Numbers  # (K,) weight of all items of a pattern; item weights have mean 1, so these sum to n
     c: Numbers  # (entries,) share of the item's votes, P_ij / N_i
-    g: Numbers  # (entries,) share of the item's pairs that agree on the category, C(P_ij, 2) / C(N_i, 2)
+    # (entries,) share of the item's pairs that agree on the category, C(P_ij, 2) / C(N_i, 2); with agreement weights
+    # the agreement of a vote for the category with another vote, P_ij ((wP)_ij - 1) / (N_i (N_i - 1))
+    g: Numbers
     t: Numbers  # (K,) share of the item's pairs that agree on any category, sum_j g_ij
     d: Numbers  # (K,) agreement differential of the item, R_i - S_i (eq. 10, 12); for Fleiss' kappa, t
     C: Numbers  # (m,) shares of votes (eq. 1, 4)
@@ -38,6 +42,15 @@ class Terms:
     E: Any
     C_E: Any
     kappa: Any
+    w: Numbers | None = None  # (m, m) agreement weights; None for those of the paper, 1 for equal categories and else 0
+
+    def near(self, values: Numbers) -> Numbers:
+        """Return (m,) sum_y w_xy values_y, with the same bits on every machine, which BLAS does not guarantee."""
+        return values if self.w is None else (self.w * values).sum(axis=1)
+
+    def apart(self, shares: Numbers) -> Numbers:
+        """Return (m,) sum_y (1 - w_xy) shares_y of shares that sum to 1."""
+        return complement(shares) if self.w is None else ((1 - self.w) * shares).sum(axis=1)
 
     @property
     def patterns(self) -> Patterns:
@@ -68,26 +81,34 @@ class Terms:
         return (values * self.weight).sum() / self.n
 
 
-def terms(sample: Sample, parts: Parts) -> Terms:
-    """Return the terms of a sample; ``parts`` are those of its kappa, which is defined."""
+def terms(sample: Sample, parts: Parts, weights: Weights | None = None) -> Terms:
+    """Return the terms of a sample; ``parts`` are those of its kappa, which is defined, with the same ``weights``."""
     patterns, total = sample.patterns, parts.sums
     n_votes = patterns.vote_totals()
     votes = patterns.votes.astype(np.int64)
     length, first = np.diff(patterns.start), patterns.start[:-1]
-    pairs, all_pairs = votes * (votes - 1) // 2, n_votes * (n_votes - 1) // 2
-    agreeing = np.add.reduceat(pairs, first)
     labels = total.labels if any(total.labels) else []
-    differential = agreeing
-    if labels:
-        on_label = np.where(patterns.code == np.repeat(patterns.suggested, length), pairs, 0)
-        differential = 2 * np.add.reduceat(on_label, first) - agreeing
-    c, g = votes / np.repeat(n_votes, length), pairs / np.repeat(all_pairs, length)
-    t, d = agreeing / all_pairs, differential / all_pairs
+    w = None
+    if weights is None:
+        pairs, all_pairs = votes * (votes - 1) // 2, n_votes * (n_votes - 1) // 2
+        agreeing = np.add.reduceat(pairs, first)
+        differential = agreeing
+        if labels:
+            on_label = np.where(patterns.code == np.repeat(patterns.suggested, length), pairs, 0)
+            differential = 2 * np.add.reduceat(on_label, first) - agreeing
+        g, t, d = pairs / np.repeat(all_pairs, length), agreeing / all_pairs, differential / all_pairs
+    else:
+        w, found, unit = weights.matrix(), pair_sums(patterns, weights), weights.unit
+        ordered = (n_votes * (n_votes - 1)).astype(found.near.dtype) * unit
+        g, t = found.near / np.repeat(ordered, length), found.agreeing / ordered
+        d = (2 * found.on_label - unit * found.agreeing) / (ordered * unit) if labels else t
+        g, t, d = (values.astype(np.float64) for values in (g, t, d))
+    c = votes / np.repeat(n_votes, length)
     whole = total.n * total.vote_unit
     C = np.array([votes / whole for votes in total.votes], np.float64)  # Python integers: rounded once
     L = np.array([number / total.n for number in labels], np.float64)
-    means = map(float, (parts.D, parts.E, parts.C_E, parts.kappa or 0))
-    return Terms(sample, item_weights(sample), c, g, t, d, C, L, *means)
+    D, E, C_E, kappa = map(float, (parts.D, parts.E, parts.C_E, parts.kappa or 0))
+    return Terms(sample, item_weights(sample), c, g, t, d, C, L, D, E, C_E, kappa, w)
 
 
 def item_weights(sample: Sample) -> npt.NDArray[np.float64]:
@@ -116,24 +137,66 @@ def agreeing_pairs(patterns: Patterns) -> tuple[npt.NDArray[np.int64], npt.NDArr
     return agreeing, 2 * np.add.reduceat(pairs, first) - agreeing
 
 
+def vote_pairs(patterns: Patterns, weights: Weights | None) -> VotePairs:
+    """Return the differentials of pairs of votes, also without weights; see ``weights.vote_pairs``."""
+    if weights is not None:
+        return weighted_vote_pairs(patterns, weights)
+    agreeing, differential = agreeing_pairs(patterns)
+    row, alike = np.repeat(np.arange(len(patterns)), np.diff(patterns.start)), patterns.votes.astype(np.int64) - 1
+    with_one = np.where(patterns.code == patterns.suggested[row], alike, -alike)
+    return VotePairs(differential, with_one, alike * alike - agreeing[row])
+
+
 def influence(terms: Terms) -> Numbers:
     """Return (K,) phi: the derivative of kappa as an item of a pattern gains weight. Its mean over items is 0.
 
-    With ``eps_i = 2 (sum_j C_j (2 L_j - 1) c_ij + C_{l_i}^2 - E - C_E)``, the influence on E,
+    With ``eps_i = 2 (sum_j h_j c_ij + k_{l_i} - E - C_E)``, the influence on E (see ``chance_slopes``),
     ``phi_i = ((d_i - D) - (1 - kappa) eps_i) / (1 - E)``. NaN if 1 - E is too small for a float.
     """
-    C, L, E, code = terms.C, terms.L, terms.E, terms.patterns.code
+    E, code = terms.E, terms.patterns.code
     if 1 - E < _CLOSE:  # as when one item outweighs all others
         chance = chance_terms(terms)
         votes = terms.row_sums(chance.votes[code] * terms.c)
         return chance.influence(terms.kappa, votes, terms.suggested, 1 - terms.d)
-    if len(L):
-        slope = C * (2 * L - 1)
-        eps = 2 * (terms.row_sums(slope[code] * terms.c) + C[terms.suggested] ** 2 - E - terms.C_E)
-    else:  # Fleiss' kappa: E = sum_j C_j^2
-        eps = 2 * (terms.row_sums(C[code] * terms.c) - E)
+    if len(terms.L):
+        h, k = chance_slopes(terms)
+        eps = 2 * (terms.row_sums(h[code] * terms.c) + k[terms.suggested] - E - terms.C_E)
+    else:  # Fleiss' kappa: E = sum_j C_j (wC)_j
+        eps = 2 * (terms.row_sums(terms.near(terms.C)[code] * terms.c) - E)
     phi: Numbers = ((terms.d - terms.D) - (1 - terms.kappa) * eps) / (1 - E)
     return phi
+
+
+def chance_slopes(terms: Terms) -> tuple[Numbers, Numbers]:
+    """Return (m,) h and k, half the slopes of E by votes and by labels.
+
+    ``E = sum_l L_l (2 k_l - sum_x C_x (wC)_x)`` with ``k = w (C wC)``, which is C^2 without weights, and
+    ``2 h = wC (2 wL - 1) + w (C (2 wL - 1))``, which is 2 C (2 L - 1).
+    """
+    C, wC, lean = terms.C, terms.near(terms.C), 2 * terms.near(terms.L) - 1
+    return (wC * lean + terms.near(C * lean)) / 2, terms.near(C * wC)
+
+
+def category_chance(terms: Terms) -> Numbers:
+    """Return (m,) 1 - E_j of items with label j, as sums without cancellation; E = sum_j L_j E_j.
+
+    ``1 - E_j = sum_x C_x ((1 - w) C)_x + 2 ((1 - w) (C wC))_j``: the votes differ, or agree on another category than j,
+    which counts twice.
+    """
+    C, agreeing = terms.C, terms.C * terms.near(terms.C)
+    if terms.w is not None:
+        short: Numbers = (C * terms.apart(C)).sum() + 2 * ((1 - terms.w) * agreeing).sum(axis=1)
+    else:
+        short = (C * other_shares(C)).sum() + 2 * other_shares(agreeing)
+    return short
+
+
+def other_shares(shares: Numbers) -> Numbers:
+    """Return (m,) the sum of all other entries, without cancellation if one entry dominates."""
+    others: Numbers = shares.sum() - shares
+    top = int(shares.argmax())
+    others[top] = np.delete(shares, top).sum()
+    return others
 
 
 class Chance(NamedTuple):
@@ -141,8 +204,8 @@ class Chance(NamedTuple):
 
     not_by_chance: float  # 1 - E; 0 if it is too small for a float
     middle: float  # 2 - E - C_E, or 1 - E for Fleiss' kappa
-    votes: Numbers  # (m,) 1 - C_j (2 L_j - 1), or 1 - C_j
-    labels: Numbers  # (m,) 1 - C_j^2, or 0
+    votes: Numbers  # (m,) 1 - h_j, or 1 - (wC)_j; see ``chance_slopes``
+    labels: Numbers  # (m,) 1 - k_j, or 0
 
     @np.errstate(over="ignore", invalid="ignore")
     def influence(self, kappa: float, votes: Numbers, suggested: Numbers, one_minus_d: Numbers) -> Numbers:
@@ -155,13 +218,19 @@ class Chance(NamedTuple):
 def chance_terms(terms: Terms) -> Chance:
     """Return the terms of chance as distances from 1, which keep their digits if E is close to 1."""
     C, L = terms.C, terms.L
-    others = complement(C)
+    others = terms.apart(C)
     if not len(L):
         whole = exact_sum(C * others)
         return Chance(whole, whole, others, np.zeros(len(C)))
-    labels, unlabeled = others * (1 + C), complement(L)
-    whole = exact_sum(L * labels + C * C * unlabeled)
-    return Chance(whole, whole + exact_sum(L * labels), others + 2 * C * unlabeled, labels)
+    unlabeled = terms.apart(L)
+    if terms.w is None:
+        labels = others * (1 + C)
+        whole = exact_sum(L * labels + C * C * unlabeled)
+        return Chance(whole, whole + exact_sum(L * labels), others + 2 * C * unlabeled, labels)
+    wC, same = terms.near(C), exact_sum(C * others)
+    labels = same + ((1 - terms.w) * (C * wC)).sum(axis=1)
+    whole = same + 2 * exact_sum(C * wC * unlabeled)
+    return Chance(whole, whole + exact_sum(L * labels), others + wC * unlabeled + terms.near(C * unlabeled), labels)
 
 
 def complement(shares: Numbers) -> Numbers:
@@ -189,8 +258,13 @@ def extremes(terms: Terms) -> Extremes:
 
     Votes range over the categories that occur. They enter by ``C_v (2 L_v - 1)`` only, so for each label it is enough
     to look at votes for the label itself and for the other categories with the largest and the smallest such value.
+    With agreement weights all votes are tried.
     """
     chance, label = chance_terms(terms), np.flatnonzero(terms.C + terms.L > 0)
+    if terms.w is not None:
+        one_minus_d = 2 * (1 - terms.w[np.ix_(label, label)])
+        phi = chance.influence(terms.kappa, chance.votes[label], label[:, None], one_minus_d)
+        return Extremes(label, phi.min(axis=1), phi.max(axis=1))
     ascending = label[np.argsort(chance.votes[label], kind="stable")]
     others = [np.where(label == ends[0], ends[-1], ends[0]) for ends in (ascending[:2], ascending[::-1][:2])]
     votes = np.array([label, *others])
@@ -238,14 +312,13 @@ def variance(terms: Terms, phi: Numbers) -> Variance:
 
 def basis(estimate: Estimate) -> Basis | None:
     """Return what the standard error and intervals of an estimate need; None if the sample shows no variation."""
-    if estimate.metric == "weighted":
-        return estimate.weighted_basis
     if estimate.parts is None or estimate.exact is None or estimate.n_items < 2:
         return None
-    sample = estimate.sample
-    known = terms(sample if sample.patterns.items.max() > 1 else sample.merged(), estimate.parts)
-    far = extremes(known) if estimate.metric == "dh" else None
-    return basis_of(known, influence(known), far)
+    sample, weights = estimate.sample, estimate.weights
+    known = terms(sample if sample.patterns.items.max() > 1 else sample.merged(), estimate.parts, weights)
+    far = extremes(known) if len(known.L) else None
+    bottom = LEAST if weights is None or known.E == 1 else weights.lower_bound(known.E)
+    return basis_of(known, influence(known), far, bottom)
 
 
 def basis_of(terms: Terms, phi: Numbers, extremes: Extremes | None, bottom: float = LEAST) -> Basis | None:

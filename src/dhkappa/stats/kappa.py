@@ -18,9 +18,9 @@ import numpy.typing as npt
 from dhkappa.core import Label
 from dhkappa.core.grouping import Grid, Patterns
 from dhkappa.errors import counted
-from dhkappa.stats.intervals import Basis
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.summation import integer_type
+from dhkappa.stats.weights import Weights
 
 Ratio: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Numerators and denominators."""
@@ -99,14 +99,14 @@ class Baselines:
 class Estimate:
     """A kappa of a sample, exact; None where a value is undefined. Baselines are computed when first used."""
 
-    metric: str  # "dh", "weighted" (with agreement weights) or "fleiss"
+    metric: str  # "dh" or "fleiss"; "weighted" or "weighted-fleiss" with agreement weights
     sample: Sample  # the eligible items
     sums: Sums  # sums over items, each counted once whatever its sample weight
     parts: Parts | None = None  # the terms of kappa; None if no item is eligible
     exact: Fraction | None = None  # kappa
     fleiss: Fraction | None = None  # Fleiss' kappa of the same items
     reason: str | None = None  # why kappa is undefined; None if it is defined
-    weighted_basis: Basis | None = None  # of the metric "weighted": what its standard error and intervals need
+    weights: Weights | None = None  # agreement weights of ordered categories
 
     @property
     def value(self) -> float:
@@ -412,21 +412,22 @@ class KappaSums(NamedTuple):
     differential: npt.NDArray[Any]  # D, times n and the unit of pairs
     same: npt.NDArray[Any]  # sum_j C_j^2, times (n and the unit of votes)^2
     on: npt.NDArray[Any]  # sum_j C_j^2 L_j, times that and n
+    scale: int = 1  # unit of agreement weights, once in ``same`` and twice in ``differential`` and ``on``
 
     @property
     def D(self) -> Ratio:
         """The agreement differential."""
-        return self.differential, self.n * self.units.pair
+        return self.differential, self.n * self.units.pair * self.scale**2
 
     @property
     def C_E(self) -> Ratio:
         """sum_j C_j^2 L_j (eq. 6)."""
-        return self.on, self.n**3 * self.units.vote**2
+        return self.on, self.n**3 * (self.units.vote * self.scale) ** 2
 
     @property
     def E(self) -> Ratio:
         """The differential expected by chance, 2 C_E - sum_j C_j^2."""
-        return 2 * self.on - self.n * self.same, self.n**3 * self.units.vote**2
+        return 2 * self.on - self.n * self.scale * self.same, self.n**3 * (self.units.vote * self.scale) ** 2
 
     @property
     def kappa(self) -> Ratio:

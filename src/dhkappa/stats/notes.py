@@ -26,7 +26,6 @@ _NEAR_ZERO = Fraction(1, 10)  # kappa
 _UNEQUAL = 0.5  # effective items per item
 _LARGE_FRACTION = Fraction(1, 20)  # of a pool
 _LIKE_MISSING = {"na", "n/a", "nan", "none", "null", "nil", "-", "?", "missing"}
-_UNWEIGHTED_ONLY = {"votes-follow-agreement", "never-suggested", "two-categories", "labels-mixed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +57,8 @@ def notes_of(estimate: Estimate, se: float) -> Iterator[Note]:
     """Yield the notes on an estimate with this standard error."""
     total, parts = estimate.sums, estimate.parts
     found = [*_on_votes(estimate), *_on_sample(estimate.sample)]
-    if parts is not None and estimate.metric != "fleiss":
-        found += _on_labels(total, estimate.categories)
-        if estimate.metric == "dh" or _n_occurring(total) == 1:
-            found += _on_value(estimate, parts)
-        else:
-            found = [note for note in found if note.code not in _UNWEIGHTED_ONLY]
+    if parts is not None and estimate.metric not in ("fleiss", "weighted-fleiss"):
+        found += [*_on_labels(estimate), *_on_value(estimate, parts)]
     yield from found
     if total.n > 1 and estimate.exact is not None and math.isnan(se):
         yield Note("no-standard-error", "Every item has the same influence on kappa, so there is no standard error.")
@@ -134,9 +129,10 @@ def source_note(text: str) -> Note:
     return Note(text.code, str(text)) if isinstance(text, SourceNote) else Note("source", text)
 
 
-def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
+def _on_labels(estimate: Estimate) -> Iterator[Note]:
     """Yield notes on the suggested labels."""
-    rows = list(zip(categories, total.labels, total.votes, strict=True))
+    total = estimate.sums
+    rows = list(zip(estimate.categories, total.labels, total.votes, strict=True))
     used = [(label, items, votes) for label, items, votes in rows if items]
     if len(used) == 1:
         text = f"Every suggested label is {used[0][0]!r}, so kappa cannot show how labels follow items."
@@ -147,7 +143,7 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
         chosen = f"have a suggested label that no annotator ever chose ({shown(strange, 3)})"
         hint = "Check the spelling and the column. If the votes are counts, name their columns with $counts."
         yield Note("labels-not-in-votes", f"{lost:,} of {counted(total.n, 'item')} {chosen}.", hint)
-    never = never_suggested(total, categories)
+    never = never_suggested(total, estimate.categories)
     if never:
         share, label = never[0]
         more = f" ({counted(len(never) - 1, 'more category')} like this)" if len(never) > 1 else ""
@@ -160,7 +156,7 @@ def _on_labels(total: Sums, categories: tuple[Label, ...]) -> Iterator[Note]:
     if 0 < imperfect < _FEW_OF_A_KIND and total.n >= FEW_ITEMS:
         text = f"Votes differ from the label on only {counted(imperfect, 'item')}; kappa depends on these few."
         yield Note("few-imperfect-items", text)
-    if _n_occurring(total) == 2:
+    if _n_occurring(total) == 2 and estimate.weights is None:
         text = "With two categories, kappa is Cohen's kappa between label and votes"
         yield Note("two-categories", f"{text}; the agreement of annotators with each other has no effect.")
 
@@ -182,11 +178,12 @@ def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
     kappa, random, fleiss = estimate.exact, estimate.baselines.random, estimate.fleiss
     if kappa is not None and kappa == estimate.baselines.majority and kappa < 1:
         yield Note("equals-majority", f"The labels score exactly as high as majority labels. {MADE_FROM_VOTES}")
-    if kappa is None:
+    certain = estimate.weights is None or _n_occurring(estimate.sums) == 1  # with weights there is another reason
+    if kappa is None and certain:
         yield Note("agreement-certain", "All votes and labels are the same category, so agreement is certain.")
-    elif kappa == 1:
+    if kappa == 1:
         yield Note("perfect", "Every vote is the suggested label. A larger sample may show exceptions.")
-    elif parts.R < parts.S and kappa >= 0:
+    elif kappa is not None and parts.R < parts.S and kappa >= 0:
         pairs = f"another label ({float(parts.S):.2f}) than on the suggested one ({float(parts.R):.2f})"
         chance = "about as large, so kappa is near 0" if kappa < _NEAR_ZERO else "larger, so kappa is above 0"
         yield Note("agree-on-others", f"More pairs agree on {pairs}. The difference expected by chance is {chance}.")
@@ -198,5 +195,6 @@ def _on_value(estimate: Estimate, parts: Parts) -> Iterator[Note]:
         own, other = (f"{round(score, digits) + 0.0:.{digits}f}" for score in (value, at_random))
         yield Note("below-random", f"Kappa ({own}) is below the score of random labels ({other}).")
     if fleiss is not None and fleiss < LOW_AGREEMENT:
-        low = f"(Fleiss' kappa {round(float(fleiss), 2) + 0.0:.2f}, below {float(LOW_AGREEMENT):.1f})"
+        whose = "Fleiss'" if estimate.weights is None else "weighted Fleiss'"
+        low = f"({whose} kappa {round(float(fleiss), 2) + 0.0:.2f}, below {float(LOW_AGREEMENT):.1f})"
         yield Note("low-agreement", f"{AGREE_LITTLE} {low}, so even correct labels score low.")

@@ -7,6 +7,7 @@ each group that get each label: a contingency table with fixed margins, whatever
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core.grouping import Entries, Patterns
-from dhkappa.errors import invalid
+from dhkappa.errors import counted, invalid
+from dhkappa.resources import need
 from dhkappa.stats.influence import Numbers, Terms, chance_terms, complement, variance
 from dhkappa.stats.sample import Rng, check_choice, check_n_resamples, generator
+from dhkappa.stats.weights import Weights, label_sums, pair_sums
 from dhkappa.table import Display, plain
 
 METHODS = ("exact", "z", "monte-carlo", "wald")
@@ -34,6 +37,8 @@ _FAST = 5 * 10**7  # steps of the exact count, about a quarter of a second
 _MOST_STEPS = 100 * _FAST
 _STEP = 5_000  # least number of steps per item
 _MOST_HELD = 1 << 24  # numbers held at once while counting
+_MOST_ARRANGED = 10_000  # arrangements of labels that are enumerated, in some tenths of a second
+_BYTES_PER_SCORE = 64  # as floats, ranks and codes
 _MOST_LABELS = 24  # beside the most frequent one: each doubles the numbers held
 
 
@@ -74,9 +79,17 @@ class PermutationTest(Display):
 
 
 def permutation_test(
-    terms: Terms, *, method: str | None = None, alternative: str = "greater", n_resamples: int = 9_999, rng: Rng = None
+    terms: Terms,
+    weights: Weights | None = None,
+    *,
+    method: str | None = None,
+    alternative: str = "greater",
+    n_resamples: int = 9_999,
+    rng: Rng = None,
 ) -> PermutationTest:
     """Test whether the suggested labels score more than random labels; see ``Kappa.permutation_test``.
+
+    ``weights`` are the agreement weights of the terms, if any.
 
     The null hypothesis is that labels are independent of the items, with votes as they are. It is not that kappa is
     0: the mean kappa of random labels is seldom 0 with three or more categories.
@@ -91,7 +104,7 @@ def permutation_test(
     if chosen == "wald":
         return _wald_test(terms, alternative)
 
-    groups = group_items(terms, terms.g)
+    groups = group_items(terms, label_scores(terms))
     D0, spread = permutation_moments(terms, groups)
     beyond = float(terms.D - D0)
     difference = float((terms.D - D0) / (1 - terms.E))
@@ -100,7 +113,7 @@ def permutation_test(
         return PermutationTest(difference, math.nan, 1.0, alternative, chosen, reason=reason)
     z = beyond / math.sqrt(spread)
     if chosen == "exact":
-        pvalue = _exact_pvalue(terms, alternative, _FAST if method is None else _MOST_STEPS)
+        pvalue = _exact_pvalue(terms, weights, alternative, _FAST if method is None else _MOST_STEPS)
         if pvalue is not None:
             return PermutationTest(difference, z, pvalue, alternative, chosen)
         if method is not None:
@@ -122,7 +135,7 @@ def permutation_test(
 def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
     """Compare kappa_P with its standard error, for any sampling design."""
     value, phi = above_random(terms)
-    one_minus_D0 = terms.mean(1 - terms.t) + 2 * (_mean_g(terms) * complement(terms.L)).sum()
+    one_minus_D0 = terms.mean(1 - terms.t) + 2 * (_mean_g(terms) * terms.apart(terms.L)).sum()
     if not one_minus_D0 or terms.E == 1:  # by rounding
         reason = "One item outweighs all others."
         return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", reason=reason)
@@ -149,9 +162,10 @@ def above_random(terms: Terms) -> tuple[float, Numbers]:
     ``kappa_P = (D - D0)/(1 - D0)``, with D0 the mean of D over permutations; with two categories it is kappa. Its
     influence is ``phi_i = ((d_i - D) - (1 - kappa_P) eps_i)/(1 - D0)`` with
     ``eps_i = sum_j (g_ij - G_j)(2 L_j - 1) + 2 sum_j G_j (q_ij - L_j)``, the influence on D0. The mean over items is 0.
+    With agreement weights, wL takes the place of the first L and wG that of the second G.
     """
     # Everything as a distance from 1, which keeps its digits if D0 is close to 1.
-    disagreeing, unlabeled = terms.mean(1 - terms.t), complement(terms.L)
+    disagreeing, unlabeled = terms.mean(1 - terms.t), terms.apart(terms.L)
     G = _mean_g(terms)
     one_minus_D0 = disagreeing + 2 * (G * unlabeled).sum()
     if not one_minus_D0:
@@ -159,7 +173,7 @@ def above_random(terms: Terms) -> tuple[float, Numbers]:
     one_minus_kappa = terms.mean(1 - terms.d) / one_minus_D0
     on_votes = one_minus_D0 - (1 - terms.t) - 2 * terms.row_sums(terms.g * unlabeled[terms.patterns.code])
     # 1 - G_j: pairs that agree on another category, or do not agree
-    others = complement(np.append(G, disagreeing))[:-1]
+    others = complement(np.append(G, disagreeing))[:-1] if terms.w is None else disagreeing + terms.apart(G)
     eps = on_votes + 2 * ((terms.L * others).sum() - others[terms.suggested])
     phi: Numbers = one_minus_kappa * (1 - eps / one_minus_D0) - (1 - terms.d) / one_minus_D0
     return 1 - one_minus_kappa, phi
@@ -174,7 +188,7 @@ def _mean_g(terms: Terms) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """V groups of items with the same g_ij, and the U labels that occur and that pairs agree on."""
+    """V groups of items with the same scores g_ij (``label_scores``), and the U labels that occur with scores."""
 
     items: npt.NDArray[np.int64]  # (V,) items of each group
     code: npt.NDArray[Any]  # (U,) category of each label
@@ -190,15 +204,32 @@ class Groups:
         return total
 
 
+def label_scores(terms: Terms) -> Numbers:
+    """Return the share of pairs of votes on an item that would agree on each label.
+
+    Without weights these are the g_ij by entry; with agreement weights ``(w g_i)_l``, (K, U) for labels that occur.
+    """
+    if terms.w is None:
+        return terms.g
+    used = np.unique(terms.suggested)
+    need(terms.items.size * used.size * _BYTES_PER_SCORE, f"the scores of {counted(used.size, 'label')} on every item")
+    scores = [terms.row_sums(terms.g * terms.w[terms.patterns.code, label]) for label in used.tolist()]
+    return np.column_stack(scores)
+
+
 def group_items(terms: Terms, g: Numbers) -> Groups:
-    """Group items by their g_ij, in any unit, for the labels that occur."""
+    """Group items by their ``label_scores``, in any unit, for the labels that occur."""
     patterns, labels = terms.patterns, np.zeros(len(terms.L), np.int64)
     np.add.at(labels, patterns.suggested, patterns.items)
-    keep = (g > 0) & (labels[patterns.code] > 0)
-    start = np.concatenate([[0], np.cumsum(keep)])[patterns.start]
+    start, code = patterns.start, patterns.code
+    if g.ndim == 2:
+        start, code = np.arange(len(g) + 1) * g.shape[1], np.tile(np.flatnonzero(labels), len(g))
+        g = g.ravel()
+    keep = (g > 0) & (labels[code] > 0)
+    start = np.concatenate([[0], np.cumsum(keep)])[start]
     values, rank = np.unique(g[keep], return_inverse=True)
     # With the rank of g in the place of votes, patterns that merge are one group.
-    entries = Entries(start, patterns.code[keep], rank + 1)
+    entries = Entries(start, code[keep], rank + 1)
     found = Patterns(np.zeros(len(patterns), np.int32), entries, patterns.items).merged()
     code, column = np.unique(found.code, return_inverse=True)
     row = np.repeat(np.arange(len(found)), np.diff(found.start))
@@ -228,7 +259,7 @@ def permutation_moments(terms: Terms, groups: Groups) -> tuple[float, float]:
     return D0, 4 * spread / (n - 1) if spread > rounding else 0.0
 
 
-def _exact_pvalue(terms: Terms, alternative: str, most: int) -> float | None:
+def _exact_pvalue(terms: Terms, weights: Weights | None, alternative: str, most: int) -> float | None:
     """Return the share of permutations that score as much, or as far from their mean; None if that takes too long.
 
     Dynamic programming over items: all items have the most frequent label, and one after the other may get another
@@ -236,7 +267,9 @@ def _exact_pvalue(terms: Terms, alternative: str, most: int) -> float | None:
     only multiplied and added, so that small ones are as accurate as large ones.
     """
     n = terms.n
-    scores = _integer_scores(terms) if 2 * _STEP * n <= most else None
+    if weights is not None and n <= _MOST_ARRANGED and (found := _enumerated(terms, weights, alternative)) is not None:
+        return found
+    scores = _integer_scores(terms, weights) if 2 * _STEP * n <= most else None
     if scores is None:
         return None
     groups = group_items(terms, scores)
@@ -265,9 +298,13 @@ def _exact_pvalue(terms: Terms, alternative: str, most: int) -> float | None:
         shares = after
     totals = (table * groups.items[:, None]).sum(axis=0).tolist()
     possible = np.arange(shape[-1]) + (least * used + totals[common])
-    length = np.diff(terms.patterns.start)
-    chosen = terms.patterns.code == np.repeat(terms.suggested, length)
-    observed = int((scores * np.repeat(terms.items, length))[chosen].sum())
+    if weights is None:
+        length = np.diff(terms.patterns.start)
+        chosen = terms.patterns.code == np.repeat(terms.suggested, length)
+        observed = int((scores * np.repeat(terms.items, length))[chosen].sum())
+    else:
+        column = np.unique(terms.suggested, return_inverse=True)[1]
+        observed = int((scores[np.arange(len(scores)), column] * terms.items).sum())
     as_far = possible >= observed
     if alternative == "two-sided":
         mean = sum(number * total for number, total in zip(numbers.tolist(), totals, strict=True))  # times n
@@ -276,8 +313,11 @@ def _exact_pvalue(terms: Terms, alternative: str, most: int) -> float | None:
     return min(1.0, math.fsum(shares[(-1,) * len(other)][as_far].tolist()))
 
 
-def _integer_scores(terms: Terms) -> npt.NDArray[np.int64] | None:
-    """Return the g_ij as integer multiples of a common unit; None if the unit is too small."""
+def _integer_scores(terms: Terms, weights: Weights | None) -> npt.NDArray[np.int64] | None:
+    """Return the ``label_scores`` as integer multiples of a common unit; None if the unit is too small."""
+    if weights is not None:
+        exact = _weighted_scores(terms.patterns, weights)
+        return exact.astype(np.int64) if int(exact.max()) <= _MOST_HELD else None
     n_votes, votes = terms.patterns.vote_totals(), terms.patterns.votes.astype(np.int64)
     all_pairs = n_votes * (n_votes - 1) // 2
     unit = math.lcm(*np.unique(all_pairs).tolist())
@@ -286,6 +326,45 @@ def _integer_scores(terms: Terms) -> npt.NDArray[np.int64] | None:
     per_pair = np.repeat(unit // all_pairs, np.diff(terms.patterns.start))
     scores: npt.NDArray[np.int64] = votes * (votes - 1) // 2 * per_pair
     return scores // max(1, int(np.gcd.reduce(scores)))
+
+
+def _enumerated(terms: Terms, weights: Weights, alternative: str) -> float | None:
+    """Return the exact p-value of few items by all arrangements of their labels; None if there are too many.
+
+    Agreement weights may have a common unit so small that the scores do not fit a table.
+    """
+    _, column, numbers = np.unique(np.repeat(terms.suggested, terms.items), return_inverse=True, return_counts=True)
+    n, left = terms.n, tuple(numbers.tolist())
+    ways = math.factorial(n) // math.prod(map(math.factorial, left))
+    if ways > _MOST_ARRANGED:
+        return None
+    rows = np.repeat(_weighted_scores(terms.patterns, weights), terms.items, axis=0).tolist()
+    found = {(left, 0): 1}  # arrangements by labels left and score
+    for row in rows:
+        after: dict[tuple[tuple[int, ...], int], int] = defaultdict(int)
+        for (free, score), number in found.items():
+            for place, many in enumerate(free):
+                if many:
+                    after[(*free[:place], many - 1, *free[place + 1 :]), score + row[place]] += number
+        found = after
+    observed = sum(row[place] for row, place in zip(rows, column.tolist(), strict=True)) * n
+    mean = sum(score * number for row in rows for score, number in zip(row, left, strict=True))
+    if alternative == "two-sided":
+        as_far = sum(number for (_, score), number in found.items() if abs(score * n - mean) >= abs(observed - mean))
+    else:
+        as_far = sum(number for (_, score), number in found.items() if score * n >= observed)
+    return as_far / ways
+
+
+def _weighted_scores(patterns: Patterns, weights: Weights) -> Numbers:
+    """Return (K, U) the ``label_scores`` with agreement weights as Python integers, in their common unit."""
+    n_votes, near = patterns.vote_totals(), pair_sums(patterns, weights).near
+    labels = (np.full(len(patterns), label) for label in np.unique(patterns.suggested).tolist())
+    scores = np.column_stack([label_sums(patterns, weights.scaled, near, label) for label in labels]).astype(object)
+    unit = math.lcm(*np.unique(n_votes * (n_votes - 1)).tolist())
+    scores *= (unit // (n_votes * (n_votes - 1)).astype(object))[:, None]
+    scores //= max(1, math.gcd(*scores.ravel().tolist()))
+    return scores
 
 
 def _draws(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:

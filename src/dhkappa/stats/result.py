@@ -22,8 +22,14 @@ if TYPE_CHECKING:  # imported when a method needs them
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.permutation import PermutationTest
 
-_METHODS = {"dh": ("beta", "wald", "bootstrap", "bca"), "weighted": ("beta", "wald"), "fleiss": ("wald",)}
-_NAMES = {"dh": "kappa_DH", "weighted": "weighted kappa_DH", "fleiss": "Fleiss' kappa"}
+_METHODS = ("beta", "wald", "bootstrap", "bca")
+_NAMES = {
+    "dh": "kappa_DH",
+    "weighted": "weighted kappa_DH",
+    "fleiss": "Fleiss' kappa",
+    "weighted-fleiss": "weighted Fleiss' kappa",
+}
+_FLEISS = ("fleiss", "weighted-fleiss")
 _NO_VARIATION = "The items show no variation, so the standard error of kappa is unknown."
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 
@@ -51,7 +57,7 @@ class Kappa(Display):
 
     @property
     def metric(self) -> str:
-        """``"dh"``, ``"weighted"`` (with agreement weights) or ``"fleiss"``."""
+        """``"dh"`` or ``"fleiss"``; with agreement weights ``"weighted"`` or ``"weighted-fleiss"``."""
         return self.estimate.metric
 
     @property
@@ -143,7 +149,7 @@ class Kappa(Display):
             ``"beta"``, the default, has at least its nominal coverage also for small samples, high kappa and rare
             labels. ``"wald"`` is kappa plus and minus t standard errors; the default, and the only method, for Fleiss'
             kappa. ``"bootstrap"`` takes percentiles of bootstrap replicates, and ``"bca"`` corrects them for bias and
-            acceleration; both need a kappa without agreement weights.
+            acceleration.
         n_resamples, rng
             Number of bootstrap replicates, and the seed or generator to draw them with.
 
@@ -155,7 +161,7 @@ class Kappa(Display):
         ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta')
         """
         confidence_level = check_level(confidence_level)
-        methods, alpha = _METHODS[self.metric], 1 - confidence_level
+        methods, alpha = ("wald",) if self.metric in _FLEISS else _METHODS, 1 - confidence_level
         given = methods[0] if method is None else method
         method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
         if self._basis is None:
@@ -197,7 +203,7 @@ class Kappa(Display):
         """Kappa rescaled: 0 for random labels, 1 for perfect ones, NaN if undefined; with two categories kappa."""
         from dhkappa.stats.permutation import above_random
 
-        if self.metric != "dh" or self.exact is None:
+        if self.metric in _FLEISS or self.exact is None:
             return math.nan
         return float(above_random(self._terms("above_random"))[0])
 
@@ -226,8 +232,9 @@ class Kappa(Display):
         """
         from dhkappa.stats.permutation import permutation_test
 
-        known = self._terms("permutation_test")
-        return permutation_test(known, method=method, alternative=alternative, n_resamples=n_resamples, rng=rng)
+        known, weights = self._terms("permutation_test"), self.estimate.weights
+        chosen: dict[str, Any] = {"method": method, "alternative": alternative, "n_resamples": n_resamples, "rng": rng}
+        return permutation_test(known, weights, **chosen)
 
     def by_category(self, confidence_level: float = 0.95) -> Table:
         """Return kappa of each suggested category with its confidence interval.
@@ -252,17 +259,19 @@ class Kappa(Display):
 
         For each ``suggested`` label, with its ``items``, a row for each category that has votes: ``agreed``,
         ``pair_share`` (share of pairs that agree on it) and ``vote_share`` (share of votes). A last row, with None as
-        the category, has the pairs that do not agree, so that both shares sum to 1.
+        the category, has the pairs that do not agree, so that both shares sum to 1. Agreement weights have no effect.
         """
         from dhkappa.stats.categories import confusion
 
-        return confusion(self._terms("confusion"))
+        known = self._terms("confusion")
+        assert self.parts is not None
+        return confusion(known if self.estimate.weights is None else terms(self.sample, self.parts))
 
     def _terms(self, method: str) -> Terms:
         """Return the terms of a DiPietro-Hazari kappa that is defined."""
-        if self.metric != "dh":
+        if self.metric in _FLEISS:
             message = f"{method} is not available for {_NAMES[self.metric]}."
-            raise DataError(message, code="metric-not-supported", hint="Use dh_kappa without agreement weights.")
+            raise DataError(message, code="metric-not-supported", hint="Use dh_kappa.")
         if self.parts is None or self.exact is None:
             message = f"{method} is not available because kappa is undefined: {self.reason}"
             raise DataError(message, code="kappa-undefined")
@@ -271,7 +280,7 @@ class Kappa(Display):
     @cached_property
     def _known(self) -> Terms:
         assert self.parts is not None
-        return terms(self.sample, self.parts)
+        return terms(self.sample, self.parts, self.estimate.weights)
 
     @cached_property
     def _basis(self) -> Basis | None:
@@ -290,7 +299,7 @@ class Kappa(Display):
         said = [f"{counted(self.n_items, 'item')}, {counted(self.n_votes, 'vote')}"]
         if self.reason:
             said.append(self.reason.rstrip("."))
-        if self.metric != "fleiss":
+        if self.metric not in _FLEISS:
             fleiss = "weighted Fleiss" if self.metric == "weighted" else "Fleiss"
             others = {"random": self.baselines.random, "majority": self.baselines.majority, fleiss: self.fleiss}
             said += [f"{name} {_digits(value)}" for name, value in others.items() if not math.isnan(value)]
@@ -378,7 +387,8 @@ def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Tabl
         limits, baselines = kappa.confidence_interval(confidence_level), kappa.baselines
         rows.append((name, kappa.value, *limits, kappa.se, baselines.random, baselines.majority, kappa.n_items))
     names = ("labeler", "kappa", "low", "high", "se", "baseline_random", "baseline_majority", "items")
-    title = f"Kappa by labeler, {written(confidence_level, 100)}% confidence intervals"
+    what = "Weighted kappa" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "Kappa"
+    title = f"{what} by labeler, {written(confidence_level, 100)}% confidence intervals"
     return Table({name: [row[place] for row in rows] for place, name in enumerate(names)}, title=title)
 
 

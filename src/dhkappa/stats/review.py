@@ -14,15 +14,28 @@ from dhkappa.core import Label
 from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
-from dhkappa.stats.influence import Numbers, Terms, agreeing_pairs, influence, terms, weight_of_one
-from dhkappa.stats.kappa import Parts, dh_parts, sums
+from dhkappa.stats.influence import (
+    Numbers,
+    Terms,
+    agreeing_pairs,
+    category_chance,
+    influence,
+    other_shares,
+    terms,
+    weight_of_one,
+)
+from dhkappa.stats.kappa import KappaSums, Parts, dh_parts, distinct, sums, units
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
+from dhkappa.stats.summation import ratios
+from dhkappa.stats.weighted import weighted_parts
+from dhkappa.stats.weights import Weights, pair_sums
 from dhkappa.table import Table
 
 _Rows = npt.NDArray[np.int64]
 
 _CANCELLED = 64  # a difference this many times smaller than its first term is recomputed exactly
 _DEFAULT_LIMIT = 100  # if the items are fetched from an engine
+_ROWS = 1 << 12  # rows for which kappa without an item is computed at once
 _DIGITS = 12  # influence values that agree to so many digits are equal up to rounding
 
 
@@ -30,9 +43,9 @@ _DIGITS = 12  # influence values that agree to so many digits are equal up to ro
 def contributions(terms: Terms) -> Numbers:
     """Return (K,) the contribution of an item of each pattern; the weighted mean over items is kappa.
 
-    ``(d_i - E_j) / (1 - E)`` with j the suggested label and ``E_j = 2 C_j^2 - sum_k C_k^2``.
+    ``(d_i - E_j) / (1 - E)`` with j the suggested label and E_j as in ``category_chance``.
     """
-    short = _one_minus_E(terms.C)
+    short = category_chance(terms)
     found: Numbers = (short[terms.suggested] - (1 - terms.d)) / (terms.L * short).sum()
     return found
 
@@ -52,7 +65,7 @@ def leave_one_out(terms: Terms, whole: Sample | None = None, rows: _Rows | None 
     votes = terms.patterns.votes.astype(np.int64)
     length = np.diff(terms.patterns.start)
     not_c = c * (np.repeat(terms.patterns.vote_totals(), length) - votes) / votes
-    not_C, not_L = _others(C), _others(L)
+    not_C, not_L = other_shares(C), other_shares(L)
     not_label = code != np.repeat(terms.suggested, length)
 
     def gap(share: Numbers, other: Numbers, not_suggested: Numbers) -> Numbers:
@@ -63,7 +76,7 @@ def leave_one_out(terms: Terms, whole: Sample | None = None, rows: _Rows | None 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # one item may have almost all the weight
         v = weight / (n - weight)
         a = 1 + v
-        short = _one_minus_E(C)
+        short = category_chance(terms)
         total = (L * short).sum()  # 1 - E
         rest = (
             _cubed(a) * total
@@ -84,6 +97,30 @@ def leave_one_out(terms: Terms, whole: Sample | None = None, rows: _Rows | None 
     return found
 
 
+def weighted_leave_one_out(sample: Sample, rows: _Rows, weights: Weights) -> Numbers:
+    """Return kappa with agreement weights without one item of each of some rows, from exact sums; NaN if undefined."""
+    patterns, total, n_votes = sample.patterns, sums(sample, weighted=sample.weighted), sample.patterns.vote_totals()
+    unit = units(distinct(n_votes), 2**62)  # Python integers
+    differential = pair_sums(patterns, weights).differential(weights.unit) * unit.per_pair[n_votes]
+    whole = int((differential * sample.mass).sum())
+    found = []
+    for part in np.split(rows, range(_ROWS, rows.size, _ROWS)):
+        own, place = patterns.take(part), np.arange(part.size)
+        each = (sample.mass[part] // own.items).astype(object)
+        votes, labels = (np.tile(np.array(of, object), (part.size, 1)) for of in (total.votes, total.labels))
+        labels[place, own.suggested] -= each
+        votes[np.repeat(place, np.diff(own.start)), own.code] -= own.votes.astype(object) * np.repeat(
+            each * unit.per_vote[own.vote_totals()], np.diff(own.start)
+        )
+        same, on = weights.chance(votes, labels)
+        rest = KappaSums(unit, total.n - each, whole - each * differential[part], same, on, weights.unit)
+        top, bottom = (values.astype(object) for values in rest.kappa)
+        kappa = np.full(part.size, math.nan)
+        kappa[bottom != 0] = ratios(top[bottom != 0], bottom[bottom != 0])
+        found.append(kappa)
+    return np.concatenate(found)
+
+
 def review_queue(
     item_votes: ItemVotes,
     labeler: str,
@@ -91,6 +128,7 @@ def review_queue(
     limit: int | None = None,
     pool: Pool = None,
     sample: Sample | None = None,
+    weights: Weights | None = None,
 ) -> Table:
     """Return the items to review, those that the votes most clearly reject first; see ``Audit.review``.
 
@@ -101,7 +139,7 @@ def review_queue(
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool) if sample is None else sample
     if limit is None:
         limit = max(sample.n, 1) if item_votes.find is None else _DEFAULT_LIMIT
-    scores = _Scores(sample)
+    scores = _Scores(sample, weights)
     rows, names = _first(item_votes, scores, limit)
     shown, place = np.unique(rows, return_inverse=True)
     columns = vote_columns(sample.patterns.take(shown), item_votes.categories) | scores.columns(shown)
@@ -114,17 +152,23 @@ def review_queue(
 class _Scores:
     """The differential of every row, and what else the review queue shows, for some rows."""
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Sample, weights: Weights | None) -> None:
         self.sample, self.n_votes, self.weight = sample, sample.patterns.vote_totals(), weight_of_one(sample)
-        self.d = agreeing_pairs(sample.patterns)[1] / (self.n_votes * (self.n_votes - 1) // 2)
-        self.parts = _parts(sample) if sample.n else None
+        self.weights, self.parts = weights, _parts(sample, weights) if sample.n else None
+        all_pairs = self.n_votes * (self.n_votes - 1) // 2
+        if weights is None:
+            self.d = agreeing_pairs(sample.patterns)[1] / all_pairs
+        else:
+            differential = pair_sums(sample.patterns, weights).differential(weights.unit)
+            self.d = (differential / (all_pairs.astype(differential.dtype) * weights.unit**2)).astype(np.float64)
 
     def terms(self, rows: _Rows) -> Terms | None:
         """Return the terms of one item of each row; None if kappa is undefined."""
         if self.parts is None or self.parts.kappa is None:
             return None
         one = replace(self.sample.patterns.take(rows), items=np.ones(rows.size, np.int64))
-        return replace(terms(replace(self.sample, patterns=one, mass=one.items), self.parts), weight=self.weight[rows])
+        known = terms(replace(self.sample, patterns=one, mass=one.items), self.parts, self.weights)
+        return replace(known, weight=self.weight[rows])
 
     def pull(self, rows: _Rows) -> Numbers:
         """Return influence times weight of one item of each row."""
@@ -136,7 +180,11 @@ class _Scores:
         known = self.terms(rows)
         added = phi = without = np.full(rows.size, math.nan)
         if known is not None:
-            added, phi, without = contributions(known), influence(known), leave_one_out(known, self.sample, rows)
+            added, phi = contributions(known), influence(known)
+            if self.weights is None:
+                without = leave_one_out(known, self.sample, rows)
+            else:
+                without = weighted_leave_one_out(self.sample, rows, self.weights)
         found = {"differential": self.d[rows], "contribution": added, "influence": phi, "kappa_without": without}
         return {name: values.tolist() for name, values in found.items()}
 
@@ -178,22 +226,11 @@ def _cubed(values: Numbers) -> Numbers:
     return np.array([value**3 for value in distinct.tolist()])[place]
 
 
-def _others(shares: Numbers) -> Numbers:
-    """Return (m,) the sum of all other entries, without cancellation if one entry dominates."""
-    others: Numbers = shares.sum() - shares
-    top = int(shares.argmax())
-    others[top] = np.delete(shares, top).sum()
-    return others
-
-
-def _one_minus_E(C: Numbers) -> Numbers:
-    """Return (m,) 1 - E_j: the votes differ, or agree on a category other than j, which counts twice."""
-    short: Numbers = (C * _others(C)).sum() + 2 * _others(C**2)
-    return short
-
-
-def _parts(sample: Sample) -> Parts:
-    return dh_parts(sums(sample, weighted=sample.weighted), sample.categories)
+def _parts(sample: Sample, weights: Weights | None = None) -> Parts:
+    total = sums(sample, weighted=sample.weighted)
+    if weights is None:
+        return dh_parts(total, sample.categories)
+    return weighted_parts(sample, pair_sums(sample.patterns, weights), total, weights)
 
 
 def vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""Kappa with agreement weights for ordered categories, an extension of the paper's kappa.
+"""Agreement weights for ordered categories, and exact sums over pairs of votes with them.
 
 The weight w_xy in [0, 1] says how much votes for categories x and y agree. Of a pair of votes (x, y) on an item with
 suggested label l, ``w_xy (w_xl + w_yl) / 2`` counts as agreement on the label and the rest of ``w_xy`` as agreement on
@@ -8,40 +8,65 @@ another label, so the differential of the pair is ``w_xy (w_xl + w_yl - 1)``. Id
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dhkappa.core import Integers
 from dhkappa.core.grouping import BLOCK, Patterns
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.resources import need
-from dhkappa.stats.influence import Extremes, Numbers, Terms, basis_of, terms
 from dhkappa.stats.intervals import LEAST
-from dhkappa.stats.kappa import Estimate, Parts, above_chance, estimate_dh
-from dhkappa.stats.sample import Sample
+from dhkappa.stats.summation import Array
 
 _POWERS = {"linear": 1, "quadratic": 2}
 _ROUNDING = 1e-12
 _BYTES_PER_WEIGHT = 64  # as an integer, a float and a Python integer
 _PAIRS_PER_BLOCK = 16 * BLOCK
-PairSums: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
     """Agreement weights as exact fractions: w = scaled / unit."""
 
-    scaled: npt.NDArray[Any]  # (m, m) integers, int64 if the unit is small, else Python integers
+    scaled: Array  # (m, m) integers, int64 if the unit is small, else Python integers
     unit: int
     named: bool = False  # linear or quadratic, for which sqrt(1 - w) is a metric
 
-    def matrix(self) -> Numbers:
+    def matrix(self) -> Array:
         """Return (m, m) the weights as floats."""
-        matrix: Numbers = (self.scaled / np.full(self.scaled.shape, self.unit, self.scaled.dtype)).astype(np.float64)
+        matrix: Array = (self.scaled / np.full(self.scaled.shape, self.unit, self.scaled.dtype)).astype(np.float64)
         return matrix
+
+    def lower_bound(self, E: float) -> float:
+        """Return a value that kappa with these weights never falls below.
+
+        1 - 2/(1 - E) always is one, as D >= -1. If sqrt(1 - w) is a metric, the bound of the unweighted kappa holds in
+        every case found by a search over several hundred starts and up to 14 categories.
+        """
+        if self.named:
+            return LEAST
+        distance = np.sqrt(1 - self.matrix())
+        slack = min(float((distance[:, [y]] + distance[[y], :] - distance).min()) for y in range(len(distance)))
+        return LEAST if slack >= -_ROUNDING else min(LEAST, 1 - 2 / (1 - E))
+
+    def integers(self, bound: int) -> Array:
+        """Return (m, m) the scaled weights in integers of a type that holds this bound."""
+        fits = self.scaled.dtype != object and bound < 2**62
+        return self.scaled.astype(np.int64 if fits else object)
+
+    def chance(self, votes: Array, labels: Array) -> tuple[Array, Array]:
+        """Return (G,) ``unit sum_x C_x (wC)_x`` and ``unit^2 sum_l L_l k_l`` of (G, m) integers C and L, exactly.
+
+        ``k = w (C wC)``, so the first is the agreement of two votes by chance and the second C_E (eq. 6).
+        """
+        bound = int(votes.sum(axis=1).max(initial=0)) ** 2 * self.unit**2 * int(labels.sum(axis=1).max(initial=1))
+        scaled = self.integers(bound)
+        votes, labels = votes.astype(scaled.dtype), labels.astype(scaled.dtype)
+        agreeing = votes * (votes @ scaled)
+        return agreeing.sum(axis=1), (agreeing * (labels @ scaled)).sum(axis=1)
 
 
 def agreement_weights(weights: Any, m: int) -> Weights:
@@ -60,121 +85,78 @@ def agreement_weights(weights: Any, m: int) -> Weights:
     return Weights(unit - np.abs(place[:, None] - place) ** power, unit, named=True)
 
 
-def estimate_weighted(sample: Sample, weights: Any) -> Estimate:
-    """Estimate kappa with agreement weights; the categories of the sample are in order."""
-    checked = agreement_weights(weights, len(sample.categories))
-    plain = estimate_dh(sample)
-    if plain.parts is None or plain.exact is None:
-        return replace(plain, metric="weighted")
-    merged = sample.merged()
-    pairs = pair_sums(merged.patterns, checked)
-    parts = weighted_parts(merged, pairs, plain.parts, checked)
-    fleiss = above_chance(parts.R + parts.S, parts.C_E + parts.C_F)
-    if parts.kappa is None:
-        reason = "Every category that occurs has weight 1 with every other."
-        return Estimate("weighted", sample, plain.sums, parts, fleiss=fleiss, reason=reason)
-    known = weighted_terms(merged, pairs, parts, checked)
-    phi, far = weighted_influence(known, checked.matrix())
-    basis = basis_of(known, phi, far, _lower_bound(checked, known.E))
-    return Estimate("weighted", sample, plain.sums, parts, parts.kappa, fleiss=fleiss, weighted_basis=basis)
+class PairSums(NamedTuple):
+    """Sums over ordered pairs of votes on one item of each of K patterns, as integers."""
 
+    near: Array  # (entries,) unit P_x ((wP)_x - 1), by the category of the first vote
+    agreeing: Array  # (K,) unit w_xy
+    on_label: Array  # (K,) unit^2 w_xy (w_xl + w_yl) / 2, with l the suggested label
 
-def weighted_terms(sample: Sample, pairs: PairSums, parts: Parts, weights: Weights) -> Terms:
-    """Return the terms of the weighted kappa with these parts; ``t`` and ``g`` are those of the unweighted kappa."""
-    (on_label, agreeing), unit = pairs, weights.unit
-    votes = sample.patterns.vote_totals().astype(on_label.dtype)
-    d = (2 * on_label - unit * agreeing) / (votes * (votes - 1) * unit**2)
-    return replace(terms(sample, parts), d=d.astype(np.float64))
-
-
-@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # E is 1 after rounding
-def weighted_influence(terms: Terms, w: Numbers) -> tuple[Numbers, Extremes]:
-    """Return (K,) the influence of an item of each pattern on kappa, and that of items with unanimous votes.
-
-    ``terms`` are those of the weighted kappa. By chance ``E = sum_x C_x (wC)_x (2 (wL)_x - 1)``. An item with vote
-    shares c and label l moves E by ``eps = 2 (sum_x h_x c_x + k_l - E - C_E)`` with ``k = w(C wC)`` and
-    ``2 h = wC (2 wL - 1) + w(C (2 wL - 1))``, and kappa by ``phi = ((d - D) - (1 - kappa) eps) / (1 - E)``.
-    """
-    C, D, E, C_E, kappa = terms.C, terms.D, terms.E, terms.C_E, terms.kappa
-    wC, lean = _times(w, C), 2 * _times(w, terms.L) - 1
-    h = (wC * lean + _times(w, C * lean)) / 2
-    k = _times(w, C * wC)
-    eps = 2 * (terms.row_sums(h[terms.patterns.code] * terms.c) + k[terms.suggested] - E - C_E)
-    phi = ((terms.d - D) - (1 - kappa) * eps) / (1 - E)
-    occurs = np.flatnonzero(C + terms.L > 0)
-    alike = (2 * w - 1 - D - 2 * (1 - kappa) * (h[None, :] + k[:, None] - E - C_E)) / (1 - E)
-    alike = alike[np.ix_(occurs, occurs)]
-    return phi, Extremes(occurs, alike.min(axis=1), alike.max(axis=1))
-
-
-def _lower_bound(weights: Weights, E: float) -> float:
-    """Return a value that kappa with these weights never falls below.
-
-    1 - 2/(1 - E) always is one, as D >= -1. If sqrt(1 - w) is a metric, the bound of the unweighted kappa holds in
-    every case found by a search over several hundred starts and up to 14 categories.
-    """
-    if weights.named:
-        return LEAST
-    distance = np.sqrt(1 - weights.matrix())
-    slack = min(float((distance[:, [y]] + distance[[y], :] - distance).min()) for y in range(len(distance)))
-    return LEAST if slack >= -_ROUNDING else min(LEAST, 1 - 2 / (1 - E))
+    def differential(self, unit: int) -> Array:
+        """Return (K,) unit^2 times the differential of the pairs of votes, each two votes once."""
+        found: Array = self.on_label - unit * self.agreeing // 2
+        return found
 
 
 def pair_sums(patterns: Patterns, weights: Weights) -> PairSums:
-    """Return (K,) sums over ordered pairs of votes on one item: unit^2 w_xy (w_xl + w_yl) / 2, and unit w_xy."""
-    unit = weights.unit
-    most = int(patterns.vote_totals().max())
-    fits = weights.scaled.dtype != object and 2 * (most * unit) ** 2 < 2**63
-    integer: Any = np.int64 if fits else object
-    scaled = weights.scaled.astype(integer)
-    longest = int(np.diff(patterns.start).max())
-    on_label, agreeing = [], []
+    """Return the sums over pairs of votes on an item of each pattern."""
+    votes, scaled = _integers(patterns, weights)
+    # (wP)_x - 1: a vote makes no pair with itself
+    near = votes * (row_products(patterns, scaled, votes) - weights.unit)
+    on_label = label_sums(patterns, scaled, near, patterns.suggested)
+    return PairSums(near, np.add.reduceat(near, patterns.start[:-1]), on_label)
+
+
+class VotePairs(NamedTuple):
+    """Differentials of pairs of votes on one item of each of K patterns, each two votes once, in units of unit^2."""
+
+    all: Array  # (K,) of all pairs, with the suggested label
+    with_one: Array  # (entries,) of the pairs with one vote for the category
+    on_own: Array  # (entries,) of the pairs without that vote, with its category as the label
+
+
+def vote_pairs(patterns: Patterns, weights: Weights) -> VotePairs:
+    """Return what the votes on an item contribute one by one."""
+    (votes, scaled), unit, length = _integers(patterns, weights), weights.unit, np.diff(patterns.start)
+    pairs = pair_sums(patterns, weights)
+    to_label = scaled[patterns.code, np.repeat(patterns.suggested, length)]
+    # Of a vote for x: sum_y w_xy (w_xl + w_yl - 1) over the other votes y.
+    near, both = (row_products(patterns, scaled, values) for values in (votes, votes * to_label))
+    with_one = (to_label - unit) * (near - unit) + both - unit * to_label
+    # With the label x: all pairs less those with one vote for x, sum_y w_xy w_xy.
+    every = row_products(patterns, scaled, pairs.near) - unit * np.repeat(pairs.agreeing // 2, length)
+    on_own = every - (row_products(patterns, scaled * scaled, votes) - unit**2)
+    return VotePairs(pairs.differential(unit), with_one, on_own)
+
+
+def label_sums(patterns: Patterns, scaled: Array, near: Array, labels: Integers) -> Array:
+    """Return (K,) ``sum_x near_x w_xl``: the pairs of votes that agree on one label for each pattern."""
+    weight = scaled[patterns.code, np.repeat(labels, np.diff(patterns.start))].astype(near.dtype)
+    sums: Array = np.add.reduceat(near * weight, patterns.start[:-1])
+    return sums
+
+
+def row_products(patterns: Patterns, scaled: Array, values: Array) -> Array:
+    """Return (entries,) ``sum_y w_xy values_y`` over the entries y of the same row."""
+    found, done = [], 0
+    longest = int(np.diff(patterns.start).max(initial=1))
     for block in patterns.blocks(min(BLOCK, max(1, _PAIRS_PER_BLOCK // longest**2))):
         first, length = block.start[:-1], np.diff(block.start)
-        votes = block.votes.astype(integer)
-        near = votes * scaled[block.code, np.repeat(block.suggested, length)]  # P_x w_xl
-        # u_x = (wP)_x for the categories x with votes: each entry of a row times each entry of the row.
+        own = values[done : done + block.code.size]
+        done += block.code.size
         partners = np.repeat(length, length)
         ends = np.cumsum(partners)
         other = np.arange(ends[-1]) - np.repeat(ends - partners - np.repeat(first, length), partners)
-        each = scaled[np.repeat(block.code, partners), block.code[other]] * votes[other]
-        u = np.add.reduceat(each, ends - partners)
-        # u_x - 1: a vote makes no pair with itself.
-        on_label.append(np.add.reduceat(near * (u - unit), first))
-        agreeing.append(np.add.reduceat(votes * (u - unit), first))
-    return np.concatenate(on_label), np.concatenate(agreeing)
+        each = scaled[np.repeat(block.code, partners), block.code[other]] * own[other]
+        found.append(np.add.reduceat(each, ends - partners))
+    return np.concatenate(found) if found else values[:0]
 
 
-def weighted_parts(sample: Sample, pairs: PairSums, parts: Parts, weights: Weights) -> Parts:
-    """Return R, S, C_E and C_F with these weights, as exact fractions."""
-    total, unit = parts.sums, weights.unit
-    R = _mean(sample, pairs[0]) / unit**2
-    S = _mean(sample, pairs[1]) / unit - R
-    votes, labels = np.array(total.votes, object), np.array(total.labels, object)
-    scaled = weights.scaled.astype(object)
-    chance = votes * (scaled @ votes)  # C_x (wC)_x whole^2 unit
-    whole = total.n * total.vote_unit
-    C_E = Fraction((chance * (scaled @ labels)).sum(), (whole * unit) ** 2 * total.n)
-    C_F = Fraction(chance.sum(), whole**2 * unit) - C_E
-    return Parts(R, S, C_E, C_F, parts.categories, total)
-
-
-def _mean(sample: Sample, sums: npt.NDArray[Any]) -> Fraction:
-    """Return the mean over items of sums over ordered pairs of votes, each divided by the number of pairs."""
-    n_votes, n = sample.patterns.vote_totals(), int(sample.mass.sum())
-    if int(np.abs(sums).max(initial=0)) * n >= 2**63:
-        sums = sums.astype(object)
-    order = np.argsort(n_votes, kind="stable")
-    sizes, first = np.unique(n_votes[order], return_index=True)
-    by_size = np.add.reduceat((sums * sample.mass)[order], first)
-    means = (Fraction(int(added), size * (size - 1)) for added, size in zip(by_size, sizes.tolist(), strict=True))
-    return sum(means, Fraction(0)) / n
-
-
-def _times(matrix: Numbers, vector: Numbers) -> Numbers:
-    """Return matrix @ vector with the same bits on every machine, which BLAS does not guarantee."""
-    product: Numbers = (matrix * vector).sum(axis=1)
-    return product
+def _integers(patterns: Patterns, weights: Weights) -> tuple[Array, Array]:
+    """Return votes and scaled weights in integers that hold every sum over the pairs of votes on an item."""
+    most = int(patterns.vote_totals().max(initial=0))
+    scaled = weights.integers(2 * (most * weights.unit) ** 2)
+    return patterns.votes.astype(scaled.dtype), scaled
 
 
 def _from_matrix(weights: Any, m: int) -> Weights:

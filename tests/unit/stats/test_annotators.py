@@ -16,7 +16,7 @@ import oracle
 from dhkappa import dh_kappa, simulate
 from dhkappa.core.items import ItemVotes
 from dhkappa.inputs.arrays import read_matrix, read_votes
-from dhkappa.stats import annotators
+from dhkappa.stats import annotator_votes
 from dhkappa.stats.annotators import annotator_parts, annotator_table, compare_with_annotators
 from expect import expect_error
 from strategies import Data, ragged
@@ -233,7 +233,7 @@ def random_votes(seed: int, n: int, categories: str, width: int) -> ItemVotes:
 def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     item_votes = random_votes(1, 60, "abcd", 6)
     expected = annotator_parts(item_votes, "labels"), compare_with_annotators(item_votes, "labels").to_dict()
-    monkeypatch.setattr(annotators, "_BLOCK", block)
+    monkeypatch.setattr(annotator_votes, "_BLOCK", block)
     assert (annotator_parts(item_votes, "labels"), compare_with_annotators(item_votes, "labels").to_dict()) == expected
 
 

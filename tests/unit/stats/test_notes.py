@@ -86,9 +86,11 @@ def test_notes_on_the_sampling_design() -> None:
     assert "votes-fixed" not in codes(dh_kappa(votes, labels, pool=160))
 
 
-def test_notes_with_agreement_weights_are_of_the_data_only() -> None:
+def test_notes_with_agreement_weights() -> None:
     kappa = dh_kappa([A, B, ["a", "b"], ["a"]], ["a", "b", "a", "b"], weights="linear", categories=["a", "b"])
-    assert codes(kappa) == {"items-excluded", "few-items"}
+    assert codes(kappa) == {"items-excluded", "few-items", "equals-majority", "low-agreement"}
+    assert "(weighted Fleiss' kappa 0.33, below 0.4)" in next(n.text for n in kappa.notes if n.code == "low-agreement")
+    assert codes(dh_kappa([[0, 1], [1, 0]], [0, 1], weights=[[1, 1], [1, 1]], categories=[0, 1])) == {"few-items"}
     assert "agreement-certain" in codes(dh_kappa([A], ["a"], weights="linear", categories=["a", "b"]))
 
 

@@ -31,7 +31,11 @@ def test_reads_as_a_number() -> None:
     ("kappa", "start", "end"),
     [
         (example(), "kappa_DH 0.4540", "18 votes; random -0.1085; majority 0.7472; Fleiss 0.5673; 2 notes)"),
-        (ORDERED, "weighted kappa_DH 0.5645", "18 votes; weighted Fleiss 0.5781; 1 note)"),
+        (
+            ORDERED,
+            "weighted kappa_DH 0.5645",
+            "18 votes; random 0.0253; majority 0.7107; weighted Fleiss 0.5781; 1 note)",
+        ),
         (fleiss_kappa(EXAMPLE.votes), "Fleiss' kappa 0.5673", "(6 items, 18 votes; 1 note)"),
         (dh_kappa([A, A], ["b", "b"]), "kappa_DH 0.0000 (2 items", "random 0.0000; 8 notes)"),
         (dh_kappa([], []), "kappa_DH undefined (0 items, 0 votes; ", "; There are no items)"),
@@ -127,7 +131,8 @@ def test_level_is_not_an_argument() -> None:
 
 @pytest.mark.parametrize("method", ["bootstrap", "permutation_test", "by_category", "confusion"])
 def test_methods_that_need_a_defined_dh_kappa(method: str) -> None:
-    for kappa in (dh_kappa([A], ["a"]), fleiss_kappa([A, B]), ORDERED):
+    assert getattr(ORDERED, method)() is not None
+    for kappa in (dh_kappa([A], ["a"]), fleiss_kappa([A, B])):
         with expect_error("metric-not-supported" if kappa.exact else "kappa-undefined") as error:
             getattr(kappa, method)()
         assert error.value.message.startswith(f"{method} is not available")
@@ -148,7 +153,8 @@ def test_values_of_each_metric() -> None:
     assert math.isnan(panel.baselines.random)
     assert math.isnan(panel.baselines.majority)
     assert (ORDERED.metric, ORDERED.exact) == ("weighted", F(35, 62))
-    assert math.isnan(ORDERED.baselines.random)
+    # Labels 1, 2, 3 on each item: (1, 0, -1), (1/2, 1/6, -1/2), (0, 1, 0) twice, (0, 1/6, 0), (-1, 0, 1)
+    assert ORDERED.estimate.baselines.random == (F(1, 9) * F(7, 6) - F(26, 243)) / (1 - F(26, 243))
 
 
 def test_long_fractions_are_left_out_of_json() -> None:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from dhkappa import dh_kappa
+from dhkappa.stats.influence import basis, extremes, influence
 from dhkappa.stats.intervals import LEAST
-from dhkappa.stats.weights import agreement_weights, pair_sums, weighted_influence, weighted_terms
+from dhkappa.stats.weights import agreement_weights
+from exact import float_terms
 
 F = Fraction
 EVERY = tuple(product(range(3), repeat=2))  # every label with every three equal votes
@@ -45,11 +47,11 @@ def test_kappa_by_hand() -> None:
     assert (F(1, 6), F(11, 243)) == (kappa.parts.D, kappa.parts.E)
     assert kappa.exact == (F(1, 6) - F(11, 243)) / (1 - F(11, 243)) == F(59, 464)
     assert kappa.metric == "weighted"
-    assert math.isnan(kappa.baselines.random)
-    assert math.isnan(kappa.baselines.majority)
+    # With labels 1, 2 and 3 the items have (0, 1/6, 0), (-1/2, 1/6, 1/2) and (1, 0, -1), which is 1/27 on average.
+    assert kappa.baselines.random == float((F(1, 27) - F(11, 243)) / (1 - F(11, 243)))
     # Pairs agree by 1/3, 2/3 and 1; by chance by (4 5 + 2 11/2 + 3 4)/81 = 43/81.
     assert kappa.fleiss == float((F(2, 3) - F(43, 81)) / (1 - F(43, 81)))
-    assert [note.code for note in kappa.notes] == ["few-items"]
+    assert [note.code for note in kappa.notes] == ["few-items", "low-agreement"]
     assert 0 < kappa.se < 1
 
 
@@ -67,11 +69,10 @@ def test_against_pairs(w: Any) -> None:
 def test_items_with_equal_votes_have_the_extreme_influence(w: Any) -> None:
     kappa = dh_kappa(VOTES, LABELS, weights=w, categories=range(3))
     assert kappa.parts is not None
-    checked, sample = agreement_weights(w, 3), kappa.sample
-    known = weighted_terms(sample, pair_sums(sample.patterns, checked), kappa.parts, checked)
-    phi, far = weighted_influence(known, checked.matrix())
+    known = float_terms(kappa)
+    phi, far = influence(known), extremes(known)
     assert far.label.tolist() == [0, 1, 2]
-    unanimous = np.diff(sample.patterns.start) == 1
+    unanimous = np.diff(kappa.sample.patterns.start) == 1
     for place in range(3):
         own = phi[unanimous & (known.suggested == place)]
         assert len(own) == 3
@@ -83,11 +84,11 @@ def test_lower_bound_of_weights_that_are_no_metric() -> None:
     """If neighbours are nearly the same and the ends are not, the square roots of 1 - w are no distances."""
     w = [[1, 0.99, 0], [0.99, 1, 0.99], [0, 0.99, 1]]
     kappa = dh_kappa([[1, 2, 2], [3, 3, 2], [1, 1, 2]], [1, 3, 2], weights=w, categories=[1, 2, 3])
-    basis = kappa.estimate.weighted_basis
+    found = basis(kappa.estimate)
     assert kappa.parts is not None
-    assert basis is not None
-    assert basis.bottom == pytest.approx(1 - 2 / (1 - float(kappa.parts.E)), rel=1e-12)
-    assert basis.bottom < LEAST
+    assert found is not None
+    assert found.bottom == pytest.approx(1 - 2 / (1 - float(kappa.parts.E)), rel=1e-12)
+    assert found.bottom < LEAST
 
 
 @pytest.mark.parametrize("name", ["linear", "quadratic"])
