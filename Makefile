@@ -48,6 +48,7 @@ validate: .venv/.dev  ## simulate the coverage of the intervals and write docs/c
 	$(BIN)/python validation/design_coverage.py
 	$(BIN)/python validation/difference_coverage.py
 	$(BIN)/python validation/annotator_coverage.py
+	$(BIN)/python validation/weighted_coverage.py
 
 robustness: fuzz mutate memory faults numbers threads coverage lowest  ## write all sections of docs/robustness.md (hours)
 

@@ -156,7 +156,7 @@ def test_documented_keys_exist() -> None:
     known = {key for _, keys in KEYS for key in keys} | {"--format", "json", "--fail-under", "completion", "to_dict()"}
     tables = [line for line in page("json.md").splitlines() if line.startswith("| ")]
     named = {word for line in tables for word in re.findall(r"`([a-zA-Z_]+)`", line)}
-    values = {"dh", "weighted", "fleiss", "low", "value"}
+    values = {"dh", "weighted", "fleiss", "weighted-fleiss", "low", "value"}
     commands = {"score", "compare", "audit", "items", "plan", "demo"}
     assert named - known - values - commands == set()
 

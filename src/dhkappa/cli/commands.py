@@ -79,8 +79,7 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
     with Progress(None, "counting votes") as progress:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
-        tested = found.weighted or found.kappas
-        gate = _gate(tested, given)
+        gate = _gate(found.kappas, given)
         if output is not None:
             progress.describe("writing the report")
             found.to_html(output, title=title, command=_command_line())
@@ -88,8 +87,6 @@ def audit(output: str | None, title: str | None, **given: Any) -> None:
         click.echo(_json("audit", found.to_dict() | {"report": output}, gate))
         return
     _terminal().audit(found, title)
-    if gate and found.weighted and all(gate["passed"].values()):  # the output above shows the unweighted kappa
-        click.echo(f"\nPassed --fail-under {given['fail_under']:g}: {visible(_reached(tested, given))}.")
     if output is not None:
         click.echo(f"\nReport: {visible(output)}")
 
@@ -122,13 +119,13 @@ def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
-@options.combine(options.ANALYSIS, options.SEED)
+@options.combine(options.ANALYSIS, options.WEIGHTS, options.SEED)
 def compare(**given: Any) -> None:
     """Compare labelers in pairs, on the same items."""
     source = Input(given)
     with Progress(None, "counting votes"):
-        sample = {"pool": source.pool, "confidence_level": given["confidence_level"], "rng": given["seed"]}
-        found = dhkappa.compare(source.data, source.suggested, **sample)
+        sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
+        found = dhkappa.compare(source.data, source.suggested, pool=source.pool, **sample)
     gate = _gate(found.kappas, given)
     if given["output_format"] == "json":
         click.echo(_json("compare", found.to_dict(), gate))
@@ -141,7 +138,7 @@ def compare(**given: Any) -> None:
 @option("limit", "Number of items; all by default.", "-n", type=click.IntRange(1))
 @option("rejected", _REJECTED, is_flag=True)
 @option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
-@options.combine(options.FILES, options.FORMAT, options.ROLES_OF_ONE, options.SAMPLE, options.POOL)
+@options.combine(options.FILES, options.FORMAT, options.ROLES_OF_ONE, options.SAMPLE, options.POOL, options.WEIGHTS)
 def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **given: Any) -> None:
     """Write the items to review as CSV.
 
@@ -152,7 +149,8 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
     check_output(output, [*given["files"], given["items"]], (".json",) if as_json else (".csv",))
     source = Input(given)
     with Progress(None, "counting votes"):
-        found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False)
+        sample = {"pool": source.pool, "weights": given["weights"]}
+        found = dhkappa.audit(source.data, source.suggested, progress=False, **sample)
         labeler = _only(found.labelers)
         _check_items(found.kappas)
         n_items = found.kappas[labeler].n_items

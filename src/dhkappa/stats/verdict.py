@@ -72,7 +72,8 @@ def judge(
         return Verdict("undefined", f"{name} cannot be judged. {reason}".strip())
     write = _digits(interval.high - interval.low)
     ci = f"{written(interval.confidence_level, 100)}% CI"
-    scored = f"kappa {write(estimate.value)} ({ci} {write(interval.low)} to {write(interval.high)})"
+    kappa = "kappa" if estimate.weights is None else "weighted kappa"
+    scored = f"{kappa} {write(estimate.value)} ({ci} {write(interval.low)} to {write(interval.high)})"
     baselines = estimate.baselines
     random, majority, fleiss = map(rounded, (baselines.random, baselines.majority, estimate.fleiss))
     if variant := _spelling_variant(estimate.sample):
