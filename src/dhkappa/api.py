@@ -253,8 +253,8 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     suggested
         As for ``compare``, or the labels of one labeler.
     counts, categories, missing, sample_weight, strata, weights, clusters, pool, **roles
-        As for ``dh_kappa``. Strata and pool are not used in the standard errors of comparisons with annotators, and
-        ``weights`` not in comparisons of labelers.
+        As for ``dh_kappa``. Strata and pool are not used in the standard errors of comparisons with annotators. With
+        ``weights``, every kappa of the audit is a weighted kappa.
     confidence_level, rng
         Confidence level of all intervals, and a seed or a ``numpy.random.Generator``.
     progress

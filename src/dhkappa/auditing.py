@@ -17,7 +17,6 @@ from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseli
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators, require_annotators
 from dhkappa.stats.compare import AnnotatorComparison, compare_labelers
 from dhkappa.stats.gate import Gate, gate_of
-from dhkappa.stats.kappa import estimate_dh, estimate_fleiss
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
@@ -25,7 +24,8 @@ from dhkappa.stats.result import Comparison, Kappa, labelers_table
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, groups_of, judge, summarize
-from dhkappa.stats.weighted import estimate_weighted
+from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
+from dhkappa.stats.weights import Weights
 from dhkappa.table import Display, Table
 
 _HALF_WIDTHS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # of narrower intervals to plan for
@@ -35,12 +35,11 @@ _HALF_WIDTHS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # of narrower intervals to 
 class Audit(Display):
     """The results of ``dhkappa.audit``. Methods take the name of a labeler; with one labeler it may be omitted.
 
-    Tables are computed when they are first used.
+    Tables are computed when they are first used. With agreement weights, every kappa is a weighted kappa.
 
     Attributes
     ----------
     kappas : the kappa of each labeler, on all items that it labeled
-    weighted : the kappas with agreement weights, if these were given
     permutation_tests : the test of each labeler against random labels; None if kappa is undefined
     comparison : paired differences on the items that all labelers labeled; None for one labeler
     fleiss : Fleiss' kappa: how far annotators agree with each other
@@ -49,7 +48,6 @@ class Audit(Display):
     """
 
     kappas: dict[str, Kappa]
-    weighted: dict[str, Kappa]
     permutation_tests: dict[str, PermutationTest | None]
     comparison: Comparison | None
     fleiss: Kappa
@@ -59,10 +57,16 @@ class Audit(Display):
     _item_votes: ItemVotes | None
     _samples: dict[str, Sample]  # one pattern per row of the item votes, by labeler
     _pool: Pool
+    _weights: Weights | None
     _tables: dict[tuple[str, str], Table] = field(default_factory=dict)  # those that were asked for; so the reviews
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
     _baselines: dict[str, AnnotatorBaseline] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def metric(self) -> str:
+        """``"dh"``, or ``"weighted"`` with agreement weights."""
+        return "dh" if self._weights is None else "weighted"
 
     @property
     def labelers(self) -> tuple[str, ...]:
@@ -83,7 +87,8 @@ class Audit(Display):
         ``items`` is the number of items they voted on, ``agree`` the share of their votes that are the suggested label,
         ``weight`` their share of all votes if each item counts once, ``differential`` the share of their pairs of votes
         that agree on the suggested label minus those that agree on another, ``kappa`` is computed from it, so that the
-        mean by ``weight`` is kappa, and ``change`` is the difference of ``kappa_without`` their votes from kappa.
+        mean by ``weight`` is kappa, and ``change`` is the difference of ``kappa_without`` their votes from kappa. All
+        but ``agree`` follow agreement weights.
         """
         require_annotators(self._item_votes)
         return self._table("annotators", labeler)
@@ -103,7 +108,7 @@ class Audit(Display):
         ``majority`` is the most frequent vote, None if tied. ``differential`` is -1 if all pairs of votes agree on
         another label and 1 if all agree on the suggested one. ``contribution`` is the item's part in kappa, which is
         their mean, ``influence`` the derivative of kappa by the item's weight, ``kappa_without`` kappa without the
-        item.
+        item. With agreement weights, votes near the suggested label raise the differential.
 
         Parameters
         ----------
@@ -117,7 +122,8 @@ class Audit(Display):
         key = self._name(labeler), None if limit is None else check_integer("limit", limit, 1)
         if key not in self._reviews:
             sample = _sample(self._item_votes, key[0], self._pool, self._samples)
-            self._reviews[key] = review_queue(self._item_votes, key[0], limit=limit, sample=sample)
+            chosen: dict[str, Any] = {"limit": limit, "sample": sample, "weights": self._weights}
+            self._reviews[key] = review_queue(self._item_votes, key[0], **chosen)
         return self._reviews[key]
 
     def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
@@ -320,14 +326,13 @@ class Audit(Display):
 
     def _labeler_dict(self, name: str, limit: int | None) -> dict[str, Any]:
         kappa, test, level = self.kappas[name], self.permutation_tests[name], self.confidence_level
-        weighted, compared = self.weighted.get(name), self._annotator_comparisons.get(name)
+        compared = self._annotator_comparisons.get(name)
         defined = not math.isnan(kappa.confidence_interval(level).low)
         known = {"categories": kappa.exact is not None, "confusion": kappa.exact is not None}
         known["annotators"] = self._item_votes is not None and self._item_votes.annotators is not None
         return {
             "verdict": self.verdict(name).to_dict(),
             "kappa": kappa.to_dict(level),
-            "weighted": weighted.to_dict(level) if weighted else None,
             "permutation_test": test.to_dict() if test else None,
             **{what: self._table(what, name).to_json() if asked else None for what, asked in known.items()},
             "annotator_baseline": self.annotator_baseline(name).to_dict(),
@@ -345,7 +350,8 @@ class Audit(Display):
         kappa, votes = self.kappas[name], self._item_votes
         if (what, name) not in self._tables:
             if what == "annotators" and votes is not None:
-                found = annotator_table(votes, name, sample=_sample(votes, name, self._pool, self._samples))
+                sample = _sample(votes, name, self._pool, self._samples)
+                found = annotator_table(votes, name, sample=sample, weights=self._weights)
             elif kappa.exact is None:
                 raise DataError(f"The kappa of {name} is undefined. {kappa.reason}", code="kappa-undefined")
             else:
@@ -366,7 +372,7 @@ def audit_of(
     item_votes: ItemVotes | None,
     names: Sequence[str],
     *,
-    weights: Any = None,
+    weights: Weights | None = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
     rng: Rng = None,
@@ -376,7 +382,6 @@ def audit_of(
     """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known."""
     confidence_level, source, pool = check_level(confidence_level), generator(rng), own_pool(pool)
     kappas: dict[str, Kappa] = {}
-    weighted: dict[str, Kappa] = {}
     tests: dict[str, PermutationTest | None] = {}
     compared: dict[str, AnnotatorComparison] = {}
     samples: dict[str, Sample] = {}
@@ -384,20 +389,22 @@ def audit_of(
     with Progress(len(names) + 1, "audit", progress) as bar:
         for name in names:
             sample = sample_of(counts.labeled_patterns(name), pool=pool)
-            kappa = kappas[name] = Kappa(estimate_dh(sample))
-            if weights is not None:
-                weighted[name] = Kappa(estimate_weighted(sample, weights))
+            kappa = kappas[name] = Kappa(kappa_estimate(sample, weights))
             tests[name] = None if kappa.exact is None else kappa.permutation_test()
             if item_votes is not None and item_votes.annotators is not None:
                 rows = _sample(item_votes, name, pool, samples)
-                compared[name] = compare_with_annotators(item_votes, name, confidence_level, sample=rows)
+                compared[name] = compare_with_annotators(
+                    item_votes, name, confidence_level, sample=rows, weights=weights
+                )
             bar.advance()
         comparison = None
         if len(names) > 1:
-            table, level = item_table_of_counts(counts, names), confidence_level
-            estimates, differences, notes = compare_labelers(table, confidence_level=level, pool=pool, rng=source)
+            options: dict[str, Any] = {"confidence_level": confidence_level, "pool": pool, "rng": source}
+            table = item_table_of_counts(counts, names)
+            estimates, differences, notes = compare_labelers(table, weights=weights, **options)
             common = {name: Kappa(estimate) for name, estimate in estimates.items()}
             comparison = Comparison(common, differences, notes, confidence_level)
-        fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)))
-    results = kappas, weighted, tests, comparison, fleiss, confidence_level, tuple(problems)
-    return Audit(*results, compared, item_votes, samples, pool)
+        panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
+        fleiss = Kappa(fleiss_estimate(panel, weights))
+    results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
+    return Audit(*results, compared, item_votes, samples, pool, weights)

@@ -66,6 +66,29 @@ def test_audit_shows_the_weighted_kappa(votes: Path, capsys: Capsys) -> None:
     code, out, _ = run(capsys, "audit", votes, "--categories", "a,b,c", "--weights", "linear")
     assert code == 0
     assert f"{dh_kappa(VOTES, LABELS, categories=[*'abc'], weights='linear').value:.2f}" in out
+    for heading in ("Weighted kappa, with random and majority labels", "weighted Fleiss' kappa"):
+        assert heading in out
+
+
+def test_review_follows_weights(tmp_path: Path, capsys: Capsys) -> None:
+    """The label 5 with votes 4 is nearly right, with votes 1 wrong; both are rejected without weights."""
+    path = tmp_path / "ratings.csv"
+    path.write_text("item,suggested,ann_1,ann_2\nnear,5,4,4\nfar,5,1,1\nright,3,3,3\nother,2,2,2\nlast,1,1,2\n")
+    plain, weighted = (
+        run(capsys, "review", path, "--rejected", *more)[1]
+        for more in ((), ("--categories", "1,2,3,4,5", "--weights", "quadratic"))
+    )
+    assert [line.split(",")[0].strip('"') for line in plain.splitlines()] == ["item", "far", "near"]
+    assert [line.split(",")[0].strip('"') for line in weighted.splitlines()] == ["item", "far"]
+
+
+def test_compare_takes_weights(tmp_path: Path, capsys: Capsys) -> None:
+    path = tmp_path / "two.csv"
+    rows = [f"{i},{i % 4},{(i + i % 2) % 4},{i % 4},{i % 4}" for i in range(20)]
+    path.write_text("\n".join(["item,suggested_a,suggested_b,ann_1,ann_2", *rows]))
+    code, out, _ = run(capsys, "compare", path, "--categories", "0,1,2,3", "--weights", "linear")
+    assert code == 0
+    assert "Differences in weighted kappa between labelers" in out
 
 
 def test_pattern_of_count_columns(tmp_path: Path, capsys: Capsys) -> None:

@@ -176,7 +176,7 @@ def audit_of(found: Any, name: str) -> dict[str, Any]:
     return {
         "verdict": {"code": verdict.code, "share": verdict.share},
         "kappa": {"value": kappa.value, "exact": kappa.exact, "notes": codes(kappa.notes)},
-        "weighted": found.weighted[name].exact if name in found.weighted else None,
+        "weighted": kappa.exact if kappa.metric == "weighted" else None,
         "permutation_test": permutation_test(test) if test else None,
         "categories": asked(lambda: table(found.categories(name))),
         "confusion": asked(lambda: table(found.confusion(name))),

@@ -64,6 +64,7 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         ("difference_coverage.py", "## Permutation test with random labels"),
         ("annotator_coverage.py", "| equal | 30 |"),
         ("baseline_coverage.py", "| keeps 0.8 | 80 |"),
+        ("weighted_coverage.py", "| quadratic | 200 |"),
     ],
 )
 def test_quick_validation_runs(script: str, line: str, tmp_path: Path) -> None:

@@ -131,7 +131,43 @@ def test_strata_and_pool() -> None:
 def test_agreement_weights() -> None:
     options: dict[str, Any] = {"categories": ["a", "b", "c"], "weights": "linear"}
     found = dhkappa.audit(DATA.votes, DATA.suggested, **options)
-    assert found.weighted["llm"].exact == dhkappa.dh_kappa(DATA.votes, DATA.suggested["llm"], **options).exact
+    assert (found.metric, dhkappa.audit(DATA.votes, DATA.suggested).metric) == ("weighted", "dh")
+    alone = dhkappa.dh_kappa(DATA.votes, DATA.suggested["llm"], **options)
+    kappa = found.kappas["llm"]
+    assert (kappa.metric, kappa.exact, kappa.baselines) == ("weighted", alone.exact, alone.baselines)
+    assert found.permutation_tests["llm"] == alone.permutation_test()
+    assert found.categories("llm").to_dicts() == alone.by_category().to_dicts()
+    compared = dhkappa.compare(DATA.votes, DATA.suggested, **options)
+    assert found.comparison is not None
+    assert found.comparison.differences.to_dicts() == compared.differences.to_dicts()
+    assert found.fleiss.exact == dhkappa.fleiss_kappa(DATA.votes, **options).exact
+    assert found.fleiss.metric == "weighted-fleiss"
+    assert np.mean(found.review("llm").column("contribution")) == pytest.approx(kappa.value, rel=1e-12)
+    parts = found.annotators("llm")
+    assert np.dot(parts.column("weight"), parts.column("kappa")) == pytest.approx(kappa.value, rel=1e-12)
+    plain = dhkappa.audit(DATA.votes, DATA.suggested)
+    assert parts.column("agree") == plain.annotators("llm").column("agree")
+    assert found.annotator_comparison("llm").difference != plain.annotator_comparison("llm").difference
+    assert len(found.sample_sizes("llm"))
+    assert "weighted" not in found.to_dict()["labelers"]["llm"]
+    assert "weighted kappa" in found.verdict("llm").text
+    assert "weighted" not in repr(plain)
+
+
+def test_agreement_weights_decide_the_ranking() -> None:
+    """One labeler is often one step off, the other seldom four."""
+    truth = [0, 1, 2, 3, 4] * 12
+    votes = np.array([[code] * 3 for code in truth])
+    near = [min(code + 1, 4) if i % 3 == 0 else code for i, code in enumerate(truth)]
+    far = [4 - code if i % 5 in (0, 4) and i % 2 == 0 else code for i, code in enumerate(truth)]
+    suggested = {"near": near, "far": far}
+    plain = dhkappa.audit(votes, suggested, categories=range(5))
+    found = dhkappa.audit(votes, suggested, categories=range(5), weights="quadratic")
+    assert (plain.ranking, found.ranking) == (["far", "near"], ["near", "far"])
+    assert found.summary.startswith("near scores highest")
+
+
+def test_agreement_weights_must_have_an_order() -> None:
     with expect_error("categories-not-declared", "weights"):
         dhkappa.audit(DATA.votes, DATA.suggested, weights="linear")
 

@@ -113,7 +113,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
             found = found.audits[next((one for one in found.categories if str(one) == category), category)]
             title = f"{title}: is it {category!r}?"
         labeled = isinstance(found, dhkappa.Audit)
-        gate = _gate(found.weighted or found.kappas, given, found.problems) if labeled else None
+        gate = _gate(found.kappas, given, found.problems) if labeled else None
         if labeled and output is not None:
             progress.describe("writing the report")
             found.to_html(output, title=title, command=_command_line(), gate=gate)
@@ -211,13 +211,13 @@ def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
-@options.combine(options.ANALYSIS, options.FORMAT, options.SEED)
+@options.combine(options.ANALYSIS, options.FORMAT, options.WEIGHTS, options.SEED)
 def compare(**given: Any) -> None:
     """Compare labelers in pairs, on the same items."""
     source = Input(given)
     with Progress(None, "counting votes"):
-        sample = {"pool": source.pool, "confidence_level": given["confidence_level"], "rng": given["seed"]}
-        found = dhkappa.compare(source.data, source.suggested, **sample)
+        sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
+        found = dhkappa.compare(source.data, source.suggested, pool=source.pool, **sample)
         problems = source.problems()
     gate = _gate(found.kappas, given, problems)
     if given["output_format"] == "json":
@@ -231,7 +231,7 @@ def compare(**given: Any) -> None:
 @option("limit", "Number of items; all by default.", "-n", type=click.IntRange(1))
 @option("rejected", _REJECTED, is_flag=True)
 @option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
-@options.combine(options.FILES, options.FORMAT, options.ROLES_OF_ONE, options.SAMPLE, options.POOL)
+@options.combine(options.FILES, options.FORMAT, options.ROLES_OF_ONE, options.SAMPLE, options.POOL, options.WEIGHTS)
 def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **given: Any) -> None:
     """Write the items to review as CSV.
 
@@ -242,7 +242,8 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
     check_output(output, [*given["files"], given["items"]], (".json",) if as_json else (".csv",))
     source = Input(given)
     with Progress(None, "counting votes"):
-        found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False)
+        sample = {"pool": source.pool, "weights": given["weights"]}
+        found = dhkappa.audit(source.data, source.suggested, progress=False, **sample)
         labeler = _only(found.labelers)
         _check_items(found.kappas, given["files"])
         n_items = found.kappas[labeler].n_items

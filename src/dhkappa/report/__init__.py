@@ -28,6 +28,11 @@ def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | 
         return None
 
 
+def kappa_name(kappas: Mapping[str, Kappa]) -> str:
+    """Return what these kappas are called: ``kappa`` or ``weighted kappa``."""
+    return "weighted kappa" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "kappa"
+
+
 def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[dict[str, Any]]:
     """Return one row per labeler, the highest kappa first, with confidence interval, baselines and Fleiss' kappa."""
     return [row | {"fleiss": kappas[row["labeler"]].fleiss} for row in labelers_table(kappas, confidence_level)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 
 from dhkappa.errors import counted, did_you_mean, invalid, shown
-from dhkappa.report import Write, better_first, limits, number, optional, percent, signed, text_of
+from dhkappa.report import Write, better_first, kappa_name, limits, number, optional, percent, signed, text_of
 from dhkappa.table import library
 
 if TYPE_CHECKING:
@@ -89,8 +89,10 @@ def _scale(audit: Audit, palette: Palette) -> Spec:
         random, majority = number(row["baseline_random"], 3), number(row["baseline_majority"], 3)
         row["told"] = f"kappa {_estimate(row, 'kappa')}, random labels {random}, majority labels {majority}"
     rows = _rows(known[:MOST_LABELERS], "labeler", low="low", high="high", **{column: column for column in legend})
-    x, y = _axis("kappa_DH", [*_numbers(rows), 0.0, 1.0]), _names(rows)
-    title = f"Kappa of {'each' if len(known) > 1 else 'the'} labeler, with random and majority labels for comparison"
+    what = kappa_name(audit.kappas)
+    x, y = _axis(f"{what}_DH", [*_numbers(rows), 0.0, 1.0]), _names(rows)
+    of = f"{what.capitalize()} of {'each' if len(known) > 1 else 'the'} labeler"
+    title = f"{of}, with random and majority labels for comparison"
     layers = [
         _rule(rows, x, y, "baseline_random", "baseline_majority", palette.line, 8),
         _rule(rows, x, y, "low", "high", palette.labeler, 2.5),
@@ -109,8 +111,9 @@ def _differences(audit: Audit, palette: Palette) -> Spec:
         row["pair"] = f"{text_of(row['labeler'], 24)} minus {text_of(row['other'], 24)}"
         row["told"] = _estimate(row, "difference", signed)
     rows = _rows(drawn, "pair", place="difference", low="low", high="high")
-    title = f"Differences in kappa between labelers, with {percent(audit.confidence_level)} confidence intervals"
-    x = _axis("difference in kappa_DH, on the same items", [*_numbers(rows), 0.0])
+    what = kappa_name(audit.kappas)
+    title = f"Differences in {what} between labelers, with {percent(audit.confidence_level)} confidence intervals"
+    x = _axis(f"difference in {what}_DH, on the same items", [*_numbers(rows), 0.0])
     layers = _dots(rows, _names(rows, 300), x, 0.0, palette)
     return _chart(layers, title, rows, 28, cut=_cut(rows, known, "pairs of labelers"))
 
@@ -124,12 +127,13 @@ def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     drawn = sorted(known, key=lambda row: -row["loss"])[:MOST_CATEGORIES]
     rows = _rows(sorted(drawn, key=lambda row: row["kappa"]), "category", place="kappa", low="low", high="high")
     ends = _numbers(rows)
-    label = "kappa_DH; dashed: all categories together"
+    what = kappa_name(audit.kappas)
+    label = f"{what}_DH; dashed: all categories together"
     if min(ends) < _LEAST:
         label += f"; values below {_LEAST:g} are drawn at {_LEAST:g}"
     whole = max(audit.kappas[labeler].value, _LEAST)
     x = _axis(label, [*(max(end, _LEAST) for end in ends), 0.0, 1.0, whole])
-    title = f"Kappa by suggested category, with {percent(audit.confidence_level)} confidence intervals"
+    title = f"{what.capitalize()} by suggested category, with {percent(audit.confidence_level)} confidence intervals"
     of, cut = f", {text_of(labeler, _LONGEST)}, the worst first", "categories, those with the largest loss"
     return _chart(_dots(rows, _names(rows), x, whole, palette), title, rows, 24, of=of, cut=_cut(rows, known, cut))
 
@@ -192,7 +196,8 @@ def _annotators(audit: Audit, labeler: str, palette: Palette) -> Spec:
     drawn = sorted(sorted(known, key=lambda row: -row["items"])[:MOST_ANNOTATORS], key=lambda row: row["difference"])
     rows = _rows(drawn, "annotator", annotator="kappa_annotator", labeler="kappa_labeler")
     legend = {"labeler": (who, palette.labeler, "circle"), "annotator": (annotator, palette.random, "square")}
-    x, y = _axis("kappa_DH, scored against the other annotators", _numbers(rows)), _names(rows)
+    what = kappa_name(audit.kappas)
+    x, y = _axis(f"{what}_DH, scored against the other annotators", _numbers(rows)), _names(rows)
     title = "Each annotator as a labeler, compared with the labeler on the same items"
     layers = [_rule(rows, x, y, "annotator", "labeler", palette.line, 3), _marks(rows, x, y, legend)]
     return _chart(layers, title, rows, 22, of=f", {who}", cut=_cut(rows, known, "annotators, those with most items"))

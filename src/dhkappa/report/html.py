@@ -18,7 +18,18 @@ import numpy as np
 
 from dhkappa import __version__
 from dhkappa.errors import DataError, counted, flag, said
-from dhkappa.report import REVIEW_LIMIT, better_first, grid, limits, number, optional, percent, share, text_of
+from dhkappa.report import (
+    REVIEW_LIMIT,
+    better_first,
+    grid,
+    kappa_name,
+    limits,
+    number,
+    optional,
+    percent,
+    share,
+    text_of,
+)
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.table import library
@@ -93,6 +104,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     for part in parts[:MOST_DRAWN]:
         part["charts"] = {chart: figure(chart, part["name"]) for chart in OF_ONE_LABELER}
     environment.globals |= {"title": title, "command": command, "audit": audit, "many": len(names) > 1, "parts": parts}
+    environment.globals["kappa"] = kappa_name(audit.kappas)
     environment.globals |= {"style": Markup(style), "script": Markup(script)}  # nosec B704 - our own files
     environment.globals |= {"printed_rows": PRINTED_ROWS, "most_drawn": MOST_DRAWN}
     written: str = environment.from_string(template).render(
@@ -181,23 +193,23 @@ def _key_figures(audit: Audit, rows: Sequence[Mapping[str, Any]]) -> list[tuple[
     within = "" if math.isnan(low) else f"{percent(audit.confidence_level)} CI {limits(low, high, digits)}"
     n_votes = audit.kappas[best["labeler"]].n_votes
     return [
-        (f"kappa_DH{of_best}", number(best["kappa"], digits), within),
+        (f"{'' if audit.metric == 'dh' else 'weighted '}kappa_DH{of_best}", number(best["kappa"], digits), within),
         ("Random labels", number(best["baseline_random"], digits), "same labels, random order"),
         ("Majority labels", number(best["baseline_majority"], digits), "most frequent vote"),
-        ("Fleiss' kappa", number(audit.fleiss.value, digits), "agreement between annotators"),
+        (
+            "Fleiss' kappa" if audit.metric == "dh" else "weighted Fleiss' kappa",
+            number(audit.fleiss.value, digits),
+            "agreement between annotators",
+        ),
         ("Items", f"{best['items']:,}", counted(n_votes, "vote")),
     ]
 
 
 def _part(audit: Audit, name: str) -> dict[str, Any]:
     """Return the content of the section of one labeler."""
-    part: dict[str, Any] = {"name": name, "verdict": audit.verdict(name), "weighted": None, "mean": None}
+    part: dict[str, Any] = {"name": name, "verdict": audit.verdict(name), "mean": None}
     part["charts"] = dict.fromkeys(OF_ONE_LABELER)
     interval = f"{percent(audit.confidence_level)} CI"
-    if name in audit.weighted:
-        kappa = audit.weighted[name]
-        low, high = kappa.confidence_interval(audit.confidence_level)
-        part["weighted"] = f"{number(kappa.value, 3)} ({interval} {limits(low, high, 3)})"
     found = optional(audit.annotator_comparison, name)
     if found is not None and not math.isnan(found.difference):
         compared = len(found.table) - len(found.skipped)
@@ -213,7 +225,7 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
     contributed = optional(audit.annotators, name) or ()
     tables = {
         "categories": (
-            "Kappa by suggested category, the largest loss first",
+            f"{kappa_name(audit.kappas).capitalize()} by suggested category, the largest loss first",
             sorted(optional(audit.categories, name) or (), key=lambda row: (math.isnan(row["kappa"]), -row["loss"])),
             "category items kappa ci loss label_share vote_share reason",
         ),

@@ -12,7 +12,17 @@ from rich.console import Console, OverflowMethod
 from rich.text import Text
 
 from dhkappa.errors import Problem, flag, said, visible
-from dhkappa.report import REVIEW_LIMIT, better_first, grid, labeler_rows, limits, number, optional, percent
+from dhkappa.report import (
+    REVIEW_LIMIT,
+    better_first,
+    grid,
+    kappa_name,
+    labeler_rows,
+    limits,
+    number,
+    optional,
+    percent,
+)
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -67,8 +77,6 @@ class Terminal:
             self.paragraph(gate.text, f"bold {_COLORS[gate.outcome]}")
         self._scale(audit.kappas, level)
         self._labelers(audit)
-        if audit.weighted:
-            self._scores("Weighted kappa, with partial credit for near votes", audit.weighted, level)
         if audit.comparison is not None:
             self._differences(audit.comparison)
         self._categories(audit, best)
@@ -203,15 +211,15 @@ class Terminal:
 
     def _scale(self, kappas: Mapping[str, Kappa], confidence_level: float, first: bool = False) -> None:
         """Draw kappas with confidence intervals and baselines on one scale."""
+        what = kappa_name(kappas).capitalize()
         drawn = [row for row in labeler_rows(kappas, confidence_level) if not math.isnan(row["kappa"])]
         if not drawn:
-            self._line("Kappa is undefined.", "bold")
+            self._line(f"{what} is undefined.", "bold")
             return
         columns = ("kappa", "low", "high", "baseline_random", "baseline_majority")
         known = [float(row[column]) for row in drawn for column in columns if not math.isnan(row[column])]
         low, high = min(0.0, *known), max(known)
-        baselines = not all(math.isnan(row["baseline_random"]) for row in drawn)  # weighted kappas have none
-        self._heading("Kappa, with random and majority labels for comparison" if baselines else "Kappa", first)
+        self._heading(f"{what}, with random and majority labels for comparison", first)
         names = max(min(max(cell_len(self._clean(row["labeler"])) for row in drawn), 20), 5)
         width = max(self._console.width - names - 26, 20)
 
@@ -231,8 +239,8 @@ class Terminal:
                 marks[at : at + len(text)] = text
         self._parts(" " * names, "  ", ("".join(marks), "dim"))
         dot, lower, line, upper, mark, _ = self._signs
-        legend = f"  {mark} random labels, majority labels" if baselines else ""
-        self._line(f"{dot} kappa  {lower}{line}{upper} {percent(confidence_level)} CI{legend}", "dim")
+        legend = f"  {mark} random labels, majority labels"
+        self._line(f"{dot} {what.lower()}  {lower}{line}{upper} {percent(confidence_level)} CI{legend}", "dim")
 
     def _bar(self, row: Mapping[str, Any], width: int, place: Callable[[float], int]) -> str:
         dot, lower, line, upper, mark, between = self._signs
@@ -260,17 +268,20 @@ class Terminal:
         self._grid(audit.rows(), "labeler verdict baseline_random baseline_majority pvalue items", level)
         interval = audit.fleiss.confidence_interval(level)
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
-        self._line(f"Agreement between annotators: Fleiss' kappa {number(audit.fleiss.value)}{within}.")
+        fleiss = "Fleiss' kappa" if audit.metric == "dh" else "weighted Fleiss' kappa"
+        self._line(f"Agreement between annotators: {fleiss} {number(audit.fleiss.value)}{within}.")
 
     def _scores(self, heading: str, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         self._heading(heading)
-        fleiss = "weighted_fleiss" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "fleiss"
+        fleiss = "fleiss" if kappa_name(kappas) == "kappa" else "weighted_fleiss"
         rows = [row | {fleiss: row["fleiss"]} for row in labeler_rows(kappas, confidence_level)]
         self._grid(rows, f"labeler kappa ci baseline_random baseline_majority {fleiss} items", confidence_level)
 
     def _differences(self, comparison: Comparison) -> None:
         n_items = next(iter(comparison.kappas.values())).n_items
-        self._heading(f"Differences between labelers, on the {n_items:,} items that all of them labeled")
+        kappa = kappa_name(comparison.kappas)
+        what = "Differences" if kappa == "kappa" else f"Differences in {kappa}"
+        self._heading(f"{what} between labelers, on the {n_items:,} items that all of them labeled")
         columns = "labeler other difference ci pvalue_holm discordant"
         self._grid(better_first(comparison), columns, comparison.confidence_level)
 
@@ -280,7 +291,7 @@ class Terminal:
         if not worst:
             return
         extent = f" ({_WORST_CATEGORIES} of {len(worst)})" if len(worst) > _WORST_CATEGORIES else ""
-        self._heading(f"Worst categories of {name}, by loss of kappa{extent}")
+        self._heading(f"Worst categories of {name}, by loss of {kappa_name(audit.kappas)}{extent}")
         other: dict[Any, tuple[float, str]] = {}  # by suggested label: the most frequent other vote
         for row in optional(audit.confusion, name) or ():
             label, vote, part = row["suggested"], row["agreed"], row["vote_share"]

@@ -156,7 +156,8 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
             "label_share": map(float, terms.L),
             "reason": reason,
         },
-        title=f"Kappa by suggested category, {written(confidence_level, 100)}% confidence intervals",
+        title=f"{'Kappa' if terms.w is None else 'Weighted kappa'} by suggested category, "
+        f"{written(confidence_level, 100)}% confidence intervals",
     )
 
 

@@ -12,12 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.errors import counted, invalid
-from dhkappa.stats.influence import Numbers, Terms, Unseen, basis, extremes, influence, terms, unseen_items
+from dhkappa.stats.influence import (
+    Numbers,
+    Terms,
+    Unseen,
+    basis,
+    chance_slopes,
+    extremes,
+    influence,
+    terms,
+    unseen_items,
+)
 from dhkappa.stats.influence import variance as sample_variance
-from dhkappa.stats.intervals import Basis, beta_interval, written
+from dhkappa.stats.intervals import LEAST, Basis, beta_interval, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import category_shares, check_integer, check_level, check_real
+from dhkappa.stats.weights import row_pairs
 from dhkappa.table import Display, Table
 
 _VOTES_COMPARED = range(2, 8)
@@ -156,13 +167,14 @@ class Outlook:
     unseen: float  # largest share that one more item might have
     most: float  # largest squared influence of an item, with its weight
     n_pilot: float = math.inf
+    bottom: float = LEAST  # lower bound of kappa
 
     def half_width(self, n: int, variance: float, confidence_level: float) -> float:
         """Return half the length of the beta interval of n items."""
         from scipy.special import betaincinv  # faster than our quantile, and called often
 
         ends = self.least.phi, self.greatest.phi, self.least.share / n, self.greatest.share / n
-        known = Basis(self.kappa, self.E, n, (n - 1) * variance, *ends, self.unseen / n, n - 1)
+        known = Basis(self.kappa, self.E, n, (n - 1) * variance, *ends, self.unseen / n, n - 1, self.bottom)
         low, high = beta_interval(known, 1 - confidence_level, betaincinv)
         return (high - low) / 2
 
@@ -235,7 +247,35 @@ def pair_products(start: npt.NDArray[Any], weight: Numbers, v: Numbers, s: Numbe
     # Of one vote with all others: the sum of the influence, and of its squares.
     sums = (N - 2 * drawn) * v + V + (weight - drawn) * s
     squares = N * v**2 + 2 * v * V + V2 + weight * (same**2 - 4 * v**2) - drawn * same**2
-    two = rows(weight * squares)
+    return _products(start, weight, sums, squares, drawn)
+
+
+def weighted_pair_products(known: Terms) -> tuple[Numbers, ...]:
+    """Return (K,) z_0, z_1, z_2 with agreement weights: two votes x and y have influence ``v_x + v_y + s_xy``."""
+    assert known.w is not None
+    patterns, w, one_minus_E = known.patterns, known.w, 1 - known.E
+    code, weight = patterns.code, patterns.votes.astype(np.float64)
+    label = np.repeat(known.suggested, np.diff(patterns.start))
+    h, k = chance_slopes(known)
+    v = -(known.D / 2 + (1 - known.kappa) * (h[code] + k[label] - known.E - known.C_E)) / one_minus_E
+    sums, squares = [], []
+    for x, y, first in row_pairs(patterns):
+        near = w[code[x], code[y]] * (w[code[x], label[x]] + w[code[y], label[x]] - 1)
+        phi, number = v[x] + v[y] + near / one_minus_E, weight[y] - (x == y)  # no vote is used twice
+        sums.append(np.add.reduceat(number * phi, first))
+        squares.append(np.add.reduceat(number * phi**2, first))
+    return _products(patterns.start, weight, np.concatenate(sums), np.concatenate(squares), drawn=1)
+
+
+def _products(
+    start: npt.NDArray[Any], weight: Numbers, sums: Numbers, squares: Numbers, drawn: int
+) -> tuple[Numbers, ...]:
+    """Return z_0, z_1, z_2 from the sum of the influence of one vote with all others, and that of its squares."""
+
+    def rows(entries: Numbers) -> Any:
+        return np.add.reduceat(entries, start[:-1])
+
+    size, two = rows(weight), rows(weight * squares)
     one = rows(weight * sums**2) - drawn * two
     none = rows(weight * sums) ** 2 - drawn * (2 * two + 4 * one)
     found, ways = [two / (size * (size - drawn))], size * (size - drawn)
@@ -281,9 +321,12 @@ def model(prevalence: Numbers, a: Any, q: Any) -> tuple[Population, list[Any], t
 def observed(known: Terms, n_votes: int) -> list[Any]:
     """Return z_0, z_1, z_2 over the items of a pilot with at least ``n_votes`` votes."""
     patterns = known.patterns
-    v, s = pair_influence(known, patterns.code, np.repeat(known.suggested, np.diff(patterns.start)))
-    products = pair_products(patterns.start, patterns.votes.astype(v.dtype), v, s, drawn=1)
-    enough = (patterns.vote_totals() >= n_votes).astype(v.dtype)
+    if known.w is None:
+        v, s = pair_influence(known, patterns.code, np.repeat(known.suggested, np.diff(patterns.start)))
+        products = pair_products(patterns.start, patterns.votes.astype(v.dtype), v, s, drawn=1)
+    else:
+        products = weighted_pair_products(known)
+    enough = (patterns.vote_totals() >= n_votes).astype(products[0].dtype)
     return [known.mean(enough * product) / known.mean(enough) for product in products]
 
 
@@ -306,13 +349,13 @@ def _from_model(shares: npt.NDArray[np.float64], a: float, q: float, votes: int 
 def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
     """Plan from the estimate of a pilot."""
     n = pilot.n_items
-    if pilot.metric != "dh":
-        raise invalid("pilot", "The pilot must be a kappa from dh_kappa without weights.")
+    if pilot.metric not in ("dh", "weighted"):
+        raise invalid("pilot", "The pilot must be a kappa from dh_kappa.")
     if pilot.parts is None or pilot.exact is None or basis(pilot) is None:
         one = "It has one item." if n == 1 else "Every item has the same influence on kappa."
         text = f"The variance of kappa cannot be computed from the pilot. {pilot.reason or one}"
         raise invalid("pilot", text, hint="Pass more items in $pilot.", code="pilot-too-small")
-    known = terms(pilot.sample.by_weight().merged(), pilot.parts)
+    known = terms(pilot.sample.by_weight().merged(), pilot.parts, pilot.weights)
     totals = known.patterns.vote_totals()
     per_item = next(k for k in (4, 3, 2) if 2 * int(known.items[totals >= k].sum()) >= n)
     if votes and per_item < 4 and votes > per_item:
@@ -347,7 +390,8 @@ def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
     least, greatest = (Unseen(end.phi, n * end.share) for end in unseen.ends(far))
     heaviest = float((known.weight / known.items).max())
     most = (heaviest * max(abs(float(far.low.min())), abs(float(far.high.max())))) ** 2
-    return Outlook(pilot.value, float(known.E), least, greatest, n * unseen.most, most, n)
+    bottom = LEAST if pilot.weights is None else pilot.weights.lower_bound(float(known.E))
+    return Outlook(pilot.value, float(known.E), least, greatest, n * unseen.most, most, n, bottom)
 
 
 def _notes(pilot: Estimate, per_item: int, part: str, goal: Goal, mixed: bool) -> list[Note]:

@@ -8,6 +8,7 @@ another label, so the differential of the pair is ``w_xy (w_xl + w_yl - 1)``. Id
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -138,18 +139,22 @@ def label_sums(patterns: Patterns, scaled: Array, near: Array, labels: Integers)
 
 def row_products(patterns: Patterns, scaled: Array, values: Array) -> Array:
     """Return (entries,) ``sum_y w_xy values_y`` over the entries y of the same row."""
-    found, done = [], 0
+    code = patterns.code
+    found = [np.add.reduceat(scaled[code[x], code[y]] * values[y], first) for x, y, first in row_pairs(patterns)]
+    return np.concatenate(found) if found else values[:0]
+
+
+def row_pairs(patterns: Patterns) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield every two entries x and y of the same row, in blocks, by x, and the index of the first pair of each x."""
+    done = 0
     longest = int(np.diff(patterns.start).max(initial=1))
     for block in patterns.blocks(min(BLOCK, max(1, _PAIRS_PER_BLOCK // longest**2))):
         first, length = block.start[:-1], np.diff(block.start)
-        own = values[done : done + block.code.size]
-        done += block.code.size
         partners = np.repeat(length, length)
         ends = np.cumsum(partners)
         other = np.arange(ends[-1]) - np.repeat(ends - partners - np.repeat(first, length), partners)
-        each = scaled[np.repeat(block.code, partners), block.code[other]] * own[other]
-        found.append(np.add.reduceat(each, ends - partners))
-    return np.concatenate(found) if found else values[:0]
+        yield done + np.repeat(np.arange(block.code.size), partners), done + other, ends - partners
+        done += block.code.size
 
 
 def _integers(patterns: Patterns, weights: Weights) -> tuple[Array, Array]:

@@ -156,7 +156,7 @@ def test_iterators_are_read_once() -> None:
     found = audit(
         votes, labels, categories=iter(["low", "high"]), missing=iter(["NA"]), weights="linear", progress=False
     )
-    assert found.weighted["labeler"].categories == ("low", "high")
+    assert found.kappas["labeler"].categories == ("low", "high")
     assert dh_kappa(votes, labels, categories=iter(["low", "high"]), missing=iter(["NA"])).excluded.one_vote == 1
 
 

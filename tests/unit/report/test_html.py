@@ -229,7 +229,7 @@ def tallied() -> dhkappa.Audit:
                 [["lo", "lo", "hi"], ["hi", "hi"], ["mid", "mid"]] * 9, ["lo", "hi", "mid"] * 9,
                 categories=["lo", "mid", "hi"], weights="linear",
             ),
-            ["With agreement weights, which give partial credit to near votes, kappa is 0."],
+            ["Every kappa on this page is a weighted kappa.", "weighted Fleiss", "Weighted kappa by suggested"],
         ),
     ],
     ids=["tally", "no annotators", "undefined", "one item", "no item counts", "several undefined", "weighted"],

@@ -145,6 +145,7 @@ def scaled(**intervals: tuple[float, float, float]) -> list[str]:
             value=value,
             se=nan,
             fleiss=nan,
+            metric="dh",
             n_items=1,
             baselines=SimpleNamespace(random=nan, majority=nan),
             confidence_interval=lambda level, low=low, high=high: (low, high),
@@ -154,8 +155,8 @@ def scaled(**intervals: tuple[float, float, float]) -> list[str]:
     file = StringIO()
     Terminal(Console(file=file, width=75, color_system=None))._scale(kappas, 0.95)
     lines = file.getvalue().splitlines()
-    assert lines[1] == "Kappa"
-    assert lines[-1] == "● kappa  ├─┤ 95% CI"
+    assert lines[1] == "Kappa, with random and majority labels for comparison"
+    assert lines[-1] == "● kappa  ├─┤ 95% CI  | random labels, majority labels"
     return [line[7:51] for line in lines[2:-2]]
 
 

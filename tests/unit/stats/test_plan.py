@@ -341,7 +341,7 @@ def test_message_names_the_assumptions_that_were_passed(given: dict[str, Any], n
     ("pilot", "code"),
     [
         (fleiss_kappa([["a", "b"], ["a", "a"]]), "invalid-pilot"),
-        (dh_kappa([["a", "b"], ["a", "a"]], ["a", "b"], categories=["a", "b"], weights="linear"), "invalid-pilot"),
+        (fleiss_kappa([["a", "b"], ["a", "a"]], categories=["a", "b"], weights="linear"), "invalid-pilot"),
         (dh_kappa([["a", "a"], ["a", "a"]], ["a", "a"]), "pilot-too-small"),
         (dh_kappa([], []), "pilot-too-small"),
         (dh_kappa([["a", "b"]], ["a"]), "pilot-too-small"),
