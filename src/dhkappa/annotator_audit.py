@@ -123,6 +123,7 @@ class AnnotatorAudit(Display):
         """Return plain values for JSON, with at most ``limit`` items; NaN is None."""
         known = self._item_votes is not None and self._item_votes.annotators is not None
         return {
+            "kind": "annotators",
             "confidence_level": self.confidence_level,
             "summary": self.summary,
             "problems": [problem.to_dict() for problem in self.problems],
@@ -215,6 +216,7 @@ class SingleVoteAudit(Display):
         """Return plain values for JSON, with at most ``limit`` items per labeler; NaN is None."""
         known = self._item_votes is not None and self._item_votes.find is None
         return {
+            "kind": "single_votes",
             "confidence_level": self.confidence_level,
             "summary": self.summary,
             "problems": [problem.to_dict() for problem in self.problems],

@@ -52,7 +52,7 @@ def test_ids_that_do_not_join(engine: Engine, change: Any) -> None:
     items = ITEMS | {"item": [change(item) for item in WIDE["item"]]}
     [problem] = Dataset(engine.table(VOTES), items=engine.table(items)).check().problems
     assert (problem.code, problem.severity) == ("ids-not-joined", "error")
-    assert "They differ in" in problem.message
+    assert "They match if" in problem.fix
 
 
 def test_lists_have_the_same_problems() -> None:

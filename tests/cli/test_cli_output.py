@@ -105,7 +105,7 @@ def test_a_tally_has_no_items_to_review(folder: Path, capsys: Capsys) -> None:
     assert "To review" not in done.stdout
 
 
-@pytest.mark.parametrize("text", ["suggested,ann_1,ann_2\nx,x,x\nx,x,x\n", "suggested,ann_1,ann_2\nx,x,\n"])
+@pytest.mark.parametrize("text", ["suggested,ann_1,ann_2\nx,x,x\nx,x,x\n", "suggested,ann_1,ann_2\nx,,\n"])
 def test_an_undefined_kappa_says_why(text: str, tmp_path: Path, capsys: Capsys) -> None:
     file = tmp_path / "odd.csv"
     file.write_text(text)

@@ -165,16 +165,13 @@ def audit_result(case: Case, make: Make) -> dict[str, Any]:
         "table": table(found.table()),
         "comparison": comparison_result(found.comparison) if found.comparison else None,
         "fleiss": found.fleiss.value,
-        "notes": codes(found.notes),
         "labelers": {name: audit_of(found, name) for name in found.labelers},
     }
 
 
 def audit_of(found: Any, name: str) -> dict[str, Any]:
     kappa, test = found.kappas[name], found.permutation_tests[name]
-    verdict = found.verdict(name)
     return {
-        "verdict": {"code": verdict.code, "share": verdict.share},
         "kappa": {"value": kappa.value, "exact": kappa.exact, "notes": codes(kappa.notes)},
         "weighted": kappa.exact if kappa.metric == "weighted" else None,
         "permutation_test": permutation_test(test) if test else None,

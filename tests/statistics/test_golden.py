@@ -20,7 +20,19 @@ def test_numbers_are_those_of_version_0_1(name: str) -> None:
         pytest.importorskip(data.engine)
         pytest.importorskip("pyarrow")
     found = run(CASES[name], default_adapter(), strict=True)
-    assert list(differences(short_names(CORPUS[name]), short_names(found))) == []
+    assert list(differences(numbers_of(short_names(CORPUS[name])), short_names(found))) == []
+
+
+def numbers_of(known: Any) -> Any:
+    """Leave out the verdicts and the notes of audits, which follow other rules since version 0.2."""
+    if "audit" in known and isinstance(known["audit"], dict):
+        audit = {key: value for key, value in known["audit"].items() if key != "notes"}
+        labelers = {
+            name: {key: value for key, value in own.items() if key != "verdict"}
+            for name, own in audit.get("labelers", {}).items()
+        }
+        return known | {"audit": audit | ({"labelers": labelers} if labelers else {})}
+    return known
 
 
 def short_names(found: Any) -> Any:

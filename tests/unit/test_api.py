@@ -76,7 +76,6 @@ def test_functions_have_the_same_options() -> None:
         (lambda: dh_kappa(VOTES), "no-suggested-labels", "suggested"),
         (lambda: dh_kappa(counts=[[1, 1]]), "no-suggested-labels", "suggested"),
         (lambda: compare(VOTES), "no-suggested-labels", "suggested"),
-        (lambda: audit(VOTES), "no-suggested-labels", "suggested"),
         (lambda: audit(VOTES, {}), "invalid-labeler-name", "suggested"),
         (lambda: dh_kappa(VOTES, TWO), "several-labelers", "suggested"),
         (lambda: dh_kappa(VOTES, {"llm": LABELS}), "several-labelers", "suggested"),

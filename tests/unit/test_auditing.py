@@ -186,7 +186,7 @@ def test_undefined_kappas() -> None:
 
 
 def test_no_eligible_item() -> None:
-    found = dhkappa.audit([["a"], ["b"]], {"x": ["a", "b"], "y": ["b", "b"]})
+    found = dhkappa.audit([["a", "b"], ["b"]], {"x": [None, "b"], "y": [None, "b"]})
     assert found.kappas["x"].n_items == 0
     assert len(found.review("x")) == 0
     json.dumps(found.to_dict(), allow_nan=False)

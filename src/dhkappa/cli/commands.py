@@ -149,8 +149,7 @@ def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | 
         return
     _refuse(given, output)
     if given["output_format"] == "json":
-        kind = "annotators" if isinstance(found, dhkappa.AnnotatorAudit) else "single_votes"
-        click.echo(_json("audit", {"kind": kind, **found.to_dict()}))
+        click.echo(_json("audit", found.to_dict()))
     else:
         _terminal().other_audit(found, title)
 

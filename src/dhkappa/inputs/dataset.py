@@ -367,7 +367,9 @@ class Dataset:
             self.table,
             ordered=ordered or self.declared,
             numbers=self.arrays.matrix is not None if roles is None else bool(roles.counts or roles.count),
-            labelers=tuple(self.labelers if labelers is None else labelers) if labeled else (),
+            labelers=tuple(self.labelers if labelers is None else map(self.counts.columns.labeler, labelers))
+            if labeled
+            else (),
             listed=given is not None and not any(sign in "".join(given) for sign in "*?["),
         )
 

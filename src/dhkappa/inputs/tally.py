@@ -156,7 +156,7 @@ class Tally:
         """Return what the rules about problems look at."""
         from dhkappa.inputs.problems import Seen
 
-        chosen = self.labelers if labelers is None else labelers
+        chosen = self.labelers if labelers is None else map(self.counts.columns.labeler, labelers)
         return Seen(self.counts, ordered=ordered or self.declared, labelers=tuple(chosen))
 
     def copy(self) -> Tally:

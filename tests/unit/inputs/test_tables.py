@@ -150,7 +150,6 @@ def test_an_item_with_an_empty_name() -> None:
         (lambda votes: dh_kappa(votes, "llm", items=pd.DataFrame({"id": ["a"], "llm": ["x"]})), "column-not-found"),
         (lambda votes: dh_kappa(votes), "no-suggested-labels"),
         (lambda votes: dh_kappa(pd.DataFrame({"p": ["x"], "q": ["x"]})), "no-suggested-labels"),
-        (lambda votes: audit(pd.DataFrame({"p": ["x"], "q": ["x"]})), "no-suggested-labels"),
         (
             lambda votes: tally(pd.DataFrame({"x": ["1_0"], "y": ["2"], "s": ["x"]}), "s", counts=["x", "y"]),
             "invalid-count",

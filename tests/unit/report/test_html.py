@@ -222,7 +222,7 @@ def tallied() -> dhkappa.Audit:
         (lambda: dhkappa.audit([["a", "a", "b"], ["b", "b"]] * 20, ["a", "b"] * 20), ["who cast which vote"]),
         (lambda: dhkappa.audit([["a", "a"], ["a", "a"]], ["a", "a"]), ["Kappa is undefined", "interval is undefined"]),
         (lambda: dhkappa.audit(np.array([["a", "b", "a"]], object), ["a"]), ["1 item."]),
-        (lambda: dhkappa.audit([["a"], ["b"]], ["a", "b"]), ["2 items are excluded", "0 items."]),
+        (lambda: dhkappa.audit([["a", "b"], [None]], [None, "b"]), ["2 items are excluded", "0 items."]),
         (lambda: dhkappa.audit([["a", "a"], ["a", "a"]], {"x": ["a", "a"], "y": ["a", "a"]}), ["Kappa is undefined"]),
         (
             lambda: dhkappa.audit(

@@ -260,7 +260,7 @@ def looks_ordinal(seen: Seen) -> Iterator[Problem]:
     fix = f"Give near votes partial credit with $weights linear and $categories {comma_list(names)}."
     yield Problem(
         "looks-ordinal",
-        "warning",
+        "warning" if close else "info",
         message,
         tuple(map(str, names[:3])),
         fix if close else f"If so, {fix[0].lower()}{fix[1:]}",
