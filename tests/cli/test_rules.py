@@ -80,4 +80,4 @@ def test_the_gate_is_about_every_category() -> None:
     assert {row["labeler"]: row["outcome"] for row in gate["rows"]} == {"a": "pass", "b": "pass"}
     done = run("audit", "sets.csv", "--multilabel", ";", "--fail-under", "0.9", "--on", "value")
     assert done.returncode == 1
-    assert "a (kappa" in done.stderr
+    assert "a failed: kappa" in done.stderr

@@ -161,6 +161,8 @@ def compare_result(case: Case, make: Make) -> dict[str, Any]:
 def audit_result(case: Case, make: Make) -> dict[str, Any]:
     data, options = given(case, make)
     found = dk.audit(data, **options, rng=RNG, progress=False)
+    if not isinstance(found, dk.Audit):  # version 0.1 refused data without labels
+        raise dk.DataError(code="no-suggested-labels", parameter="suggested")
     return {
         "table": table(found.table()),
         "comparison": comparison_result(found.comparison) if found.comparison else None,
