@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,39 @@ def test_changed_tables(what: str, code: str) -> None:
     make = problem_rates.CHANGED[what][1]
     for seed in range(5):
         assert problem_rates.codes_of(make(np.random.default_rng([2, seed]))).get(code) in ("error", "warning"), seed
+
+
+def _sign(data: problem_rates.Data) -> str:
+    return next(sign for label in data.votes.ravel() for sign in ";|,/" if label and sign in label)
+
+
+def _word(data: problem_rates.Data) -> str:
+    return next(label for label in data.votes.ravel() if label and label not in problem_rates.NAMES)
+
+
+def _values(data: problem_rates.Data) -> str:
+    return ",".join(sorted({*data.votes.ravel()}, key=int))
+
+
+FIXES: dict[str, Callable[[problem_rates.Data], str]] = {  # by change: what the fix must contain
+    "labels are codes of the votes": lambda _: '$map "0=billing,1=bug,2=how-to,3=other,4=outage"',
+    "missing votes are spelled out": lambda data: f'$missing "{_word(data)}"',
+    "several labels in a cell": lambda data: f'$multilabel "{_sign(data)}"',
+    "ratings": lambda data: f'$categories "{_values(data)}"',
+    "seconds or confidence among the votes": lambda _: '$annotators "ann_ada,ann_ben,ann_chloe,ann_dev"',
+    "an annotator's column has another name": lambda data: next(iter(data.wide_columns)),
+    "names of annotators are spelled differently": lambda _: "$normalize case,spaces",
+}
+
+
+@pytest.mark.parametrize("what", FIXES)
+def test_fixes(what: str) -> None:
+    """The fix names the right labels and columns."""
+    code, make = problem_rates.CHANGED[what]
+    for seed in range(6):
+        data = make(np.random.default_rng([6, seed]))
+        [fix] = [problem.fix for problem in data.dataset().check().problems if problem.code == code]
+        assert FIXES[what](data) in fix, (seed, fix)
 
 
 RARE = {  # clean tables that may be reported: problems that these shapes cannot be told from

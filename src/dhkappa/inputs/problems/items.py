@@ -142,7 +142,9 @@ def not_annotators(seen: Seen) -> Iterator[Problem]:
     group = _components(shares, total)
     if len({*group} - {-1}) < 2:
         return
-    labels = {spelling(label) for name in seen.labelers for label in seen.counts.columns.labels[name].labels}
+    labels = {
+        spelling(seen.categories[code]) for name in seen.labelers for code in np.flatnonzero(seen.labels(name)).tolist()
+    }
     keys = [*dict.fromkeys(map(spelling, seen.categories))]
     suggested = np.array([key in labels for key in keys])
     # The annotators use the values that are suggested; if none are, the group of most columns with the fewest values.
@@ -158,7 +160,7 @@ def not_annotators(seen: Seen) -> Iterator[Problem]:
     main = max(fit, key=lambda one: fit[one])
     other = [column for column, one in zip(columns, group, strict=True) if one not in (main, -1)]
     kept = [column for column, one in zip(columns, group, strict=True) if one in (main, -1)]
-    values = [seen_key for place, seen_key in enumerate(keys) if used[columns.index(other[0]), place]]
+    values = [key for place, key in enumerate(keys) if used[columns.index(other[0]), place]]
     message = f"{shown(other, 3)} {'is a column' if len(other) == 1 else 'are columns'} of votes, but "
     message += f"{'its' if len(other) == 1 else 'their'} values ({shown(values, 3)}) are not those of the annotators."
     fix = f"Name the annotators with $annotators {comma_list(kept)}."
