@@ -209,7 +209,7 @@ class Patterns:
     entries: Entries | Grid  # the votes
     items: npt.NDArray[np.int64]  # (K,) number of items with the pattern
 
-    start = property(attrgetter("entries.start"))
+    start = property(attrgetter("entries.start"))  # read often: attrgetter is faster than a function
     code = property(attrgetter("entries.code"))
     votes = property(attrgetter("entries.votes"))
 
