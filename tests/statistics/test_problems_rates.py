@@ -74,7 +74,7 @@ def _sign(data: problem_rates.Data) -> str:
 
 
 def _word(data: problem_rates.Data) -> str:
-    return next(label for label in data.votes.ravel() if label and label not in problem_rates.NAMES)
+    return str(next(label for label in data.votes.ravel() if label and label not in problem_rates.NAMES))
 
 
 def _values(data: problem_rates.Data) -> str:
