@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _COLORS = {"better": "green", "on-par": "green", "slightly-below": "yellow", "clearly-below": "red"}
 _COLORS |= {"no-better-than-random": "red", "data-problem": "red", "labels-from-votes": "magenta"}
-_COLORS |= {"pass": "green", "fail": "red", "undecided": "yellow"}
+_COLORS |= {"pass": "green", "fail": "red", "undecided": "yellow"}  # nosec B105 - an outcome
 _SEVERITIES = {"error": "bold red", "warning": "yellow", "info": ""}
 _WIDEST = 100
 _WORST_CATEGORIES = 5

@@ -16,7 +16,7 @@ from dhkappa.table import Display, plain
 
 ANNOTATORS = "annotators"
 """Value of ``fail_under`` that compares a labeler with a typical annotator."""
-_WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}
+_WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}  # nosec B105 - an outcome
 _WORST_FIRST = ("fail", "undecided", "pass")
 
 
