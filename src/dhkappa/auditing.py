@@ -215,7 +215,8 @@ class Audit(Display):
         """
         level = self.confidence_level
         tested = {name: (kappa.estimate, kappa.confidence_interval(level)) for name, kappa in self.kappas.items()}
-        return gate_of(tested, fail_under, on=on, keep=keep, margin=margin, min_coverage=min_coverage)
+        options: dict[str, Any] = {"on": on, "keep": keep, "margin": margin, "min_coverage": min_coverage}
+        return gate_of(tested, fail_under, **options, problems=self.problems)
 
     def sample_sizes(self, labeler: str | None = None) -> Table:
         """Return the number of items that narrower intervals would need, voted on like these; see ``dhkappa.plan``.

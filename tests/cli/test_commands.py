@@ -321,3 +321,14 @@ def test_passwords_are_masked(address: str, shown: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "argv", ["dhkappa", "audit", address])
     assert cli._command_line() == shlex.join(["dhkappa", "audit", shown])
     assert "sh" not in cli._file_name(address)
+
+
+def test_review_needs_labels_and_two_votes(tmp_path: Path, capsys: Capsys) -> None:
+    (tmp_path / "votes.csv").write_text("item,ann_1,ann_2\n1,a,a\n2,b,b\n")
+    done = inside(capsys, "review", tmp_path / "votes.csv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--suggested" in done.stderr
+    (tmp_path / "one.csv").write_text("item,suggested,ann_1,ann_2\n1,a,a,\n2,b,a,\n")
+    done = inside(capsys, "review", tmp_path / "one.csv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "at most one vote" in done.stderr

@@ -94,3 +94,10 @@ def test_wrong_gate(words: list[str], said: str, folder: Path, capsys: Capsys) -
     done = inside(capsys, "score", "votes.csv", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
+
+
+def test_a_passed_gate_is_shown(folder: Path, capsys: Capsys) -> None:
+    for command in ("score", "compare"):
+        done = inside(capsys, command, "votes.csv", "--fail-under", "-1")
+        assert done.returncode == 0
+        assert "Gate passed." in done.stdout

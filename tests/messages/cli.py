@@ -18,6 +18,7 @@ def _run(*commands: str) -> Callable[[], Any]:
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
             Path("votes.csv").write_text(WIDE, encoding="utf-8")
             Path("header.csv").write_text("item,suggested,ann_1,ann_2\n", encoding="utf-8")
+            Path("one.csv").write_text("item,suggested,ann_1,ann_2\n1,a,a,\n2,b,a,\n", encoding="utf-8")
             Path("annotations.csv").write_text("item\n", encoding="utf-8")
             Path("folder.json").mkdir()
             with open(os.devnull, "w") as nowhere, patch("sys.stdout", nowhere):
@@ -39,6 +40,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "invalid-pool (strata)": _run("score votes.csv --pool a=10,b"),
     "invalid-pool (twice)": _run("score votes.csv --pool a=10,a=11"),
     "several-labelers": _run("review votes.csv"),
+    "single-votes": _run("review one.csv"),
     "pilot-missing (command)": _run("plan 0.05 -s llm"),
     "invalid-prevalence (command)": _run("plan 0.05 --prevalence 4,x"),
     "duplicate-file (tally)": _run("score t.json t.json"),

@@ -197,6 +197,7 @@ def score(**given: Any) -> None:
         click.echo(_json("score", {"confidence_level": level, **_listed(problems), "labelers": labelers}, gate))
     else:
         _terminal().scores(kappas, level, problems)
+        _show_passed(gate)
 
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
@@ -223,6 +224,7 @@ def compare(**given: Any) -> None:
         click.echo(_json("compare", found.to_dict() | _listed(problems), gate))
     else:
         _terminal().comparison(found, problems)
+        _show_passed(gate)
 
 
 @commands.command(epilog="Example: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv")
@@ -241,8 +243,14 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
     check_output(output, [*given["files"], given["items"]], (".json",) if as_json else (".csv",))
     source = Input(given)
     with Progress(None, "counting votes"):
+        if isinstance(source.data, dhkappa.Dataset):
+            source.data.check_labeled()
         sample = {"pool": source.pool, "weights": given["weights"]}
         found = dhkappa.audit(source.data, source.suggested, progress=False, **sample)
+        if isinstance(found, dhkappa.SingleVoteAudit):
+            message = "Every item has at most one vote, and a review queue needs two or more."
+            hint = "dhkappa audit lists the items whose vote differs from the label."
+            raise invalid("data", message, code="single-votes", hint=hint)
         labeler = _only(found.labelers)
         _check_items(found.kappas, given["files"])
         n_items = found.kappas[labeler].n_items
@@ -467,7 +475,8 @@ def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Seque
 
     level = given["confidence_level"]
     tested = {name: (kappa.estimate, kappa.confidence_interval(level)) for name, kappa in kappas.items()}
-    gate = gate_of(tested, **{name: given[name] for name in ("fail_under", "on", "keep", "margin", "min_coverage")})
+    names = ("fail_under", "on", "keep", "margin", "min_coverage")
+    gate = gate_of(tested, **{name: given[name] for name in names}, problems=problems)
     errors = [problem for problem in problems if problem.severity == "error" and not problem.accepted]
     stopped = (gate.text, {"fail": 1, "undecided": 3}.get(gate.outcome, 0))
     if errors:
@@ -475,6 +484,12 @@ def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Seque
     if stopped[1]:
         click.get_current_context().meta[GATE_CODE] = stopped
     return gate
+
+
+def _show_passed(gate: Gate | None) -> None:
+    """Print the outcome of a gate that is passed; any other is the message of the exit code."""
+    if gate is not None and gate.outcome == "pass":
+        _terminal().gate(gate)
 
 
 def _listed(problems: Sequence[Problem]) -> dict[str, Any]:

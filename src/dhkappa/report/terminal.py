@@ -73,8 +73,9 @@ class Terminal:
         self._problems(audit.problems)
         self._line()
         self._line(audit.summary, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
-        if gate is not None:
-            self.paragraph(gate.text, f"bold {_COLORS[gate.outcome]}")
+        if any(problem.severity == "error" and not problem.accepted for problem in audit.problems):
+            self.paragraph("The numbers below mean nothing until the error is fixed, or accepted with --allow.")
+        self.gate(gate)
         self._scale(audit.kappas, level)
         self._labelers(audit)
         if audit.comparison is not None:
@@ -182,6 +183,11 @@ class Terminal:
         keys = ("votes", "items", "items_assured", "total_votes")
         self._table(heads, [[f"{row[key]:,}" for key in keys] for row in plan.options], [True] * 4)
         self._notes(_text(note) for note in plan.notes if note.code != "options-partial")
+
+    def gate(self, gate: Gate | None) -> None:
+        """Show the outcome of a gate, if there is one."""
+        if gate is not None:
+            self.paragraph(gate.text, f"bold {_COLORS[gate.outcome]}")
 
     def paragraph(self, text: str, style: str = "") -> None:
         """Show a paragraph after an empty line."""

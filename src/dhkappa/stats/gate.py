@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dhkappa.errors import counted, invalid, shown
+from dhkappa.errors import Problem, counted, invalid, shown
 from dhkappa.stats.annotator_baseline import annotator_baseline
 from dhkappa.stats.intervals import ConfidenceInterval, items_to_decide
 from dhkappa.stats.kappa import Estimate
@@ -17,6 +17,10 @@ from dhkappa.table import Display, plain
 ANNOTATORS = "annotators"
 """Value of ``fail_under`` that compares a labeler with a typical annotator."""
 _WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}  # nosec B105 - an outcome
+_CONTAMINATED = {
+    "labels-from-votes": "Its labels look as if they were made from these votes.",
+    "labeler-equals-annotator": "One annotator always agrees with it.",
+}
 _WORST_FIRST = ("fail", "undecided", "pass")
 
 
@@ -104,6 +108,7 @@ def gate_of(
     keep: float | None = None,
     margin: float | None = None,
     min_coverage: float | None = None,
+    problems: Sequence[Problem] = (),
 ) -> Gate:
     """Test the kappas of some labelers, each with its interval at the confidence level; see ``Audit.gate``."""
     check_choice("on", on, ("low", "value"))
@@ -121,7 +126,24 @@ def gate_of(
             least = check_real("min_coverage", min_coverage, "from 0 to 1", lambda x: 0 <= x <= 1)
             share = estimate.coverage
             rows.append(GateRow(name, "fail" if share < least else "pass", "coverage", least, share))
-    return Gate(tuple(rows), next((interval.confidence_level for _, interval in kappas.values()), 0.95))
+    return Gate(tuple(_unless_unjudged(row, problems) for row in rows), _level(kappas))
+
+
+def _level(kappas: Mapping[str, tuple[Estimate, ConfidenceInterval]]) -> float:
+    return next((interval.confidence_level for _, interval in kappas.values()), 0.95)
+
+
+def _unless_unjudged(row: GateRow, problems: Sequence[Problem]) -> GateRow:
+    """Return an undecided row if the data has an error, or if the row passed although the labels are contaminated."""
+    for problem in problems:
+        if problem.concerns(row.labeler):
+            if problem.severity == "error":
+                return replace(
+                    row, outcome="undecided", more_items=None, reason=f"The data has an error: {problem.code}."
+                )
+            if row.outcome == "pass" and problem.code in _CONTAMINATED:
+                return replace(row, outcome="undecided", reason=_CONTAMINATED[problem.code])
+    return row
 
 
 _KAPPA = ("from -1.1 to 1, the range of kappa", lambda x: -1.1 <= x <= 1)

@@ -130,7 +130,9 @@ def judge(
     capped = _cap(code, estimate, baseline, comparison, own)
     code = "on-par" if capped else code
     short, headline = _words(name, code, baseline)
-    details = [f"{scored}; {_typical(baseline, write)}.", capped, _matched(comparison), caution.strip()]
+    same = baseline.n_items == estimate.n_items or math.isnan(baseline.kappa_labeler)
+    details = [f"{scored}; {_typical(baseline, write)}." if same else f"{scored}. {_on_other_items(baseline, write)}"]
+    details += [capped, _matched(comparison), caution.strip()]
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
     return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, *limits)
 
@@ -252,6 +254,12 @@ def _typical(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
     if math.isnan(baseline.value):
         return f"a typical annotator would score between {write(baseline.value_low)} and {write(baseline.value_high)}"
     return f"a typical annotator would score {write(baseline.value)}"
+
+
+def _on_other_items(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
+    """Return the scores on the items with enough votes for a comparison with an annotator."""
+    items, typical = counted(baseline.n_items, "item"), _typical(baseline, write)
+    return f"On the {items} with three votes or more it scores {write(baseline.kappa_labeler)}; {typical}."
 
 
 def _matched(comparison: AnnotatorComparison | None) -> str:

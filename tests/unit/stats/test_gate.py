@@ -1,13 +1,14 @@
 """The gate: pass, fail and undecided by hand-made intervals, and its sentences."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import dhkappa
 from dhkappa import Kappa
-from dhkappa.errors import DataError
+from dhkappa.errors import DataError, Problem
 from dhkappa.stats.gate import Gate, GateRow, gate_of
 from dhkappa.stats.intervals import items_to_decide
 
@@ -84,6 +85,30 @@ def test_coverage() -> None:
     assert at_gate(kappa, min_coverage=0.76).outcome == "fail"
     assert [row.measure for row in at_gate(kappa, 0.1, min_coverage=0.5).rows] == ["kappa", "coverage"]
     assert math.isnan(dhkappa.dh_kappa([["a"]], ["a"]).coverage)
+
+
+def test_labels_made_from_the_votes_do_not_pass() -> None:
+    kappa = simulated(0.9)
+    problem = Problem("labels-from-votes", "warning", "Made from these votes.", labelers=("llm",))
+    assert at_gate(kappa, 0.1).outcome == "pass"
+    found = at_gate(kappa, 0.1, problems=[problem])
+    assert found.outcome == "undecided"
+    assert "made from these votes" in found.text
+    assert at_gate(kappa, 0.99, problems=[problem]).outcome == "fail"
+    assert at_gate(kappa, 0.1, problems=[replace(problem, accepted=True)]).outcome == "pass"
+    assert at_gate(kappa, 0.1, problems=[replace(problem, labelers=("rule",))]).outcome == "pass"
+
+
+def test_errors_of_the_data_leave_a_gate_undecided() -> None:
+    kappa = simulated(0.9)
+    problem = Problem("category-variants", "error", "'a' and 'A' are one category.")
+    for bound in (0.1, 0.99):
+        found = at_gate(kappa, bound, problems=[problem])
+        assert found.outcome == "undecided"
+        assert "The data has an error: category-variants." in found.text
+    assert at_gate(kappa, 0.1, problems=[replace(problem, severity="warning")]).outcome == "pass"
+    copied = Problem("labeler-equals-annotator", "warning", "A copy.")
+    assert "One annotator always agrees with it." in at_gate(kappa, 0.1, problems=[copied]).text
 
 
 def test_worst_labeler_decides() -> None:

@@ -329,3 +329,13 @@ def test_weighted_samples_are_compared_with_the_annotators_themselves(accuracy: 
     assert [verdict.share, verdict.low, verdict.high] == pytest.approx(expected)
     unknown = dhkappa.audit(drawn.votes.tolist(), dict(drawn.suggested), sample_weight=weights, progress=False)
     assert unknown.verdict().code == "not-enough-data"
+
+
+def test_scores_of_other_items_are_said() -> None:
+    """The comparison with an annotator uses items with three votes or more."""
+    drawn = dhkappa.simulate(600, labelers={"llm": 0.85}, annotators=ACCURACIES, missing=0.4, rng=4)
+    audit = dhkappa.audit(drawn.votes, dict(drawn.suggested), rng=1, progress=False)
+    baseline = audit.annotator_baseline()
+    assert baseline.n_items < audit.kappas["llm"].n_items
+    said = f"On the {baseline.n_items} items with three votes or more it scores {baseline.kappa_labeler:.2f};"
+    assert said in audit.verdict().details

@@ -22,7 +22,8 @@ _Z = 3.0  # standard errors by which the vote for a code stands out
 _SEPARATORS = (";", "|", ",", "/")
 _COMPOUNDS_OF_COMMA = 4  # categories with a comma or slash, such as "neutral/positive", are common
 _MISSING = {"", "#n/a", "#na", "#n/a n/a", "<na>", "\\n", "nat", "nan", "null", "--", "n/a", "<null>", "(null)"}
-_MAYBE_MISSING = {"na", "none", "missing", "?", "-", "nil"}
+_MAYBE_MISSING = {"na", "n.a.", "none", "missing", "?", "-", "nil", "skip", "skipped", "unknown", "unsure", "not sure"}
+_MAYBE_MISSING |= {"don't know", "dont know", "idk", "can't tell", "cannot tell", "not applicable", "no answer"}
 
 
 def category_variants(seen: Seen) -> Iterator[Problem]:
