@@ -98,7 +98,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
     """
     files, source = given["files"], Input(given)
     check_output(output, [*files, given["items"]], (".html", ".htm"))
-    _check_multilabel(given["multilabel"], category, output)
+    options.check_multilabel(given["multilabel"], category, output)
     if output is not None:
         from dhkappa.report.html import check_requirements
 
@@ -152,16 +152,6 @@ def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | 
         click.echo(_json("audit", found.to_dict()))
     else:
         _terminal().other_audit(found, title)
-
-
-def _check_multilabel(multilabel: str | None, category: str | None, output: str | None) -> None:
-    """Refuse options that need one category, or sets of labels."""
-    if multilabel is None and category is not None:
-        raise invalid("category", "--category needs cells with sets of labels.", hint="Pass $multilabel, too.")
-    if multilabel is not None and category is None and output is not None:
-        message = "A report is about one category."
-        hint = "Choose one with $category, such as --multilabel ';' --category bug -o report.html."
-        raise invalid("output", message, code="report-needs-category", hint=hint)
 
 
 def _show_multilabel(found: dhkappa.MultilabelAudit, title: str, given: Mapping[str, Any]) -> None:

@@ -440,3 +440,13 @@ def check_output(path: str | None, inputs: Sequence[str | None], endings: Sequen
         raise error("output-is-folder", "it is a folder")
     if not os.access(path if is_stream(path) else folder, os.W_OK):
         raise error("no-permission", "permission denied")
+
+
+def check_multilabel(multilabel: str | None, category: str | None, output: str | None) -> None:
+    """Refuse options that need one category, or sets of labels."""
+    if multilabel is None and category is not None:
+        raise invalid("category", "--category needs cells with sets of labels.", hint="Pass $multilabel, too.")
+    if multilabel is not None and category is None and output is not None:
+        message = "A report is about one category."
+        hint = "Choose one with $category, such as --multilabel ';' --category bug -o report.html."
+        raise invalid("output", message, code="report-needs-category", hint=hint)
