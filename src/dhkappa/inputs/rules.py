@@ -6,7 +6,6 @@ The labels of votes are replaced after they were counted; see ``dhkappa.core.rel
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from itertools import islice
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -50,9 +49,14 @@ def unify(rules: LabelRules, frame: Query, codings: Mapping[str, Coding], ask: _
 
 
 def _replace(frame: Query, role: str, values: Mapping[Any, Any]) -> Query:
-    """Replace values of a column; no new value is itself replaced."""
-    pairs = iter(values.items())
-    while some := list(islice(pairs, _AT_ONCE)):
-        new = [nw.when(nw.col(role) == nw.lit(old)).then(nw.lit(value)) for old, value in some]
-        frame = frame.with_columns(nw.coalesce(*new, nw.col(role)).alias(role))
-    return frame
+    """Replace values of a column; no new value is itself replaced.
+
+    One expression, in which every part refers to the old column: engines insert a replaced column wherever it is used,
+    so that replacing step by step would multiply the size of the query.
+    """
+    if not values:
+        return frame
+    parts: list[nw.Expr] = [nw.when(nw.col(role) == nw.lit(old)).then(nw.lit(new)) for old, new in values.items()]
+    while len(parts) > _AT_ONCE:
+        parts = [nw.coalesce(*parts[place : place + _AT_ONCE]) for place in range(0, len(parts), _AT_ONCE)]
+    return frame.with_columns(nw.coalesce(*parts, nw.col(role)).alias(role))
