@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars  # noqa: F401  # problem_rates needs it
 import pytest
 
 import problem_rates
