@@ -193,7 +193,14 @@ def _check_result(given: Input, result: Any) -> None:
         raise FindingError("accepted a value that is not a label") from error
     categories = list(dict.fromkeys(label for row in [*votes, labels] for label in row if label is not None))
     found = result
-    if isinstance(result, dhkappa.Audit):
+    if isinstance(result, dhkappa.SingleVoteAudit):
+        kappa = next(iter(result.kappas.values()))
+        if (kappa.n_items, kappa.exact) != oracle.cohen(votes, labels):
+            raise FindingError(f"wrong result: {kappa}, not {oracle.cohen(votes, labels)}")
+        return
+    if isinstance(result, dhkappa.AnnotatorAudit):
+        found = result.fleiss
+    elif isinstance(result, dhkappa.Audit):
         found = next(iter(result.kappas.values()))
     elif isinstance(result, dhkappa.Tally):
         if result.n_items != len(votes) or result.n_votes != sum(label is not None for row in votes for label in row):

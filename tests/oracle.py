@@ -100,6 +100,15 @@ def fleiss(votes: Votes) -> Fleiss:
     return Fleiss(len(items), sum(map(len, items)), C, mean(R_i), C_E, kappa, excluded)
 
 
+def cohen(votes: Votes, suggested: Sequence[Hashable]) -> tuple[int, Fraction | None]:
+    """Return the number of items with one vote and a label, and Cohen's kappa of the vote and the label."""
+    pairs = [(cast(item)[0], label) for item, label in zip(votes, suggested, strict=True) if len(cast(item)) == 1]
+    pairs = [(vote, label) for vote, label in pairs if label is not None]
+    observed = mean([Fraction(vote == label) for vote, label in pairs])
+    expected = mean([Fraction(vote == label) for vote, _ in pairs for _, label in pairs])
+    return len(pairs), beyond_chance(len(pairs), observed, expected)
+
+
 def dh(votes: Votes, suggested: Sequence[Hashable], categories: Sequence[Hashable]) -> DH:
     """Eq. 4-13, with the baselines of docs/methods.md; ties follow `categories`."""
     items, labels, excluded = eligible(votes, suggested)

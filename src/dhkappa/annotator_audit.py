@@ -189,7 +189,8 @@ class SingleVoteAudit(Display):
             low, high = kappa.interval
             text = f"{name} gives the annotator's label on {kappa.agreement:.0%} of {kappa.n_items:,} items"
             limits = "" if math.isnan(low) else f", {written(self.confidence_level, 100)}% CI {low:.2f} to {high:.2f}"
-            said.append(f"{text} (Cohen's kappa {kappa.value:.2f}{limits}).")
+            value = "undefined" if kappa.exact is None else f"{kappa.value:.2f}{limits}"
+            said.append(f"{text} (Cohen's kappa {value}).")
         return " ".join(said)
 
     def tables(self) -> list[tuple[Table, str]]:

@@ -21,7 +21,7 @@ COUNTS = ["hate_speech", "offensive_language", "neither"]
 WARNINGS = {  # of the public data sets, with the labelers that each concerns
     "crows_pairs": {("looks-missing", ())},
     "davidson": {("labels-from-votes", ("class_majority",))},
-    "dices_350": set(),
+    "dices_350": {("looks-missing", ())},  # the vote Unsure
     "dynasent_r1_dev": {("labels-from-votes", ("gold_majority",))},
     "dynasent_sst_dev_revalidated": {
         ("labels-from-votes", ("gold_majority",)),

@@ -254,7 +254,7 @@ def _strata(rows: LabeledPatterns, pool: Pool) -> tuple[Stratum, ...]:
         message = f"pool names {counted(len(left), 'stratum')} without items in the data: {shown(left, 3)}."
         hint = "Merge them with other strata, or remove them from $pool."
         raise _pool_error("pool-unknown-stratum", message, hint)
-    return tuple(found)
+    return tuple(found) or (Stratum(None, 0, None),)
 
 
 def _pool_error(code: str, message: str, hint: str) -> DataError:

@@ -1,5 +1,6 @@
 """Sums of tallies, and tally files."""
 
+import math
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dhkappa import DataError, Tally, dh_kappa, tally
+from dhkappa import DataError, Tally, audit, dh_kappa, tally
 
 
 def test_sums_are_associative() -> None:
@@ -99,3 +100,9 @@ def test_files_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
         )
         written.add(path.read_bytes())
     assert len(written) == 1
+
+
+def test_audit_of_a_tally_without_items() -> None:
+    result = audit(tally([], {"gpt": [], "rule": []}, sample_weight=[], strata=[]))
+    assert math.isnan(result.kappas["gpt"].value)
+    assert result.verdict("gpt").code == "not-enough-data"
