@@ -259,6 +259,11 @@ def audit_single_votes(
     problems: Sequence[Problem] = (),
 ) -> SingleVoteAudit:
     """Compare labelers with the only vote on each item."""
+    columns = counts.columns
+    for name, values in (("sample_weight", columns.weight), ("strata", columns.stratum)):
+        if values is not None:
+            message = f"An audit with one vote per item does not support {name} yet."
+            raise invalid(name, message, code="option-not-supported")
     rows = {name: counts.labeled_patterns(name) for name in names}
     kappas = {name: cohen_kappa(of, confidence_level) for name, of in rows.items()}
     return SingleVoteAudit(kappas, check_level(confidence_level), tuple(problems), rows, item_votes)

@@ -118,6 +118,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "one-annotator": lambda: dk.audit([["a"], ["b"]], ["a", "a"], progress=False),
     # gate
     "option-unused": lambda: gate(0.6, keep=0.8),
+    "gate-empty": lambda: gate(),
     "invalid-fail-under": lambda: gate(60),
     "invalid-on": lambda: gate(0.6, on="high"),
     "invalid-min-coverage": lambda: gate(min_coverage=80),

@@ -32,7 +32,7 @@ def category_agreement(sample: Sample) -> Table:
     patterns, m = sample.patterns, len(sample.categories)
     n_votes, items = patterns.vote_totals(), patterns.items
     row = np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
-    votes, total, each = patterns.votes.astype(np.float64), n_votes[row].astype(np.float64), items[row] / sample.n
+    votes, total, each = patterns.votes.astype(np.float64), n_votes[row].astype(np.float64), _weight_shares(sample)[row]
     C = np.bincount(patterns.code, each * votes / total, m)
     both = np.bincount(patterns.code, each * votes * (votes - 1) / (total * (total - 1)), m)
     apart = np.bincount(patterns.code, each * votes * (total - votes) / (total * (total - 1)), m)
@@ -48,6 +48,11 @@ def category_agreement(sample: Sample) -> Table:
         "kappa": kappa[order].tolist(),
     }
     return Table(columns, title="Agreement of annotators by category")
+
+
+def _weight_shares(sample: Sample) -> _Floats:
+    """Return (K,) the share of each pattern's items in the total weight."""
+    return np.asarray(sample.mass / sample.mass.sum(), np.float64)  # mass may be integers of any size
 
 
 def annotator_agreement(item_votes: ItemVotes, sample: Sample) -> Table:
@@ -67,14 +72,14 @@ def annotator_agreement(item_votes: ItemVotes, sample: Sample) -> Table:
     entry = np.repeat(np.arange(patterns.code.size), patterns.votes)  # votes are in the order of patterns
     n_votes = patterns.vote_totals()[row]
     same = (patterns.votes[entry].astype(np.int64) - 1) / (n_votes - 1)
-    each = patterns.items[row].astype(np.float64)
+    each = _weight_shares(sample)[row]
     total = estimate_fleiss(sample).parts
     C = np.array([float(share) for share in total.C.values()]) if total else np.zeros(len(sample.categories))
     A, chance = len(names), 1 - float((C**2).sum())
-    items = np.bincount(who, each, A)
+    items, weight = np.bincount(who, patterns.items[row], A), np.bincount(who, each, A)
     with np.errstate(divide="ignore", invalid="ignore"):
-        agree = np.bincount(who, each * same, A) / items
-        score = np.bincount(who, each * (same - C[code]), A) / items / chance
+        agree = np.bincount(who, each * same, A) / weight
+        score = np.bincount(who, each * (same - C[code]), A) / weight / chance
     order = np.lexsort((np.arange(A), score))
     columns = {
         "annotator": [names[place] for place in order.tolist()],

@@ -112,6 +112,9 @@ def gate_of(
 ) -> Gate:
     """Test the kappas of some labelers, each with its interval at the confidence level; see ``Audit.gate``."""
     check_choice("on", on, ("low", "value"))
+    if fail_under is None and min_coverage is None:
+        hint = "Pass $fail_under, $min_coverage, or both."
+        raise invalid("fail_under", "A gate needs a condition.", code="gate-empty", hint=hint)
     if fail_under != ANNOTATORS and (keep is not None or margin is not None):
         name = "keep" if keep is not None else "margin"
         message = f"{name} is about a typical annotator, but fail_under is {shown([fail_under])}."
@@ -170,7 +173,7 @@ def _against_annotators(
     found = annotator_baseline(estimate, confidence_level=level)
     outcome = found.decide(keep=keep, margin=margin)
     if margin is not None:
-        measure, bound = "difference from a typical annotator", -margin
+        measure, bound = "difference from a typical annotator", 0.0 - margin  # not -0.0
         value, low, high, reason = found.difference, found.low, found.high, found.reason
     else:
         measure, bound = "share of a typical annotator's score", 0.8 if keep is None else keep

@@ -108,9 +108,12 @@ def judge(
             return _ungraded("labels-from-votes", name, headline, f"{scored}.")
     random = rounded(estimate.baselines.random)
     write = _digits(interval.high - interval.low)
+    designed = estimate.sample.designed or estimate.metric == "weighted"
+    if designed and estimate.n_items >= MIN_ITEMS and (baseline is None or math.isnan(baseline.low)):
+        baseline = _from_comparison(comparison, random) or baseline
     typical = math.nan if baseline is None else baseline.value_high
     if interval.low <= random:
-        if interval.high >= typical or estimate.n_items < MIN_ITEMS:
+        if not interval.high < typical or estimate.n_items < MIN_ITEMS:
             items = counted(estimate.n_items, "item")
             headline = f"There is not enough data to judge {name}: {items} cannot tell it from random labels."
             return _ungraded("not-enough-data", name, headline, f"{scored}; random labels would score {write(random)}.")
@@ -119,9 +122,6 @@ def judge(
     caution = ""
     if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
         caution = f" {AGREE_LITTLE} (Fleiss' kappa {_digits(1)(rounded(estimate.fleiss))})."
-    designed = estimate.sample.designed or estimate.metric == "weighted"
-    if designed and estimate.n_items >= MIN_ITEMS and (baseline is None or math.isnan(baseline.low)):
-        baseline = _from_comparison(comparison, random) or baseline
     if baseline is None or math.isnan(baseline.low):
         reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
         headline = f"{name} is better than random labels, but the data cannot compare it with an annotator."

@@ -88,6 +88,21 @@ def test_mean_score_is_fleiss_kappa() -> None:
     assert np.mean(audit.annotators().column("score")) == pytest.approx(audit.fleiss.value)
 
 
+@pytest.mark.parametrize("repeats", [[1, 3, 2, 4], [1, 1, 1, 2]])
+def test_weights_are_numbers_of_equal_items(repeats: list[int]) -> None:
+    """An item of weight 3 counts as much as three items with the same votes."""
+    drawn = dhkappa.simulate(40, annotators=4, categories=["a", "b"], rng=2).votes
+    times = np.resize(repeats, 40)
+    weighted = annotator_audit(drawn, sample_weight=times)
+    repeated = annotator_audit(np.repeat(drawn, times, axis=0))
+    for table, names in {"categories": ("vote_share", "agreement", "kappa"), "annotators": ("agree", "score")}.items():
+        one, other = getattr(weighted, table)(), getattr(repeated, table)()
+        for name in names:
+            assert one.column(name) == pytest.approx(other.column(name)), name
+    assert weighted.categories().column("kappa")[0] == pytest.approx(weighted.fleiss.value)  # two categories
+    assert weighted.annotators().column("items") == [40] * 4
+
+
 def test_disagreements() -> None:
     table = annotator_audit(np.array(VOTES, object)).disagreements()
     assert table.column("item") == [2, 0]
@@ -182,7 +197,15 @@ def test_undefined_cohen_kappa() -> None:
     assert math.isnan(kappa.interval.low)
 
 
-@pytest.mark.parametrize("options", [{"weights": "linear", "categories": ["a", "b", "c"]}, {"pool": 100}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"weights": "linear", "categories": ["a", "b", "c"]},
+        {"pool": 100},
+        {"sample_weight": np.arange(1, len(ONE) + 1)},
+        {"strata": ["x", "y"] * (len(ONE) // 2) + ["x"] * (len(ONE) % 2)},
+    ],
+)
 def test_options_without_effect_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(DataError) as caught:
         single_vote_audit([[vote] for vote in ONE], {"llm": LABELS}, **options)

@@ -135,6 +135,7 @@ def test_worst_labeler_decides() -> None:
         ({"fail_under": 0.6, "on": "high"}, "invalid-on"),
         ({"fail_under": "annotators", "keep": 0.8, "margin": 0.1}, "margin-with-keep"),
         ({"min_coverage": 80}, "invalid-min-coverage"),
+        ({}, "gate-empty"),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], code: str) -> None:

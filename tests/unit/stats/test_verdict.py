@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dhkappa
@@ -125,6 +126,14 @@ def test_few_items_are_not_called_random() -> None:
     verdict = audit.verdict()
     assert (verdict.code, verdict.ranked) == ("not-enough-data", False)
     assert "cannot tell it from random labels" in verdict.headline
+
+
+def test_few_weighted_items_are_not_called_random() -> None:
+    """A weighted sample has no baseline from counts; its comparison with annotators cannot tell, too."""
+    drawn = dhkappa.simulate(30, labelers={"llm": 0.5}, annotators=[0.7] * 3, rng=4)
+    for weights in (None, np.resize([1.0, 1.2], 30)):
+        found = dhkappa.audit(drawn.votes, drawn.suggested, sample_weight=weights, progress=False)
+        assert found.verdict().code == "not-enough-data"
 
 
 def test_undefined_kappa_is_not_judged() -> None:
