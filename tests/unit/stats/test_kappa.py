@@ -34,6 +34,19 @@ def test_estimates_of_a_sample() -> None:
     assert fleiss.fleiss == fleiss.exact == oracle.fleiss(EXAMPLE.votes).kappa == F(59, 104)
 
 
+def test_weighted_kappa_is_that_of_repeated_items() -> None:
+    often = [1, 2, 3, 4, 5, 6]
+    weighted = example(sample_weight=often)
+    votes, labels = (
+        [one for one, times in zip(values, often, strict=True) for _ in range(times)]
+        for values in (EXAMPLE.votes, EXAMPLE.suggested)
+    )
+    assert weighted.exact == oracle.dh(votes, labels, weighted.categories).kappa
+    repeated = dh_kappa(votes, labels)
+    assert (weighted.baselines, weighted.fleiss) == (repeated.baselines, repeated.fleiss)
+    assert (weighted.n_items, repeated.n_items) == (6, 21)
+
+
 SAME = "Every vote and every suggested label is the same category."
 
 
