@@ -37,10 +37,8 @@ def test_estimates_of_a_sample() -> None:
 def test_weighted_kappa_is_that_of_repeated_items() -> None:
     often = [1, 2, 3, 4, 5, 6]
     weighted = example(sample_weight=often)
-    votes, labels = (
-        [one for one, times in zip(values, often, strict=True) for _ in range(times)]
-        for values in (EXAMPLE.votes, EXAMPLE.suggested)
-    )
+    votes = [row for row, times in zip(EXAMPLE.votes, often, strict=True) for _ in range(times)]
+    labels = [label for label, times in zip(EXAMPLE.suggested, often, strict=True) for _ in range(times)]
     assert weighted.exact == oracle.dh(votes, labels, weighted.categories).kappa
     repeated = dh_kappa(votes, labels)
     assert (weighted.baselines, weighted.fleiss) == (repeated.baselines, repeated.fleiss)
