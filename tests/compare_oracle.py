@@ -106,6 +106,7 @@ class Expected:
 
     def __init__(self, votes: Votes, labels: Labels, design: Design | None = None) -> None:
         design = Design() if design is None else design
+        self.given = votes, labels, design
         everybody = [len(oracle.cast(item)) for item in votes]
         full = [all(given[i] is not None for given in labels.values()) for i in range(len(votes))]
         weigh = [design.sample_weight is None or design.sample_weight[i] > 0 for i in range(len(votes))]
@@ -122,6 +123,11 @@ class Expected:
         self.design = design
         self.weight = [self._weight(i, h) for i, h in zip(self.rows, self.strata, strict=True)]
         self.kappas = {who: self.kappa(given) for who, given in self.labels.items()}
+
+    def only(self, *names: str) -> "Expected":
+        """What is expected on the items that these labelers labeled."""
+        votes, labels, design = self.given
+        return Expected(votes, {who: labels[who] for who in names}, design)
 
     def _weight(self, i: int, stratum: str) -> Fraction:
         if isinstance(self.design.pool, Mapping):
@@ -199,14 +205,21 @@ def check(found: Comparison, expected: Expected) -> None:
     the size of the influence and not of the difference of two: hence the absolute tolerance.
     """
     assert list(found.kappas) == list(expected.labels)
+    ranked = expected.only(*found.ranked)
     for who, kappa in found.kappas.items():
-        assert kappa.exact == expected.kappas[who]
+        scored = expected.only(who) if who in found.not_ranked else ranked
+        assert kappa.exact == scored.kappas[who]
         lost = kappa.excluded
-        assert (lost.no_votes, lost.one_vote, lost.no_label, lost.no_weight) == expected.excluded
-        assert kappa.n_items == len(expected.rows)
+        assert (lost.no_votes, lost.one_vote, lost.no_label, lost.no_weight) == scored.excluded
+        assert kappa.n_items == len(scored.rows)
+        items = len((own := expected.only(who)).rows) + own.excluded[2]
+        assert kappa.coverage == len(own.rows) / items if items else math.isnan(kappa.coverage)
     assert [(row["labeler"], row["other"]) for row in found.differences] == list(combinations(expected.labels, 2))
+    whole = expected
     for row in found.differences:
+        expected = whole.only(row["labeler"], row["other"])
         pair = expected.pair(row["labeler"], row["other"])
+        assert row["items"] == len(expected.rows)
         if pair is None:
             assert math.isnan(row["difference"])
             assert math.isnan(row["pvalue"])

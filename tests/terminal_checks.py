@@ -49,7 +49,7 @@ def check_columns(text: str) -> None:
     for block in text.split("\n\n"):
         head, *lines = block.splitlines()
         if head == "Labelers":
-            ends = {cells(line) for line in lines if line.endswith(" items") or line[-3:].strip().isdigit()}
+            ends = {cells(line) for line in lines if line.endswith((" items", " coverage", "%"))}
             assert len(ends) == 1, block
         starts = [
             line for line in lines if line.startswith(("category  ", "annotator  ")) and line.endswith(("items", "CI"))

@@ -168,8 +168,12 @@ def compare(
 ) -> Comparison:
     """Compare labelers on the same items: the kappa of each, and all paired differences.
 
-    Only items that every labeler labeled are used. Items and votes are the same for all, so differences are estimated
-    more precisely than each kappa. Their standard errors come from the differences of influence values by item.
+    Items and votes are the same for both labelers of a pair, so differences are estimated more precisely than each
+    kappa. Their standard errors come from the differences of influence values by item.
+
+    If labels are missing, each difference is for the items that both labelers labeled. The ranking is for the items
+    that all ranked labelers labeled. Labelers are not ranked if they have fewer than half as many labels as the labeler
+    with most, or labeled fewer than half of the items that the others share; ``not_ranked`` says why.
 
     Parameters
     ----------
@@ -184,11 +188,12 @@ def compare(
     Returns
     -------
     Comparison
-        ``kappas`` by labeler, and ``differences``: a table with one row per pair of labelers, ``difference`` (the first
-        minus the second, in the given order; the command line puts the better one first), ``se``, ``low``, ``high``,
-        ``pvalue`` (two-sided), ``pvalue_holm`` (adjusted for all pairs), ``method`` and ``discordant``, the number of
-        items with different labels. The method is ``"t"``, or ``"swap"`` if fewer than 10 items are discordant or the
-        standard error is 0: a permutation test that swaps the two labels of each item at random.
+        ``kappas`` by labeler, ``best``, ``not_ranked``, and ``differences``: a table with one row per pair of labelers,
+        ``difference`` (the first minus the second, in the given order; the command line puts the better one first),
+        ``se``, ``low``, ``high``, ``pvalue`` (two-sided), ``pvalue_holm`` (adjusted for all pairs), ``method``,
+        ``discordant`` (the number of items with different labels), ``items`` (the number of items that both labeled)
+        and ``reason`` (why values are NaN). The method is ``"t"``, or ``"swap"`` if fewer than 10 items are discordant
+        or the standard error is 0: a permutation test that swaps the two labels of each item at random.
 
     Examples
     --------
@@ -198,7 +203,7 @@ def compare(
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
-    from dhkappa.stats.compare import compare_labelers
+    from dhkappa.stats.common_items import compare_on_common_items
     from dhkappa.stats.result import Comparison
 
     _not_supported("compare", clusters=clusters)
@@ -211,9 +216,9 @@ def compare(
     if weights is not None:
         weights = _weights(weights, table.categories, given.declared)
     options: dict[str, Any] = {"weights": weights, "confidence_level": confidence_level, "pool": pool, "rng": rng}
-    estimates, differences, notes = compare_labelers(table, **options)
+    estimates, differences, notes, not_ranked = compare_on_common_items(table, **options)
     kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
-    return Comparison(kappas, differences, notes, float(confidence_level))
+    return Comparison(kappas, differences, notes, float(confidence_level), not_ranked)
 
 
 @overload

@@ -15,7 +15,8 @@ from dhkappa.paths import write_file
 from dhkappa.resources import Progress
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators, require_annotators
-from dhkappa.stats.compare import AnnotatorComparison, compare_labelers
+from dhkappa.stats.common_items import compare_on_common_items
+from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
@@ -41,7 +42,7 @@ class Audit(Display):
     ----------
     kappas : the kappa of each labeler, on all items that it labeled
     permutation_tests : the test of each labeler against random labels; None if kappa is undefined
-    comparison : paired differences on the items that all labelers labeled; None for one labeler
+    comparison : ranking and paired differences, on common items; None for one labeler
     fleiss : Fleiss' kappa: how far annotators agree with each other
     confidence_level : confidence level of all intervals
     problems : what is wrong, or may be wrong, with the data, most severe first; see ``Dataset.check``
@@ -136,13 +137,18 @@ class Audit(Display):
 
     @property
     def groups(self) -> list[list[str]]:
-        """The labelers that can be judged, the best first, in groups that cannot be told apart."""
-        values = {name: kappa.value for name, kappa in self.kappas.items() if self.verdict(name).ranked}
+        """The ranked labelers that can be judged, the best first, in groups that cannot be told apart.
+
+        The order is that of kappa on the items that all ranked labelers labeled; see ``dhkappa.compare``.
+        """
+        ranked = self.comparison.ranked if self.comparison else self.kappas
+        values = {name: kappa.value for name, kappa in ranked.items() if self.verdict(name).ranked}
+        values = {name: value for name, value in values.items() if not math.isnan(value)}
         return groups_of(values, self.comparison.differences if self.comparison else None, self.confidence_level)
 
     @property
     def ranking(self) -> list[str]:
-        """The labelers, the best first; those that cannot be judged last."""
+        """The labelers, the best first; those that cannot be judged or ranked last."""
         ranked = [name for group in self.groups for name in group]
         return [*ranked, *(name for name in self.table().column("labeler") if name not in ranked)]
 
@@ -157,8 +163,11 @@ class Audit(Display):
         return [found[name] for name in self.ranking]
 
     def table(self) -> Table:
-        """Return one row per labeler, the highest kappa first, with confidence interval and baselines."""
-        return labelers_table(self.kappas, self.confidence_level)
+        """Return one row per labeler, the highest kappa first, with confidence interval, baselines and coverage.
+
+        Each kappa is for all items that the labeler labeled. Labelers that are not ranked are last.
+        """
+        return labelers_table(self.kappas, self.confidence_level, self.comparison.not_ranked if self.comparison else ())
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -180,7 +189,10 @@ class Audit(Display):
     @property
     def summary(self) -> str:
         """The answer in a few sentences: which labeler is best, and can it be trusted."""
-        return summarize(self.verdicts, self.groups)
+        compared = self.comparison
+        ranked = 0 if compared is None else max((kappa.n_items for kappa in compared.ranked.values()), default=0)
+        fewer = ranked < max(kappa.n_items for kappa in self.kappas.values())
+        return summarize(self.verdicts, self.groups, compared.not_ranked if compared else {}, ranked if fewer else 0)
 
     def gate(
         self,
@@ -402,9 +414,9 @@ def audit_of(
         if len(names) > 1:
             options: dict[str, Any] = {"confidence_level": confidence_level, "pool": pool, "rng": source}
             table = item_table_of_counts(counts, names)
-            estimates, differences, notes = compare_labelers(table, weights=weights, **options)
+            estimates, differences, notes, not_ranked = compare_on_common_items(table, weights=weights, **options)
             common = {name: Kappa(estimate) for name, estimate in estimates.items()}
-            comparison = Comparison(common, differences, notes, confidence_level)
+            comparison = Comparison(common, differences, notes, confidence_level, not_ranked)
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
         fleiss = Kappa(fleiss_estimate(panel, weights))
     results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)

@@ -33,8 +33,19 @@ def test_score_shows_each_labeler_best_first(folder: Path, capsys: Capsys) -> No
     assert (done.returncode, done.stderr) == (0, "")
     llm, rule = dhkappa.dh_kappa(VOTES, LLM), dhkappa.dh_kappa(VOTES, RULE)
     table = done.stdout.split("Labelers\n")[1].splitlines()
-    assert table[1].split() == ["llm", f"{llm.value:.2f}", "0.01", "to", "0.93", "-0.15", "0.85", "0.75", "8"]
-    assert table[2].split() == ["rule", f"{rule.value:.2f}", "-0.31", "to", "0.79", "-0.16", "0.85", "0.75", "8"]
+    assert table[1].split() == ["llm", f"{llm.value:.2f}", "0.01", "to", "0.93", "-0.15", "0.85", "0.75", "8", "100%"]
+    assert table[2].split() == [
+        "rule",
+        f"{rule.value:.2f}",
+        "-0.31",
+        "to",
+        "0.79",
+        "-0.16",
+        "0.85",
+        "0.75",
+        "8",
+        "100%",
+    ]
 
 
 def test_annotators_by_several_patterns(folder: Path, capsys: Capsys) -> None:

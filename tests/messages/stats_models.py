@@ -16,6 +16,7 @@ from dhkappa.stats.review import review_queue
 VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "b"], ["c", "c", "c"]]
 LABELS = ["a", "b", "a", "c"]
 TWO = dk.simulate(40, labelers={"rule": 0.6, "llm": 0.9}, annotators=4, rng=1)
+APART = {"one": [*TWO.suggested["llm"][:25], *[None] * 15], "other": [*[None] * 20, *TWO.suggested["llm"][20:]]}
 MODEL: dict[str, Any] = {"n_categories": 3, "annotator_accuracy": 0.9, "labeler_accuracy": 0.8}
 
 
@@ -54,6 +55,12 @@ CASES: dict[str, Callable[[], Any]] = {
     "too-few-labelers": lambda: dk.compare(VOTES, {"llm": LABELS}),
     "few-discordant": lambda: dk.compare(VOTES, {"rule": LABELS, "llm": ["a", "b", "b", "c"]}),
     "items-excluded (compare)": lambda: dk.compare(VOTES, {"rule": LABELS, "llm": ["a", None, "b", "c"]}),
+    "different-items": lambda: dk.compare(
+        TWO.votes, {**TWO.suggested, "new": [*TWO.suggested["llm"][:30], *[None] * 10]}
+    ),
+    "different-items (none ranked)": lambda: dk.compare(TWO.votes, APART),
+    "not-ranked": lambda: dk.compare(TWO.votes, {**TWO.suggested, "new": [*TWO.suggested["llm"][:5], *[None] * 35]}),
+    "not-ranked (none)": lambda: dk.compare(TWO.votes, APART),
     "equals-majority (compare)": lambda: dk.compare(VOTES, {"rule": LABELS, "llm": ["a", "b", "b", "c"]}),
     "no-standard-error (compare)": lambda: dk.compare(
         [["a"] * 2, ["b"] * 2] * 6, {"x": list("ab") * 6, "y": list("ba") * 6}

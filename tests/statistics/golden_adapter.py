@@ -11,6 +11,7 @@ from typing import Any
 from golden_cases import Case, FileData
 
 import dhkappa as dk
+from dhkappa.stats.result import labelers_table
 
 Error = dk.DataError
 Make = Callable[[Any], Any]
@@ -38,8 +39,9 @@ def codes(notes: Any) -> list[str]:
     return [note.code for note in notes if note.code != "duplicates-removed"]  # which version 0.1 did not have
 
 
-def table(found: Any) -> dict[str, Any]:
-    columns = {name: found.column(name) for name in found.names}
+def table(found: Any, *new: str) -> dict[str, Any]:
+    """Return the columns of a table, without those that version 0.1 did not have."""
+    columns = {name: found.column(name) for name in found.names if name not in new}
     if "reason" in columns:
         columns["reason"] = [text is not None for text in columns["reason"]]
     return columns
@@ -144,8 +146,8 @@ def resampled_result(case: Case, make: Make) -> dict[str, Any]:
 
 def comparison_result(found: Any) -> dict[str, Any]:
     return {
-        "table": table(found.table()),
-        "differences": table(found.differences),
+        "table": table(found.table(), "coverage"),
+        "differences": table(found.differences, "items"),
         "best": found.best,
         "notes": codes(found.notes),
     }
@@ -163,9 +165,11 @@ def audit_result(case: Case, make: Make) -> dict[str, Any]:
     found = dk.audit(data, **options, rng=RNG, progress=False)
     if not isinstance(found, dk.Audit):  # version 0.1 refused data without labels
         raise dk.DataError(code="no-suggested-labels", parameter="suggested")
+    # Version 0.1 compared all labelers on the same items, however few: it has no number for those that are not ranked.
+    same = found.comparison is None or not found.comparison.not_ranked
     return {
-        "table": table(found.table()),
-        "comparison": comparison_result(found.comparison) if found.comparison else None,
+        "table": table(labelers_table(found.kappas, found.confidence_level), "coverage"),
+        **({"comparison": comparison_result(found.comparison) if found.comparison else None} if same else {}),
         "fleiss": found.fleiss.value,
         "labelers": {name: audit_of(found, name) for name in found.labelers},
     }

@@ -9,6 +9,7 @@ from golden_cases import SHARED, TableData, all_cases
 
 CORPUS = load(Path(__file__).with_name("golden.json"))
 CASES = all_cases()
+NOT_RANKED = ["export-argilla/flat.json"]  # labelers with different items: version 0.1 had none left to compare them on
 
 
 @pytest.mark.parametrize("name", CORPUS)
@@ -20,7 +21,10 @@ def test_numbers_are_those_of_version_0_1(name: str) -> None:
         pytest.importorskip(data.engine)
         pytest.importorskip("pyarrow")
     found = run(CASES[name], default_adapter(), strict=True)
-    assert list(differences(numbers_of(short_names(CORPUS[name])), short_names(found))) == []
+    known = numbers_of(short_names(CORPUS[name]))
+    if name in NOT_RANKED:
+        del known["audit"]["comparison"]
+    assert list(differences(known, short_names(found))) == []
 
 
 def numbers_of(known: Any) -> Any:

@@ -38,6 +38,14 @@ def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[d
     return [row | {"fleiss": kappas[row["labeler"]].fleiss} for row in labelers_table(kappas, confidence_level)]
 
 
+def compared_on(comparison: Comparison) -> str:
+    """Return the items that differences are for: those of all labelers, or of each two."""
+    items = {*comparison.differences.column("items")}
+    if len(items) > 1:
+        return "each on the items that both labeled"
+    return f"on the {max(items):,} items that all of them labeled"
+
+
 def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
     """Return the paired differences, each as the better labeler minus the other."""
     rows: list[dict[str, Any]] = []
@@ -52,7 +60,7 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
 _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
 _TEXT |= {"majority", "vote", "votes", "verdict", "reason", "instead"}
 _SIGNED = {"difference", "change"}
-_SHARES = {"label_share", "vote_share", "agree", "agreement", "share", "weight"}
+_SHARES = {"coverage", "label_share", "vote_share", "agree", "agreement", "share", "weight"}
 _HEADS = {
     "agree": "votes for suggested",
     "baseline_annotator": "annotator",

@@ -46,8 +46,8 @@ PRINTED_ROWS = 30  # rows of a table on paper
 PAGE = Palette(*[f"var(--{name})" for name in ("text", "muted", "line", "labeler", "random", "majority")])
 """Colors of charts as CSS variables, which the page defines for light and dark backgrounds."""
 
-_LABELERS = "labeler verdict kappa ci baseline_random baseline_majority fleiss items pvalue"
-_DIFFERENCES = "labeler other difference ci pvalue pvalue_holm discordant reason"
+_LABELERS = "labeler verdict kappa ci baseline_random baseline_majority fleiss items coverage pvalue"
+_DIFFERENCES = "labeler other difference ci pvalue pvalue_holm discordant items reason"
 _SAMPLE_SIZES = "labeler half_width items more_items more_votes items_assured"
 _RIGHT_TO_LEFT = re.compile(r"([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+( +(?=[\u0590-\u08ff]))?)+")
 _TAGS = {"svg", "g", "path", "line", "rect", "text", "tspan"}
@@ -98,7 +98,9 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     names, rows = audit.ranking, audit.rows()
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
     judged = all(verdict.judged for verdict in audit.verdicts.values())
-    caption = f"Labelers, the best first{'' if judged else '; those that cannot be judged are last'}"
+    few = audit.comparison is not None and audit.comparison.not_ranked
+    last = "" if judged and not few else f"; those that cannot be {'ranked or ' if few else ''}judged are last"
+    caption = f"Labelers, the best first{last}"
     sizes = [{"labeler": name, **row} for name in names for row in audit.sample_sizes(name)]
     parts = [_part(audit, name) for name in names]
     for part in parts[:MOST_DRAWN]:
@@ -112,7 +114,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         figures=_key_figures(audit, rows),
         charts={name: figure(name) for name in ("scale", "differences")},
         labelers=_table(audit, caption, rows, _LABELERS),
-        differences=_table(audit, "Paired differences in kappa", better_first(audit.comparison), _DIFFERENCES),
+        differences=_table(audit, _differences(audit), better_first(audit.comparison), _DIFFERENCES),
         queues=_queues(audit, names),
         sample_sizes=_table(audit, "Items for a narrower confidence interval", sizes, _SAMPLE_SIZES),
         problems=[
@@ -183,6 +185,12 @@ def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], column
     heads, cells, numbers = grid(given[:MOST_ROWS], columns, audit.confidence_level, digits=3)
     more = f"The first {MOST_ROWS:,} of {len(given):,} rows; --format json has all." if given[MOST_ROWS:] else ""
     return {"caption": caption, "heads": list(zip(heads, numbers, strict=True)), "rows": cells, "more": more}
+
+
+def _differences(audit: Audit) -> str:
+    """Return the caption of the table of differences."""
+    same = audit.comparison is None or len({*audit.comparison.differences.column("items")}) == 1
+    return "Paired differences in kappa" + ("" if same else ", each for the items that both labeled")
 
 
 def _key_figures(audit: Audit, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:

@@ -33,7 +33,9 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     if gate is not None:
         yield escaped(gate.text)
     level, best = audit.confidence_level, audit.ranking[0]
-    yield _table(grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items", level))
+    yield _table(
+        grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items coverage", level)
+    )
     worst = sorted(optional(audit.categories, best) or (), key=lambda row: -row["loss"])
     if worst:
         yield f"### Categories of {escaped(best)}"

@@ -15,6 +15,7 @@ from dhkappa.errors import Problem, flag, said, visible
 from dhkappa.report import (
     REVIEW_LIMIT,
     better_first,
+    compared_on,
     grid,
     kappa_name,
     labeler_rows,
@@ -76,7 +77,7 @@ class Terminal:
         if any(problem.severity == "error" and not problem.accepted for problem in audit.problems):
             self.paragraph("The numbers below mean nothing until the error is fixed, or accepted with --allow.")
         self.gate(gate)
-        self._scale(audit.kappas, level)
+        self._scale(audit.kappas, level, order=names)
         self._labelers(audit)
         if audit.comparison is not None:
             self._differences(audit.comparison)
@@ -155,7 +156,10 @@ class Terminal:
     def comparison(self, comparison: Comparison, problems: Sequence[Problem] = ()) -> None:
         """Show a comparison of labelers."""
         self._problems(problems, first=True)
-        self._scale(comparison.kappas, comparison.confidence_level, first=not problems)
+        level, order = comparison.confidence_level, comparison.table().column("labeler")
+        self._scale(comparison.kappas, level, first=not problems, order=order)
+        self._heading("Labelers")
+        self._grid(comparison.table(), "labeler baseline_random baseline_majority items coverage", level)
         self._differences(comparison)
         undefined = {name: kappa for name, kappa in comparison.kappas.items() if kappa.reason}
         self._notes([*_infos(problems), *_by_labeler(undefined, _undefined), *map(_text, comparison.notes)])
@@ -215,10 +219,14 @@ class Terminal:
             for first, line in enumerate(lines):
                 self._parts("  " if first else "- ", line.plain.rstrip())
 
-    def _scale(self, kappas: Mapping[str, Kappa], confidence_level: float, first: bool = False) -> None:
-        """Draw kappas with confidence intervals and baselines on one scale."""
+    def _scale(
+        self, kappas: Mapping[str, Kappa], confidence_level: float, first: bool = False, order: Sequence[str] = ()
+    ) -> None:
+        """Draw kappas with confidence intervals and baselines on one scale; by default the highest kappa first."""
         what = kappa_name(kappas).capitalize()
         drawn = [row for row in labeler_rows(kappas, confidence_level) if not math.isnan(row["kappa"])]
+        if order:
+            drawn.sort(key=lambda row: order.index(row["labeler"]))
         if not drawn:
             self._line(f"{what} is undefined.", "bold")
             return
@@ -271,7 +279,7 @@ class Terminal:
     def _labelers(self, audit: Audit) -> None:
         self._heading("Labelers")
         level = audit.confidence_level
-        self._grid(audit.rows(), "labeler verdict baseline_random baseline_majority pvalue items", level)
+        self._grid(audit.rows(), "labeler verdict baseline_random baseline_majority pvalue items coverage", level)
         interval = audit.fleiss.confidence_interval(level)
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
         fleiss = "Fleiss' kappa" if audit.metric == "dh" else "weighted Fleiss' kappa"
@@ -281,14 +289,16 @@ class Terminal:
         self._heading(heading)
         fleiss = "fleiss" if kappa_name(kappas) == "kappa" else "weighted_fleiss"
         rows = [row | {fleiss: row["fleiss"]} for row in labeler_rows(kappas, confidence_level)]
-        self._grid(rows, f"labeler kappa ci baseline_random baseline_majority {fleiss} items", confidence_level)
+        self._grid(
+            rows, f"labeler kappa ci baseline_random baseline_majority {fleiss} items coverage", confidence_level
+        )
 
     def _differences(self, comparison: Comparison) -> None:
-        n_items = next(iter(comparison.kappas.values())).n_items
         kappa = kappa_name(comparison.kappas)
         what = "Differences" if kappa == "kappa" else f"Differences in {kappa}"
-        self._heading(f"{what} between labelers, on the {n_items:,} items that all of them labeled")
-        columns = "labeler other difference ci pvalue_holm discordant"
+        self._heading(f"{what} between labelers, {compared_on(comparison)}")
+        same = len({*comparison.differences.column("items")}) == 1
+        columns = f"labeler other difference ci pvalue_holm discordant{'' if same else ' items'}"
         self._grid(better_first(comparison), columns, comparison.confidence_level)
 
     def _categories(self, audit: Audit, name: str) -> None:

@@ -24,6 +24,10 @@ from dhkappa.stats.weighted import kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Display, Table, plain, visible
 
+COLUMNS = (
+    *("labeler", "other", "difference", "se", "low", "high", "pvalue", "pvalue_holm"),
+    *("method", "discordant", "items", "reason"),
+)
 FEW_DISCORDANT = 10  # below, the p-value is that of the label-swap test
 _MAX_GROUPS = 1 << 16  # patterns x labels of the labelers that are counted together
 _FEW_CELLS, _MAX_CELLS = 1 << 12, 1 << 14  # patterns x labels of two labelers in a dense table
@@ -98,7 +102,21 @@ def compare_labelers(
         hint = "Pass the labels or the columns of two labelers or more in $suggested."
         raise invalid("suggested", text, hint=hint, code="too-few-labelers")
     source = generator(rng)
-    table, excluded = _eligible(table)
+    table, excluded = eligible_rows(table)
+    estimates, differences = compare_rows(table, excluded, weights, confidence_level, pool, source)
+    notes = (*map(source_note, table.source_notes), *_notes(estimates, excluded), *difference_notes(differences))
+    return estimates, differences, notes
+
+
+def compare_rows(
+    table: ItemTable,
+    excluded: Excluded,
+    weights: Weights | None,
+    confidence_level: float,
+    pool: Pool,
+    source: np.random.Generator,
+) -> tuple[dict[str, Estimate], Table]:
+    """Return the estimate of each labeler and the differences between each two, on rows that are all eligible."""
     groups = _groups(table)
     parts = [table.distinct(group) if len(group) > 1 else table for group in groups]
     known = {
@@ -117,11 +135,10 @@ def compare_labelers(
         rows[pair] = rows[pair]._replace(pvalue=_swap_test(_terms(both, pair, found, pool), source))
     rows = {pair: rows[pair] for pair in combinations(range(len(found)), 2)}
     estimates = {labeler.name: labeler.estimate for labeler in found}
-    notes = (*map(source_note, table.source_notes), *_notes(estimates, list(rows.values()), excluded))
-    return estimates, _differences(rows, found, confidence_level), notes
+    return estimates, _differences(rows, found, confidence_level)
 
 
-def _eligible(table: ItemTable) -> tuple[ItemTable, Excluded]:
+def eligible_rows(table: ItemTable) -> tuple[ItemTable, Excluded]:
     """Return the rows with at least two votes, every label and a weight, and the number of excluded items."""
     m, n_votes = len(table.categories), table.votes.vote_totals()
     missing = [codes for codes in table.labels.values() if codes.max(initial=0) == m]
@@ -149,7 +166,7 @@ def _group_size(table: ItemTable, n_designs: int = 1) -> int:
     return size
 
 
-def _sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> Sample:
+def labeler_sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> Sample:
     """Return the sample of one labeler; rows differ in votes, its label, stratum or weight."""
     label = table.labels[name].astype(np.int32)
     patterns = replace(table.votes.take(table.vote), suggested=label, items=table.items)
@@ -159,7 +176,7 @@ def _sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> Samp
 
 def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool, weights: Weights | None) -> _Labeler:
     own = table.distinct([name])
-    sample = _sample(own, name, excluded, pool)
+    sample = labeler_sample(own, name, excluded, pool)
     estimate = kappa_estimate(sample, weights)
     parts, ratio = estimate.parts, None if estimate.exact is None else estimate.exact.as_integer_ratio()
     if parts is None or float(parts.E) == 1:
@@ -234,7 +251,7 @@ def _terms(table: ItemTable, pair: _Pair, found: Sequence[_Labeler], pool: Pool)
     for side, who in zip(table.labels, pair, strict=True):
         estimate = found[who].estimate
         assert estimate.parts is not None
-        yield terms(_sample(table, side, estimate.sample.excluded, pool), estimate.parts, estimate.weights)
+        yield terms(labeler_sample(table, side, estimate.sample.excluded, pool), estimate.parts, estimate.weights)
 
 
 def _moments(squares: float, skew: float, n: int) -> tuple[float, float, float]:
@@ -322,23 +339,38 @@ def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], c
             columns["low"][place], columns["high"][place] = low, high
             if columns["method"][place] == "t":  # a standard error of 0 means that the sample is the whole pool
                 columns["pvalue"][place] = pvalue if columns["se"][place] else float(columns["difference"][place] == 0)
-    columns["pvalue_holm"] = holm(columns["pvalue"])
-    names = ("labeler", "other", "difference", "se", "low", "high", "pvalue", "pvalue_holm", "method", "discordant")
-    kappa = "" if found[0].estimate.weights is None else " in weighted kappa"
+    columns["items"] = [found[0].estimate.n_items] * len(rows)
+    return differences_table(columns, confidence_level, found[0].estimate.weights)
+
+
+def differences_table(columns: Mapping[str, Sequence[Any]], confidence_level: float, weights: Weights | None) -> Table:
+    """Return the table of differences with its title; p-values are adjusted here."""
+    known = {**columns, "pvalue_holm": holm(columns["pvalue"])}
+    kappa = "" if weights is None else " in weighted kappa"
     title = f"Differences{kappa} between labelers, {written(confidence_level, 100)}% confidence intervals"
-    return Table({name: columns[name] for name in (*names, "reason")}, title=title)
+    return Table({name: known[name] for name in COLUMNS}, title=title)
 
 
-def _notes(estimates: Mapping[str, Estimate], rows: Sequence[_Difference], excluded: Excluded) -> Iterator[Note]:
+def _notes(estimates: Mapping[str, Estimate], excluded: Excluded) -> Iterator[Note]:
     if excluded.total:
         text = f"{counted(excluded.total, 'item')} excluded: {excluded.why()}."
         yield Note("items-excluded", f"{text} Labelers are compared on the items that all of them labeled.")
+    yield from majority_note(estimates)
+
+
+def majority_note(estimates: Mapping[str, Estimate]) -> Iterator[Note]:
+    """Yield a note on labelers that score as high as majority labels, if any; the labelers have the same items."""
     majority = next(iter(estimates.values())).baselines.majority  # the same for all labelers
     own = [name for name, of in estimates.items() if of.exact == majority and of.exact not in (None, 1)]
     if own:
         text = f"The labels of {shown(own)} score exactly as high as majority labels."
         yield Note("equals-majority", f"{text} {MADE_FROM_VOTES}")
-    swapped = [(f"{row.labeler!r} and {row.other!r}", row.discordant) for row in rows if row.method == "swap"]
+
+
+def difference_notes(differences: Table) -> Iterator[Note]:
+    """Yield notes on the label-swap test."""
+    rows = [row for row in differences if row["method"] == "swap"]
+    swapped = [(f"{row['labeler']!r} and {row['other']!r}", row["discordant"]) for row in rows]
     tested = "Their p-value comes from the label-swap test."
     if few := [pair for pair, discordant in swapped if discordant < FEW_DISCORDANT]:
         text = f"Labels differ on fewer than {FEW_DISCORDANT} items between {first_three(few)}."

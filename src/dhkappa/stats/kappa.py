@@ -107,6 +107,7 @@ class Estimate:
     fleiss: Fraction | None = None  # Fleiss' kappa of the same items
     reason: str | None = None  # why kappa is undefined; None if it is defined
     weights: Weights | None = None  # agreement weights of ordered categories
+    own_coverage: float | None = None  # if the labeler labeled more items than the eligible ones
 
     @property
     def value(self) -> float:
@@ -121,6 +122,8 @@ class Estimate:
     @property
     def coverage(self) -> float:
         """Share of the items with two votes or more that have a suggested label; NaN if there are none."""
+        if self.own_coverage is not None:
+            return self.own_coverage
         items = self.n_items + self.sample.excluded.no_label
         return self.n_items / items if items else math.nan
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 
 from dhkappa.core import Label
 from dhkappa.core.agreement import FEW_ITEMS, agreement_follows_votes
@@ -106,6 +107,15 @@ def _on_categories(categories: tuple[Label, ...]) -> Iterator[Note]:
 def first_three(names: Sequence[str]) -> str:
     """Return up to three names, followed by ``...`` if there are more."""
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def not_ranked_text(not_ranked: Mapping[str, str]) -> str:
+    """Return why labelers are not ranked, of up to three; the reasons are sentences on "it"."""
+    told = [f"{name} is not ranked: {reason[0].lower()}{reason[1:]}" for name, reason in islice(not_ranked.items(), 3)]
+    more = len(not_ranked) - len(told)
+    return " ".join(
+        [*told, *([f"{counted(more, 'more labeler')} {'is' if more == 1 else 'are'} not ranked."] if more else [])]
+    )
 
 
 def spelled(label: str) -> str:

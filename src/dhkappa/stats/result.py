@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -332,6 +332,7 @@ class Kappa(Display):
             "fleiss": plain(self.fleiss),
             "n_items": self.n_items,
             "n_votes": self.n_votes,
+            "coverage": None if self.metric in _FLEISS else plain(self.coverage),
             "excluded": self.excluded.to_dict(),
             "parts": shares or None,
             "notes": [note.to_dict() for note in self.notes],
@@ -341,30 +342,38 @@ class Kappa(Display):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparison(Display):
-    """Labelers compared on the items that all of them labeled.
+    """Labelers compared on the items that they share; see ``dhkappa.compare``.
 
     Attributes
     ----------
-    kappas : kappa of each labeler, by name
-    differences : a row for each pair of labelers; see ``dhkappa.compare``
+    kappas : kappa of each labeler, by name: on the items that all ranked labelers labeled, or on all items that it
+        labeled if it is not ranked
+    differences : a row for each pair of labelers, on the items that both labeled
     notes : conditions that affect the interpretation, each with a code and a sentence
     confidence_level : the confidence level of all intervals
+    not_ranked : why a labeler is not ranked, by name, those with most labels first; empty if all are ranked
     """
 
     kappas: dict[str, Kappa]
     differences: Table
     notes: tuple[Note, ...]
     confidence_level: float
+    not_ranked: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ranked(self) -> dict[str, Kappa]:
+        """The kappas of the ranked labelers, all on the same items."""
+        return {name: kappa for name, kappa in self.kappas.items() if name not in self.not_ranked}
 
     @property
     def best(self) -> str | None:
-        """The labeler with the highest kappa, the first of several; None if no kappa is defined."""
-        ranked = [(kappa.value, name) for name, kappa in self.kappas.items() if not math.isnan(kappa.value)]
-        return max(ranked, key=lambda pair: pair[0])[1] if ranked else None
+        """The ranked labeler with the highest kappa, the first of several; None if there is none with a kappa."""
+        found = [(kappa.value, name) for name, kappa in self.ranked.items() if not math.isnan(kappa.value)]
+        return max(found, key=lambda pair: pair[0])[1] if found else None
 
     def table(self) -> Table:
-        """Return a row for each labeler, the best first."""
-        return labelers_table(self.kappas, self.confidence_level)
+        """Return a row for each labeler, the best first; those that are not ranked are last."""
+        return labelers_table(self.kappas, self.confidence_level, self.not_ranked)
 
     def _display(self) -> tuple[Table, Table, list[str]]:
         return self.table(), self.differences, [note.text for note in self.notes]
@@ -374,19 +383,22 @@ class Comparison(Display):
         return {
             "kappas": {name: kappa.to_dict(self.confidence_level) for name, kappa in self.kappas.items()},
             "differences": self.differences.to_json(),
+            "not_ranked": dict(self.not_ranked),
             "confidence_level": self.confidence_level,
             "notes": [note.to_dict() for note in self.notes],
         }
 
 
-def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float) -> Table:
-    """Return a row for each labeler, the best first."""
+def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float, last: Collection[str] = ()) -> Table:
+    """Return a row for each labeler, the highest kappa first; those in ``last``, in their order, after all others."""
     order = sorted(kappas.items(), key=lambda pair: (math.isnan(pair[1].value), -pair[1].value))
+    order = [*(pair for pair in order if pair[0] not in last), *((name, kappas[name]) for name in last)]
     rows = []
     for name, kappa in order:
         limits, baselines = kappa.confidence_interval(confidence_level), kappa.baselines
-        rows.append((name, kappa.value, *limits, kappa.se, baselines.random, baselines.majority, kappa.n_items))
-    names = ("labeler", "kappa", "low", "high", "se", "baseline_random", "baseline_majority", "items")
+        known = name, kappa.value, *limits, kappa.se, baselines.random, baselines.majority
+        rows.append((*known, kappa.n_items, kappa.coverage))
+    names = ("labeler", "kappa", "low", "high", "se", "baseline_random", "baseline_majority", "items", "coverage")
     what = "Weighted kappa" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "Kappa"
     title = f"{what} by labeler, {written(confidence_level, 100)}% confidence intervals"
     return Table({name: [row[place] for row in rows] for place, name in enumerate(names)}, title=title)

@@ -18,7 +18,7 @@ from dhkappa.stats.annotator_baseline import AnnotatorBaseline
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.intervals import ConfidenceInterval, items_to_decide, written
 from dhkappa.stats.kappa import Estimate, rounded
-from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, first_three, never_suggested
+from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, first_three, never_suggested, not_ranked_text
 from dhkappa.table import Table, plain
 
 GRADES = {
@@ -288,28 +288,43 @@ def groups_of(kappas: Mapping[str, float], differences: Table | None, confidence
     return groups
 
 
-def summarize(verdicts: Mapping[str, Verdict], groups: Sequence[Sequence[str]]) -> str:
-    """Return which labeler is best, its verdict, and the grades of the others; ``groups`` as of ``groups_of``."""
+def summarize(
+    verdicts: Mapping[str, Verdict],
+    groups: Sequence[Sequence[str]],
+    not_ranked: Mapping[str, str] | None = None,
+    n_common: int = 0,
+) -> str:
+    """Return which labeler is best, its verdict, and the grades of the others; ``groups`` as of ``groups_of``.
+
+    ``not_ranked`` has the reasons, and ``n_common`` is the number of items of the ranking if it is not for all items.
+    """
     if len(verdicts) == 1:
         return next(iter(verdicts.values())).text
-    of = f"{len(verdicts)} labelers"
-    if not groups:
+    few, ranked = not_ranked or {}, len(verdicts) - len(not_ranked or {})
+    of = f"{len(verdicts)} labelers" if not few else f"{ranked} ranked labelers"
+    best = list(groups[0]) if groups else list(few)[:1] if not ranked else []
+    if not ranked:
+        said = [f"{len(verdicts)} labelers cannot be ranked, because they share too few items."]
+    elif not groups:
         worse = any(verdict.code == "no-better-than-random" for verdict in verdicts.values())
         said = [f"None of {of} is shown to be better than random labels." if worse else f"None of {of} can be judged."]
-    best = list(groups[0]) if groups else []
+    elif len(best) > 1:
+        said = [f"{_joined(best)} score highest of {of} and cannot be told apart."]
+    elif len(groups) > 1:
+        said = [f"{best[0]} is the best of {of}."]
+    else:
+        said = [f"{best[0]} is the only one of {of} that can be judged and is better than random labels."]
     if best:
-        if len(best) > 1:
-            said = [f"{_joined(best)} score highest of {of} and cannot be told apart."]
-        elif len(groups) > 1:
-            said = [f"{best[0]} is the best of {of}."]
-        else:
-            said = [f"{best[0]} is the only one of {of} that can be judged and is better than random labels."]
         said.append(verdicts[best[0]].text)
     by_grade: dict[str, list[str]] = {}
     for name in verdicts:
         if name not in best[:1]:
             by_grade.setdefault(verdicts[name].short, []).append(name)
-    return " ".join([*said, *(f"{_joined(names)}: {short}." for short, names in by_grade.items())])
+    said += [f"{_joined(names)}: {short}." for short, names in by_grade.items()]
+    if ranked and n_common:
+        who = "all ranked labelers" if few else "all of them"
+        said.append(f"The ranking is for the {counted(n_common, 'item')} that {who} labeled.")
+    return " ".join([*said, *([not_ranked_text(few)] if few and ranked else [])])
 
 
 def _joined(names: Sequence[str]) -> str:

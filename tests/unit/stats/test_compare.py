@@ -175,7 +175,7 @@ class TestCounting:
     def test_eligible_items(self, votes: list[list[Any]], label: int | None, weight: int | None) -> None:
         options: dict[str, Any] = {} if weight is None else {"sample_weight": [2, 2, weight]}
         whole = item_table_of_votes(read_votes(votes, {"x": [1, 1, label], "y": [2, 1, 2]}, **options))
-        table, excluded = module._eligible(whole)
+        table, excluded = module.eligible_rows(whole)
         assert table.labeled
         assert not whole.labeled
         few, bare = len(votes[1]) < 2, label is None
@@ -364,11 +364,11 @@ class TestPresentation:
     def test_text(self) -> None:
         lines = repr(compare(EXAMPLE.votes, BOTH)).splitlines()
         assert lines[2].split()[:4] == ["B", "0.752", "0.084", "0.955"]
-        assert lines[6].split() == ["A", "B", "-0.298", "0.275", "-1.556", "0.671", "0.500", "0.500", "swap", "2"]
+        assert lines[6].split() == ["A", "B", "-0.298", "0.275", "-1.556", "0.671", "0.500", "0.500", "swap", "2", "6"]
         assert lines[7].startswith("- ")
 
     def test_columns(self, found: Comparison) -> None:
-        columns = "labeler other difference se low high pvalue pvalue_holm method discordant reason"
+        columns = "labeler other difference se low high pvalue pvalue_holm method discordant items reason"
         assert list(found.differences.names) == columns.split()
         assert list(found.table().names) == [
             "labeler",
@@ -379,6 +379,7 @@ class TestPresentation:
             "baseline_random",
             "baseline_majority",
             "items",
+            "coverage",
         ]
 
     def test_html_is_escaped(self) -> None:
@@ -393,7 +394,7 @@ class TestPresentation:
 
     def test_json(self, found: Comparison) -> None:
         said = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-        assert list(said) == ["kappas", "differences", "confidence_level", "notes"]
+        assert list(said) == ["kappas", "differences", "not_ranked", "confidence_level", "notes"]
         assert said["kappas"]["llm"]["value"] == found.kappas["llm"].value
         assert said["differences"] == found.differences.to_dicts()
         undefined = compare([[1, 1], [1, 1]], {"A": [1, 1], "B": [1, 2]})
