@@ -210,3 +210,74 @@ def test_options_without_effect_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(DataError) as caught:
         single_vote_audit([[vote] for vote in ONE], {"llm": LABELS}, **options)
     assert caught.value.code == "option-not-supported"
+
+
+def test_annotators_without_counted_votes() -> None:
+    """The last annotator only voted alone: no items, no score, after the others."""
+    votes = np.array([["a", "a", None], ["a", "b", None], ["b", "b", None], [None, None, "a"]], object)
+    table = annotator_audit(votes).annotators()
+    assert table.title == "Agreement of each annotator with the others"
+    assert table.column("annotator")[-1] == 2
+    assert table.column("items") == [3, 3, 0]
+    assert all(isinstance(number, int) for number in table.column("items"))
+    assert math.isnan(table.column("score")[-1])
+    assert math.isnan(table.column("agree")[-1])
+
+
+def test_types_and_title_of_categories() -> None:
+    table = annotator_audit(VOTES).categories()
+    assert table.title == "Agreement of annotators by category"
+    assert all(isinstance(number, int) for number in table.column("n_votes"))
+
+
+def test_many_votes_of_a_small_type() -> None:
+    """Counts of votes are held in small integers: 200 equal votes on an item."""
+    votes = np.array([["a"] * 200, ["a"] * 150 + ["b"] * 50, ["b"] * 200], object)
+    scores = annotator_audit(votes).annotators()
+    assert scores.column("agree")[-1] == pytest.approx((1 + 149 / 199 + 1) / 3)
+    assert scores.column("agree")[0] == pytest.approx((1 + 49 / 199 + 1) / 3)
+
+
+def test_order_of_disagreements() -> None:
+    """The least agreed first, then most votes, then the order of the data."""
+    halves: list[list[Any]] = [["a", "b", None, None], ["a", "b", "c", None]] * 12
+    table = annotator_audit([*halves, ["a", "a", "b", None], ["a", "b", "c", "d"]]).disagreements()
+    assert table.column("item") == [25, *range(1, 24, 2), *range(0, 24, 2), 24]
+
+
+def test_interval_of_cohen_kappa() -> None:
+    from scipy.stats import t
+
+    audit = single_vote_audit([[vote] for vote in ONE], {"llm": LABELS}, confidence_level=0.8)
+    kappa = audit.kappas["llm"]
+    interval = kappa.interval
+    assert (interval.confidence_level, interval.method, interval.reason) == (0.8, "wald", None)
+    half = t.ppf(0.9, 5) * kappa.se
+    assert tuple(interval) == pytest.approx((kappa.value - half, kappa.value + half))
+    wide = single_vote_audit([[vote] for vote in ONE], {"llm": LABELS}, confidence_level=0.999).kappas["llm"].interval
+    assert tuple(wide) == (-1, 1)
+    same = single_vote_audit([["a"], ["b"]], ["a", "b"]).kappas["labeler"]
+    assert (same.value, same.interval.reason) == (1, "The items show no variation.")
+
+
+def test_cohen_kappa_of_nothing() -> None:
+    kappa = single_vote_audit([["a"], ["b"]], [None, None]).kappas["labeler"]
+    assert (kappa.n_items, kappa.exact, kappa.interval.reason) == (0, None, "Kappa is undefined.")
+    assert math.isnan(kappa.agreement)
+
+
+def test_order_of_votes_by_label() -> None:
+    """By label, the most frequent vote first, then in the order of categories."""
+    votes, labels = [*"bcdefghijklmnopqrsty", "c"], ["a"] * 21
+    table = single_vote_audit([[vote] for vote in votes], labels).confusion()
+    assert table.column("vote") == ["c", *"bdefghijklmnopqrsty"]
+    assert table.title == "Votes by suggested label"
+
+
+def test_items_without_votes_are_no_disagreements() -> None:
+    votes: list[list[Any]] = [[None], ["a"], ["b"], ["a"], [None]]
+    table = single_vote_audit(votes, ["a", "b", "b", "b", "b"]).disagreements()
+    assert table.to_dicts() == [
+        {"item": 1, "suggested": "b", "vote": "a"},
+        {"item": 3, "suggested": "b", "vote": "a"},
+    ]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dhkappa import Kappa, dh_kappa
+from dhkappa import Kappa, dh_kappa, fleiss_kappa
 from dhkappa.stats.categories import category_influence, category_parts
 from dhkappa.stats.influence import chance_terms, extremes, influence
 from dhkappa.stats.kappa import estimate_dh
@@ -367,3 +367,20 @@ def test_bootstrap_with_identity_weights() -> None:
     data = ordered(50, seed=12)
     plain, same = (kappa_of(data, w).bootstrap(200, rng=5).values for w in (None, np.eye(5)))
     assert same == pytest.approx(plain, rel=1e-12, abs=1e-13)
+
+
+def test_estimates_that_are_undefined() -> None:
+    """Undefined with equal labels, and with weights that make all categories agree; the parts stay."""
+    same = dh_kappa([[1, 1], [1, 1]], [1, 1], categories=[1, 2], weights="linear")
+    plain = dh_kappa([[1, 1], [1, 1]], [1, 1], categories=[1, 2])
+    assert (same.metric, same.exact, same.reason) == ("weighted", None, plain.reason)
+    assert same.parts is not None
+    assert same.estimate.weights is not None
+    fleiss = fleiss_kappa([[1, 1], [1, 1]], categories=[1, 2], weights="linear")
+    assert (fleiss.metric, fleiss.reason) == ("weighted-fleiss", fleiss_kappa([[1, 1], [1, 1]]).reason)
+    assert fleiss.parts is not None
+    assert fleiss.estimate.weights is not None
+    assert fleiss.n_items == 2
+    near = fleiss_kappa([[1, 2], [1, 1]], categories=[1, 2], weights=[[1, 1], [1, 1]])
+    assert (near.exact, near.reason) == (None, "Every category that occurs has weight 1 with every other.")
+    assert fleiss_kappa([[1, 2], [1, 1], [2, 2]], categories=[1, 2], weights="linear").reason is None
