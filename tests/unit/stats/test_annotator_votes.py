@@ -22,6 +22,7 @@ from dhkappa.stats.influence import agreeing_pairs, weight_of_one
 from dhkappa.stats.kappa import KappaSums, units
 from dhkappa.stats.sample import sample_of
 from dhkappa.stats.summation import integer_type, item_sums, ratios, totals
+from dhkappa.stats.weights import agreement_weights
 from strategies import Data, ragged
 
 F = Fraction
@@ -144,6 +145,16 @@ def test_cells() -> None:
     found = cells([(np.array([1, 0, 1]), np.array([2, 2, 2])), (np.array([0, 1]), np.array([0, 2]))])
     assert list(zip(found.who.tolist(), found.code.tolist(), strict=True)) == [(0, 0), (0, 2), (1, 2)]
     assert [place.tolist() for place in found.of] == [[2, 1, 2], [0, 2]]
+
+
+def test_cells_of_all_categories_with_weights() -> None:
+    drawn = read_votes(np.array([["a", "b"], ["c", "c"]], object), {"rule": ["a", "b"]})
+    found = replace(votes_of(drawn), weights=agreement_weights("linear", 3))
+    pairs = [(np.array([1, 0], np.uint8), np.array([2, 1]))]
+    who, code, [of] = found.cells(pairs, 100)
+    assert list(zip(who.tolist(), code.tolist(), strict=True)) == [(a, j) for a in range(100) for j in range(3)]
+    assert of.tolist() == [5, 1]
+    assert found.cells([(np.array([99], np.uint8), np.array([2]))], 100).of[0].tolist() == [299]
 
 
 def test_integers_are_64_bits_if_they_fit() -> None:
