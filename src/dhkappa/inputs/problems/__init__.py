@@ -7,18 +7,19 @@ The rules are in ``labels`` (spelling), ``votes`` (patterns) and ``items`` (anno
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers
+from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import Counts, ItemVotes
+from dhkappa.core.label_rules import RULES, LabelRules, plain_unicode
 from dhkappa.errors import Problem, counted, did_you_mean, invalid, shown
 
 CODES = (
@@ -152,42 +153,29 @@ def comma_list(values: Iterable[Any]) -> str:
 
 
 _NUMBER = re.compile(r"([+-]?[0-9]+)\.0*")
-
-
-def collapse(text: str) -> str:
-    """Remove outer and repeated spaces."""
-    return " ".join(text.split())
+_JOINED = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")  # within a text: "-1" and "A-" keep their sign
+_AROUND = " \"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+_STEPS = ("unicode", "spaces", "numbers", "case")  # case folding also changes what NFKC changes, so it is tried last
 
 
 def spelling(label: Any) -> Any:
-    """Return a label or name without case, Unicode form, outer and repeated spaces, and a decimal ".0"."""
-    if not isinstance(label, str):
+    """Return a label or name as text without case, Unicode form, spaces, a decimal ".0", and marks around it.
+
+    Underscores and hyphens between letters are spaces.
+    """
+    if isinstance(label, bool) or not isinstance(label, (str, int)):
         return label
-    text = collapse(unicodedata.normalize("NFKC", label).casefold())
+    text = " ".join(plain_unicode(str(label)).casefold().split())
+    text = text.strip(_AROUND).rstrip(".:;, ").strip(_AROUND) or text
     number = _NUMBER.fullmatch(text)
-    return number[1] if number else text
+    return number[1] if number else _JOINED.sub(" ", text)
 
 
-def differences(texts: Sequence[str]) -> list[str]:
-    """Return in what some spellings of one text differ, as values of ``normalize``."""
-    steps: list[tuple[str, Callable[[str], str]]] = [
-        ("case", str.casefold),
-        ("spaces", collapse),
-        ("unicode", lambda text: unicodedata.normalize("NFKC", text)),
-    ]
-    found = []
-    for name, step in steps:
-        # A step matters if the texts differ although all other steps were taken.
-        rest = [other for other_name, other in steps if other_name != name]
-        with_rest = [_apply(text, rest) for text in texts]
-        if len(set(with_rest)) > len({step(text) for text in with_rest}):
-            found.append(name)
-    if not found and len({unicodedata.normalize("NFKC", text) for text in texts}) < len(texts):
-        return ["unicode"]  # case folding alone unites them, too
-    return found
-
-
-def _apply(text: str, steps: Iterable[Callable[[str], str]]) -> str:
-    for step in (*steps, *steps):  # NFKC may produce spaces and case
-        text = step(text)
-    return text
+def differences(labels: Sequence[Label]) -> list[str] | None:
+    """Return the fewest values of ``normalize`` that make some labels one; None if these are not enough."""
+    for n in range(1, len(_STEPS) + 1):
+        for steps in combinations(_STEPS, n):
+            rules = LabelRules(tuple(rule for rule in RULES if rule in steps))
+            if len({rules.final_key(label) for label in labels}) == 1:
+                return list(rules.normalize)
+    return None

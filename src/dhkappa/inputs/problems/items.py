@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import label_rules
 from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import Problem, counted, shown
@@ -114,7 +115,7 @@ def annotator_variants(seen: Seen) -> Iterator[Problem]:
     alike = [group for group in groups.values() if len(group) > 1]
     if not alike:
         return
-    how = [what for what in ("case", "spaces", "unicode") if any(what in differences(group) for group in alike)]
+    how = [rule for rule in label_rules.RULES if any(rule in (differences(group) or ()) for group in alike)]
     more = f" ({counted(len(alike) - 1, 'more group')} like this)" if len(alike) > 1 else ""
     message = f"{shown(alike[0])} look like one annotator, but count as {len(alike[0])}{more}."
     fix = f"Unite them with $normalize {','.join(how)}." if how else "Write the names alike."
