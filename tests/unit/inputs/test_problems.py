@@ -17,8 +17,7 @@ import dhkappa
 import problem_rates
 from dhkappa import Dataset, Problem, audit, tally
 from dhkappa.inputs import dataset as dataset_module
-from dhkappa.inputs.problems import CODES, accept, comma_list, differences, percent, spelling
-from dhkappa.inputs.problems import items as item_rules
+from dhkappa.inputs.problems import CODES, accept, comma_list, copies, differences, percent, spelling
 from dhkappa.inputs.problems import votes as vote_rules
 from dhkappa.inputs.problems.labels import compound_labels
 from expect import expect_error
@@ -427,8 +426,8 @@ def test_labeler_equals_annotator() -> None:
 
 def test_binomial_tail() -> None:
     exact = sum(math.comb(30, k) * Fraction(4, 5) ** k * Fraction(1, 5) ** (30 - k) for k in range(28, 31))
-    assert item_rules._at_least(28, 30, 0.8) == pytest.approx(float(exact), rel=1e-9)
-    assert item_rules._at_least(3, 3, 1.0) == 1.0
+    assert copies._at_least(28, 30, 0.8) == pytest.approx(float(exact), rel=1e-9)
+    assert copies._at_least(3, 3, 1.0) == 1.0
 
 
 def test_removed_duplicates_are_reported() -> None:

@@ -1,7 +1,8 @@
 """Problems of data: the codes, what the rules look at, and how spellings are compared.
 
 A rule looks at counted patterns, at single votes if they are known, or at a few rows of the table, and yields problems.
-The rules are in ``labels`` (spelling), ``votes`` (patterns) and ``items`` (annotators, ids and columns).
+The rules are in ``labels`` (spelling), ``votes`` (patterns), ``copies`` (annotators that are none) and ``items``
+(annotators, ids and columns). ``panel`` has the statistics of single votes.
 """
 
 from __future__ import annotations
@@ -21,9 +22,17 @@ from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.label_rules import RULES, LabelRules, plain_unicode
 from dhkappa.errors import Problem, counted, did_you_mean, invalid, shown
+from dhkappa.inputs.problems.panel import Panel
 
 CODES = (
-    *("annotator-variants", "annotators-unused", "category-variants", "duplicates-removed", "few-common-items"),
+    *(
+        "annotator-variants",
+        "annotators-equal",
+        "annotators-unused",
+        "category-variants",
+        "duplicates-removed",
+        "few-common-items",
+    ),
     *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labels-from-votes"),
     *("labels-not-in-votes", "looks-clustered", "looks-like-percent", "looks-missing", "looks-multilabel"),
     *("looks-ordinal", "mixed-time-zones", "not-annotators", "too-few-items", "votes-follow-agreement"),
@@ -99,6 +108,12 @@ class Seen:
     def _codes(self) -> dict[str, Integers]:
         columns, row = self.counts.columns, self.counts.patterns.suggested
         return {name: columns.codes(name, self.categories)[row] for name in self.labelers}
+
+    @cached_property
+    def panel(self) -> Panel:
+        """The single votes on some items; of known annotators only."""
+        assert self.item_votes is not None
+        return Panel.of(self.item_votes)
 
     def codes(self, labeler: str) -> Integers:
         """Return (K,) the suggested label of each pattern, -1 if missing."""

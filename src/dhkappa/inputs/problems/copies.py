@@ -1,133 +1,189 @@
-"""Rules about copies: annotators that are labelers or other annotators, labels made from votes, repeated rows.
-
-Raters that label independently agree as far as both know the true label. So agreement beyond chance is a product of two
-skills, and that of two raters follows from their agreement with the others and that of the others with each other, for
-skilled and unskilled raters, and also if some items are harder than others. Copies agree more.
-"""
+"""Rules about copies: annotators that are labelers, other annotators, or made from the votes of the others."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dhkappa.core import Integers
-from dhkappa.core.items import ItemVotes
+from dhkappa.errors import Problem, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, comma_list, percent, spelling
+from dhkappa.inputs.problems.panel import Panel, agreement, from_votes
+from dhkappa.inputs.problems.votes import is_made_from_votes
 
-_ITEMS = 10_000  # that are looked at
-_Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Single votes on some items, in order of rows, then categories."""
-
-    row: Integers  # (T,)
-    who: Integers  # (T,)
-    code: Integers  # (T,)
-    weight: _Floats  # (R,) number of items that a row stands for
-    chosen: npt.NDArray[np.int64]  # (R,) row of the data
-    m: int  # categories with votes
-
-    @staticmethod
-    def of(votes: ItemVotes) -> Panel:
-        """Choose items at regular distances."""
-        rows = len(votes.columns)
-        if votes.group is not None:
-            step = max(len(votes.group) // _ITEMS, 1)
-            weight = np.bincount(votes.group[::step], minlength=rows).astype(np.float64)
-        else:
-            weight = np.zeros(rows)
-            every = slice(None, None, max(rows // _ITEMS, 1))
-            weight[every] = 1.0 if votes.items is None else votes.items[every]
-        chosen = np.flatnonzero(weight)
-        place = np.full(rows, -1, np.int64)
-        place[chosen] = np.arange(len(chosen))
-        row, who, code = votes.sorted_votes
-        kept = place[row] >= 0
-        code = code[kept].astype(np.int64)
-        return Panel(place[row[kept]], who[kept], code, weight[chosen], chosen, len(np.unique(code)))
-
-    @cached_property
-    def cell(self) -> npt.NDArray[np.int64]:
-        """(T,) number of the row and category of each vote."""
-        new = np.ones(len(self.row), np.bool_)
-        new[1:] = (self.row[1:] != self.row[:-1]) | (self.code[1:] != self.code[:-1])
-        return np.cumsum(new) - 1
-
-    @cached_property
-    def total(self) -> _Floats:
-        """(R,) number of votes."""
-        return np.bincount(self.row, minlength=len(self.weight)).astype(np.float64)
-
-    @cached_property
-    def pairs(self) -> _Floats:
-        """(R,) number of ordered pairs of votes that agree."""
-        same = np.bincount(self.cell)[self.cell] - 1.0
-        return np.bincount(self.row, weights=same, minlength=len(self.weight))
-
-    def votes_of(self, place: int) -> npt.NDArray[np.int64]:
-        """Return (R,) the votes of an annotator, -1 if there is none."""
-        found, own = np.full(len(self.weight), -1, np.int64), self.who == place
-        found[self.row[own]] = self.code[own]
-        return found
-
-    def shared(self, labels: Integers) -> _Floats:
-        """Return (R,) the number of votes that are some labels."""
-        return np.bincount(self.row[self.code == labels[self.row]], minlength=len(self.weight)).astype(np.float64)
+_COPIED = 0.98  # share of common items with equal labels
+_SIMILAR = 0.8
+_COMMON_ITEMS = 20
+_LESS = 0.05  # by which other annotators agree less with a copy
+_CHANCE = 1e-4
+_MOST_COMPARED = 40  # annotators with votes on half of the items
+_PREFIX = re.compile("^(ann|annotator|suggested|rater|coder|worker|label|labeler)[ _.-]+", re.IGNORECASE)
+_MODEL = re.compile(
+    "(?<![a-z])(chat)?gpt|(?<![a-z])(llm|claude|gemini|llama|mistral|mixtral|qwen|deepseek|openai|model|"
+    "classifier|chatbot)s?(?![a-z])",
+    re.IGNORECASE,
+)
+_NO_PERSON = re.compile(
+    "(majority|final|gold|consensus|adjudicated|adjudication|agreed|aggregated?|resolved|truth|flag(ged)?|confident|"
+    "confidence|certain|certainty|sure|difficulty|comments?|notes?|seconds|time|date|count|id)[ _.-]?(votes?|labels?)?",
+    re.IGNORECASE,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """How often two raters agree, and how often they would if they labeled independently."""
+def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
+    """Find labelers that are a copy of an annotator or agree with one like a copy, or have the name of one."""
+    votes = seen.item_votes
+    if votes is None or votes.annotators is None:
+        return
+    names = [str(one) for one in votes.annotators]
+    row, who, code = votes.sorted_votes
+    items = np.ones(len(votes.columns)) if votes.items is None else votes.items.astype(np.float64)
+    for labeler in seen.labelers:
+        labels = votes.columns.codes(labeler, votes.categories)
+        labeled = labels[row] >= 0
+        same = (labels[row] == code) & labeled
+        common = np.bincount(who[labeled], weights=items[row[labeled]], minlength=len(names))
+        equal = np.bincount(who[same], weights=items[row[same]], minlength=len(names))
+        # A copy is of one who voted on most of the labeled items; of many annotators, some agree nearly always.
+        enough = max(_COMMON_ITEMS, items[labels >= 0].sum() / 2)
+        problem = None
+        for place in np.flatnonzero((common >= enough) & (equal >= _COPIED * common)).tolist():
+            on_these = np.zeros(len(items), np.bool_)
+            on_these[row[(who == place) & labeled]] = True
+            others = on_these[row] & (who != place)
+            rate = float(np.average(same[others], weights=items[row[others]])) if others.any() else 1.0
+            k, n = int(equal[place]), int(common[place])
+            if k / n - rate > _LESS and _at_least(k, n, rate) < _CHANCE / len(names):
+                message = f"{labeler} gives the same label as annotator {names[place]} on {k:,} of "
+                message += f"{counted(n, 'common item')}; the other annotators agree with it on {percent(rate)}."
+                problem = message, names[place]
+                break
+        if problem is None:
+            likely = np.flatnonzero((common >= enough) & (equal >= _SIMILAR * common))
+            problem = _nearly_equal(seen.panel, labeler, labels, likely.tolist())
+        if problem is None:
+            alike = [name for name in names if _person(name) == _person(labeler)]
+            if alike:
+                problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
+        if problem is not None:
+            fix = "If its labels are that annotator's votes, leave them out of the votes, or do not judge the labeler."
+            yield Problem("labeler-equals-annotator", "warning", problem[0], (problem[1],), fix, (labeler,))
 
-    n: int
-    observed: float
-    expected: float
-    z: float
 
-    @property
-    def is_copy(self) -> bool:
-        """Whether they agree clearly more than expected."""
-        fewer = 1 - self.observed <= 0.6 * (1 - self.expected)
-        return fewer and self.z > 4.5 and self.observed - self.expected > 0.05
+def _nearly_equal(panel: Panel, labeler: str, labels: Integers, places: list[int]) -> tuple[str, str] | None:
+    """Return the message about an annotator who agrees with a labeler too often, and the name; None without one."""
+    for place in places:
+        found = agreement(panel.without([place]), panel.votes_of(place), labels[panel.chosen])
+        if found is not None and found.is_copy:
+            name = panel.annotators[place]
+            message = f"{labeler} gives the same label as annotator {name} on {percent(found.observed)} of "
+            message += f"{counted(found.n, 'common item')}. By how both agree with the other annotators, about "
+            message += f"{percent(found.expected)} is expected: they share errors, like two runs of one model."
+            return message, name
+    return None
 
 
-def agreement(panel: Panel, one: Integers, other: Integers, *, voted: bool) -> Agreement | None:
-    """Compare an annotator's votes with labels, or with those of another annotator (``voted``)."""
-    alike = (one == other).astype(np.float64)
-    rows = (one >= 0) & (other >= 0) & (panel.total - 1 - voted >= 2)
-    n = float(panel.weight[rows].sum())
-    if n < 20:
-        return None
-    others = panel.total[rows] - 1 - voted
-    alike = alike[rows]
-    first = panel.shared(one)[rows] - 1
-    second = panel.shared(other)[rows] - alike
-    pairs = panel.pairs[rows] - 2 * first
-    if voted:
-        first = first - alike
-        second = panel.shared(other)[rows] - 1 - alike
-        pairs = pairs - 2 * second
-    x = [alike, first / others, second / others, pairs / (others * (others - 1))]
-    weight = panel.weight[rows] / n
-    means = [float(weight @ v) for v in x]
-    best = None
-    shares = np.bincount(panel.code, weights=panel.weight[panel.row])
-    for chance in {1 / max(panel.m, 2), float(((shares / shares.sum()) ** 2).sum())}:
-        c1, c2, c3 = ((v - chance) / (1 - chance) for v in means[1:])
-        if c3 <= 0:
+def _person(name: str) -> str:
+    """Return a name without the prefix of a column, case and punctuation."""
+    return re.sub(r"[\W_]+", "", str(spelling(_PREFIX.sub("", name))))
+
+
+def _at_least(k: int, n: int, rate: float) -> float:
+    """Return the probability of k or more successes in n trials."""
+    if not 0 < rate < 1:
+        return float(rate >= 1)
+    start = math.lgamma(n + 1)
+    terms = (
+        start - math.lgamma(j + 1) - math.lgamma(n - j + 1) + j * math.log(rate) + (n - j) * math.log1p(-rate)
+        for j in range(k, n + 1)
+    )
+    return math.fsum(map(math.exp, terms))
+
+
+def named_otherwise(seen: Seen) -> Iterator[Problem]:
+    """Find annotators with the name of a model, or of a column that is not an annotator's."""
+    votes = seen.item_votes
+    if votes is None or votes.annotators is None:
+        return
+    names = [name for name in votes.annotators if isinstance(name, str)]
+    labelers = {_person(name) for name in seen.labelers}
+    models = [name for name in names if _MODEL.search(name) and _person(name) not in labelers]
+    columns = [] if seen.listed else [name for name in names if _NO_PERSON.fullmatch(_PREFIX.sub("", name))]
+    for found, kind in ((models, "a model"), (columns, "a result or a note")):
+        if found:
+            has = "has a name that says" if len(found) == 1 else "have names that say"
+            message = f"{shown(found, 3)} {has} {kind}, not an annotator."
+            yield Problem("not-annotators", "warning", message, tuple(found[:3]), _leave_out(seen, found))
+
+
+def _leave_out(seen: Seen, names: list[str]) -> str:
+    """Return how to leave annotators out."""
+    table = seen.table
+    if table is not None and (kept := [name for name in table.roles.annotators if name not in names]):
+        return f"If so, name the annotators with $annotators {comma_list(kept)}."
+    return "If so, leave out its votes."
+
+
+def _compared(panel: Panel) -> list[int]:
+    """Return the annotators with votes on half of the items."""
+    number = np.bincount(panel.who, weights=panel.weight[panel.row], minlength=len(panel.annotators))
+    enough = max(_COMMON_ITEMS, float(panel.weight.sum()) / 2)
+    return [place for place in np.argsort(-number, kind="stable").tolist() if number[place] >= enough][:_MOST_COMPARED]
+
+
+def annotators_equal(seen: Seen) -> Iterator[Problem]:
+    """Find annotators whose votes are those of another one, although the others differ."""
+    votes = seen.item_votes
+    if votes is None or len(votes.annotators or ()) < 3:
+        return
+    panel = seen.panel
+    places = _compared(panel)
+    columns = np.array([panel.votes_of(place) for place in places])
+    free = [*range(len(places))]
+    while len(free) > 1:
+        first, *rest = free
+        both = (columns[rest] >= 0) & (columns[first] >= 0)
+        same = ((columns[rest] == columns[first]) & both) @ panel.weight
+        common = both @ panel.weight
+        equal = (common >= max(_COMMON_ITEMS, panel.weight.sum() / 2)) & (same >= _COPIED * common)
+        group = [other for other, alike in zip(rest, equal.tolist(), strict=True) if alike]
+        free = [place for place in rest if place not in group]
+        if not group:
             continue
-        c1, c2 = max(c1, 0), max(c2, 0)
-        expected = chance + (1 - chance) * min(c1 * c2 / c3, 1.0)
-        d = (x[0] - means[0]) - ((x[1] - means[1]) * c2 / c3 + (x[2] - means[2]) * c1 / c3 - (x[3] - means[3]) * c1 * c2 / c3**2)
-        se = math.sqrt(float(weight @ d**2) / n)
-        found = Agreement(int(n), means[0], expected, (means[0] - expected) / max(se, 1e-9))
-        if best is None or found.expected > best.expected:
-            best = found
-    return best
+        others = panel.without([places[place] for place in (first, *group)])
+        if others.total.max(initial=0) < 2 and seen.labelers:  # with one more annotator, compare with a labeler, too
+            others = others.with_labels(votes.columns.codes(seen.labelers[0], votes.categories)[panel.chosen])
+        found = agreement(others, columns[first], columns[group[0]])
+        if found is not None and found.is_copy:
+            names = [panel.annotators[places[place]] for place in (first, *group)]
+            message = f"Annotators {shown(names, 3)} vote alike on {percent(found.observed)} of "
+            message += f"{counted(found.n, 'common item')}. By how they agree with the others, about "
+            message += f"{percent(found.expected)} is expected."
+            fix = f"If they are copies, keep one of them. {_leave_out(seen, names[1:])}"
+            yield Problem("annotators-equal", "warning", message, tuple(names[:3]), fix)
+
+
+def made_from_others(seen: Seen) -> Iterator[Problem]:
+    """Find annotators whose votes are made from those of the others, such as a column with the majority."""
+    votes = seen.item_votes
+    if votes is None or len(votes.annotators or ()) < 3:
+        return
+    panel, names = seen.panel, []
+    for place in _compared(panel):
+        found = from_votes(panel.without([place]), panel.votes_of(place))
+        if found is not None and is_made_from_votes(
+            found.exceptions, found.split, found.perfect, found.n, found.accuracy
+        ):
+            names.append(panel.annotators[place])
+            numbers = f"on all but {found.exceptions:,}" if found.exceptions else "on each"
+            numbers += f" of {counted(found.n, 'item')}, although these differ on {found.split:,}"
+    if len(names) == 1:
+        message = f"Annotator {names[0]} gives a most frequent vote of the others {numbers}: it may be made from them."
+        yield Problem("not-annotators", "warning", message, tuple(names), _leave_out(seen, names))
+
+
+RULES: tuple[Rule, ...] = (named_otherwise,)
+RULES_OF_VOTES: tuple[Rule, ...] = (labeler_equals_annotator, annotators_equal, made_from_others)

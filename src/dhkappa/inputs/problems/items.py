@@ -15,16 +15,13 @@ from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import Problem, counted, shown
 from dhkappa.inputs.columns import is_recognized, suggested_columns
-from dhkappa.inputs.problems import Rule, Seen, comma_list, differences, percent, spelling
+from dhkappa.inputs.problems import Rule, Seen, comma_list, copies, differences, spelling
 
 if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
 
 _FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds
-_COPIED = 0.98  # share of common items with equal labels
 _COMMON_ITEMS = 20
-_LESS = 0.05  # by which other annotators agree less with a copy
-_CHANCE = 1e-4
 _OVERLAP = 0.1  # of the values of two annotators
 _FEW_VOTES = 5  # of an annotator: too few to see which values are used
 _MANY_REMOVED = 0.01  # share of the votes
@@ -49,60 +46,6 @@ _GROUPING = re.compile(
     "s?([ _-]?(id|name|key|no|nr|number))?",
     re.IGNORECASE,
 )
-
-
-def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
-    """Find labelers that are a copy of an annotator, or have the name of one."""
-    votes = seen.item_votes
-    if votes is None or votes.annotators is None:
-        return
-    names = [str(one) for one in votes.annotators]
-    row, who, code = votes.sorted_votes
-    items = np.ones(len(votes.columns)) if votes.items is None else votes.items.astype(np.float64)
-    for labeler in seen.labelers:
-        labels = votes.columns.codes(labeler, votes.categories)
-        labeled = labels[row] >= 0
-        same = (labels[row] == code) & labeled
-        common = np.bincount(who[labeled], weights=items[row[labeled]], minlength=len(names))
-        equal = np.bincount(who[same], weights=items[row[same]], minlength=len(names))
-        # A copy is of one who voted on most of the labeled items; of many annotators, some agree nearly always.
-        enough = max(_COMMON_ITEMS, items[labels >= 0].sum() / 2)
-        problem = None
-        for place in np.flatnonzero((common >= enough) & (equal >= _COPIED * common)).tolist():
-            on_these = np.zeros(len(items), np.bool_)
-            on_these[row[(who == place) & labeled]] = True
-            others = on_these[row] & (who != place)
-            rate = float(np.average(same[others], weights=items[row[others]])) if others.any() else 1.0
-            k, n = int(equal[place]), int(common[place])
-            if k / n - rate > _LESS and _at_least(k, n, rate) < _CHANCE / len(names):
-                message = f"{labeler} gives the same label as annotator {names[place]} on {k:,} of "
-                message += f"{counted(n, 'common item')}; the other annotators agree with it on {percent(rate)}."
-                problem = message, names[place]
-                break
-        if problem is None:
-            alike = [name for name in names if _person(name) == _person(labeler)]
-            if alike:
-                problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
-        if problem is not None:
-            fix = "If its labels are that annotator's votes, leave them out of the votes, or do not judge the labeler."
-            yield Problem("labeler-equals-annotator", "warning", problem[0], (problem[1],), fix, (labeler,))
-
-
-def _person(name: str) -> Any:
-    """Return a name without the prefix of a column."""
-    return spelling(re.sub("^(ann|annotator|suggested|rater|coder|worker)[ _.-]+", "", name, flags=re.IGNORECASE))
-
-
-def _at_least(k: int, n: int, rate: float) -> float:
-    """Return the probability of k or more successes in n trials."""
-    if not 0 < rate < 1:
-        return float(rate >= 1)
-    start = math.lgamma(n + 1)
-    terms = (
-        start - math.lgamma(j + 1) - math.lgamma(n - j + 1) + j * math.log(rate) + (n - j) * math.log1p(-rate)
-        for j in range(k, n + 1)
-    )
-    return math.fsum(map(math.exp, terms))
 
 
 def annotator_variants(seen: Seen) -> Iterator[Problem]:
@@ -420,5 +363,11 @@ def _design_effect(seen: Seen, votes: ItemVotes, groups: npt.NDArray[Any]) -> fl
     return max(effects)
 
 
-RULES: tuple[Rule, ...] = (annotator_variants, not_annotators, annotators_unused, duplicates_removed)
-RULES_OF_VOTES: tuple[Rule, ...] = (labeler_equals_annotator, ids_are_row_numbers, looks_clustered)
+RULES: tuple[Rule, ...] = (
+    annotator_variants,
+    not_annotators,
+    *copies.RULES,
+    annotators_unused,
+    duplicates_removed,
+)
+RULES_OF_VOTES: tuple[Rule, ...] = (*copies.RULES_OF_VOTES, ids_are_row_numbers, looks_clustered)

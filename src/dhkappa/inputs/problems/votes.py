@@ -10,10 +10,11 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Label
+from dhkappa.core import Integers, Label
 from dhkappa.core.agreement import agreement_follows_votes, sum_rows
 from dhkappa.errors import Problem, counted, shown
 from dhkappa.inputs.problems import Rule, Seen, comma_list, percent
+from dhkappa.inputs.problems.panel import from_votes
 
 _FEW_ITEMS = 20
 _ABSTAINS = 0.05  # share of items without a label
@@ -21,7 +22,8 @@ _COMMON = 0.5  # share of a typical labeler's items that all labelers labeled
 _Z = 4.0  # standard errors of a clear difference
 _SOME_ITEMS = 10  # that show their agreement, or percentages
 _FEWER_ERRORS = 1 / 3  # of an annotator's errors: hardly any labeler that was made without the votes has fewer
-_WITH_FEW_ERRORS = "with a third of the errors of an annotator"
+_NO_VOTE = 0.002  # share of labels that may be no vote of their item
+_RANDOM_Z = 2.5
 _FEW_EXCEPTIONS = 3.0  # expected: with fewer, none at all is common
 _ENOUGH_EXCEPTIONS = 7.0  # expected: none at all is rarer than the next number
 _CHANCE = 0.001
@@ -159,7 +161,7 @@ def votes_follow_agreement(seen: Seen) -> Iterator[Problem]:
 
 
 def labels_from_votes(seen: Seen) -> Iterator[Problem]:
-    """Find labelers whose labels are a most frequent vote more often than even true labels would be."""
+    """Find labelers whose labels are a most frequent vote, or any vote, too often to be made without the votes."""
     patterns = seen.counts.patterns
     if not len(patterns):
         return
@@ -170,32 +172,83 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
         rows = (seen.totals > 1) & (codes >= 0)
         n = seen.items(rows)
         accuracy, perfect = _exceptions_of_true_labels(seen, rows, most)
-        independent = perfect + (1 - accuracy) * n * _FEWER_ERRORS
         leads = (patterns.code == codes[seen.row]) & (patterns.votes == most[seen.row])
-        exceptions = n - seen.items(rows & (np.bincount(seen.row[leads], minlength=len(patterns)) > 0))
+        first = np.bincount(seen.row[leads], minlength=len(patterns)) > 0
+        exceptions = n - seen.items(rows & first)
         split = seen.items(rows & (np.diff(patterns.start) > 1))
-        if not _made_from_votes(exceptions, split, perfect, independent):
+        if is_made_from_votes(exceptions, split, perfect, n, accuracy):
+            often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
+            message = f"{often} a most frequent vote, although votes differ on {counted(split, 'item')}. Labels made "
+            if perfect >= _ENOUGH_EXCEPTIONS:
+                message += (
+                    f"without the votes would be another one on about {perfect:.0f} items, even if all were true."
+                )
+            else:
+                expected = perfect + (1 - accuracy) * n * _FEWER_ERRORS
+                message += f"without the votes would be another one on about {expected:.0f} items, even with a third "
+                message += "of the errors of an annotator."
+        elif not (message := _changed_majority(seen, name) or _random_votes(seen, codes, rows & ~first, most)):
             continue
-        expected = perfect if perfect >= _ENOUGH_EXCEPTIONS else independent
-        often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
-        message = f"{name} may be made from these votes: {often} a most frequent vote, although votes differ on "
-        message += f"{counted(split, 'item')}. Labels made without the votes would be another one on about "
-        message += f"{expected:.0f} items, even {'if all were true' if expected == perfect else _WITH_FEW_ERRORS}."
         fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels."
+        message = f"{name} may be made from these votes: {message}"
         yield Problem("labels-from-votes", "warning", message, (), fix, (name,))
 
 
-def _made_from_votes(exceptions: int, split: int, perfect: float, independent: float) -> bool:
-    """Tell whether labels are a most frequent vote too often to be made without the votes.
+def is_made_from_votes(exceptions: int, split: int, perfect: float, n: int, accuracy: float) -> bool:
+    """Tell whether n labels are a most frequent vote too often to be made without the votes.
 
     True labels are expected to have ``perfect`` exceptions. If these are too few for a test, labels with nearly no
-    exception are compared with the ``independent`` ones of labels that are hardly ever as good.
+    exception are compared with labels that are hardly ever as good, with a third of the errors of a vote.
     """
     if perfect >= _ENOUGH_EXCEPTIONS:
         return poisson_tail(exceptions, perfect) < _CHANCE
     if perfect >= _FEW_EXCEPTIONS and poisson_tail(exceptions, perfect) >= _COMMON_CHANCE:
         return False
+    independent = perfect + (1 - accuracy) * n * _FEWER_ERRORS
     return exceptions <= max(1, _NEARLY_NONE * split) and poisson_tail(exceptions, independent) < _CHANCE
+
+
+def _changed_majority(seen: Seen, labeler: str) -> str:
+    """Return what shows that labels are the majority, with some changed; empty if nothing does."""
+    votes = seen.item_votes
+    if votes is None or votes.annotators is None:
+        return ""
+    found = from_votes(seen.panel, votes.columns.codes(labeler, votes.categories)[seen.panel.chosen])
+    if found is None or not found.is_changed_majority:
+        return ""
+    message = f"where votes differ, its label is no most frequent vote on {found.split_exceptions:,} of "
+    message += (
+        f"{counted(found.split, 'item')}. Labels made without the votes, with as many errors on the other items, "
+    )
+    return f"{message}would be another one on about {found.expected:.0f}."
+
+
+def _random_votes(seen: Seen, codes: Integers, behind: npt.NDArray[np.bool_], most: npt.NDArray[np.int64]) -> str:
+    """Return what shows that each label is a vote of its item, drawn at random; empty if nothing does.
+
+    Labels of a good labeler are a most frequent vote more often than a random vote; labels of any other labeler are
+    sometimes a category that the item has no vote for, like votes that no other annotator of the item gives.
+    """
+    patterns, several = seen.counts.patterns, seen.totals > 2
+    rows = several & (codes >= 0)
+    fits = patterns.code == codes[seen.row]
+    outside = seen.items(rows & (np.bincount(seen.row[fits], minlength=len(patterns)) == 0))
+    items = patterns.items[seen.row] * several[seen.row]
+    lone = float(items[patterns.votes == 1].sum()) / max(float((items * patterns.votes).sum()), 1.0)
+    n = seen.items(rows)
+    if outside > _NO_VOTE * n or poisson_tail(outside, n * lone * _FEWER_ERRORS) >= _CHANCE:
+        return ""
+    leading = np.bincount(
+        seen.row, weights=patterns.votes * (patterns.votes == most[seen.row]), minlength=len(patterns)
+    )
+    share = 1 - leading[rows] / seen.totals[rows]  # of votes that are no most frequent one
+    expected = float((share * patterns.items[rows]).sum())
+    deviation = math.sqrt(float((share * (1 - share) * patterns.items[rows]).sum()))
+    if seen.items(rows & behind) < expected - _RANDOM_Z * deviation:
+        return ""
+    message = f"{f'all but {outside:,} of' if outside else 'all'} {counted(n, 'label')} are a vote of their item, and "
+    message += "they are no more often a most frequent one than a vote drawn at random. Of the votes, "
+    return f"{message}{percent(lone)} are for a category that nobody else chooses on the item."
 
 
 def _exceptions_of_true_labels(
