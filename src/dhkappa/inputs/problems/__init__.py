@@ -1,8 +1,8 @@
 """Problems of data: the codes, what the rules look at, and how spellings are compared.
 
 A rule looks at counted patterns, at single votes if they are known, or at a few rows of the table, and yields problems.
-The rules are in ``labels`` (spelling), ``votes`` (patterns), ``copies`` (annotators that are none) and ``items``
-(annotators, ids and columns). ``panel`` has the statistics of single votes.
+The rules are in ``labels`` (spelling), ``votes`` (patterns), ``copies`` (annotators that are none), ``rows`` and
+``items`` (annotators, ids and columns). ``panel`` has the statistics of single votes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.label_rules import RULES, LabelRules, plain_unicode
 from dhkappa.errors import Problem, counted, did_you_mean, invalid, shown
 from dhkappa.inputs.problems.panel import Panel
+
+if TYPE_CHECKING:
+    from dhkappa.inputs.backends import Frame
 
 CODES = (
     *(
@@ -35,10 +38,19 @@ CODES = (
     ),
     *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labels-from-votes"),
     *("labels-not-in-votes", "looks-clustered", "looks-like-percent", "looks-missing", "looks-multilabel"),
-    *("looks-ordinal", "mixed-time-zones", "not-annotators", "too-few-items", "votes-follow-agreement"),
+    *(
+        "looks-ordinal",
+        "mixed-time-zones",
+        "no-items",
+        "not-annotators",
+        "repeated-rows",
+        "too-few-items",
+        "votes-follow-agreement",
+    ),
     "weights-look-like-counts",
 )
 """The codes of all problems that ``allow`` can accept."""
+FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds
 SEVERITIES = ("error", "warning", "info")  # most severe first
 
 Rule = Callable[["Seen"], Iterator[Problem]]
@@ -194,3 +206,21 @@ def differences(labels: Sequence[Label]) -> list[str] | None:
             if len({rules.final_key(label) for label in labels}) == 1:
                 return list(rules.normalize)
     return None
+
+
+def unused_columns(table: Any, frame: Frame) -> list[str]:
+    """Return the columns without a role."""
+    roles = table.roles
+    used: set[str | None] = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
+    used |= {roles.item, roles.label, roles.annotator, roles.count}
+    return [name for name in frame.names if name not in used]
+
+
+def first_values(table: Any, frame: Frame, name: str) -> list[Any]:
+    """Return the values of a column in the first rows; none if they cannot be labels."""
+    from dhkappa.inputs.backends import kind_in
+
+    picked, _ = frame.pick({"value": name})
+    if kind_in(picked, "value") not in ("text", "integer", "boolean"):
+        return []
+    return [value for value in table.ask(picked.head(FIRST_ROWS))["value"] if value is not None and value != ""]

@@ -15,12 +15,22 @@ from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import Problem, counted, shown
 from dhkappa.inputs.columns import is_recognized, suggested_columns
-from dhkappa.inputs.problems import Rule, Seen, comma_list, copies, differences, spelling
+from dhkappa.inputs.problems import (
+    FIRST_ROWS,
+    Rule,
+    Seen,
+    comma_list,
+    copies,
+    differences,
+    first_values,
+    rows,
+    spelling,
+    unused_columns,
+)
 
 if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
 
-_FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds
 _COMMON_ITEMS = 20
 _OVERLAP = 0.1  # of the values of two annotators
 _FEW_VOTES = 5  # of an annotator: too few to see which values are used
@@ -123,9 +133,9 @@ def _column_votes(seen: Seen, table: Any) -> npt.NDArray[np.float64]:
         np.add.at(found, (who, place[code]), items[row])
         return found
     frame, codings, roles = table.wide
-    rows = table.ask(frame.select(*roles).head(_FIRST_ROWS))
+    some = table.ask(frame.select(*roles).head(FIRST_ROWS))
     for column, role in enumerate(roles):
-        for label in codings[role].labels(rows[role]):
+        for label in codings[role].labels(some[role]):
             if label is not None and spelling(label) in keys:
                 found[column, keys[spelling(label)]] += 1
     return found
@@ -148,7 +158,7 @@ def annotators_unused(seen: Seen) -> Iterator[Problem]:
     if table is None or not table.roles.annotators or seen.listed:
         return
     stems = {_stem(name) for name in table.roles.annotators}
-    likely = [name for name in _unused(table, table.votes) if _PEOPLE.match(name) or _stem(name) in stems]
+    likely = [name for name in unused_columns(table, table.votes) if _PEOPLE.match(name) or _stem(name) in stems]
     if unused := [name for name in likely if _holds(table, table.votes, name, seen) >= _MOSTLY]:
         one = len(unused) == 1
         message = f"{shown(unused, 3)} {'looks like an annotator' if one else 'look like annotators'} and "
@@ -162,28 +172,10 @@ def _stem(name: str) -> str:
     return re.sub("[0-9]+$|(?<=[ _.-])[a-z]$", "#", str(spelling(name)))
 
 
-def _unused(table: Any, frame: Frame) -> list[str]:
-    """Return the columns without a role."""
-    roles = table.roles
-    used: set[str | None] = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
-    used |= {roles.item, roles.label, roles.annotator, roles.count}
-    return [name for name in frame.names if name not in used]
-
-
-def _first_values(table: Any, frame: Frame, name: str) -> list[Any]:
-    """Return the values of a column in the first rows; none if they cannot be labels."""
-    from dhkappa.inputs.backends import kind_in
-
-    picked, _ = frame.pick({"value": name})
-    if kind_in(picked, "value") not in ("text", "integer", "boolean"):
-        return []
-    return [value for value in table.ask(picked.head(_FIRST_ROWS))["value"] if value is not None and value != ""]
-
-
 def _holds(table: Any, frame: Frame, name: str, seen: Seen) -> float:
     """Return the share of values of a column that are categories with votes."""
     voted = {spelling(str(label)) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
-    values = _first_values(table, frame, name)
+    values = first_values(table, frame, name)
     return sum(spelling(str(value)) in voted for value in values) / len(values) if values else 0.0
 
 
@@ -193,7 +185,7 @@ def fitting_columns(seen: Seen) -> list[str]:
     if table is None:
         return []
     frame = table.votes if table.items is None else table.items
-    free = [name for name in _unused(table, frame) if not is_recognized([name]) and not _PEOPLE.match(name)][:50]
+    free = [name for name in unused_columns(table, frame) if not is_recognized([name]) and not _PEOPLE.match(name)][:50]
     known = suggested_columns(free)
     fit = [(name not in known, -_holds(table, frame, name, seen), name) for name in free]
     return [name for _, share, name in sorted(fit) if -share >= _MOSTLY]
@@ -286,11 +278,11 @@ def _groupings(seen: Seen, names: Sequence[Any]) -> Iterator[tuple[str | None, n
     table = seen.table
     if table is not None and table.roles.item is not None:
         frame = table.votes if table.items is None else table.items
-        for column in [name for name in _unused(table, frame) if _GROUPING.fullmatch(name)][:3]:
+        for column in [name for name in unused_columns(table, frame) if _GROUPING.fullmatch(name)][:3]:
             of_item = _values_by_item(table, frame, column)
             if of_item is not None and all(name in of_item for name in names):
                 yield column, np.array([str(of_item[name]) for name in names])
-    spread = _prefixes(names[:: max(len(names) // _FIRST_ROWS, 1)])  # most ids have no groups: see that at little cost
+    spread = _prefixes(names[:: max(len(names) // FIRST_ROWS, 1)])  # most ids have no groups: see that at little cost
     if spread is not None and len({*spread}) >= _GROUPS:
         prefixes = _prefixes(names[:_PREFIXES])
         if prefixes is not None:
@@ -364,10 +356,16 @@ def _design_effect(seen: Seen, votes: ItemVotes, groups: npt.NDArray[Any]) -> fl
 
 
 RULES: tuple[Rule, ...] = (
+    *rows.RULES,
     annotator_variants,
     not_annotators,
     *copies.RULES,
     annotators_unused,
     duplicates_removed,
 )
-RULES_OF_VOTES: tuple[Rule, ...] = (*copies.RULES_OF_VOTES, ids_are_row_numbers, looks_clustered)
+RULES_OF_VOTES: tuple[Rule, ...] = (
+    *copies.RULES_OF_VOTES,
+    *rows.RULES_OF_VOTES,
+    ids_are_row_numbers,
+    looks_clustered,
+)

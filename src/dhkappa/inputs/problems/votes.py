@@ -65,6 +65,9 @@ def labeler_abstains(seen: Seen) -> Iterator[Problem]:
     for name in seen.labelers:
         without = usable & (seen.codes(name) < 0)
         absent = seen.items(without)
+        if n and not seen.labels(name).any():
+            fix = "Name the column of suggested labels with $suggested, or leave this one out."
+            yield Problem("labeler-abstains", "error", f"{name} has no labels: all are missing.", (), fix, (name,))
         if not absent or absent == n:
             continue
         message = f"{name} has no label on {absent:,} of {counted(n, 'item')} with votes ({percent(absent / n)})."
@@ -108,11 +111,12 @@ def few_common_items(seen: Seen) -> Iterator[Problem]:
 def too_few_items(seen: Seen) -> Iterator[Problem]:
     """Find labelers, or all, with few eligible items."""
     usable = seen.totals > 1
-    n = {name: seen.items(usable & (seen.codes(name) >= 0)) for name in seen.labelers}
+    labeled = [name for name in seen.labelers if seen.labels(name).any()]  # another problem says if there are none
+    n = {name: seen.items(usable & (seen.codes(name) >= 0)) for name in labeled}
     few = {name: number for name, number in n.items() if number < _FEW_ITEMS}
     if not few:
         return
-    everyone = len(few) == len(n)
+    everyone = len(few) == len(seen.labelers)
     message = f"{counted(max(few.values()), 'item')} {'has' if max(few.values()) == 1 else 'have'} "
     message += "two votes or more and a suggested label"
     message += "." if everyone and len({*few.values()}) == 1 else f" (labelers {shown(few, 3)})."
