@@ -19,6 +19,7 @@ _SIMILAR = 0.8
 _COMMON_ITEMS = 20
 _LESS = 0.05  # by which other annotators agree less with a copy
 _CHANCE = 1e-4
+_OUT_Z = 2.5  # standard errors by which a copy agrees more than any other annotator
 _MOST_COMPARED = 40  # annotators with votes on half of the items
 _PREFIX = re.compile("^(ann|annotator|suggested|rater|coder|worker|label|labeler)[ _.-]+", re.IGNORECASE)
 _MODEL = re.compile(
@@ -76,14 +77,34 @@ def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
 def _nearly_equal(panel: Panel, labeler: str, labels: Integers, places: list[int]) -> tuple[str, str] | None:
     """Return the message about an annotator who agrees with a labeler too often, and the name; None without one."""
     for place in places:
-        found = agreement(panel.without([place]), panel.votes_of(place), labels[panel.chosen])
-        if found is not None and found.is_copy:
+        votes = panel.votes_of(place)
+        found = agreement(panel.without([place]), votes, labels[panel.chosen])
+        if found is not None and found.is_copy and _stands_out(panel, place, votes, labels[panel.chosen]):
             name = panel.annotators[place]
             message = f"{labeler} gives the same label as annotator {name} on {percent(found.observed)} of "
             message += f"{counted(found.n, 'common item')}. By how both agree with the other annotators, about "
             message += f"{percent(found.expected)} is expected: they share errors, like two runs of one model."
             return message, name
     return None
+
+
+def _stands_out(panel: Panel, place: int, votes: Integers, labels: Integers) -> bool:
+    """Tell whether no other annotator agrees with the labels, or with the annotator, nearly as often.
+
+    One who does shows that several share a view, not that one is a copy.
+    """
+    for other in _compared(panel):
+        own = panel.votes_of(other)
+        rows = (own >= 0) & (votes >= 0) & (labels >= 0)
+        weight = panel.weight[rows]
+        if other == place or weight.sum() < _COMMON_ITEMS:
+            continue
+        for pair in (own == labels, own == votes):
+            more = (votes == labels)[rows] - pair[rows].astype(np.float64)
+            mean = float(np.average(more, weights=weight))
+            if mean < _OUT_Z * math.sqrt(float(np.average((more - mean) ** 2, weights=weight) / weight.sum())):
+                return False
+    return True
 
 
 def _person(name: str) -> str:

@@ -21,6 +21,7 @@ from dhkappa.core.items import ItemVotes
 _ITEMS = 10_000  # that are looked at
 _COMMON_ITEMS = 20
 _CHANCE_Z = 4.0  # standard errors by which copies agree more
+_KNOWN_Z = 4.0  # standard errors by which the other annotators agree more than by chance
 _NEVER_Z = 2.5  # if they never differ
 _DIFFERENCES = 10  # that are expected then
 _FEWER = 0.6  # of the expected differences
@@ -135,7 +136,7 @@ class Agreement:
 
 
 def agreement(others: Panel, one: Integers, other: Integers) -> Agreement | None:
-    """Compare two raters with the ``others``, on items with two votes of these; None if there are few.
+    """Compare two raters with the ``others``, on items with two votes of these; None if these say too little.
 
     The larger expectation of two is taken: with errors that are spread over all categories, and by the vote shares.
     """
@@ -150,8 +151,8 @@ def agreement(others: Panel, one: Integers, other: Integers) -> Agreement | None
     same, first, second, pairs = (value - mean for value, mean in zip(values, means, strict=True))
     best = None
     for chance in (1 / max(int((others.shares > 0).sum()), 2), float((others.shares**2).sum())):
-        if means[3] <= chance:
-            continue
+        if means[3] - chance <= _KNOWN_Z * math.sqrt(float(weight @ pairs**2) / n):
+            return None  # the others hardly agree with each other
         c1, c2, c3 = (max((mean - chance) / (1 - chance), 0.0) for mean in means[1:])
         expected = chance + (1 - chance) * min(c1 * c2 / c3, 1.0)
         # The influence of each item on observed - expected, to the first order.
