@@ -135,8 +135,9 @@ def named_otherwise(seen: Seen) -> Iterator[Problem]:
     columns = [] if seen.listed else [name for name in names if _NO_PERSON.fullmatch(_PREFIX.sub("", name))]
     for found, kind in ((models, "a model"), (columns, "a result or a note")):
         if found:
-            has = "has a name that says" if len(found) == 1 else "have names that say"
-            message = f"{shown(found, 3)} {has} {kind}, not an annotator."
+            message = (
+                f"{shown(found, 3)} {'is' if len(found) == 1 else 'are'} named like {kind}, not like an annotator."
+            )
             yield Problem("not-annotators", "warning", message, tuple(found[:3]), _leave_out(seen, found))
 
 

@@ -194,6 +194,10 @@ def from_votes(panel: Panel, labels: Integers) -> FromVotes | None:
     count = np.bincount(panel.cell)
     most = np.zeros(len(panel.weight), np.int64)
     np.maximum.at(most, at, count)
+    labeled = (labels >= 0) & (panel.total > 1)
+    easy, hard = labeled & (most == panel.total), labeled & (most < panel.total)
+    if min(panel.weight[easy].sum(), panel.weight[hard].sum()) < _COMMON_ITEMS:
+        return None
     leads = count == most[at]
     posterior, accuracy = _truth(panel)
     miss = 1.0 - np.bincount(at[leads], weights=posterior[leads], minlength=len(most)).astype(np.float64)
@@ -201,8 +205,6 @@ def from_votes(panel: Panel, labels: Integers) -> FromVotes | None:
     leader[at[leads][::-1]] = code[leads][::-1]
     exception = np.ones(len(most), np.float64)
     exception[at[leads & (code == labels[at])]] = 0
-    labeled = (labels >= 0) & (panel.total > 1)
-    easy, hard = labeled & (most == panel.total), labeled & (most < panel.total)
 
     m = int(leader.max(initial=0)) + 1
 
@@ -212,8 +214,6 @@ def from_votes(panel: Panel, labels: Integers) -> FromVotes | None:
 
     one = np.ones(len(most))
     n_easy, n_hard = by_leader(easy, one), by_leader(hard, one)
-    if min(n_easy.sum(), n_hard.sum()) < _COMMON_ITEMS:
-        return None
     wrong = by_leader(easy, exception - miss)
     overall = max(float(wrong.sum()), 0.0) / float(n_easy.sum())
     rate = np.clip((wrong + _PRIOR * overall) / (n_easy + _PRIOR), 0, 0.5)
