@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from itertools import combinations
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -256,6 +257,15 @@ def test_repeated_rows_in_order() -> None:
         assert "repeated-rows" not in {one.code for one in Dataset(clean).check().problems}
     named = pl.concat([table, table]).with_row_index("item")
     assert "repeated-rows" not in {one.code for one in Dataset(named).check().problems}
+
+
+@pytest.mark.filterwarnings("error")
+def test_repeated_rows_among_the_first() -> None:
+    table = pl.DataFrame(wide(200))
+    again = pl.concat([table[:60], table])
+    with patch.object(rows, "_MOST_IN_ORDER", 150):
+        codes = {one.code: one for one in Dataset(again).check().problems}
+    assert "60 rows of 150" in codes["repeated-rows"].message
 
 
 def test_repeated_rows_in_any_order() -> None:

@@ -19,6 +19,7 @@ _SIMILAR = 0.8
 _COMMON_ITEMS = 20
 _LESS = 0.05  # by which other annotators agree less with a copy
 _CHANCE = 1e-4
+_SELDOM = 0.02  # share of votes that are no most frequent one of the others
 _OUT_Z = 2.5  # standard errors by which a copy agrees more than any other annotator
 _MOST_COMPARED = 40  # annotators with votes on half of the items
 _PREFIX = re.compile("^(ann|annotator|suggested|rater|coder|worker|label|labeler)[ _.-]+", re.IGNORECASE)
@@ -194,7 +195,11 @@ def made_from_others(seen: Seen) -> Iterator[Problem]:
     if votes is None or len(votes.annotators or ()) < 3:
         return
     panel, names = seen.panel, []
-    for place in _compared(panel):
+    # A vote that is no most frequent one is none without itself, either: most annotators need no closer look.
+    weight = panel.weight[panel.row]
+    behind = np.bincount(panel.who, weights=weight * ~panel.leading[0][panel.cell], minlength=len(panel.annotators))
+    number = np.bincount(panel.who, weights=weight, minlength=len(panel.annotators))
+    for place in [place for place in _compared(panel) if behind[place] <= _SELDOM * number[place]]:
         found = from_votes(panel.without([place]), panel.votes_of(place))
         if found is not None and is_made_from_votes(
             found.exceptions, found.split, found.perfect, found.n, found.accuracy

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dhkappa.core import Integers
 from dhkappa.core.items import ItemVotes
 
-_ITEMS = 10_000  # that are looked at
+_ITEMS = 2_000  # that are looked at
 _COMMON_ITEMS = 20
 _CHANCE_Z = 4.0  # standard errors by which copies agree more
 _KNOWN_Z = 4.0  # standard errors by which the other annotators agree more than by chance
@@ -107,6 +107,26 @@ class Panel:
         votes = np.bincount(self.code, weights=self.weight[self.row])
         return np.asarray(votes / max(float(votes.sum()), 1.0), np.float64)
 
+    @cached_property
+    def truth(self) -> tuple[_Floats, float]:
+        """The probability that each voted category is the true one, and the mean accuracy of a vote."""
+        return _truth(self)
+
+    @cached_property
+    def leading(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """Whether each cell is a most frequent vote of its row, and (R,) how many votes these have."""
+        at, count = self.row[self.first], np.bincount(self.cell)
+        most = np.zeros(len(self.weight), np.int64)
+        np.maximum.at(most, at, count)
+        return count == most[at], most
+
+    def exceptions(self, labels: Integers) -> _Floats:
+        """Return (R,) 1 where a label is no most frequent vote, else 0."""
+        at, code = self.row[self.first], self.code[self.first]
+        found = np.ones(len(self.weight))
+        found[at[self.leading[0] & (code == labels[at])]] = 0
+        return found
+
     def votes_of(self, place: int) -> npt.NDArray[np.int64]:
         """Return (R,) the votes of an annotator, -1 if there is none."""
         found, own = np.full(len(self.weight), -1, np.int64), self.who == place
@@ -191,20 +211,16 @@ def from_votes(panel: Panel, labels: Integers) -> FromVotes | None:
     there at least as often as on items of the same category on which they do not differ.
     """
     at, code = panel.row[panel.first], panel.code[panel.first]
-    count = np.bincount(panel.cell)
-    most = np.zeros(len(panel.weight), np.int64)
-    np.maximum.at(most, at, count)
+    leads, most = panel.leading
     labeled = (labels >= 0) & (panel.total > 1)
     easy, hard = labeled & (most == panel.total), labeled & (most < panel.total)
     if min(panel.weight[easy].sum(), panel.weight[hard].sum()) < _COMMON_ITEMS:
         return None
-    leads = count == most[at]
-    posterior, accuracy = _truth(panel)
+    posterior, accuracy = panel.truth
     miss = 1.0 - np.bincount(at[leads], weights=posterior[leads], minlength=len(most)).astype(np.float64)
     leader = np.zeros(len(most), np.int64)
     leader[at[leads][::-1]] = code[leads][::-1]
-    exception = np.ones(len(most), np.float64)
-    exception[at[leads & (code == labels[at])]] = 0
+    exception = panel.exceptions(labels)
 
     m = int(leader.max(initial=0)) + 1
 

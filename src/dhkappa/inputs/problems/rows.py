@@ -16,6 +16,7 @@ from dhkappa.errors import Problem, counted
 from dhkappa.inputs.problems import Rule, Seen, first_values, unused_columns
 
 _MOST_ROWS = 200_000  # that are compared
+_MOST_IN_ORDER = 30_000  # of the first rows that are compared with sequences of others
 _REPEATED = 0.02  # share of rows that repeat an id or a text
 _FEW = 3
 _LONG_TEXT = 12  # characters, on average
@@ -46,7 +47,7 @@ def repeated_rows(seen: Seen) -> Iterator[Problem]:
     message = _by_column(seen)
     kind = _kinds(votes) if message is None else None
     if kind is not None and len(kind):
-        message = _in_order(kind) or _by_number(np.bincount(kind))
+        message = _in_order(kind[:_MOST_IN_ORDER]) or _by_number(np.bincount(kind))
     if message:
         fix = "Keep one row of each item. If rows are different items, accept this with $allow repeated-rows."
         yield Problem("repeated-rows", "warning", f"{message} Repeated items are counted twice.", (), fix)
@@ -96,7 +97,7 @@ def _in_order(kind: npt.NDArray[Any]) -> str:
     n, w = len(kind), _WINDOW
     if n < 2 * w:
         return ""
-    surprise = -np.log(np.bincount(kind) / n)
+    surprise = -np.log(np.maximum(np.bincount(kind), 1) / n)  # some kinds may be in later rows only
     factor = np.random.default_rng(n).integers(1, 1 << 62, w, dtype=np.uint64)
     code = np.random.default_rng(w).integers(1, 1 << 62, int(kind.max()) + 1, dtype=np.uint64)[kind]
     window = np.zeros(n - w + 1, np.uint64)
