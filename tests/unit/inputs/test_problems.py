@@ -17,7 +17,7 @@ import dhkappa
 import problem_rates
 from dhkappa import Dataset, Problem, audit, tally
 from dhkappa.inputs import dataset as dataset_module
-from dhkappa.inputs.problems import CODES, accept, comma_list, copies, differences, percent, spelling
+from dhkappa.inputs.problems import CODES, accept, comma_list, copies, differences, panel, percent, spelling
 from dhkappa.inputs.problems import votes as vote_rules
 from dhkappa.inputs.problems.labels import compound_labels
 from expect import expect_error
@@ -337,8 +337,8 @@ def test_expected_exceptions_of_true_labels() -> None:
 
 def test_poisson_tail() -> None:
     terms = [Fraction(5) ** k / math.factorial(k) for k in range(4)]
-    assert vote_rules.poisson_tail(3, 5.0) == pytest.approx(float(sum(terms)) * math.exp(-5), rel=1e-12)
-    assert vote_rules.poisson_tail(5, 5.0) == 1.0
+    assert panel.poisson_tail(3, 5.0) == pytest.approx(float(sum(terms)) * math.exp(-5), rel=1e-12)
+    assert panel.poisson_tail(5, 5.0) == 1.0
 
 
 def test_closeness_of_an_order() -> None:

@@ -106,8 +106,9 @@ def test_exceptions_of_true_labels_by_annotator() -> None:
     labels = changed(labels, 0.1)
     seen = Dataset(np.array(votes, object), {"llm": labels}).seen()
     assert seen.item_votes is not None
-    codes = seen.item_votes.columns.codes("llm", seen.item_votes.categories)[seen.panel.chosen]
-    result = panel.from_votes(seen.panel, codes)
+    shared = panel.panel_of(seen.item_votes)
+    codes = seen.item_votes.columns.codes("llm", seen.item_votes.categories)[shared.chosen]
+    result = panel.from_votes(shared, codes)
     assert result is not None
     every = Counter(vote for row in votes for vote in row)
     prior = {label: every[label] / 450 for label in NAMES}

@@ -22,7 +22,6 @@ from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.label_rules import RULES, LabelRules, plain_unicode
 from dhkappa.errors import Problem, counted, did_you_mean, invalid, shown
-from dhkappa.inputs.problems.panel import Panel
 
 if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
@@ -120,12 +119,6 @@ class Seen:
     def _codes(self) -> dict[str, Integers]:
         columns, row = self.counts.columns, self.counts.patterns.suggested
         return {name: columns.codes(name, self.categories)[row] for name in self.labelers}
-
-    @cached_property
-    def panel(self) -> Panel:
-        """The single votes on some items; of known annotators only."""
-        assert self.item_votes is not None
-        return Panel.of(self.item_votes)
 
     def codes(self, labeler: str) -> Integers:
         """Return (K,) the suggested label of each pattern, -1 if missing."""

@@ -11,8 +11,7 @@ import numpy as np
 from dhkappa.core import Integers
 from dhkappa.errors import Problem, counted, shown
 from dhkappa.inputs.problems import Rule, Seen, comma_list, percent, spelling
-from dhkappa.inputs.problems.panel import Panel, agreement, from_votes
-from dhkappa.inputs.problems.votes import is_made_from_votes
+from dhkappa.inputs.problems.panel import Panel, agreement, from_votes, is_made_from_votes, panel_of
 
 _COPIED = 0.98  # share of common items with equal labels
 _SIMILAR = 0.8
@@ -65,7 +64,7 @@ def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
                 break
         if problem is None:
             likely = np.flatnonzero((common >= enough) & (equal >= _SIMILAR * common))
-            problem = _nearly_equal(seen.panel, labeler, labels, likely.tolist())
+            problem = _nearly_equal(panel_of(votes), labeler, labels, likely.tolist())
         if problem is None:
             alike = [name for name in names if _person(name) == _person(labeler)]
             if alike:
@@ -162,7 +161,7 @@ def annotators_equal(seen: Seen) -> Iterator[Problem]:
     votes = seen.item_votes
     if votes is None or len(votes.annotators or ()) < 3:
         return
-    panel = seen.panel
+    panel = panel_of(votes)
     places = _compared(panel)
     columns = np.array([panel.votes_of(place) for place in places])
     free = [*range(len(places))]
@@ -194,7 +193,7 @@ def made_from_others(seen: Seen) -> Iterator[Problem]:
     votes = seen.item_votes
     if votes is None or len(votes.annotators or ()) < 3:
         return
-    panel, names = seen.panel, []
+    panel, names = panel_of(votes), []
     # A vote that is no most frequent one is none without itself, either: most annotators need no closer look.
     weight = panel.weight[panel.row]
     behind = np.bincount(panel.who, weights=weight * ~panel.leading[0][panel.cell], minlength=len(panel.annotators))

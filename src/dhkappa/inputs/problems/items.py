@@ -20,10 +20,8 @@ from dhkappa.inputs.problems import (
     Rule,
     Seen,
     comma_list,
-    copies,
     differences,
     first_values,
-    rows,
     spelling,
     unused_columns,
 )
@@ -356,16 +354,12 @@ def _design_effect(seen: Seen, votes: ItemVotes, groups: npt.NDArray[Any]) -> fl
 
 
 RULES: tuple[Rule, ...] = (
-    *rows.RULES,
     annotator_variants,
     not_annotators,
-    *copies.RULES,
     annotators_unused,
     duplicates_removed,
 )
 RULES_OF_VOTES: tuple[Rule, ...] = (
-    *copies.RULES_OF_VOTES,
-    *rows.RULES_OF_VOTES,
     ids_are_row_numbers,
     looks_clustered,
 )

@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,14 @@ _MADE = 0.35  # of the exceptions of true labels, beyond errors that occur anywh
 _ERRORS = 0.15  # share of labels that were changed
 _PRIOR = 5.0  # items that a rate of few items is drawn to the mean with
 _STEPS = 20
+FEWER_ERRORS = 1 / 3  # of an annotator's errors: hardly any labeler that was made without the votes has fewer
+_FEW_EXCEPTIONS = 3.0  # expected: with fewer, none at all is common
+ENOUGH_EXCEPTIONS = 7.0  # expected: none at all is rarer than the next number
+CHANCE = 0.001
+_COMMON_CHANCE = 0.05
+_NEARLY_NONE = 0.02  # share of the items with different votes
 _Floats = npt.NDArray[np.float64]
+_PANELS: WeakKeyDictionary[ItemVotes, Panel] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,13 @@ class Panel:
     def shared(self, labels: Integers) -> _Floats:
         """Return (R,) the number of votes that are some labels."""
         return np.bincount(self.row[self.code == labels[self.row]], minlength=len(self.weight)).astype(np.float64)
+
+
+def panel_of(votes: ItemVotes) -> Panel:
+    """Return the panel of some votes, which several rules share."""
+    if votes not in _PANELS:
+        _PANELS[votes] = Panel.of(votes)
+    return _PANELS[votes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +264,27 @@ def from_votes(panel: Panel, labels: Integers) -> FromVotes | None:
         errors=float((n_hard * rate).sum()),
         z=(expected - observed) / math.sqrt(max(variance, 1e-9)),
     )
+
+
+def is_made_from_votes(exceptions: int, split: int, perfect: float, n: int, accuracy: float) -> bool:
+    """Tell whether n labels are a most frequent vote too often to be made without the votes.
+
+    True labels are expected to have ``perfect`` exceptions. If these are too few for a test, labels with nearly no
+    exception are compared with labels that are hardly ever as good, with a third of the errors of a vote.
+    """
+    if perfect >= ENOUGH_EXCEPTIONS:
+        return poisson_tail(exceptions, perfect) < CHANCE
+    if perfect >= _FEW_EXCEPTIONS and poisson_tail(exceptions, perfect) >= _COMMON_CHANCE:
+        return False
+    independent = perfect + (1 - accuracy) * n * FEWER_ERRORS
+    return exceptions <= max(1, _NEARLY_NONE * split) and poisson_tail(exceptions, independent) < CHANCE
+
+
+def poisson_tail(most: int, mean: float) -> float:
+    """Return the probability that a Poisson variable is at most ``most``; 1 from its mean on."""
+    if most >= mean:
+        return 1.0
+    return math.fsum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(most + 1))
 
 
 def _truth(panel: Panel) -> tuple[_Floats, float]:

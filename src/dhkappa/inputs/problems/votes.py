@@ -13,22 +13,25 @@ import numpy.typing as npt
 from dhkappa.core import Integers, Label
 from dhkappa.core.agreement import agreement_follows_votes, sum_rows
 from dhkappa.errors import Problem, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, comma_list, percent
-from dhkappa.inputs.problems.panel import from_votes
+from dhkappa.inputs.problems import Rule, Seen, comma_list, copies, percent
+from dhkappa.inputs.problems import rows as row_rules
+from dhkappa.inputs.problems.panel import (
+    CHANCE,
+    ENOUGH_EXCEPTIONS,
+    FEWER_ERRORS,
+    from_votes,
+    is_made_from_votes,
+    panel_of,
+    poisson_tail,
+)
 
 _FEW_ITEMS = 20
 _ABSTAINS = 0.05  # share of items without a label
 _COMMON = 0.5  # share of a typical labeler's items that all labelers labeled
 _Z = 4.0  # standard errors of a clear difference
 _SOME_ITEMS = 10  # that show their agreement, or percentages
-_FEWER_ERRORS = 1 / 3  # of an annotator's errors: hardly any labeler that was made without the votes has fewer
 _NO_VOTE = 0.002  # share of labels that may be no vote of their item
 _RANDOM_Z = 2.5
-_FEW_EXCEPTIONS = 3.0  # expected: with fewer, none at all is common
-_ENOUGH_EXCEPTIONS = 7.0  # expected: none at all is rarer than the next number
-_CHANCE = 0.001
-_COMMON_CHANCE = 0.05
-_NEARLY_NONE = 0.02  # share of the items with different votes
 _MOST_ORDERED = 11
 _DIFFERING_ITEMS = 30
 _CLOSE = 0.85
@@ -183,12 +186,12 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
         if is_made_from_votes(exceptions, split, perfect, n, accuracy):
             often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
             message = f"{often} a most frequent vote, although votes differ on {counted(split, 'item')}. Labels made "
-            if perfect >= _ENOUGH_EXCEPTIONS:
+            if perfect >= ENOUGH_EXCEPTIONS:
                 message += (
                     f"without the votes would be another one on about {perfect:.0f} items, even if all were true."
                 )
             else:
-                expected = perfect + (1 - accuracy) * n * _FEWER_ERRORS
+                expected = perfect + (1 - accuracy) * n * FEWER_ERRORS
                 message += f"without the votes would be another one on about {expected:.0f} items, even with a third "
                 message += "of the errors of an annotator."
         elif not (message := _changed_majority(seen, name) or _random_votes(seen, codes, rows & ~first, most)):
@@ -198,26 +201,13 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
         yield Problem("labels-from-votes", "warning", message, (), fix, (name,))
 
 
-def is_made_from_votes(exceptions: int, split: int, perfect: float, n: int, accuracy: float) -> bool:
-    """Tell whether n labels are a most frequent vote too often to be made without the votes.
-
-    True labels are expected to have ``perfect`` exceptions. If these are too few for a test, labels with nearly no
-    exception are compared with labels that are hardly ever as good, with a third of the errors of a vote.
-    """
-    if perfect >= _ENOUGH_EXCEPTIONS:
-        return poisson_tail(exceptions, perfect) < _CHANCE
-    if perfect >= _FEW_EXCEPTIONS and poisson_tail(exceptions, perfect) >= _COMMON_CHANCE:
-        return False
-    independent = perfect + (1 - accuracy) * n * _FEWER_ERRORS
-    return exceptions <= max(1, _NEARLY_NONE * split) and poisson_tail(exceptions, independent) < _CHANCE
-
-
 def _changed_majority(seen: Seen, labeler: str) -> str:
     """Return what shows that labels are the majority, with some changed; empty if nothing does."""
     votes = seen.item_votes
     if votes is None or votes.annotators is None:
         return ""
-    found = from_votes(seen.panel, votes.columns.codes(labeler, votes.categories)[seen.panel.chosen])
+    panel = panel_of(votes)
+    found = from_votes(panel, votes.columns.codes(labeler, votes.categories)[panel.chosen])
     if found is None or not found.is_changed_majority:
         return ""
     message = f"where votes differ, its label is no most frequent vote on {found.split_exceptions:,} of "
@@ -240,7 +230,7 @@ def _random_votes(seen: Seen, codes: Integers, behind: npt.NDArray[np.bool_], mo
     items = patterns.items[seen.row] * several[seen.row]
     lone = float(items[patterns.votes == 1].sum()) / max(float((items * patterns.votes).sum()), 1.0)
     n = seen.items(rows)
-    if outside > _NO_VOTE * n or poisson_tail(outside, n * lone * _FEWER_ERRORS) >= _CHANCE:
+    if outside > _NO_VOTE * n or poisson_tail(outside, n * lone * FEWER_ERRORS) >= CHANCE:
         return ""
     leading = np.bincount(
         seen.row, weights=patterns.votes * (patterns.votes == most[seen.row]), minlength=len(patterns)
@@ -280,13 +270,6 @@ def _exceptions_of_true_labels(
     without = np.clip(1 - sum_rows(patterns, own), 0, None) * np.exp(-odds * most)
     exceptions = 1 - first[rows] / (voted + without)[rows]
     return accuracy, float((exceptions * items[rows]).sum())
-
-
-def poisson_tail(most: int, mean: float) -> float:
-    """Return the probability that a Poisson variable is at most ``most``; 1 from its mean on."""
-    if most >= mean:
-        return 1.0
-    return math.fsum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(most + 1))
 
 
 def looks_ordinal(seen: Seen) -> Iterator[Problem]:
@@ -377,10 +360,18 @@ def _rank_of_order(pairs: npt.NDArray[np.float64], shares: npt.NDArray[np.float6
 
 
 RULES: tuple[Rule, ...] = (
+    *row_rules.RULES,
+    *copies.RULES,
     labeler_abstains,
     few_common_items,
     too_few_items,
     looks_like_percent,
     weights_look_like_counts,
 )
-RULES_OF_VOTES: tuple[Rule, ...] = (votes_follow_agreement, labels_from_votes, looks_ordinal)
+RULES_OF_VOTES: tuple[Rule, ...] = (
+    *copies.RULES_OF_VOTES,
+    *row_rules.RULES_OF_VOTES,
+    votes_follow_agreement,
+    labels_from_votes,
+    looks_ordinal,
+)
