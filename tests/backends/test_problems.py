@@ -59,3 +59,13 @@ def test_lists_have_the_same_problems() -> None:
     votes = [list(row) for row in zip(*(WIDE[name] for name in WIDE if name.startswith("ann_")), strict=True)]
     codes = [one.code for one in Dataset(votes, {"llm": WIDE["suggested_llm"]}).check().problems]
     assert codes == ["category-variants", "labels-not-in-votes", "looks-missing"]
+
+
+def test_repeated_texts(engine: Engine) -> None:
+    texts = [f"text of message {place}" for place in range(N)]
+    votes = dict.fromkeys(("suggested_llm", "ann_1", "ann_2", "ann_3"), LABELS)
+    for again, flagged in ((0, False), (2, False), (6, True)):
+        columns = {name: [*values, *values[:again]] for name, values in ({"text": texts} | votes).items()}
+        problems = Dataset(engine.table(columns)).check().problems
+        assert ("repeated-rows" in {one.code for one in problems}) == flagged
+    assert f"6 of {N + 6} rows" in next(one.message for one in problems if one.code == "repeated-rows")

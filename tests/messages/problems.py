@@ -33,6 +33,14 @@ def spelled() -> list[list[str]]:
     return [["cat", "Cat", "cat "], *VOTES[1:]]
 
 
+def repeated(mixed: bool = True) -> Any:
+    """Return a table that has all rows twice."""
+    data = problem_rates.base(np.random.default_rng(1), n=200)
+    columns = {"suggested": list(data.labels["llm"])} | {f"ann_{n}": data.votes[:, n].tolist() for n in range(3)}
+    table = pl.DataFrame(columns)[[*range(200), *range(200)]]
+    return table.sample(fraction=1, shuffle=True, seed=1) if mixed else table
+
+
 CASES: dict[str, Callable[[], Any]] = {
     "labels-not-in-votes (codes)": lambda: check(labels=[1, 2, 3] * 10),
     "labels-not-in-votes (few codes)": lambda: check(labels=[1, 2, 2] * 10),
@@ -42,10 +50,13 @@ CASES: dict[str, Callable[[], Any]] = {
     ).check(),
     "category-variants (problem)": lambda: check(spelled()),
     "category-variants (problem, numbers)": lambda: check([["3", "3.0"], ["4", "4"]] * 15, ["3", "4"] * 15),
+    "category-variants (problem, punctuation)": lambda: check([["cat", "cat.", "cat"], *VOTES[1:]]),
+    "labels-not-in-votes (some)": lambda: changed("a tenth of the labels has no votes"),
     "looks-missing (sure)": lambda: check([["cat", "#N/A", "cat"], *VOTES[1:]]),
     "looks-missing (maybe)": lambda: check([["cat", "none", "cat"], *VOTES[1:]]),
     "looks-multilabel": lambda: check([["cat;dog", "dog;cat", "cat"], *VOTES[1:]]),
     "looks-multilabel (list)": lambda: check([["['cat', 'dog']", "cat", "cat"], *VOTES[1:]]),
+    "labeler-abstains (all)": lambda: check(labels=[None] * 30),
     "labeler-abstains": lambda: check(labels=[None, *LABELS[1:]]),
     "few-common-items": lambda: Dataset(VOTES, {"llm": LABELS, "rule": LABELS[:8] + [None] * 22}).check(),
     "too-few-items": lambda: check(VOTES[:6], LABELS[:6]),
@@ -59,10 +70,23 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "votes-follow-agreement (problem)": lambda: changed("more votes after disagreement"),
     "labels-from-votes (problem)": lambda: changed("labels are the majority of the votes"),
+    "labels-from-votes (problem, changed)": lambda: changed(
+        "majority labels, 2 to 10% changed: 2 categories, 1,000 items"
+    ),
+    "labels-from-votes (problem, random)": lambda: changed("each label is a random vote of its item"),
     "looks-ordinal": lambda: changed("ratings"),
     "looks-ordinal (ratings)": lambda: check([[n, n] for n in (1, 2, 3, 4, 5)] * 6, [1, 2, 3, 4, 5] * 6),
     "labeler-equals-annotator": lambda: changed("a labeler copies an annotator"),
     "labeler-equals-annotator (name)": lambda: wide(ann_llm=LABELS),
+    "labeler-equals-annotator (rerun)": lambda: changed("an annotator is a rerun of a labeler (85 to 95% equal)"),
+    "annotators-equal": lambda: changed("two annotators are equal"),
+    "not-annotators (model)": lambda: changed("an annotator has the name of a model"),
+    "not-annotators (column)": lambda: changed("a column such as ann_final"),
+    "not-annotators (majority)": lambda: changed("an annotator is the majority of the others"),
+    "no-items (problem)": lambda: check([], []),
+    "repeated-rows (all)": lambda: Dataset(repeated()).check(),
+    "repeated-rows (sequence)": lambda: Dataset(repeated(mixed=False)).check(),
+    "repeated-rows (text)": lambda: changed("30% of the rows again, anywhere, with a text"),
     "annotator-variants": lambda: changed("names of annotators are spelled differently"),
     "not-annotators": lambda: wide(ann_0_seconds=[str(place) for place in range(30)]),
     "annotators-unused": lambda: wide(rater_3=LABELS),

@@ -62,7 +62,10 @@ def test_public_data_sets(name: str) -> None:
     assert [one.code for one in problems if one.severity == "error"] == []
 
 
-@pytest.mark.parametrize(("what", "code"), [(what, code) for what, (code, _) in problem_rates.CHANGED.items()])
+SURE = [(what, code) for what, (code, _) in problem_rates.CHANGED.items() if what not in problem_rates.UNSURE]
+
+
+@pytest.mark.parametrize(("what", "code"), SURE)
 def test_changed_tables(what: str, code: str) -> None:
     """Tables with a problem: each of five is found."""
     make = problem_rates.CHANGED[what][1]

@@ -23,6 +23,15 @@ _NEAR = 5  # labels that an error lists
 _COMPARED = 5_000  # labels that it chooses from
 
 
+def plain_unicode(text: str) -> str:
+    """Return text in Unicode's form NFKC, without invisible characters (category Cf), and with one kind of dash."""
+    if text.isascii():
+        return text
+    visible = (sign for sign in text if unicodedata.category(sign) != "Cf")
+    plain = unicodedata.normalize("NFKC", "".join(visible))
+    return "".join("-" if sign == "\N{MINUS SIGN}" or unicodedata.category(sign) == "Pd" else sign for sign in plain)
+
+
 @dataclass(frozen=True, slots=True)
 class LabelRules:
     """Which spellings are one label, and which labels are replaced by others."""
@@ -41,11 +50,11 @@ class LabelRules:
         return replace(self, targets=None).spellings(texts)
 
     def cleaned(self, label: Label) -> Label | None:
-        """Return a label without superfluous spaces and in Unicode's form NFKC; None if nothing is left."""
+        """Return a label without superfluous spaces and in plain Unicode; None if nothing is left."""
         if not isinstance(label, str):
             return label
         if "unicode" in self.normalize:
-            label = unicodedata.normalize("NFKC", label)
+            label = plain_unicode(label)
         return (" ".join(label.split()) if "spaces" in self.normalize else label) or None
 
     def key(self, label: Label) -> Hashable:
@@ -55,7 +64,7 @@ class LabelRules:
         text = label
         if "case" in self.normalize:
             text = text.casefold()
-            text = unicodedata.normalize("NFKC", text) if "unicode" in self.normalize else text
+            text = plain_unicode(text) if "unicode" in self.normalize else text
         if "numbers" in self.normalize and _NUMBER.fullmatch(text):
             return Decimal(text)
         return ("text", text)

@@ -17,8 +17,7 @@ import dhkappa
 import problem_rates
 from dhkappa import Dataset, Problem, audit, tally
 from dhkappa.inputs import dataset as dataset_module
-from dhkappa.inputs.problems import CODES, accept, comma_list, differences, percent, spelling
-from dhkappa.inputs.problems import items as item_rules
+from dhkappa.inputs.problems import CODES, accept, comma_list, copies, differences, panel, percent, spelling
 from dhkappa.inputs.problems import votes as vote_rules
 from dhkappa.inputs.problems.labels import compound_labels
 from expect import expect_error
@@ -103,15 +102,41 @@ def test_lists_can_be_pasted() -> None:
         ("spam ", "spam", ["spaces"]),
         ("not  spam", "Not spam", ["case", "spaces"]),
         ("\ufb01ne", "fine", ["unicode"]),
-        ("3.0", "3", []),
+        ("3.0", "3", ["numbers"]),
+        (1, "1", ["numbers"]),
+        ("how\u2013to", "how-to", ["unicode"]),
+        ("\u22121", "-1", ["unicode"]),
+        ("spam\u200b", "spam", ["unicode"]),
+        ("not\u00a0spam", "not spam", ["unicode"]),
+        ("not\u2011Spam ", "not-spam", ["case", "spaces", "unicode"]),
+        ("spam.", "spam", None),
+        ("spam:", "spam", None),
+        ('"spam"', "spam", None),
+        ("not_spam", "not spam", None),
+        ("how-to", "how_to", None),
     ],
 )
-def test_spellings(one: str, other: str, how: list[str]) -> None:
+def test_spellings(one: Any, other: Any, how: list[str] | None) -> None:
     assert spelling(one) == spelling(other)
     assert differences([one, other]) == how
 
 
-@pytest.mark.parametrize(("one", "other"), [("spam", "spams"), ("1", "01"), ("a-b", "ab"), (1, "1"), ("3.5", "3")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("spam", "spams"),
+        ("1", "01"),
+        ("a-b", "ab"),
+        (True, "true"),
+        ("3.5", "3"),
+        ("-1", "1"),
+        ("A-", "A"),
+        ("A+", "A"),
+        ("C", "C#"),
+        ("spam?", "spam"),
+        (".", ":"),
+    ],
+)
 def test_different_labels(one: Any, other: Any) -> None:
     assert spelling(one) != spelling(other)
 
@@ -124,6 +149,30 @@ def test_category_variants() -> None:
     of_labels = found(labels={"llm": LABELS, "rule": [name.upper() for name in LABELS]})["category-variants"]
     assert (of_labels.severity, of_labels.labelers) == ("error", ("rule",))
     assert "labels-not-in-votes" not in found(labels=[name.upper() for name in LABELS])
+
+
+@pytest.mark.parametrize(
+    ("variant", "severity", "fix"),
+    [
+        ("c\u200bat", "error", "$normalize unicode."),
+        ("cat\u00a0", "error", "$normalize spaces."),
+        ("cat.", "warning", '$map "cat.=cat".'),
+        ("CAT", "error", "$normalize case."),
+    ],
+)
+def test_fix_of_category_variants(variant: str, severity: str, fix: str) -> None:
+    problem = found([["cat", variant, "cat"], *VOTES[1:]])["category-variants"]
+    assert problem.severity == severity
+    assert problem.fix.endswith(fix)
+    given: dict[str, Any] = {"map": {variant: "cat"}} if "$map" in fix else {"normalize": fix.split()[1].strip(".")}
+    assert found([["cat", variant, "cat"], *VOTES[1:]], **given) == {}
+
+
+def test_numbers_that_are_one_category() -> None:
+    votes = [["1", "1.0", "1"], ["2", "2", "2"]] * 15
+    problem = found(votes, ["1", "2"] * 15)["category-variants"]
+    assert problem.fix.endswith("$normalize numbers.")
+    assert "category-variants" not in found(votes, [1, 2] * 15, normalize="numbers")
 
 
 @pytest.mark.parametrize(
@@ -189,9 +238,16 @@ def test_labels_of_another_column() -> None:
     assert "'topic'" in problem.fix
 
 
-def test_half_of_the_labels_may_be_strange() -> None:
-    assert "labels-not-in-votes" not in found(labels=["x"] * 15 + LABELS[15:])
-    assert "labels-not-in-votes" in found(labels=["x"] * 16 + LABELS[16:])
+def test_labels_that_nobody_votes_for() -> None:
+    assert found(labels=["x"] * 16 + LABELS[16:])["labels-not-in-votes"].severity == "error"
+    assert found(labels=["x"] * 15 + LABELS[15:])["labels-not-in-votes"].severity == "warning"
+    assert found(labels=["x"] * 3 + LABELS[3:])["labels-not-in-votes"].severity == "warning"
+    assert "labels-not-in-votes" not in found(labels=["x"] * 2 + LABELS[2:])
+    assert "labels-not-in-votes" in found(VOTES * 2, ["x"] * 3 + LABELS[3:] + LABELS)  # 5%
+    assert "labels-not-in-votes" not in found(VOTES * 3, ["x"] * 3 + LABELS[3:] + LABELS * 2)
+    # Annotators, too, use many categories once.
+    votes = [[*row, f"rare {place}"] for place, row in enumerate(VOTES)]
+    assert "labels-not-in-votes" not in found(votes, ["x"] * 3 + LABELS[3:])
 
 
 # Votes
@@ -281,8 +337,8 @@ def test_expected_exceptions_of_true_labels() -> None:
 
 def test_poisson_tail() -> None:
     terms = [Fraction(5) ** k / math.factorial(k) for k in range(4)]
-    assert vote_rules.poisson_tail(3, 5.0) == pytest.approx(float(sum(terms)) * math.exp(-5), rel=1e-12)
-    assert vote_rules.poisson_tail(5, 5.0) == 1.0
+    assert panel.poisson_tail(3, 5.0) == pytest.approx(float(sum(terms)) * math.exp(-5), rel=1e-12)
+    assert panel.poisson_tail(5, 5.0) == 1.0
 
 
 def test_closeness_of_an_order() -> None:
@@ -370,8 +426,8 @@ def test_labeler_equals_annotator() -> None:
 
 def test_binomial_tail() -> None:
     exact = sum(math.comb(30, k) * Fraction(4, 5) ** k * Fraction(1, 5) ** (30 - k) for k in range(28, 31))
-    assert item_rules._at_least(28, 30, 0.8) == pytest.approx(float(exact), rel=1e-9)
-    assert item_rules._at_least(3, 3, 1.0) == 1.0
+    assert copies._at_least(28, 30, 0.8) == pytest.approx(float(exact), rel=1e-9)
+    assert copies._at_least(3, 3, 1.0) == 1.0
 
 
 def test_removed_duplicates_are_reported() -> None:

@@ -1,34 +1,55 @@
 """Problems of data: the codes, what the rules look at, and how spellings are compared.
 
 A rule looks at counted patterns, at single votes if they are known, or at a few rows of the table, and yields problems.
-The rules are in ``labels`` (spelling), ``votes`` (patterns) and ``items`` (annotators, ids and columns).
+The rules are in ``labels`` (spelling), ``votes`` (patterns), ``copies`` (annotators that are none), ``rows`` and
+``items`` (annotators, ids and columns). ``panel`` has the statistics of single votes.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers
+from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import Counts, ItemVotes
+from dhkappa.core.label_rules import RULES, LabelRules, plain_unicode
 from dhkappa.errors import Problem, counted, did_you_mean, invalid, shown
 
+if TYPE_CHECKING:
+    from dhkappa.inputs.backends import Frame
+
 CODES = (
-    *("annotator-variants", "annotators-unused", "category-variants", "duplicates-removed", "few-common-items"),
+    *(
+        "annotator-variants",
+        "annotators-equal",
+        "annotators-unused",
+        "category-variants",
+        "duplicates-removed",
+        "few-common-items",
+    ),
     *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labels-from-votes"),
     *("labels-not-in-votes", "looks-clustered", "looks-like-percent", "looks-missing", "looks-multilabel"),
-    *("looks-ordinal", "mixed-time-zones", "not-annotators", "too-few-items", "votes-follow-agreement"),
+    *(
+        "looks-ordinal",
+        "mixed-time-zones",
+        "no-items",
+        "not-annotators",
+        "repeated-rows",
+        "too-few-items",
+        "votes-follow-agreement",
+    ),
     "weights-look-like-counts",
 )
 """The codes of all problems that ``allow`` can accept."""
+FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds
 SEVERITIES = ("error", "warning", "info")  # most severe first
 
 Rule = Callable[["Seen"], Iterator[Problem]]
@@ -152,42 +173,47 @@ def comma_list(values: Iterable[Any]) -> str:
 
 
 _NUMBER = re.compile(r"([+-]?[0-9]+)\.0*")
-
-
-def collapse(text: str) -> str:
-    """Remove outer and repeated spaces."""
-    return " ".join(text.split())
+_JOINED = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")  # within a text: "-1" and "A-" keep their sign
+_AROUND = " \"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+_STEPS = ("unicode", "spaces", "numbers", "case")  # case folding also changes what NFKC changes, so it is tried last
 
 
 def spelling(label: Any) -> Any:
-    """Return a label or name without case, Unicode form, outer and repeated spaces, and a decimal ".0"."""
-    if not isinstance(label, str):
+    """Return a label or name as text without case, Unicode form, spaces, a decimal ".0", and marks around it.
+
+    Underscores and hyphens between letters are spaces.
+    """
+    if isinstance(label, bool) or not isinstance(label, (str, int)):
         return label
-    text = collapse(unicodedata.normalize("NFKC", label).casefold())
+    text = " ".join(plain_unicode(str(label)).casefold().split())
+    text = text.strip(_AROUND).rstrip(".:;, ").strip(_AROUND) or text
     number = _NUMBER.fullmatch(text)
-    return number[1] if number else text
+    return number[1] if number else _JOINED.sub(" ", text)
 
 
-def differences(texts: Sequence[str]) -> list[str]:
-    """Return in what some spellings of one text differ, as values of ``normalize``."""
-    steps: list[tuple[str, Callable[[str], str]]] = [
-        ("case", str.casefold),
-        ("spaces", collapse),
-        ("unicode", lambda text: unicodedata.normalize("NFKC", text)),
-    ]
-    found = []
-    for name, step in steps:
-        # A step matters if the texts differ although all other steps were taken.
-        rest = [other for other_name, other in steps if other_name != name]
-        with_rest = [_apply(text, rest) for text in texts]
-        if len(set(with_rest)) > len({step(text) for text in with_rest}):
-            found.append(name)
-    if not found and len({unicodedata.normalize("NFKC", text) for text in texts}) < len(texts):
-        return ["unicode"]  # case folding alone unites them, too
-    return found
+def differences(labels: Sequence[Label]) -> list[str] | None:
+    """Return the fewest values of ``normalize`` that make some labels one; None if these are not enough."""
+    for n in range(1, len(_STEPS) + 1):
+        for steps in combinations(_STEPS, n):
+            rules = LabelRules(tuple(rule for rule in RULES if rule in steps))
+            if len({rules.final_key(label) for label in labels}) == 1:
+                return list(rules.normalize)
+    return None
 
 
-def _apply(text: str, steps: Iterable[Callable[[str], str]]) -> str:
-    for step in (*steps, *steps):  # NFKC may produce spaces and case
-        text = step(text)
-    return text
+def unused_columns(table: Any, frame: Frame) -> list[str]:
+    """Return the columns without a role."""
+    roles = table.roles
+    used: set[str | None] = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
+    used |= {roles.item, roles.label, roles.annotator, roles.count}
+    return [name for name in frame.names if name not in used]
+
+
+def first_values(table: Any, frame: Frame, name: str) -> list[Any]:
+    """Return the values of a column in the first rows; none if they cannot be labels."""
+    from dhkappa.inputs.backends import kind_in
+
+    picked, _ = frame.pick({"value": name})
+    if kind_in(picked, "value") not in ("text", "integer", "boolean"):
+        return []
+    return [value for value in table.ask(picked.head(FIRST_ROWS))["value"] if value is not None and value != ""]

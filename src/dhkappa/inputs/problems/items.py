@@ -10,20 +10,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import label_rules
 from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import Problem, counted, shown
 from dhkappa.inputs.columns import is_recognized, suggested_columns
-from dhkappa.inputs.problems import Rule, Seen, comma_list, differences, percent, spelling
+from dhkappa.inputs.problems import (
+    FIRST_ROWS,
+    Rule,
+    Seen,
+    comma_list,
+    differences,
+    first_values,
+    spelling,
+    unused_columns,
+)
 
 if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
 
-_FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds
-_COPIED = 0.98  # share of common items with equal labels
 _COMMON_ITEMS = 20
-_LESS = 0.05  # by which other annotators agree less with a copy
-_CHANCE = 1e-4
 _OVERLAP = 0.1  # of the values of two annotators
 _FEW_VOTES = 5  # of an annotator: too few to see which values are used
 _MANY_REMOVED = 0.01  # share of the votes
@@ -50,60 +56,6 @@ _GROUPING = re.compile(
 )
 
 
-def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
-    """Find labelers that are a copy of an annotator, or have the name of one."""
-    votes = seen.item_votes
-    if votes is None or votes.annotators is None:
-        return
-    names = [str(one) for one in votes.annotators]
-    row, who, code = votes.sorted_votes
-    items = np.ones(len(votes.columns)) if votes.items is None else votes.items.astype(np.float64)
-    for labeler in seen.labelers:
-        labels = votes.columns.codes(labeler, votes.categories)
-        labeled = labels[row] >= 0
-        same = (labels[row] == code) & labeled
-        common = np.bincount(who[labeled], weights=items[row[labeled]], minlength=len(names))
-        equal = np.bincount(who[same], weights=items[row[same]], minlength=len(names))
-        # A copy is of one who voted on most of the labeled items; of many annotators, some agree nearly always.
-        enough = max(_COMMON_ITEMS, items[labels >= 0].sum() / 2)
-        problem = None
-        for place in np.flatnonzero((common >= enough) & (equal >= _COPIED * common)).tolist():
-            on_these = np.zeros(len(items), np.bool_)
-            on_these[row[(who == place) & labeled]] = True
-            others = on_these[row] & (who != place)
-            rate = float(np.average(same[others], weights=items[row[others]])) if others.any() else 1.0
-            k, n = int(equal[place]), int(common[place])
-            if k / n - rate > _LESS and _at_least(k, n, rate) < _CHANCE / len(names):
-                message = f"{labeler} gives the same label as annotator {names[place]} on {k:,} of "
-                message += f"{counted(n, 'common item')}; the other annotators agree with it on {percent(rate)}."
-                problem = message, names[place]
-                break
-        if problem is None:
-            alike = [name for name in names if _person(name) == _person(labeler)]
-            if alike:
-                problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
-        if problem is not None:
-            fix = "If its labels are that annotator's votes, leave them out of the votes, or do not judge the labeler."
-            yield Problem("labeler-equals-annotator", "warning", problem[0], (problem[1],), fix, (labeler,))
-
-
-def _person(name: str) -> Any:
-    """Return a name without the prefix of a column."""
-    return spelling(re.sub("^(ann|annotator|suggested|rater|coder|worker)[ _.-]+", "", name, flags=re.IGNORECASE))
-
-
-def _at_least(k: int, n: int, rate: float) -> float:
-    """Return the probability of k or more successes in n trials."""
-    if not 0 < rate < 1:
-        return float(rate >= 1)
-    start = math.lgamma(n + 1)
-    terms = (
-        start - math.lgamma(j + 1) - math.lgamma(n - j + 1) + j * math.log(rate) + (n - j) * math.log1p(-rate)
-        for j in range(k, n + 1)
-    )
-    return math.fsum(map(math.exp, terms))
-
-
 def annotator_variants(seen: Seen) -> Iterator[Problem]:
     """Find annotators that are spellings of one name."""
     votes = seen.item_votes
@@ -114,7 +66,7 @@ def annotator_variants(seen: Seen) -> Iterator[Problem]:
     alike = [group for group in groups.values() if len(group) > 1]
     if not alike:
         return
-    how = [what for what in ("case", "spaces", "unicode") if any(what in differences(group) for group in alike)]
+    how = [rule for rule in label_rules.RULES if any(rule in (differences(group) or ()) for group in alike)]
     more = f" ({counted(len(alike) - 1, 'more group')} like this)" if len(alike) > 1 else ""
     message = f"{shown(alike[0])} look like one annotator, but count as {len(alike[0])}{more}."
     fix = f"Unite them with $normalize {','.join(how)}." if how else "Write the names alike."
@@ -179,9 +131,9 @@ def _column_votes(seen: Seen, table: Any) -> npt.NDArray[np.float64]:
         np.add.at(found, (who, place[code]), items[row])
         return found
     frame, codings, roles = table.wide
-    rows = table.ask(frame.select(*roles).head(_FIRST_ROWS))
+    some = table.ask(frame.select(*roles).head(FIRST_ROWS))
     for column, role in enumerate(roles):
-        for label in codings[role].labels(rows[role]):
+        for label in codings[role].labels(some[role]):
             if label is not None and spelling(label) in keys:
                 found[column, keys[spelling(label)]] += 1
     return found
@@ -204,7 +156,7 @@ def annotators_unused(seen: Seen) -> Iterator[Problem]:
     if table is None or not table.roles.annotators or seen.listed:
         return
     stems = {_stem(name) for name in table.roles.annotators}
-    likely = [name for name in _unused(table, table.votes) if _PEOPLE.match(name) or _stem(name) in stems]
+    likely = [name for name in unused_columns(table, table.votes) if _PEOPLE.match(name) or _stem(name) in stems]
     if unused := [name for name in likely if _holds(table, table.votes, name, seen) >= _MOSTLY]:
         one = len(unused) == 1
         message = f"{shown(unused, 3)} {'looks like an annotator' if one else 'look like annotators'} and "
@@ -218,28 +170,10 @@ def _stem(name: str) -> str:
     return re.sub("[0-9]+$|(?<=[ _.-])[a-z]$", "#", str(spelling(name)))
 
 
-def _unused(table: Any, frame: Frame) -> list[str]:
-    """Return the columns without a role."""
-    roles = table.roles
-    used: set[str | None] = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
-    used |= {roles.item, roles.label, roles.annotator, roles.count}
-    return [name for name in frame.names if name not in used]
-
-
-def _first_values(table: Any, frame: Frame, name: str) -> list[Any]:
-    """Return the values of a column in the first rows; none if they cannot be labels."""
-    from dhkappa.inputs.backends import kind_in
-
-    picked, _ = frame.pick({"value": name})
-    if kind_in(picked, "value") not in ("text", "integer", "boolean"):
-        return []
-    return [value for value in table.ask(picked.head(_FIRST_ROWS))["value"] if value is not None and value != ""]
-
-
 def _holds(table: Any, frame: Frame, name: str, seen: Seen) -> float:
     """Return the share of values of a column that are categories with votes."""
     voted = {spelling(str(label)) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
-    values = _first_values(table, frame, name)
+    values = first_values(table, frame, name)
     return sum(spelling(str(value)) in voted for value in values) / len(values) if values else 0.0
 
 
@@ -249,7 +183,7 @@ def fitting_columns(seen: Seen) -> list[str]:
     if table is None:
         return []
     frame = table.votes if table.items is None else table.items
-    free = [name for name in _unused(table, frame) if not is_recognized([name]) and not _PEOPLE.match(name)][:50]
+    free = [name for name in unused_columns(table, frame) if not is_recognized([name]) and not _PEOPLE.match(name)][:50]
     known = suggested_columns(free)
     fit = [(name not in known, -_holds(table, frame, name, seen), name) for name in free]
     return [name for _, share, name in sorted(fit) if -share >= _MOSTLY]
@@ -342,11 +276,11 @@ def _groupings(seen: Seen, names: Sequence[Any]) -> Iterator[tuple[str | None, n
     table = seen.table
     if table is not None and table.roles.item is not None:
         frame = table.votes if table.items is None else table.items
-        for column in [name for name in _unused(table, frame) if _GROUPING.fullmatch(name)][:3]:
+        for column in [name for name in unused_columns(table, frame) if _GROUPING.fullmatch(name)][:3]:
             of_item = _values_by_item(table, frame, column)
             if of_item is not None and all(name in of_item for name in names):
                 yield column, np.array([str(of_item[name]) for name in names])
-    spread = _prefixes(names[:: max(len(names) // _FIRST_ROWS, 1)])  # most ids have no groups: see that at little cost
+    spread = _prefixes(names[:: max(len(names) // FIRST_ROWS, 1)])  # most ids have no groups: see that at little cost
     if spread is not None and len({*spread}) >= _GROUPS:
         prefixes = _prefixes(names[:_PREFIXES])
         if prefixes is not None:
@@ -419,5 +353,13 @@ def _design_effect(seen: Seen, votes: ItemVotes, groups: npt.NDArray[Any]) -> fl
     return max(effects)
 
 
-RULES: tuple[Rule, ...] = (annotator_variants, not_annotators, annotators_unused, duplicates_removed)
-RULES_OF_VOTES: tuple[Rule, ...] = (labeler_equals_annotator, ids_are_row_numbers, looks_clustered)
+RULES: tuple[Rule, ...] = (
+    annotator_variants,
+    not_annotators,
+    annotators_unused,
+    duplicates_removed,
+)
+RULES_OF_VOTES: tuple[Rule, ...] = (
+    ids_are_row_numbers,
+    looks_clustered,
+)

@@ -11,44 +11,53 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers, Label
+from dhkappa.core import Categories, Integers, Label, label_rules
 from dhkappa.errors import Problem, counted, shown
 from dhkappa.inputs.problems import Rule, Seen, comma_list, differences, spelling
 from dhkappa.inputs.problems.items import fitting_columns
 
 _SMALL_SHARE = 0.01  # of votes or labels: below it, a problem of spelling is no error
+_STRANGE = 0.05  # share of labels that nobody votes for
+_FEW_STRANGE = 3
 _SIMILAR = 3.0  # shares of a label among votes and suggested labels are similar up to this factor
 _Z = 3.0  # standard errors by which the vote for a code stands out
 _SEPARATORS = (";", "|", ",", "/")
 _COMPOUNDS_OF_COMMA = 4  # categories with a comma or slash, such as "neutral/positive", are common
+_DIFFERENCES = {"case": "case", "spaces": "spaces", "unicode": "Unicode form", "numbers": "how a number is written"}
 _MISSING = {"", "#n/a", "#na", "#n/a n/a", "<na>", "\\n", "nat", "nan", "null", "--", "n/a", "<null>", "(null)"}
 _MAYBE_MISSING = {"na", "n.a.", "none", "missing", "?", "-", "nil", "skip", "skipped", "unknown", "unsure", "not sure"}
 _MAYBE_MISSING |= {"don't know", "dont know", "idk", "can't tell", "cannot tell", "not applicable", "no answer"}
 
 
 def category_variants(seen: Seen) -> Iterator[Problem]:
-    """Find categories that are spellings of one label."""
+    """Find categories that are spellings of one label; an error if label rules unite them."""
     groups: dict[Any, list[int]] = {}
     for code, label in enumerate(seen.categories):
-        if isinstance(label, str) and spelling(label) not in _MISSING:
+        if not isinstance(label, bool) and spelling(label) not in _MISSING:
             groups.setdefault(spelling(label), []).append(code)
     labels = sum((seen.labels(name) for name in seen.labelers), np.zeros(len(seen.categories)))
     used = [[code for code in group if seen.votes[code] or labels[code]] for group in groups.values()]
     alike = [sorted(group, key=lambda code: -seen.votes[code]) for group in used if len(group) > 1]
     if not alike:
         return
-    held = seen.held([code for group in alike for code in group[1:]])
     alike.sort(key=lambda group: -seen.votes[group].sum())
-    names = [[str(seen.categories[code]) for code in group] for group in alike]
-    how = [what for what in ("case", "spaces", "unicode") if any(what in differences(group) for group in names)]
-    words = {"case": "case", "spaces": "spaces", "unicode": "Unicode form"}
-    what = " or ".join(words[one] for one in how) if how else "how a number is written"
+    names = [[seen.categories[code] for code in group] for group in alike]
+    steps = [differences(group) for group in names]
+    how = [rule for rule in label_rules.RULES if any(rule in (found or ()) for found in steps)]
+    what = " or ".join([*(_DIFFERENCES[rule] for rule in how), *(["punctuation"] if None in steps else [])])
     more = f" ({counted(len(alike) - 1, 'more group')} like this)" if len(alike) > 1 else ""
+    held = seen.held([code for group in alike for code in group[1:]])
+    sure = [code for group, found in zip(alike, steps, strict=True) if found for code in group[1:]]
     message = f"{shown(names[0])} differ only in {what}, but count as different categories{more}. "
     message += f"The less frequent spellings hold {held}."
-    severity = "error" if held.most >= _SMALL_SHARE else "warning"
-    fix = f"Unite them with $normalize {','.join(how)}." if how else "Write these numbers alike."
+    severity = "error" if sure and seen.held(sure).most >= _SMALL_SHARE else "warning"
+    pairs = [
+        f"{other}={group[0]}" for group, found in zip(names, steps, strict=True) if not found for other in group[1:]
+    ]
+    ways = [f"$normalize {','.join(how)}"] if how else []
+    ways += [f"$map {comma_list(pairs)}"] if pairs else []
     examples = tuple(" = ".join(map(repr, group)) for group in names[:3])
+    fix = f"{'Unite' if sure else 'If they are one, unite'} them with {' and '.join(ways)}."
     yield Problem("category-variants", severity, message, examples, fix, seen.concerned(held))
 
 
@@ -144,20 +153,32 @@ def looks_multilabel(seen: Seen) -> Iterator[Problem]:
 
 
 def labels_not_in_votes(seen: Seen) -> Iterator[Problem]:
-    """Find labelers most of whose labels nobody ever votes for."""
+    """Find labelers with labels that nobody ever votes for: an error if most are."""
     voted = {spelling(label) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
     _, split = compound_labels(seen.categories)
     known = np.array(
         [spelling(label) in voted or label in split or spelling(label) in _MISSING for label in seen.categories],
         np.bool_,
     )
+    # Of many categories, votes that nobody shares may be for one that nobody else ever chooses: labels, too.
+    patterns = seen.counts.patterns
+    lone = float(patterns.items[seen.row[patterns.votes == 1]].sum())
+    single = float((seen.votes == 1).sum()) / max(lone, 1.0)
     for name in seen.labelers:
         codes = np.where(seen.totals > 0, seen.codes(name), -1)
         labeled = codes >= 0
         strange = labeled & ~np.append(known, True)[codes]
         lost, n = seen.items(strange), seen.items(labeled)
+        shared = np.bincount(seen.row[patterns.code == codes[seen.row]], minlength=len(patterns)) > 0
         if voted and 2 * lost > n:
             yield _strange_labels(seen, name, codes, strange, lost, n)
+        elif voted and lost >= max(_FEW_STRANGE, _STRANGE * n, _SIMILAR * single * seen.items(labeled & ~shared)):
+            number = seen.labels(name) * ~known
+            texts = [seen.categories[code] for code in np.argsort(-number, kind="stable") if number[code]]
+            message = f"On {lost:,} of {counted(n, 'item')}, the label of {name} is a category that nobody ever votes "
+            message += f"for ({_few(texts)}): no vote can agree with it there."
+            fix = "If annotators could not choose it, or use another name for it, replace it with $map."
+            yield Problem("labels-not-in-votes", "warning", message, tuple(map(repr, texts[:3])), fix, (name,))
 
 
 def _strange_labels(

@@ -10,23 +10,28 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Label
+from dhkappa.core import Integers, Label
 from dhkappa.core.agreement import agreement_follows_votes, sum_rows
 from dhkappa.errors import Problem, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, comma_list, percent
+from dhkappa.inputs.problems import Rule, Seen, comma_list, copies, percent
+from dhkappa.inputs.problems import rows as row_rules
+from dhkappa.inputs.problems.panel import (
+    CHANCE,
+    ENOUGH_EXCEPTIONS,
+    FEWER_ERRORS,
+    from_votes,
+    is_made_from_votes,
+    panel_of,
+    poisson_tail,
+)
 
 _FEW_ITEMS = 20
 _ABSTAINS = 0.05  # share of items without a label
 _COMMON = 0.5  # share of a typical labeler's items that all labelers labeled
 _Z = 4.0  # standard errors of a clear difference
 _SOME_ITEMS = 10  # that show their agreement, or percentages
-_FEWER_ERRORS = 1 / 3  # of an annotator's errors: hardly any labeler that was made without the votes has fewer
-_WITH_FEW_ERRORS = "with a third of the errors of an annotator"
-_FEW_EXCEPTIONS = 3.0  # expected: with fewer, none at all is common
-_ENOUGH_EXCEPTIONS = 7.0  # expected: none at all is rarer than the next number
-_CHANCE = 0.001
-_COMMON_CHANCE = 0.05
-_NEARLY_NONE = 0.02  # share of the items with different votes
+_NO_VOTE = 0.002  # share of labels that may be no vote of their item
+_RANDOM_Z = 2.5
 _MOST_ORDERED = 11
 _DIFFERING_ITEMS = 30
 _CLOSE = 0.85
@@ -63,6 +68,9 @@ def labeler_abstains(seen: Seen) -> Iterator[Problem]:
     for name in seen.labelers:
         without = usable & (seen.codes(name) < 0)
         absent = seen.items(without)
+        if n and not seen.labels(name).any():
+            fix = "Name the column of suggested labels with $suggested, or leave this one out."
+            yield Problem("labeler-abstains", "error", f"{name} has no labels: all are missing.", (), fix, (name,))
         if not absent or absent == n:
             continue
         message = f"{name} has no label on {absent:,} of {counted(n, 'item')} with votes ({percent(absent / n)})."
@@ -106,11 +114,12 @@ def few_common_items(seen: Seen) -> Iterator[Problem]:
 def too_few_items(seen: Seen) -> Iterator[Problem]:
     """Find labelers, or all, with few eligible items."""
     usable = seen.totals > 1
-    n = {name: seen.items(usable & (seen.codes(name) >= 0)) for name in seen.labelers}
+    labeled = [name for name in seen.labelers if seen.labels(name).any()]  # another problem says if there are none
+    n = {name: seen.items(usable & (seen.codes(name) >= 0)) for name in labeled}
     few = {name: number for name, number in n.items() if number < _FEW_ITEMS}
     if not few:
         return
-    everyone = len(few) == len(n)
+    everyone = len(few) == len(seen.labelers)
     message = f"{counted(max(few.values()), 'item')} {'has' if max(few.values()) == 1 else 'have'} "
     message += "two votes or more and a suggested label"
     message += "." if everyone and len({*few.values()}) == 1 else f" (labelers {shown(few, 3)})."
@@ -159,7 +168,7 @@ def votes_follow_agreement(seen: Seen) -> Iterator[Problem]:
 
 
 def labels_from_votes(seen: Seen) -> Iterator[Problem]:
-    """Find labelers whose labels are a most frequent vote more often than even true labels would be."""
+    """Find labelers whose labels are a most frequent vote, or any vote, too often to be made without the votes."""
     patterns = seen.counts.patterns
     if not len(patterns):
         return
@@ -170,32 +179,70 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
         rows = (seen.totals > 1) & (codes >= 0)
         n = seen.items(rows)
         accuracy, perfect = _exceptions_of_true_labels(seen, rows, most)
-        independent = perfect + (1 - accuracy) * n * _FEWER_ERRORS
         leads = (patterns.code == codes[seen.row]) & (patterns.votes == most[seen.row])
-        exceptions = n - seen.items(rows & (np.bincount(seen.row[leads], minlength=len(patterns)) > 0))
+        first = np.bincount(seen.row[leads], minlength=len(patterns)) > 0
+        exceptions = n - seen.items(rows & first)
         split = seen.items(rows & (np.diff(patterns.start) > 1))
-        if not _made_from_votes(exceptions, split, perfect, independent):
+        if is_made_from_votes(exceptions, split, perfect, n, accuracy):
+            often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
+            message = f"{often} a most frequent vote, although votes differ on {counted(split, 'item')}. Labels made "
+            if perfect >= ENOUGH_EXCEPTIONS:
+                message += (
+                    f"without the votes would be another one on about {perfect:.0f} items, even if all were true."
+                )
+            else:
+                expected = perfect + (1 - accuracy) * n * FEWER_ERRORS
+                message += f"without the votes would be another one on about {expected:.0f} items, even with a third "
+                message += "of the errors of an annotator."
+        elif not (message := _changed_majority(seen, name) or _random_votes(seen, codes, rows & ~first, most)):
             continue
-        expected = perfect if perfect >= _ENOUGH_EXCEPTIONS else independent
-        often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
-        message = f"{name} may be made from these votes: {often} a most frequent vote, although votes differ on "
-        message += f"{counted(split, 'item')}. Labels made without the votes would be another one on about "
-        message += f"{expected:.0f} items, even {'if all were true' if expected == perfect else _WITH_FEW_ERRORS}."
         fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels."
+        message = f"{name} may be made from these votes: {message}"
         yield Problem("labels-from-votes", "warning", message, (), fix, (name,))
 
 
-def _made_from_votes(exceptions: int, split: int, perfect: float, independent: float) -> bool:
-    """Tell whether labels are a most frequent vote too often to be made without the votes.
+def _changed_majority(seen: Seen, labeler: str) -> str:
+    """Return what shows that labels are the majority, with some changed; empty if nothing does."""
+    votes = seen.item_votes
+    if votes is None or votes.annotators is None:
+        return ""
+    panel = panel_of(votes)
+    found = from_votes(panel, votes.columns.codes(labeler, votes.categories)[panel.chosen])
+    if found is None or not found.is_changed_majority:
+        return ""
+    message = f"where votes differ, its label is no most frequent vote on {found.split_exceptions:,} of "
+    message += (
+        f"{counted(found.split, 'item')}. Labels made without the votes, with as many errors on the other items, "
+    )
+    return f"{message}would be another one on about {found.expected:.0f}."
 
-    True labels are expected to have ``perfect`` exceptions. If these are too few for a test, labels with nearly no
-    exception are compared with the ``independent`` ones of labels that are hardly ever as good.
+
+def _random_votes(seen: Seen, codes: Integers, behind: npt.NDArray[np.bool_], most: npt.NDArray[np.int64]) -> str:
+    """Return what shows that each label is a vote of its item, drawn at random; empty if nothing does.
+
+    Labels of a good labeler are a most frequent vote more often than a random vote; labels of any other labeler are
+    sometimes a category that the item has no vote for, like votes that no other annotator of the item gives.
     """
-    if perfect >= _ENOUGH_EXCEPTIONS:
-        return poisson_tail(exceptions, perfect) < _CHANCE
-    if perfect >= _FEW_EXCEPTIONS and poisson_tail(exceptions, perfect) >= _COMMON_CHANCE:
-        return False
-    return exceptions <= max(1, _NEARLY_NONE * split) and poisson_tail(exceptions, independent) < _CHANCE
+    patterns, several = seen.counts.patterns, seen.totals > 2
+    rows = several & (codes >= 0)
+    fits = patterns.code == codes[seen.row]
+    outside = seen.items(rows & (np.bincount(seen.row[fits], minlength=len(patterns)) == 0))
+    items = patterns.items[seen.row] * several[seen.row]
+    lone = float(items[patterns.votes == 1].sum()) / max(float((items * patterns.votes).sum()), 1.0)
+    n = seen.items(rows)
+    if outside > _NO_VOTE * n or poisson_tail(outside, n * lone * FEWER_ERRORS) >= CHANCE:
+        return ""
+    leading = np.bincount(
+        seen.row, weights=patterns.votes * (patterns.votes == most[seen.row]), minlength=len(patterns)
+    )
+    share = 1 - leading[rows] / seen.totals[rows]  # of votes that are no most frequent one
+    expected = float((share * patterns.items[rows]).sum())
+    deviation = math.sqrt(float((share * (1 - share) * patterns.items[rows]).sum()))
+    if seen.items(rows & behind) < expected - _RANDOM_Z * deviation:
+        return ""
+    message = f"{f'all but {outside:,} of' if outside else 'all'} {counted(n, 'label')} are a vote of their item, and "
+    message += "they are no more often a most frequent one than a vote drawn at random. Of the votes, "
+    return f"{message}{percent(lone)} are for a category that nobody else chooses on the item."
 
 
 def _exceptions_of_true_labels(
@@ -223,13 +270,6 @@ def _exceptions_of_true_labels(
     without = np.clip(1 - sum_rows(patterns, own), 0, None) * np.exp(-odds * most)
     exceptions = 1 - first[rows] / (voted + without)[rows]
     return accuracy, float((exceptions * items[rows]).sum())
-
-
-def poisson_tail(most: int, mean: float) -> float:
-    """Return the probability that a Poisson variable is at most ``most``; 1 from its mean on."""
-    if most >= mean:
-        return 1.0
-    return math.fsum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(most + 1))
 
 
 def looks_ordinal(seen: Seen) -> Iterator[Problem]:
@@ -320,10 +360,18 @@ def _rank_of_order(pairs: npt.NDArray[np.float64], shares: npt.NDArray[np.float6
 
 
 RULES: tuple[Rule, ...] = (
+    *row_rules.RULES,
+    *copies.RULES,
     labeler_abstains,
     few_common_items,
     too_few_items,
     looks_like_percent,
     weights_look_like_counts,
 )
-RULES_OF_VOTES: tuple[Rule, ...] = (votes_follow_agreement, labels_from_votes, looks_ordinal)
+RULES_OF_VOTES: tuple[Rule, ...] = (
+    *copies.RULES_OF_VOTES,
+    *row_rules.RULES_OF_VOTES,
+    votes_follow_agreement,
+    labels_from_votes,
+    looks_ordinal,
+)

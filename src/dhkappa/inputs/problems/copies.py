@@ -1,0 +1,215 @@
+"""Rules about copies: annotators that are labelers, other annotators, or made from the votes of the others."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from dhkappa.core import Integers
+from dhkappa.errors import Problem, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, comma_list, percent, spelling
+from dhkappa.inputs.problems.panel import Panel, agreement, from_votes, is_made_from_votes, panel_of
+
+_COPIED = 0.98  # share of common items with equal labels
+_SIMILAR = 0.8
+_COMMON_ITEMS = 20
+_LESS = 0.05  # by which other annotators agree less with a copy
+_CHANCE = 1e-4
+_SELDOM = 0.02  # share of votes that are no most frequent one of the others
+_OUT_Z = 2.5  # standard errors by which a copy agrees more than any other annotator
+_MOST_COMPARED = 40  # annotators with votes on half of the items
+_PREFIX = re.compile("^(ann|annotator|suggested|rater|coder|worker|label|labeler)[ _.-]+", re.IGNORECASE)
+_MODEL = re.compile(
+    "(?<![a-z])(chat)?gpt|(?<![a-z])(llm|claude|gemini|llama|mistral|mixtral|qwen|deepseek|openai|model|"
+    "classifier|chatbot)s?(?![a-z])",
+    re.IGNORECASE,
+)
+_NO_PERSON = re.compile(
+    "(majority|final|gold|consensus|adjudicated|adjudication|agreed|aggregated?|resolved|truth|flag(ged)?|confident|"
+    "confidence|certain|certainty|sure|difficulty|comments?|notes?|seconds|time|date|count|id)[ _.-]?(votes?|labels?)?",
+    re.IGNORECASE,
+)
+
+
+def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
+    """Find labelers that are a copy of an annotator or agree with one like a copy, or have the name of one."""
+    votes = seen.item_votes
+    if votes is None or votes.annotators is None:
+        return
+    names = [str(one) for one in votes.annotators]
+    row, who, code = votes.sorted_votes
+    items = np.ones(len(votes.columns)) if votes.items is None else votes.items.astype(np.float64)
+    for labeler in seen.labelers:
+        labels = votes.columns.codes(labeler, votes.categories)
+        labeled = labels[row] >= 0
+        same = (labels[row] == code) & labeled
+        common = np.bincount(who[labeled], weights=items[row[labeled]], minlength=len(names))
+        equal = np.bincount(who[same], weights=items[row[same]], minlength=len(names))
+        # A copy is of one who voted on most of the labeled items; of many annotators, some agree nearly always.
+        enough = max(_COMMON_ITEMS, items[labels >= 0].sum() / 2)
+        problem = None
+        for place in np.flatnonzero((common >= enough) & (equal >= _COPIED * common)).tolist():
+            on_these = np.zeros(len(items), np.bool_)
+            on_these[row[(who == place) & labeled]] = True
+            others = on_these[row] & (who != place)
+            rate = float(np.average(same[others], weights=items[row[others]])) if others.any() else 1.0
+            k, n = int(equal[place]), int(common[place])
+            if k / n - rate > _LESS and _at_least(k, n, rate) < _CHANCE / len(names):
+                message = f"{labeler} gives the same label as annotator {names[place]} on {k:,} of "
+                message += f"{counted(n, 'common item')}; the other annotators agree with it on {percent(rate)}."
+                problem = message, names[place]
+                break
+        if problem is None:
+            likely = np.flatnonzero((common >= enough) & (equal >= _SIMILAR * common))
+            problem = _nearly_equal(panel_of(votes), labeler, labels, likely.tolist())
+        if problem is None:
+            alike = [name for name in names if _person(name) == _person(labeler)]
+            if alike:
+                problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
+        if problem is not None:
+            fix = "If its labels are that annotator's votes, leave them out of the votes, or do not judge the labeler."
+            yield Problem("labeler-equals-annotator", "warning", problem[0], (problem[1],), fix, (labeler,))
+
+
+def _nearly_equal(panel: Panel, labeler: str, labels: Integers, places: list[int]) -> tuple[str, str] | None:
+    """Return the message about an annotator who agrees with a labeler too often, and the name; None without one."""
+    for place in places:
+        votes = panel.votes_of(place)
+        found = agreement(panel.without([place]), votes, labels[panel.chosen])
+        if found is not None and found.is_copy and _stands_out(panel, place, votes, labels[panel.chosen]):
+            name = panel.annotators[place]
+            message = f"{labeler} gives the same label as annotator {name} on {percent(found.observed)} of "
+            message += f"{counted(found.n, 'common item')}. By how both agree with the other annotators, about "
+            message += f"{percent(found.expected)} is expected: they share errors, like two runs of one model."
+            return message, name
+    return None
+
+
+def _stands_out(panel: Panel, place: int, votes: Integers, labels: Integers) -> bool:
+    """Tell whether no other annotator agrees with the labels, or with the annotator, nearly as often.
+
+    One who does shows that several share a view, not that one is a copy.
+    """
+    for other in _compared(panel):
+        own = panel.votes_of(other)
+        rows = (own >= 0) & (votes >= 0) & (labels >= 0)
+        weight = panel.weight[rows]
+        if other == place or weight.sum() < _COMMON_ITEMS:
+            continue
+        for pair in (own == labels, own == votes):
+            more = (votes == labels)[rows] - pair[rows].astype(np.float64)
+            mean = float(np.average(more, weights=weight))
+            if mean < _OUT_Z * math.sqrt(float(np.average((more - mean) ** 2, weights=weight) / weight.sum())):
+                return False
+    return True
+
+
+def _person(name: str) -> str:
+    """Return a name without the prefix of a column, case and punctuation."""
+    return re.sub(r"[\W_]+", "", str(spelling(_PREFIX.sub("", name))))
+
+
+def _at_least(k: int, n: int, rate: float) -> float:
+    """Return the probability of k or more successes in n trials."""
+    if not 0 < rate < 1:
+        return float(rate >= 1)
+    start = math.lgamma(n + 1)
+    terms = (
+        start - math.lgamma(j + 1) - math.lgamma(n - j + 1) + j * math.log(rate) + (n - j) * math.log1p(-rate)
+        for j in range(k, n + 1)
+    )
+    return math.fsum(map(math.exp, terms))
+
+
+def named_otherwise(seen: Seen) -> Iterator[Problem]:
+    """Find annotators with the name of a model, or of a column that is not an annotator's."""
+    votes = seen.item_votes
+    if votes is None or votes.annotators is None:
+        return
+    names = [name for name in votes.annotators if isinstance(name, str)]
+    labelers = {_person(name) for name in seen.labelers}
+    models = [name for name in names if _MODEL.search(name) and _person(name) not in labelers]
+    columns = [] if seen.listed else [name for name in names if _NO_PERSON.fullmatch(_PREFIX.sub("", name))]
+    for found, kind in ((models, "a model"), (columns, "a result or a note")):
+        if found:
+            message = (
+                f"{shown(found, 3)} {'is' if len(found) == 1 else 'are'} named like {kind}, not like an annotator."
+            )
+            yield Problem("not-annotators", "warning", message, tuple(found[:3]), _leave_out(seen, found))
+
+
+def _leave_out(seen: Seen, names: list[str]) -> str:
+    """Return how to leave annotators out."""
+    table = seen.table
+    if table is not None and (kept := [name for name in table.roles.annotators if name not in names]):
+        return f"If so, name the annotators with $annotators {comma_list(kept)}."
+    return "If so, leave out its votes."
+
+
+def _compared(panel: Panel) -> list[int]:
+    """Return the annotators with votes on half of the items."""
+    number = np.bincount(panel.who, weights=panel.weight[panel.row], minlength=len(panel.annotators))
+    enough = max(_COMMON_ITEMS, float(panel.weight.sum()) / 2)
+    return [place for place in np.argsort(-number, kind="stable").tolist() if number[place] >= enough][:_MOST_COMPARED]
+
+
+def annotators_equal(seen: Seen) -> Iterator[Problem]:
+    """Find annotators whose votes are those of another one, although the others differ."""
+    votes = seen.item_votes
+    if votes is None or len(votes.annotators or ()) < 3:
+        return
+    panel = panel_of(votes)
+    places = _compared(panel)
+    columns = np.array([panel.votes_of(place) for place in places])
+    free = [*range(len(places))]
+    while len(free) > 1:
+        first, *rest = free
+        both = (columns[rest] >= 0) & (columns[first] >= 0)
+        same = ((columns[rest] == columns[first]) & both) @ panel.weight
+        common = both @ panel.weight
+        equal = (common >= max(_COMMON_ITEMS, panel.weight.sum() / 2)) & (same >= _COPIED * common)
+        group = [other for other, alike in zip(rest, equal.tolist(), strict=True) if alike]
+        free = [place for place in rest if place not in group]
+        if not group:
+            continue
+        others = panel.without([places[place] for place in (first, *group)])
+        if others.total.max(initial=0) < 2 and seen.labelers:  # with one more annotator, compare with a labeler, too
+            others = others.with_labels(votes.columns.codes(seen.labelers[0], votes.categories)[panel.chosen])
+        found = agreement(others, columns[first], columns[group[0]])
+        if found is not None and found.is_copy:
+            names = [panel.annotators[places[place]] for place in (first, *group)]
+            message = f"Annotators {shown(names, 3)} vote alike on {percent(found.observed)} of "
+            message += f"{counted(found.n, 'common item')}. By how they agree with the others, about "
+            message += f"{percent(found.expected)} is expected."
+            fix = f"If they are copies, keep one of them. {_leave_out(seen, names[1:])}"
+            yield Problem("annotators-equal", "warning", message, tuple(names[:3]), fix)
+
+
+def made_from_others(seen: Seen) -> Iterator[Problem]:
+    """Find annotators whose votes are made from those of the others, such as a column with the majority."""
+    votes = seen.item_votes
+    if votes is None or len(votes.annotators or ()) < 3:
+        return
+    panel, names = panel_of(votes), []
+    # A vote that is no most frequent one is none without itself, either: most annotators need no closer look.
+    weight = panel.weight[panel.row]
+    behind = np.bincount(panel.who, weights=weight * ~panel.leading[0][panel.cell], minlength=len(panel.annotators))
+    number = np.bincount(panel.who, weights=weight, minlength=len(panel.annotators))
+    for place in [place for place in _compared(panel) if behind[place] <= _SELDOM * number[place]]:
+        found = from_votes(panel.without([place]), panel.votes_of(place))
+        if found is not None and is_made_from_votes(
+            found.exceptions, found.split, found.perfect, found.n, found.accuracy
+        ):
+            names.append(panel.annotators[place])
+            numbers = f"on all but {found.exceptions:,}" if found.exceptions else "on each"
+            numbers += f" of {counted(found.n, 'item')}, although these differ on {found.split:,}"
+    if len(names) == 1:
+        message = f"Annotator {names[0]} gives a most frequent vote of the others {numbers}: it may be made from them."
+        yield Problem("not-annotators", "warning", message, tuple(names), _leave_out(seen, names))
+
+
+RULES: tuple[Rule, ...] = (named_otherwise,)
+RULES_OF_VOTES: tuple[Rule, ...] = (labeler_equals_annotator, annotators_equal, made_from_others)
