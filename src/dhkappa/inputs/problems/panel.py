@@ -37,6 +37,7 @@ _FEW_EXCEPTIONS = 3.0  # expected: with fewer, none at all is common
 ENOUGH_EXCEPTIONS = 7.0  # expected: none at all is rarer than the next number
 CHANCE = 0.001
 _COMMON_CHANCE = 0.05
+_HARDLY_ANY = 0.01  # share of the items
 _NEARLY_NONE = 0.02  # share of the items with different votes
 _Floats = npt.NDArray[np.float64]
 _PANELS: WeakKeyDictionary[ItemVotes, Panel] = WeakKeyDictionary()
@@ -270,13 +271,16 @@ def is_made_from_votes(exceptions: int, split: int, perfect: float, n: int, accu
     """Tell whether n labels are a most frequent vote too often to be made without the votes.
 
     True labels are expected to have ``perfect`` exceptions. If these are too few for a test, labels with nearly no
-    exception are compared with labels that are hardly ever as good, with a third of the errors of a vote.
+    exception are compared with labels that are hardly ever as good, with a third of the errors of a vote. So are labels
+    with fewer exceptions than true labels, at most one in a hundred.
     """
+    independent = perfect + (1 - accuracy) * n * FEWER_ERRORS
+    if exceptions <= _HARDLY_ANY * n and exceptions < perfect:
+        return poisson_tail(exceptions, independent) < CHANCE
     if perfect >= ENOUGH_EXCEPTIONS:
         return poisson_tail(exceptions, perfect) < CHANCE
     if perfect >= _FEW_EXCEPTIONS and poisson_tail(exceptions, perfect) >= _COMMON_CHANCE:
         return False
-    independent = perfect + (1 - accuracy) * n * FEWER_ERRORS
     return exceptions <= max(1, _NEARLY_NONE * split) and poisson_tail(exceptions, independent) < CHANCE
 
 
