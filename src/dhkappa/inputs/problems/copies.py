@@ -16,6 +16,7 @@ from dhkappa.inputs.problems.panel import Panel, agreement, from_votes, is_made_
 _COPIED = 0.98  # share of common items with equal labels
 _SIMILAR = 0.8
 _COMMON_ITEMS = 20
+_DIFFERENCES = 15  # that are expected of annotators who never differ
 _LESS = 0.05  # by which other annotators agree less with a copy
 _CHANCE = 1e-4
 _SELDOM = 0.02  # share of votes that are no most frequent one of the others
@@ -167,11 +168,11 @@ def annotators_equal(seen: Seen) -> Iterator[Problem]:
     free = [*range(len(places))]
     while len(free) > 1:
         first, *rest = free
-        both = (columns[rest] >= 0) & (columns[first] >= 0)
-        same = ((columns[rest] == columns[first]) & both) @ panel.weight
+        both = (columns >= 0) & (columns[first] >= 0)
+        same = ((columns == columns[first]) & both) @ panel.weight
         common = both @ panel.weight
         equal = (common >= max(_COMMON_ITEMS, panel.weight.sum() / 2)) & (same >= _COPIED * common)
-        group = [other for other, alike in zip(rest, equal.tolist(), strict=True) if alike]
+        group = [other for other in rest if equal[other]]
         free = [place for place in rest if place not in group]
         if not group:
             continue
@@ -179,11 +180,19 @@ def annotators_equal(seen: Seen) -> Iterator[Problem]:
         if others.total.max(initial=0) < 2 and seen.labelers:  # with one more annotator, compare with a labeler, too
             others = others.with_labels(votes.columns.codes(seen.labelers[0], votes.categories)[panel.chosen])
         found = agreement(others, columns[first], columns[group[0]])
-        if found is not None and found.is_copy:
+        alike = max((same / np.maximum(common, 1))[~equal & (common >= _COMMON_ITEMS)], default=1.0)
+        n = float(common[equal].min())
+        never_differ = bool((same[equal] == common[equal]).all()) and n * (1 - alike) > _DIFFERENCES
+        if never_differ or (found is not None and found.is_copy):
             names = [panel.annotators[places[place]] for place in (first, *group)]
-            message = f"Annotators {shown(names, 3)} vote alike on {percent(found.observed)} of "
-            message += f"{counted(found.n, 'common item')}. By how they agree with the others, about "
-            message += f"{percent(found.expected)} is expected."
+            share = 1.0 if never_differ or found is None else found.observed
+            message = (
+                f"Annotators {shown(names, 3)} vote alike on {percent(share)} of {counted(round(n), 'common item')}."
+            )
+            if found is not None and found.is_copy:
+                message += f" By how they agree with the others, about {percent(found.expected)} is expected."
+            else:
+                message += f" With any other annotator, it is {percent(alike)} at most."
             fix = f"If they are copies, keep one of them. {_leave_out(seen, names[1:])}"
             yield Problem("annotators-equal", "warning", message, tuple(names[:3]), fix)
 
