@@ -283,7 +283,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     """
     from dhkappa.annotator_audit import audit_annotators, audit_single_votes, has_single_votes
     from dhkappa.auditing import audit_of
-    from dhkappa.inputs.check import find_problems
+    from dhkappa.inputs.check import find_problems, find_set_problems
     from dhkappa.inputs.problems import accept
 
     accept((), allow)
@@ -298,7 +298,10 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         from dhkappa.multilabel import multilabel_audit
 
         _not_supported("audit with multilabel", weights=weights)
-        return multilabel_audit(given.counts, given.item_votes(), given.label_sets, names, **options)
+        seen, sets = given.seen(names), given.label_sets
+        answers = sets.answers(given.counts)
+        options |= {"answers": answers, "problems": accept(find_set_problems(seen, sets, answers), allow)}
+        return multilabel_audit(given.counts, seen.item_votes, sets, names, **options)
     if weights is not None:
         weights = _weights(weights, given.counts.categories, given.declared)
     seen = given.seen(names, ordered=weights is not None)

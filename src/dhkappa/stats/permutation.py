@@ -262,9 +262,9 @@ def permutation_moments(terms: Terms, groups: Groups) -> tuple[float, float]:
 def _exact_pvalue(terms: Terms, weights: Weights | None, alternative: str, most: int) -> float | None:
     """Return the share of permutations that score as much, or as far from their mean; None if that takes too long.
 
-    Dynamic programming over items, or groups of them: all items have the most frequent label, and one after the other may get another
-    one instead. The state is the number of each label used up, and the score gained, an integer. Probabilities are
-    only multiplied and added, so that small ones are as accurate as large ones.
+    Dynamic programming over items, or groups of them: all items have the most frequent label, and one after the other
+    may get another one instead. The state is the number of each label used up, and the score gained, an integer.
+    Probabilities are only multiplied and added, so that small ones are as accurate as large ones.
     """
     n = terms.n
     if weights is not None and n <= _MOST_ARRANGED and (found := _enumerated(terms, weights, alternative)) is not None:
@@ -325,9 +325,7 @@ def _several_labels(
     return found
 
 
-def _two_labels(
-    gain: npt.NDArray[np.int64], items: npt.NDArray[np.int64], used: int, width: int, zero: int
-) -> Numbers:
+def _two_labels(gain: npt.NDArray[np.int64], items: npt.NDArray[np.int64], used: int, width: int, zero: int) -> Numbers:
     """Return the share of permutations with each score if there is one other label, group by group.
 
     Of a group of s items, k get the other label in C(s, k) ways. Each is multiplied by the odds of the other label to
@@ -353,7 +351,8 @@ def _two_labels(
             for number in range(1, most + 1):
                 after[number:] += np.roll(shares[: used + 1 - number], number * step, axis=-1) * ways[number]
         shares = after
-    return shares[-1] / math.fsum(shares[-1].tolist())
+    found: Numbers = shares[-1] / math.fsum(shares[-1].tolist())
+    return found
 
 
 def _integer_scores(terms: Terms, weights: Weights | None) -> npt.NDArray[np.int64] | None:

@@ -32,6 +32,7 @@ GRADES = {
     "data-problem": "data problem",
 }
 """The grades, each in a few words. The first five are judgments, the best first."""
+MADE_FROM_THEM = "These votes cannot judge {}: its labels look as if they were made from them"
 KEPT = 0.8  # share of a typical annotator's score that still is "slightly below"
 MIN_ITEMS = 20  # the limits of the share were validated from this many items on
 _FAR = 0.5
@@ -97,15 +98,14 @@ def judge(
     own = [problem for problem in problems if problem.concerns(name)]
     for problem in own:
         if problem.severity == "error":
-            return _ungraded("data-problem", name, f"Cannot judge {name}: {_continued(problem.message)}")
+            return _ungraded("data-problem", name, f"Cannot judge {name}: {continued(problem.message)}")
     if math.isnan(interval.low):
         reason = estimate.reason or interval.reason or ""
         return _ungraded("not-enough-data", name, f"There is not enough data to judge {name}.", reason)
     scored = _scored(estimate, interval)
     for problem in own:
         if problem.code == "labels-from-votes":
-            headline = f"These votes cannot judge {name}: its labels look as if they were made from them."
-            return _ungraded("labels-from-votes", name, headline, f"{scored}.")
+            return _ungraded("labels-from-votes", name, f"{MADE_FROM_THEM.format(name)}.", f"{scored}.")
     random = rounded(estimate.baselines.random)
     write = _digits(interval.high - interval.low)
     typical = math.nan if baseline is None else baseline.value_high
@@ -165,7 +165,7 @@ def _scored(estimate: Estimate, interval: ConfidenceInterval) -> str:
     return f"{metric} is {write(estimate.value)} ({level} {write(interval.low)} to {write(interval.high)})"
 
 
-def _continued(message: str) -> str:
+def continued(message: str) -> str:
     """Return a sentence as the part after a colon: without a capital, unless it starts with a name."""
     return re.sub(
         "^(The|Its|In|On|Most|Some|Each|Every|Votes|Labels|Categories|Columns?|Rows|Items|There|All) ",
