@@ -20,7 +20,7 @@ from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
-from dhkappa.stats.result import Comparison, Kappa, labelers_table
+from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, groups_of, judge, summarize
@@ -179,8 +179,10 @@ class Audit(Display):
 
     @property
     def summary(self) -> str:
-        """The answer in a few sentences: which labeler is best, and can it be trusted."""
-        return summarize(self.verdicts, self.groups)
+        """The answer in a few sentences: which labeler is best, can it be trusted, and in which category least."""
+        said, best = summarize(self.verdicts, self.groups), self.ranking[0]
+        weakest = weakest_category(best, self.kappas[best], self.confidence_level) if self.verdict(best).ranked else ""
+        return f"{said} {weakest}".strip()
 
     def gate(
         self,

@@ -380,19 +380,6 @@ def expanded(paths: Iterable[str]) -> list[str]:
     return list(chain.from_iterable(sorted(files, key=natural_key) for files in found))
 
 
-def next_command(command: str, context: click.Context) -> str:
-    """Return another command with the files and options of this one, for a shell; passwords are masked."""
-    words = ["dhkappa", command, *map(masked_argument, context.params["files"])]
-    for param in context.command.params:
-        value = context.params[param.name or ""]
-        if param.name in ("files", "output_format") or value in (None, ()) or value == param.get_default(context):
-            continue
-        long = max(param.opts, key=len)
-        for one in value if isinstance(value, tuple) else [value]:
-            words += [f"{long}={one}"] if str(one).startswith("-") else [long, masked_argument(str(one))]
-    return shlex.join(words)
-
-
 def masked_argument(argument: str) -> str:
     """Mask the password of an argument that is an address, whatever characters it contains."""
     return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", argument, flags=re.DOTALL))

@@ -122,7 +122,7 @@ class Terminal:
         )
         self._notes([*_infos(found.problems), *map(_text, found.notes)])
 
-    def check(self, check: Check, command: str) -> None:
+    def check(self, check: Check, command: str, heading: str = "Next, run:", remark: str = "") -> None:
         """Show what was understood of the data, the problems, and the command to run next."""
         for line in check.understood():
             self._line(line)
@@ -137,8 +137,10 @@ class Terminal:
         self._problems(check.problems, everything=True, first=True)
         if not check.problems:
             self._line("None found.")
-        self.paragraph("After fixing the errors, run:" if check.has_errors else "Next, run:")
+        self.paragraph(heading)
         self._parts(f"  {self._clean(command)}")
+        if remark:
+            self._line(remark)
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float, problems: Sequence[Problem] = ()) -> None:
         """Show kappas of labelers, problems of the data and notes."""

@@ -187,3 +187,9 @@ def test_options_without_effect_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(DataError) as caught:
         single_vote_audit([[vote] for vote in ONE], {"llm": LABELS}, **options)
     assert caught.value.code == "option-not-supported"
+
+
+def test_single_votes_without_a_common_item_have_no_percentage() -> None:
+    found = dhkappa.audit([["a", None], [None, "b"]], {"llm": ["", ""]}, progress=False)
+    assert isinstance(found, dhkappa.SingleVoteAudit)
+    assert found.summary == "llm cannot be compared with the annotators: no item has both a vote and its label."
