@@ -227,4 +227,5 @@ def test_review_prints_problems_on_standard_error(folder: Path, capsys: Capsys) 
     accepted = inside(capsys, "review", "odd.csv", "--allow", "looks-missing", "--format", "json")
     assert "Accepted error [looks-missing]" in accepted.stderr
     assert "\x1b" not in accepted.stdout
+    assert accepted.returncode == 0, accepted.stderr
     assert len(json.loads(accepted.stdout)["result"]["review"]) == 30

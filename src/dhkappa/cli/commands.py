@@ -253,7 +253,7 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
             queue = queue.where(lambda row: row["differential"] < 0)
     warn(found.problems)
     if as_json:
-        text = json_text("review", {"labeler": labeler, "n_items": n_items, "review": queue.tojson_text()}) + "\n"
+        text = json_text("review", {"labeler": labeler, "n_items": n_items, "review": queue.to_json()}) + "\n"
     else:
         text = queue.to_csv(safe=not raw)
     if output is None:
