@@ -158,7 +158,7 @@ def test_review_writes_a_safe_csv(folder: Path, capsys: Capsys) -> None:
             writer.writerow([name, "@yes", *(["+no", "+no", "@yes"] if place % 2 else ["@yes", "@yes", "+no"])])
     done = run("review", "odd.csv", "-o", "review.csv")
     assert (done.returncode, done.stdout) == (0, "")
-    warning, written = done.stderr.splitlines()
+    written, warning = done.stderr.splitlines()
     assert warning.startswith("Warning [too-few-items]")
     assert written == "5 items written to review.csv."
     text = Path("review.csv").read_bytes().decode()

@@ -82,7 +82,7 @@ def test_standard_output_on_a_full_disk(words: str, folder: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([COMMAND, *words.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "dhkappa: Cannot write the output: No space left on device."
+    assert done.stderr == "dhkappa: Cannot write the output: No space left on device.\n"
 
 
 def test_standard_error_on_a_full_disk(folder: Path) -> None:

@@ -251,9 +251,9 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
         queue = found.review(limit=limit or max(n_items, 1))
         if rejected:
             queue = queue.where(lambda row: row["differential"] < 0)
-    warn(found.problems)
     if as_json:
-        text = json_text("review", {"labeler": labeler, "n_items": n_items, "review": queue.to_json()}) + "\n"
+        whole = {"labeler": labeler, "n_items": n_items, **listed(found.problems), "review": queue.to_json()}
+        text = json_text("review", whole) + "\n"
     else:
         text = queue.to_csv(safe=not raw)
     if output is None:
@@ -262,11 +262,14 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
         elif hasattr(sys.stdout, "reconfigure"):  # a file or a pipe gets UTF-8 in any locale
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
         sys.stdout.write(text)  # click.echo would remove escape sequences
+        sys.stdout.flush()  # problems are not printed if nobody reads the output
     else:
         from dhkappa.paths import write_file
 
         write_file(output, text, "review queue")
         click.echo(f"{counted(len(queue), 'item')} written to {visible(output)}.", err=True)
+    if not as_json:
+        warn(found.problems)
 
 
 def _only(labelers: Any) -> str:

@@ -35,7 +35,7 @@ def listed(problems: Iterable[Problem]) -> dict[str, Any]:
 
 
 def warn(problems: Iterable[Problem]) -> None:
-    """Print errors and warnings on standard error, a line each."""
+    """Print errors and warnings on standard error, a line each; not those that were accepted."""
     for problem in problems:
-        if problem.severity != "info":
+        if problem.severity != "info" and not problem.accepted:
             click.echo(visible(masked(problem.labeled_text(flag))), err=True)
