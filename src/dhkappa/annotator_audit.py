@@ -187,6 +187,9 @@ class SingleVoteAudit(Display):
         said = []
         for name, kappa in self.kappas.items():
             low, high = kappa.interval
+            if not kappa.n_items:
+                said.append(f"{name} cannot be compared with the annotators: no item has both a vote and its label.")
+                continue
             text = f"{name} gives the annotator's label on {kappa.agreement:.0%} of {kappa.n_items:,} items"
             limits = "" if math.isnan(low) else f", {written(self.confidence_level, 100)}% CI {low:.2f} to {high:.2f}"
             value = "undefined" if kappa.exact is None else f"{kappa.value:.2f}{limits}"

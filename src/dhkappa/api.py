@@ -288,7 +288,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     """
     from dhkappa.annotator_audit import audit_annotators, audit_single_votes, has_single_votes
     from dhkappa.auditing import audit_of
-    from dhkappa.inputs.check import find_problems
+    from dhkappa.inputs.check import find_problems, find_set_problems
     from dhkappa.inputs.problems import accept
 
     accept((), allow)
@@ -303,11 +303,14 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         from dhkappa.multilabel import multilabel_audit
 
         _not_supported("audit with multilabel", weights=weights)
-        return multilabel_audit(given.counts, given.item_votes(), given.label_sets, names, **options)
+        seen, sets = given.seen(names), given.label_sets
+        answers = sets.answers(given.counts)
+        options |= {"answers": answers, "problems": find_set_problems(seen, sets, answers, allow)}
+        return multilabel_audit(given.counts, seen.item_votes, sets, names, **options)
     if weights is not None:
         weights = _weights(weights, given.counts.categories, given.declared)
     seen = given.seen(names, ordered=weights is not None)
-    problems = accept(find_problems(seen), allow)
+    problems = find_problems(seen, allow)
     if has_single_votes(given.counts) or not names:
         _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool)
         known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}

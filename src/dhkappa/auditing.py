@@ -21,7 +21,7 @@ from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
-from dhkappa.stats.result import Comparison, Kappa, labelers_table
+from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
 from dhkappa.stats.verdict import Verdict, groups_of, judge, summarize
@@ -188,11 +188,14 @@ class Audit(Display):
 
     @property
     def summary(self) -> str:
-        """The answer in a few sentences: which labeler is best, and can it be trusted."""
-        compared = self.comparison
+        """The answer in a few sentences: which labeler is best, can it be trusted, and in which category least."""
+        compared, best = self.comparison, self.ranking[0]
         ranked = 0 if compared is None else max((kappa.n_items for kappa in compared.ranked.values()), default=0)
         fewer = ranked < max(kappa.n_items for kappa in self.kappas.values())
-        return summarize(self.verdicts, self.groups, compared.not_ranked if compared else {}, ranked if fewer else 0)
+        not_ranked = compared.not_ranked if compared else {}
+        said = summarize(self.verdicts, self.groups, not_ranked, ranked if fewer else 0)
+        weakest = weakest_category(best, self.kappas[best], self.confidence_level) if self.verdict(best).ranked else ""
+        return f"{said} {weakest}".strip()
 
     def gate(
         self,

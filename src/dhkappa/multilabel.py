@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 from dhkappa.auditing import Audit, audit_of
@@ -12,13 +13,15 @@ from dhkappa.core import Categories, Label
 from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.label_sets import SettledSets
 from dhkappa.core.labels import SourceNote
-from dhkappa.errors import counted, did_you_mean, invalid, shown
+from dhkappa.errors import Problem, counted, did_you_mean, invalid, masked, shown
 from dhkappa.resources import Progress
 from dhkappa.stats.compare import holm
+from dhkappa.stats.gate import Gate
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, Rng, check_level, own_pool, sample_of
+from dhkappa.stats.verdict import MADE_FROM_THEM, continued
 from dhkappa.table import Display, Table, plain
 
 _NOTE = "Each category was audited as a yes/no question: is it among the labels of the item?"
@@ -65,6 +68,7 @@ class MultilabelAudit(Display):
     labelers : the names of the labelers
     confidence_level : confidence level of all intervals
     notes : what to know about the results
+    problems : what is wrong, or may be wrong, with the data, most severe first; see ``Dataset.check``
     """
 
     table: Table
@@ -73,6 +77,7 @@ class MultilabelAudit(Display):
     labelers: tuple[str, ...]
     confidence_level: float
     notes: tuple[Note, ...]
+    problems: tuple[Problem, ...] = ()
 
     @property
     def categories(self) -> Categories:
@@ -85,6 +90,11 @@ class MultilabelAudit(Display):
         return " ".join(map(self._summary, self.labelers))
 
     def _summary(self, labeler: str) -> str:
+        for problem in self.problems:
+            if problem.concerns(labeler) and problem.severity == "error":
+                return f"Cannot judge {labeler}: {continued(problem.message)}"
+            if problem.concerns(labeler) and problem.code == "labels-from-votes":
+                return f"{MADE_FROM_THEM.format(labeler)}."
         rows = [row for row in self.table if row["labeler"] == labeler and not math.isnan(row["kappa"])]
         if not rows:
             return f"{labeler} cannot be judged: kappa is undefined for every category."
@@ -93,16 +103,24 @@ class MultilabelAudit(Display):
         lowest = f"The lowest kappa is {worst['kappa']:.2f}, for {worst['category']!r}."
         return f"{labeler} is better than random labels in {better:,} of {counted(len(rows), 'category')}. {lowest}"
 
+    def to_markdown(self, *, title: str = "Label audit", gate: Gate | None = None) -> str:
+        """Return a short report as Markdown, for example for a pull request."""
+        text: str = import_module("dhkappa.report.markdown").multilabel_page(self, title=masked(title), gate=gate)
+        return text
+
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
+        yield [problem.labeled_text() for problem in self.problems if problem.severity != "info"]
         yield self.summary
         yield self.table
-        yield [note.text for note in self.notes]
+        notes = [problem.text() for problem in self.problems if problem.severity == "info"]
+        yield [*notes, *(note.text for note in self.notes)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN is None."""
         return {
             "confidence_level": self.confidence_level,
             "summary": self.summary,
+            "problems": [problem.to_dict() for problem in self.problems],
             "labelers": list(self.labelers),
             "categories": [plain(category) for category in self.categories],
             "table": self.table.to_json(),
@@ -116,28 +134,29 @@ def multilabel_audit(
     sets: SettledSets,
     names: Sequence[str],
     *,
+    answers: Mapping[Label, Counts],
+    problems: Sequence[Problem] = (),
     pool: Pool = None,
     confidence_level: float = 0.95,
     rng: Rng = None,
     progress: bool = False,
 ) -> MultilabelAudit:
-    """Audit each category as a yes/no question; the votes were counted once, by sets of labels."""
+    """Audit each category as a yes/no question; ``answers`` are the yes/no votes on each."""
     level, pool = check_level(confidence_level), own_pool(pool)
     notes = (*counts.source_notes, *sets.notes, SourceNote("multilabel", _NOTE))
-    counts = replace(counts, source_notes=notes)
 
     def audit(category: Label) -> Audit:
         votes = None if item_votes is None else sets.item_votes(item_votes, category)
-        own = sets.counts(counts, category)
-        return audit_of(own, votes, names, pool=pool, confidence_level=level, rng=rng)
+        own = replace(answers[category], source_notes=notes)
+        return audit_of(own, votes, names, pool=pool, confidence_level=level, rng=rng, problems=problems)
 
     kappas: dict[str, dict[Label, Kappa]] = {name: {} for name in names}
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     with Progress(len(sets.categories), "audit", progress) as bar:
         for category in sets.categories:
-            answers = sets.counts(counts, category)
+            own_answers = replace(answers[category], source_notes=notes)
             for name in names:
-                kappa = Kappa(estimate_dh(sample_of(answers.labeled_patterns(name), pool=pool)))
+                kappa = Kappa(estimate_dh(sample_of(own_answers.labeled_patterns(name), pool=pool)))
                 kappas[name][category] = kappa
                 rows[name].append(_row(name, category, kappa, level))
             bar.advance()
@@ -151,7 +170,8 @@ def multilabel_audit(
     columns = {column: [row[column] for row in whole] for column in (*names_of, "pvalue_holm", "fleiss", "reason")}
     table = Table(columns, title="Each category as a yes/no question, the lowest kappa first")
     audits = CategoryAudits(sets.categories, audit)
-    return MultilabelAudit(table, audits, kappas, tuple(names), level, tuple(map(source_note, notes)))
+    said = tuple(map(source_note, notes))
+    return MultilabelAudit(table, audits, kappas, tuple(names), level, said, tuple(problems))
 
 
 def _row(name: str, category: Label, kappa: Kappa, level: float) -> dict[str, Any]:

@@ -1,7 +1,10 @@
 """dhkappa check, and the problems in other commands."""
 
+import csv
+import io
 import json
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -100,3 +103,131 @@ def test_other_commands_show_and_accept_problems(folder: Path, capsys: Capsys, c
     assert [one["accepted"] for one in json.loads(told)["result"]["problems"]] == [True]
     unknown = inside(capsys, command, "codes.csv", "--allow", "x")
     assert (unknown.returncode, unknown.stdout) == (2, "")
+
+
+# The next command
+
+
+def _next(capsys: Capsys, *words: str) -> list[str]:
+    """Return the words that a shell reads in the next command, after checking that it can be run."""
+    command = json.loads(inside(capsys, "check", "--format", "json", *words).stdout)["result"]["next"]
+    read = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, check=True).stdout.decode()
+    found = read.split("\0")[:-1]
+    assert found[:2] == ["dhkappa", "audit"]
+    return found[2:]
+
+
+def _problems(capsys: Capsys, words: list[str]) -> list[str]:
+    done = inside(capsys, "audit", "--format", "json", *words)
+    assert done.returncode == 0, done.stderr
+    return [problem["code"] for problem in json.loads(done.stdout)["result"]["problems"]]
+
+
+def test_the_next_command_fixes_the_problems(folder: Path, capsys: Capsys) -> None:
+    assert _next(capsys, "codes.csv") == ["codes.csv", "--map", "1=cat,2=dog,3=cow"]
+    assert _problems(capsys, _next(capsys, "codes.csv")) == []
+    _write(folder / "both.csv", LABELS, [["N/A", "Cat", *LABELS[2:10]][place % 10] for place in range(30)])
+    assert set(_problems(capsys, ["both.csv"])) == {"category-variants", "looks-missing"}
+    words = _next(capsys, "both.csv")
+    assert words == ["both.csv", "--missing", "N/A", "--normalize", "case"]
+    assert not {"category-variants", "looks-missing"} & {*_problems(capsys, words)}
+    shown = " ".join(inside(capsys, "check", "both.csv").stdout.split())
+    assert "Next, run this. Its options fix category-variants and looks-missing." in shown
+
+
+def test_the_next_command_splits_cells_and_then_fixes_their_labels(folder: Path, capsys: Capsys) -> None:
+    sets = ["cat;dog", "dog;cat", "cow"] * 10
+    _write(folder / "sets.csv", sets, ["Cat;dog", "dog;cat", "cow"] * 10)
+    words = _next(capsys, "sets.csv")
+    assert words == ["sets.csv", "--multilabel", ";", "--normalize", "case"]
+    assert "category-variants" not in _problems(capsys, words)
+    done = inside(capsys, "check", *words)
+    assert "Cells hold sets of labels, separated by ;." in done.stdout
+
+
+def test_a_choice_is_left_to_the_user(folder: Path, capsys: Capsys) -> None:
+    _write(folder / "maybe.csv", LABELS, ["unknown", *LABELS[1:]])
+    assert _next(capsys, "maybe.csv") == ["maybe.csv"]
+    shown = " ".join(inside(capsys, "check", "maybe.csv").stdout.split())
+    assert "Nothing was added for looks-missing: decide about it first" in shown
+
+
+def test_the_next_command_names_the_table_of_items(folder: Path, capsys: Capsys) -> None:
+    rows = [f"t{place},{who},{label}" for place, label in enumerate(LABELS) for who in ("ann", "bob")]
+    (folder / "long.csv").write_text("\n".join(["item,annotator,label", *rows, ""]))
+    for path in folder.glob("[!l]*.csv"):
+        path.unlink()
+    name = "it's $HOME.csv"
+    (folder / name).write_text("\n".join(["item,suggested", *(f"t{n},{label}" for n, label in enumerate(LABELS)), ""]))
+    words = _next(capsys, "long.csv")
+    assert words == ["long.csv", "--items", name]
+    assert inside(capsys, "audit", *words).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["a b", "it's", '"', "$HOME", "`id`", "a;b c", "x\ny", "\x1b[31m", "\\", "\u200b", "\x9b", "!x", "-n", "é"],
+)
+def test_hostile_names_are_quoted_for_the_shell(hostile: str, folder: Path, capsys: Capsys) -> None:
+    name = f"{hostile}.csv"
+    _write(folder / name, LABELS, ["N/A", *LABELS[1:]])
+    words = _next(capsys, "--allow", "too-few-items", "--", name)
+    assert name in words
+    assert words[words.index("--missing") + 1] == "N/A"
+    assert "looks-missing" not in _problems(capsys, words)
+
+
+@pytest.mark.parametrize("hostile", ["N A", "$x", "it's", 'say "x"', "a=b", "-", "`id`", "\x1b]0;x", "a,b"])
+def test_hostile_labels_are_quoted_for_the_shell(hostile: str, folder: Path, capsys: Capsys) -> None:
+    labels = [hostile if label == "cat" else label for label in LABELS]
+    with (folder / "odd.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = zip(
+            range(30),
+            labels,
+            [label.upper() if n < 9 else label for n, label in enumerate(labels)],
+            labels,
+            strict=True,
+        )
+        csv.writer(file).writerows([["item", "suggested_llm", "ann_1", "ann_2"], *rows])
+    assert "--normalize" in (words := _next(capsys, "odd.csv"))
+    assert "category-variants" not in _problems(capsys, words)
+    with (folder / "codes.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = zip(range(30), ["1", "2", "3"] * 10, labels, labels, strict=True)
+        csv.writer(file).writerows([["item", "suggested_llm", "ann_1", "ann_2"], *rows])
+    words = _next(capsys, "codes.csv")
+    assert "labels-not-in-votes" not in _problems(capsys, words) or "--map" not in words
+
+
+def test_multilabel_in_every_format(folder: Path, capsys: Capsys) -> None:
+    _write(folder / "sets.csv", ["cat;dog", "dog;cat", "cow"] * 10, ["Cat;dog", "dog;cat", "cow"] * 10)
+    for form in ("text", "json", "markdown"):
+        done = inside(capsys, "audit", "sets.csv", "--multilabel", ";", "--format", form)
+        assert done.returncode == 0
+        assert "differ only in case" in " ".join(done.stdout.split())
+        assert "Cannot judge llm" in done.stdout
+    gate = inside(capsys, "audit", "sets.csv", "--multilabel", ";", "--fail-under", "0.1")
+    assert gate.returncode == 2
+    assert "The gate cannot be tested" in gate.stderr
+    accepted = inside(capsys, "audit", "sets.csv", "--multilabel", ";", "--allow", "category-variants")
+    assert "Accepted error [category-variants]" in accepted.stdout
+    assert "Cannot judge" not in accepted.stdout
+
+
+# Problems on standard error
+
+
+def test_review_prints_problems_on_standard_error(folder: Path, capsys: Capsys) -> None:
+    labels = ["\x1b[31mcat", *LABELS[1:]]
+    _write(folder / "odd.csv", labels, ["\x1b[31mCAT", "N/A", *LABELS[2:]])
+    done = inside(capsys, "review", "odd.csv")
+    assert done.returncode == 0
+    assert "Error [looks-missing]" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert len(list(csv.DictReader(io.StringIO(done.stdout)))) == 30
+    accepted = inside(capsys, "review", "odd.csv", "--allow", "looks-missing", "--format", "json")
+    assert accepted.stderr == ""
+    assert "\x1b" not in accepted.stdout
+    assert accepted.returncode == 0, accepted.stderr
+    result = json.loads(accepted.stdout)["result"]
+    assert len(result["review"]) == 30
+    assert [(one["code"], one["accepted"]) for one in result["problems"]][1] == ("looks-missing", True)

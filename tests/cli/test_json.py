@@ -156,7 +156,10 @@ def test_odd_data_by_the_schema(name: str, tmp_path: Path, capsys: Capsys) -> No
         assert done.returncode == 0
         answer(done.stdout)
         shown = inside(capsys, command, file)
-        assert (shown.returncode, shown.stderr) == (0, "")
+        assert shown.returncode == 0
+        said = json.loads(done.stdout)["result"]["problems"] if command == "review" else []
+        codes = [problem["code"] for problem in said if problem["severity"] != "info"]
+        assert [line.split("[")[1].split("]")[0] for line in shown.stderr.splitlines()] == codes
 
 
 def test_random_small_data_by_the_schema(tmp_path: Path, capsys: Capsys) -> None:

@@ -255,3 +255,102 @@ def test_other_functions_refuse_sets(call: Any) -> None:
 def test_agreement_weights_are_refused() -> None:
     with expect_error("option-not-supported", "weights"):
         dhkappa.audit([["a;b", "a"]], ["a"], multilabel=";", weights="linear", categories=["a", "b"])
+
+
+def _cells(cells: list[Cell]) -> list[str | None]:
+    return [None if cell is None else ";".join(cell) or "[]" for cell in cells]
+
+
+PLAIN = ["bug", "billing", "how to", "login"]
+
+
+def _problems(votes: list[list[Any]], suggested: Any, how: str = ";", **options: Any) -> dict[str, str]:
+    """Return the severity of each problem, the same from the audit and the check."""
+    given: Any = np.array([[cell or "" for cell in row] for row in votes], object)
+    found = dhkappa.audit(given, suggested, multilabel=how, progress=False, **options)
+    checked = dhkappa.Dataset(given, suggested, multilabel=how).check()
+    assert [one.message for one in found.problems] == [one.message for one in checked.problems]
+    assert [one["code"] for one in found.to_dict()["problems"]] == [one.code for one in found.problems]
+    assert all(one.code in repr(found) for one in found.problems if one.severity != "info")
+    assert found.audits[found.categories[0]].problems == found.problems
+    return {one.code: one.severity for one in found.problems}
+
+
+def _text_data(n: int = 200, seed: int = 0) -> tuple[list[list[str | None]], list[str | None]]:
+    votes, suggested = drawn(n, 3, PLAIN, seed)
+    return [_cells([cell or [] for cell in row]) for row in votes], _cells([cell or [] for cell in suggested])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_clean_sets_have_no_problems(seed: int) -> None:
+    assert _problems(*_text_data(seed=seed)) == {}
+
+
+def test_problems_of_sets() -> None:
+    votes, suggested = _text_data()
+    first = [row[0] for row in votes]
+    upper = [[one and one.replace("bug", "BUG"), *others] for one, *others in votes]
+    assert _problems(upper, suggested) == {"category-variants": "error"}
+    missing = [["N/A" if place % 4 == 0 else one, *others] for place, (one, *others) in enumerate(votes)]
+    assert _problems(missing, suggested) == {"looks-missing": "error"}
+    backwards = [one and ";".join(reversed(one.split(";"))) for one in first]
+    assert _problems(votes, backwards) == {"labeler-equals-annotator": "warning"}
+    majority = [
+        ";".join(name for name in PLAIN if sum(name in (one or "") for one in row) > 1) or "[]" for row in votes
+    ]
+    assert _problems(votes, majority) == {"labels-from-votes": "warning"}
+    codes = [
+        (one and "".join(str(PLAIN.index(part)) + ";" for part in one.split(";") if part in PLAIN)) or one
+        for one in suggested
+    ]
+    assert _problems(votes, codes) == {"labels-not-in-votes": "error"}
+    assert "looks-multilabel" in _problems(votes, [one and one.replace(";", "|") for one in suggested])
+    assert _problems(votes, suggested, "|") == {"looks-multilabel": "error"}
+    half = [one if place % 2 else "" for place, one in enumerate(suggested)]
+    assert _problems(votes, half) == {"labeler-abstains": "warning"}
+    assert _problems(votes[:10], suggested[:10]) == {"too-few-items": "warning"}
+
+
+def test_a_column_that_is_no_annotator() -> None:
+    votes, suggested = _text_data()
+    table = pd.DataFrame(votes, columns=["ann_1", "ann_2", "ann_3"]).assign(
+        suggested=suggested, ann_note=["ok;seen"] * 200
+    )
+    [problem] = dhkappa.Dataset(table, multilabel=";").check().problems
+    assert (problem.code, problem.severity, problem.examples) == ("not-annotators", "error", ("ann_note",))
+
+
+def test_errors_block_the_verdict_unless_they_are_accepted() -> None:
+    votes, suggested = _text_data()
+    upper = [[one and one.replace("bug", "BUG"), *others] for one, *others in votes]
+    found = dhkappa.audit(upper, {"llm": suggested}, multilabel=";", progress=False)
+    assert found.summary.startswith("Cannot judge llm: 'bug', 'BUG' differ only in case")
+    assert found.audits["bug"].verdict().code == "data-problem"
+    accepted = dhkappa.audit(upper, {"llm": suggested}, multilabel=";", progress=False, allow=["category-variants"])
+    assert "llm is better than random labels in" in accepted.summary
+    assert accepted.problems[0].accepted
+    with expect_error("unknown-problem", "allow"):
+        dhkappa.audit(upper, {"llm": suggested}, multilabel=";", allow=["typo"])
+
+
+def test_check_says_how_cells_hold_sets() -> None:
+    votes, suggested = _text_data()
+    for how, words in ((";", "separated by ;"), ("json", "as JSON lists"), (True, "as lists")):
+        cells = [[list(filter(None, (one or "").replace("[]", "").split(";"))) for one in row] for row in votes]
+        data: Any = [[json.dumps(one) for one in row] for row in cells] if how == "json" else cells
+        checked = dhkappa.Dataset(
+            votes if how == ";" else data, suggested if how == ";" else None, multilabel=how
+        ).check()
+        assert f"Cells hold sets of labels, {words}." in checked.understood()
+        number = {name: sum(name in one for row in cells for one in row) for name in PLAIN}
+        assert dict(checked.categories) == number
+
+
+def test_markdown_shows_problems_above_the_table() -> None:
+    votes, suggested = _text_data()
+    text = dhkappa.audit([["N/A", *row] for row in votes], suggested, multilabel=";", progress=False).to_markdown()
+    assert (
+        text.index("> **Error:** 'N/A' is a missing value")
+        < text.index("Cannot judge labeler")
+        < text.index("| category")
+    )

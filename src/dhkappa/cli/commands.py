@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,18 +15,17 @@ import click
 import dhkappa
 from dhkappa.cli import options, run
 from dhkappa.cli.demo import FILES, make_folder, write_demo
+from dhkappa.cli.fixes import next_step
 from dhkappa.cli.options import (
     GATE_CODE,
     Commands,
     Input,
     check_output,
-    expanded,
-    is_tally,
     masked_argument,
-    next_command,
     option,
-    sum_of,
 )
+from dhkappa.cli.output import json_text, listed, warn
+from dhkappa.cli.tally import tally
 from dhkappa.errors import DataError, Problem, counted, flag, invalid, one_labeler, visible
 from dhkappa.resources import Progress
 
@@ -35,12 +34,9 @@ if TYPE_CHECKING:
     from dhkappa.stats.gate import Gate
     from dhkappa.stats.result import Kappa
 
-JSON_VERSION = 2  # changes if a key is removed or changes its meaning
-
 _ASSURANCE = "Probability that the half-width of the interval is at most HALF_WIDTH."
 _MULTILABEL = "Cells hold sets of labels with this separator, such as ';', or json: audit each category, yes or no."
 _REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
-_TALLY_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
 
 
 def main(args: list[str] | None = None) -> None:
@@ -66,20 +62,22 @@ def commands() -> None:
 
 
 @commands.command(epilog="Example: dhkappa check annotations.csv --items items.csv")
-@options.combine(options.FILES, options.FORMAT, options.ROLES, options.SAMPLE, options.ALLOW)
+@option("multilabel", _MULTILABEL, metavar="SEPARATOR")
+@options.combine(options.FILES, options.FORMAT, options.ROLES, options.SAMPLE, options.WEIGHTS, options.ALLOW)
 def check(**given: Any) -> None:
     """Check the data before an audit.
 
     Says what was understood: the format, the role of each column, and the numbers of items, votes and categories. Then
-    lists problems that can make a result wrong, with what to do. Exits with 2 if a problem is an error.
+    lists problems that can make a result wrong, with what to do, and the command to run next, with the options that fix
+    them. Exits with 2 if a problem is an error.
     """
     with Progress(None, "counting votes"):
         found = Input(given).check()
-    command = next_command("audit", click.get_current_context())
+        step = next_step(click.get_current_context(), found)
     if given["output_format"] == "json":
-        click.echo(_json("check", found.to_dict() | {"next": command}))
+        click.echo(json_text("check", found.to_dict() | {"next": step.command}))
     else:
-        _terminal().check(found, command)
+        _terminal().check(found, step.command, step.heading, step.remark)
     if found.has_errors:
         click.get_current_context().exit(2)
 
@@ -121,7 +119,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
         _show_other(found, title, given, output)
         return
     if given["output_format"] == "json":
-        click.echo(_json("audit", found.to_dict() | {"report": output}, gate))
+        click.echo(json_text("audit", found.to_dict() | {"report": output}, gate))
         return
     if given["output_format"] == "markdown":
         click.echo(found.to_markdown(title=title, gate=gate))
@@ -141,15 +139,15 @@ def _refuse(given: Mapping[str, Any], output: str | None) -> None:
 
 def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | None) -> None:
     """Show an audit of sets of labels, of annotators alone, or of one vote per item."""
-    if given["output_format"] == "markdown":
-        message = "--format markdown needs one suggested label per item and items with two votes or more."
-        raise invalid("format", message, code="option-not-supported")
     if isinstance(found, dhkappa.MultilabelAudit):
         _show_multilabel(found, title, given)
         return
+    if given["output_format"] == "markdown":
+        message = "--format markdown needs suggested labels and items with two votes or more."
+        raise invalid("format", message, code="option-not-supported")
     _refuse(given, output)
     if given["output_format"] == "json":
-        click.echo(_json("audit", found.to_dict()))
+        click.echo(json_text("audit", found.to_dict()))
     else:
         _terminal().other_audit(found, title)
 
@@ -157,16 +155,21 @@ def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | 
 def _show_multilabel(found: dhkappa.MultilabelAudit, title: str, given: Mapping[str, Any]) -> None:
     """Print the table of categories, and test ``--fail-under`` for each of them."""
     single = len(found.labelers) == 1
-    kappas = {
-        str(category) if single else f"{name}, {category}": kappa
+    rows = {
+        name: {str(category) if single else f"{name}, {category}": kappa for category, kappa in own.items()}
         for name, own in found.kappas.items()
-        for category, kappa in own.items()
     }
-    gate = _gate(kappas, given)
+    problems = [
+        replace(one, labelers=tuple(row for name in one.labelers for row in rows[name])) for one in found.problems
+    ]
+    gate = _gate({row: kappa for own in rows.values() for row, kappa in own.items()}, given, problems)
     if given["output_format"] == "json":
-        click.echo(_json("audit", found.to_dict() | {"report": None}, gate))
+        click.echo(json_text("audit", found.to_dict() | {"report": None}, gate))
+    elif given["output_format"] == "markdown":
+        click.echo(found.to_markdown(title=title, gate=gate))
     else:
         _terminal().multilabel(found, title)
+        _show_passed(gate)
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")
@@ -184,7 +187,7 @@ def score(**given: Any) -> None:
     level = given["confidence_level"]
     if given["output_format"] == "json":
         labelers = {name: kappa.to_dict(level) for name, kappa in kappas.items()}
-        click.echo(_json("score", {"confidence_level": level, **_listed(problems), "labelers": labelers}, gate))
+        click.echo(json_text("score", {"confidence_level": level, **listed(problems), "labelers": labelers}, gate))
     else:
         _terminal().scores(kappas, level, problems)
         _show_passed(gate)
@@ -211,7 +214,7 @@ def compare(**given: Any) -> None:
         problems = source.problems()
     gate = _gate(found.kappas, given, problems)
     if given["output_format"] == "json":
-        click.echo(_json("compare", found.to_dict() | _listed(problems), gate))
+        click.echo(json_text("compare", found.to_dict() | listed(problems), gate))
     else:
         _terminal().comparison(found, problems)
         _show_passed(gate)
@@ -223,10 +226,11 @@ def compare(**given: Any) -> None:
 @option("rejected", _REJECTED, is_flag=True)
 @option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
 @options.combine(options.FILES, options.FORMAT, options.ROLES_OF_ONE, options.SAMPLE, options.POOL, options.WEIGHTS)
+@options.ALLOW
 def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **given: Any) -> None:
     """Write the items to review as CSV.
 
-    Items whose label the annotators reject most clearly come first.
+    Items whose label the annotators reject most clearly come first. Problems of the data are printed on standard error.
     """
     as_json = given["output_format"] == "json"
     output = None if output == "-" else output
@@ -235,7 +239,7 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
     with Progress(None, "counting votes"):
         if isinstance(source.data, dhkappa.Dataset):
             source.data.check_labeled()
-        sample = {"pool": source.pool, "weights": given["weights"]}
+        sample = {"pool": source.pool, "weights": given["weights"], "allow": source.allow}
         found = dhkappa.audit(source.data, source.suggested, progress=False, **sample)
         if isinstance(found, dhkappa.SingleVoteAudit):
             message = "Every item has at most one vote, and a review queue needs two or more."
@@ -248,7 +252,8 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
         if rejected:
             queue = queue.where(lambda row: row["differential"] < 0)
     if as_json:
-        text = _json("review", {"labeler": labeler, "n_items": n_items, "review": queue.to_json()}) + "\n"
+        whole = {"labeler": labeler, "n_items": n_items, **listed(found.problems), "review": queue.to_json()}
+        text = json_text("review", whole) + "\n"
     else:
         text = queue.to_csv(safe=not raw)
     if output is None:
@@ -257,11 +262,14 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
         elif hasattr(sys.stdout, "reconfigure"):  # a file or a pipe gets UTF-8 in any locale
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
         sys.stdout.write(text)  # click.echo would remove escape sequences
+        sys.stdout.flush()  # problems are not printed if nobody reads the output
     else:
         from dhkappa.paths import write_file
 
         write_file(output, text, "review queue")
         click.echo(f"{counted(len(queue), 'item')} written to {visible(output)}.", err=True)
+    if not as_json:
+        warn(found.problems)
 
 
 def _only(labelers: Any) -> str:
@@ -305,7 +313,7 @@ def plan(half_width: float, **given: Any) -> None:
             raise invalid("pilot", message, code="pilot-missing", hint="Give its file.")
         found = dhkappa.plan(half_width, pilot, **assumed)
     if given["output_format"] == "json":
-        click.echo(_json("plan", found.to_dict()))
+        click.echo(json_text("plan", found.to_dict()))
     else:
         _terminal().plan(found, pilot.n_items if pilot else None)
 
@@ -318,58 +326,7 @@ def _numbers(text: str) -> list[float]:
         raise invalid("prevalence", message) from None
 
 
-@commands.group(epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
-def tally() -> None:
-    """Store vote counts in files and add them.
-
-    The sum of tallies is the tally of all their items. score, compare and audit read it like a data file.
-    """
-
-
-@tally.command("make", epilog="Example: dhkappa tally make votes.csv --suggested llm -o monday.json")
-@options.combine(options.FILES, _TALLY_OUTPUT, options.FORMAT, options.ROLES, options.SAMPLE)
-def tally_make(output: str, **given: Any) -> None:
-    """Count votes and suggested labels into a tally file."""
-    check_output(output, [*given["files"], given["items"]], (".json",))
-    if any(map(is_tally, expanded(given["files"]))):
-        raise invalid("data", "A file is already a tally.", code="already-tally", hint="Add with dhkappa tally add.")
-    source = Input(given)
-    with Progress(None, "counting votes"):
-        whole = source.data.tally()
-        whole.save(output)
-    _show_tally("tally make", whole, output, given["output_format"])
-
-
-@tally.command("add", epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
-@options.combine(options.FILES, _TALLY_OUTPUT, options.FORMAT)
-def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
-    """Add tallies."""
-    check_output(output, files, (".json",))
-    paths = expanded(files)
-    if others := [path for path in paths if os.path.exists(path) and not is_tally(path)]:
-        message = f"{others[0]!r} is not a tally."
-        raise invalid("data", message, code="not-a-tally", hint="Use dhkappa tally make first.")
-    with Progress(None, "adding"):
-        whole = sum_of(paths)
-        whole.save(output)
-    _show_tally("tally add", whole, output, output_format)
-
-
-@tally.command("show", epilog="Example: dhkappa tally show week.json")
-@click.argument("file")
-@options.FORMAT
-def tally_show(file: str, output_format: str) -> None:
-    """Show the content of a tally file."""
-    _show_tally("tally show", dhkappa.Tally.load(file), file, output_format)
-
-
-def _show_tally(command: str, whole: dhkappa.Tally, path: str, output_format: str) -> None:
-    if output_format == "json":
-        counts = {"path": path, "n_items": whole.n_items, "n_votes": whole.n_votes, "n_patterns": len(whole)}
-        names = {"categories": list(whole.categories), "labelers": list(whole.labelers)}
-        click.echo(_json(command, counts | names))
-    else:
-        click.echo(f"{visible(path)}: {whole!r}")
+commands.add_command(tally)
 
 
 @commands.command(epilog="Example: dhkappa demo --n-items 1000 --seed 7 -o demo")
@@ -407,17 +364,17 @@ def demo(n_items: int, seed: int, output: str, output_format: str) -> None:
             found.to_html(report, title=title, command=command)
     if output_format == "json":
         written = {"files": [votes, tickets], "report": None if missing else report}
-        click.echo(_json("demo", written | {"audit": found.to_dict()}))
+        click.echo(json_text("demo", written | {"audit": found.to_dict()}))
         return
-    terminal = _terminal()
-    terminal.audit(found, f"{title}, up to 5 votes each, 2 labelers")
-    terminal.paragraph(
+    shown = _terminal()
+    shown.audit(found, f"{title}, up to 5 votes each, 2 labelers")
+    shown.paragraph(
         "The data is simulated. Compare the two labelers: their kappas differ, while Fleiss' kappa is the same for "
         "both. Among the annotators, eli votes carelessly."
     )
-    terminal.paragraph(f"The data is in {votes} and {tickets}. To repeat the audit:")
-    click.echo(f"  {command}")
-    terminal.paragraph(f"No report was written. {missing}" if missing else f"Report: {report}")
+    shown.paragraph(f"The data is in {votes} and {tickets}. To repeat the audit:")
+    click.echo(f"  {visible(command)}")
+    shown.paragraph(f"No report was written. {missing}" if missing else f"Report: {report}")
 
 
 @commands.command(epilog='Example: eval "$(dhkappa completion bash)" in ~/.bashrc')
@@ -480,18 +437,3 @@ def _show_passed(gate: Gate | None) -> None:
     """Print the outcome of a gate that is passed; any other is the message of the exit code."""
     if gate is not None and gate.outcome == "pass":
         _terminal().gate(gate)
-
-
-def _listed(problems: Sequence[Problem]) -> dict[str, Any]:
-    return {"problems": [problem.to_dict() for problem in problems]}
-
-
-def _json(command: str, result: Mapping[str, Any], gate: Gate | None = None) -> str:
-    whole = {
-        "dhkappa": dhkappa.__version__,
-        "version": JSON_VERSION,
-        "command": command,
-        "gate": gate.to_dict() if gate else None,
-        "result": result,
-    }
-    return json.dumps(whole, allow_nan=False, indent=2)

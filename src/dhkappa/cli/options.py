@@ -280,12 +280,12 @@ class Input:
         return found
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return the problems that counts show; single votes are not fetched to find more."""
+        """Return the problems that counts show; single votes are fetched to find more if there is a gate."""
         from dhkappa.inputs.check import find_problems
-        from dhkappa.inputs.problems import accept
 
-        seen = self.data.seen(self.suggested, ordered=self.given.get("weights") is not None, fetch=False)
-        return accept(find_problems(seen), self.allow)
+        fetch = self.given.get("fail_under") is not None
+        seen = self.data.seen(self.suggested, ordered=self.given.get("weights") is not None, fetch=fetch)
+        return find_problems(seen, self.allow)
 
     @property
     def pool(self) -> Any:
@@ -378,19 +378,6 @@ def expanded(paths: Iterable[str]) -> list[str]:
 
     found = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) or [path] for path in paths)
     return list(chain.from_iterable(sorted(files, key=natural_key) for files in found))
-
-
-def next_command(command: str, context: click.Context) -> str:
-    """Return another command with the files and options of this one, for a shell; passwords are masked."""
-    words = ["dhkappa", command, *map(masked_argument, context.params["files"])]
-    for param in context.command.params:
-        value = context.params[param.name or ""]
-        if param.name in ("files", "output_format") or value in (None, ()) or value == param.get_default(context):
-            continue
-        long = max(param.opts, key=len)
-        for one in value if isinstance(value, tuple) else [value]:
-            words += [f"{long}={one}"] if str(one).startswith("-") else [long, masked_argument(str(one))]
-    return shlex.join(words)
 
 
 def masked_argument(argument: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dhkappa.core import Categories, Label
-from dhkappa.core.grouping import Encoded, from_counts
-from dhkappa.core.items import Counts, ItemVotes, add
+from dhkappa.core.grouping import Encoded, Entries, Patterns, from_counts
+from dhkappa.core.items import Counts, ItemVotes, add, lookup
 from dhkappa.core.label_rules import Absent, LabelRules
 from dhkappa.core.labels import NotALabelError, SourceNote, check_declared, natural_key, to_label, union
 from dhkappa.core.relabel import Relabeling, rule_notes
@@ -50,6 +50,13 @@ class LabelSets:
     rules: LabelRules
     declared: Categories | None
     missing: frozenset[Label]
+
+    @property
+    def notation(self) -> str:
+        """How a cell holds its labels, in words."""
+        return (
+            "as JSON lists" if self.json else "as lists" if self.separator is None else f"separated by {self.separator}"
+        )
 
     def labels(self, cell: Label) -> frozenset[Label] | None:
         """Return the labels in a cell, as they are written; None if it is missing, which an empty set is not."""
@@ -123,22 +130,46 @@ class SettledSets:
     categories: Categories
     notes: tuple[SourceNote, ...]
 
-    def counts(self, counts: Counts, category: Label) -> Counts:
-        """Return yes/no votes on a category, by pattern."""
-        holds = np.array([category in self.sets[cell] for cell in counts.categories], np.bool_)
-        patterns, columns = counts.patterns, counts.columns
-        upto = np.zeros(patterns.code.size + 1, np.int64)
-        np.cumsum(np.where(holds[patterns.code], patterns.votes, 0), out=upto[1:])
-        yes = np.diff(upto[patterns.start])
-        both = np.column_stack([patterns.vote_totals() - yes, yes])
-        labels = {name: self._answers(column, category) for name, column in columns.labels.items()}
-        answers = from_counts(both, patterns.suggested, patterns.items)
-        made = Counts(YES_NO, answers, replace(columns, labels=labels), counts.source_notes)
-        return add([made], YES_NO)
+    def answers(self, counts: Counts) -> dict[Label, Counts]:
+        """Return yes/no votes on each category, by pattern."""
+        patterns, columns, sets = counts.patterns, counts.columns, [self.sets[cell] for cell in counts.categories]
+        cells: dict[Label, list[int]] = {category: [] for category in self.categories}
+        for code, labels in enumerate(sets):
+            for label in labels:
+                cells[label].append(code)
+        suggested = {name: columns.codes(name, counts.categories) for name in columns.labels}
+        totals, upto = patterns.vote_totals(), np.zeros(patterns.code.size + 1, np.int64)
+        found: dict[Label, Counts] = {}
+        for category, own in cells.items():
+            holds = np.zeros(len(sets) + 1, np.int64)  # the last is a missing cell
+            holds[own] = 1
+            np.cumsum(holds[patterns.code] * patterns.votes, out=upto[1:])
+            yes = np.diff(upto[patterns.start])
+            answers = from_counts(np.column_stack([totals - yes, yes]), patterns.suggested, patterns.items)
+            digit = np.append(holds[:-1] + 1, 0)
+            new = {name: Encoded(digit[codes], 0, (None, *YES_NO)) for name, codes in suggested.items()}
+            found[category] = add([Counts(YES_NO, answers, replace(columns, labels=new))], YES_NO)
+        return found
 
-    def _answers(self, column: Encoded, category: Label) -> Encoded:
-        new = [None if cell is None else YES_NO[category in self.sets[cell]] for cell in column.labels]
-        return Encoded(column.values, column.low, new)
+    def canonical(self) -> Relabeling:
+        """Return one cell for each set of labels, such as ``a;b`` for ``b;a``."""
+        first: dict[frozenset[Label], Label] = {}
+        return Relabeling({cell: first.setdefault(labels, cell) for cell, labels in self.sets.items()}, ())
+
+    def canonical_counts(self, counts: Counts) -> Counts:
+        """Return counts with one cell for each set of labels."""
+        new, patterns = self.canonical(), counts.patterns
+        cells = [new.labels[cell] for cell in counts.categories]
+        names = tuple(cell for cell in dict.fromkeys(cells) if cell is not None)
+        m = max(len(names), 1)
+        row = np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
+        key, place = np.unique(row * m + lookup(cells, names)[patterns.code], return_inverse=True)
+        votes = np.zeros(key.size, np.int64)
+        np.add.at(votes, place, patterns.votes)
+        start = np.searchsorted(key, np.arange(len(patterns) + 1) * m)
+        merged = Patterns(patterns.suggested, Entries(start, key % m, votes), patterns.items)
+        labels = {name: new.encoded(column) for name, column in counts.columns.labels.items()}
+        return add([Counts(names, merged, replace(counts.columns, labels=labels), counts.source_notes)], names)
 
     def item_votes(self, read: ItemVotes, category: Label) -> ItemVotes:
         """Return yes/no votes on a category, by item."""

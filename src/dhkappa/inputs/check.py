@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dhkappa.core import Label
+from dhkappa.core.items import Counts, add
+from dhkappa.core.label_sets import YES_NO, SettledSets
 from dhkappa.errors import DataError, OutOfMemoryError, Problem, counted
-from dhkappa.inputs.problems import Seen, accept, items, labels, votes
+from dhkappa.inputs.problems import Rule, Seen, accept, copies, items, labels, rows, votes
+from dhkappa.inputs.problems.sets import SingleLabels, labels_not_in_votes, of_answers
 from dhkappa.table import Display, Table
 
 _CATEGORIES = 10  # that are shown
@@ -55,6 +58,7 @@ class Check(Display):
     categories : each category with its number of votes, the most frequent first
     excluded : number of items with ``no_votes`` and ``one_vote``
     unlabeled : number of items without a label, by labeler
+    multilabel : how cells hold sets of labels, such as ``"separated by ;"``; None if a cell holds one label
     """
 
     problems: tuple[Problem, ...]
@@ -68,6 +72,7 @@ class Check(Display):
     categories: tuple[tuple[Label, int], ...] = ()
     excluded: dict[str, int] = field(default_factory=dict)
     unlabeled: dict[str, int] = field(default_factory=dict)
+    multilabel: str | None = None
 
     @property
     def has_errors(self) -> bool:
@@ -78,11 +83,13 @@ class Check(Display):
         """Return what was understood, as sentences."""
         meaning = f"from {self.tool}" if self.tool else _FORMATS.get(self.format, "")
         found = [f"Format: {self.format}{f' ({meaning})' if meaning else ''}."] if self.format else []
+        found += [f"Cells hold sets of labels, {self.multilabel}."] if self.multilabel else []
         if self.n_items is None or self.n_votes is None:
             return found
         who = [] if self.n_annotators is None else [f"{counted(self.n_annotators, 'annotator')}"]
         numbers = [counted(self.n_items, "item"), counted(self.n_votes, "vote"), *who]
-        found.append(f"{', '.join(numbers)}, {counted(len(self.labelers), 'labeler')}: {', '.join(self.labelers)}.")
+        numbers += [f"{counted(len(self.labelers), 'labeler')}: {', '.join(self.labelers)}"] if self.labelers else []
+        found.append(f"{', '.join(numbers)}.")
         first = ", ".join(f"{label} ({n:,})" for label, n in self.categories[:_CATEGORIES])
         more = f", and {len(self.categories) - _CATEGORIES:,} more" if len(self.categories) > _CATEGORIES else ""
         found.append(f"{counted(len(self.categories), 'category').capitalize()} with votes: {first}{more}.")
@@ -119,20 +126,54 @@ class Check(Display):
             "categories": [{"category": label, "votes": n} for label, n in self.categories],
             "excluded": self.excluded or None,
             "unlabeled": self.unlabeled,
+            "multilabel": self.multilabel,
         }
 
 
-def find_problems(seen: Seen) -> list[Problem]:
+def find_problems(seen: Seen, allow: Iterable[str] = ()) -> tuple[Problem, ...]:
     """Apply the rules; those about vote patterns only if all votes are votes for categories."""
     found = [problem for rule in (*labels.RULES, *votes.RULES, *items.RULES) for problem in rule(seen)]
-    if any(problem.severity == "error" and not problem.labelers for problem in found):
-        return found
-    return [*found, *(problem for rule in (*votes.RULES_OF_VOTES, *items.RULES_OF_VOTES) for problem in rule(seen))]
+    if not _has_errors(accept(found, allow)):
+        found += [problem for rule in (*votes.RULES_OF_VOTES, *items.RULES_OF_VOTES) for problem in rule(seen)]
+    return accept(found, allow)
+
+
+def _has_errors(problems: Iterable[Problem]) -> bool:
+    """Tell whether some votes are in doubt: an error that is not accepted and not about a labeler."""
+    return any(one.severity == "error" and not one.labelers and not one.accepted for one in problems)
+
+
+def find_set_problems(
+    seen: Seen, sets: SettledSets, answers: Mapping[Label, Counts], allow: Iterable[str] = ()
+) -> tuple[Problem, ...]:
+    """Apply the rules to sets of labels, to single labels, or to ``answers``, the yes/no votes on each category."""
+    read = None if seen.item_votes is None else sets.canonical().apply(seen.item_votes, None)
+    whole, single = (
+        replace(seen, counts=sets.canonical_counts(seen.counts), item_votes=read),
+        SingleLabels.of(seen, sets),
+    )
+    found = [*labels_not_in_votes(single, labels.compound_labels(single.categories)[1])]
+    of_labels: tuple[Rule, ...] = (labels.category_variants, labels.looks_missing, labels.looks_multilabel)
+    of_sets: tuple[Rule, ...] = (*votes.RULES, items.annotator_variants, items.duplicates_removed)
+    found += [problem for rule in of_labels for problem in rule(single)]
+    if any(len(own) > 1 for own in sets.sets.values()):  # the separator is right, but not everywhere
+        alike = "Separate the labels alike in all cells."
+        found = [replace(one, fix=alike) if one.code == "looks-multilabel" else one for one in found]
+    found += [problem for rule in of_sets for problem in rule(whole)]
+    found += items.annotators_unused(seen)
+    if (votes_for_labels := single.votes_for_labels()) is not None:
+        found += items.not_annotators(replace(single, item_votes=votes_for_labels))
+    if not answers or _has_errors(accept(found, allow)):
+        return accept(found, allow)
+    every = Seen(add([*answers.values()], YES_NO), seen.item_votes, seen.table, labelers=seen.labelers)
+    found += [*votes.votes_follow_agreement(whole), *of_answers(votes.labels_from_votes(every))]
+    found += [*items.ids_are_row_numbers(every), *items.looks_clustered(whole)]
+    found += [problem for rule in (*copies.RULES_OF_VOTES, *rows.RULES_OF_VOTES) for problem in rule(whole)]
+    return accept(found, allow)
 
 
 def check_of(seen: Seen, problems: Iterable[Problem], understood: Check) -> Check:
     """Add the problems, and the numbers of counted data, to what was understood of a table."""
-    order = np.argsort(-seen.votes, kind="stable").tolist()
     voters = None if seen.item_votes is None else seen.item_votes.annotators
     usable = seen.totals > 1
     return replace(
@@ -142,10 +183,16 @@ def check_of(seen: Seen, problems: Iterable[Problem], understood: Check) -> Chec
         n_votes=seen.counts.patterns.n_votes(),
         n_annotators=None if voters is None else len(voters),
         labelers=seen.labelers,
-        categories=tuple((seen.categories[code], int(seen.votes[code])) for code in order if seen.votes[code]),
+        categories=understood.categories or _voted(seen),
         excluded={"no_votes": seen.items(seen.totals == 0), "one_vote": seen.items(seen.totals == 1)},
         unlabeled={name: seen.items(usable & (seen.codes(name) < 0)) for name in seen.labelers},
     )
+
+
+def _voted(seen: Seen) -> tuple[tuple[Label, int], ...]:
+    """Return each category that has votes with their number, the most frequent first."""
+    order = np.argsort(-seen.votes, kind="stable").tolist()
+    return tuple((seen.categories[code], int(seen.votes[code])) for code in order if seen.votes[code])
 
 
 def columns_of(table: Any, named: Collection[str]) -> Iterator[Column]:
@@ -183,12 +230,22 @@ def check_dataset(data: Any, allow: Iterable[str] = ()) -> Check:
         if table is not None:
             columns = tuple(columns_of(table, data.named_roles))
             understood = Check((), data.format, table.source.tool, columns)
+        if data.multilabel is not None:
+            understood = replace(understood, multilabel=data.multilabel.notation)
         try:
             data.check_labeled()
         except DataError as error:
-            found.append(Problem.of(error))
+            problem = Problem.of(error)
+            if problem.code == "no-suggested-labels" and data.multilabel is None:
+                text = "There are no suggested labels: an audit compares the annotators with each other."
+                problem = replace(problem, severity="info", message=text)
+            found.append(problem)
         seen = data.seen()
-        found += find_problems(seen)
+        if data.multilabel is None:
+            found += find_problems(seen, allow)
+        else:
+            found += find_set_problems(seen, data.label_sets, data.label_sets.answers(seen.counts), allow)
+            understood = replace(understood, categories=_voted(SingleLabels.of(seen, data.label_sets)))
     except OutOfMemoryError:
         raise
     except DataError as error:

@@ -150,7 +150,7 @@ class Tally:
         from dhkappa.inputs.problems import accept
 
         accept((), allow)
-        return check_of(self.seen(), accept(find_problems(self.seen()), allow), Check((), "tally"))
+        return check_of(self.seen(), find_problems(self.seen(), allow), Check((), "tally"))
 
     def seen(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Seen:
         """Return what the rules about problems look at."""

@@ -12,6 +12,7 @@ from dhkappa.report import grid, optional, text_of
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
+    from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.gate import Gate
 
 _FIRST_ITEMS = 10
@@ -23,7 +24,17 @@ def page(audit: Audit, *, title: str = "Label audit", gate: Gate | None = None) 
     return "\n\n".join(_parts(audit, title, gate)) + "\n"
 
 
-def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
+def multilabel_page(audit: MultilabelAudit, *, title: str = "Label audit", gate: Gate | None = None) -> str:
+    """Return the report of an audit of sets of labels as Markdown."""
+    columns = "category n_suggested vote_share kappa ci pvalue_holm fleiss items"
+    labeler = "labeler " if len(audit.labelers) > 1 else ""
+    table = _table(grid(audit.table, labeler + columns, audit.confidence_level))
+    notes = [said(note.message, note.hint, flag) for note in audit.notes]
+    return "\n\n".join([*_head(audit, title, gate), table, "### Notes", _bullets(notes)]) + "\n"
+
+
+def _head(audit: Audit | MultilabelAudit, title: str, gate: Gate | None) -> Iterator[str]:
+    """Yield the title, the problems, the summary and the gate."""
     yield f"## {escaped(title)}"
     for problem in audit.problems:
         if problem.severity != "info":
@@ -32,6 +43,14 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     yield f"**{escaped(audit.summary)}**"
     if gate is not None:
         yield escaped(gate.text)
+
+
+def _bullets(notes: Iterable[str]) -> str:
+    return "\n".join(f"- {escaped(note)}" for note in notes)
+
+
+def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
+    yield from _head(audit, title, gate)
     level, best = audit.confidence_level, audit.ranking[0]
     yield _table(
         grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items coverage", level)
@@ -48,7 +67,7 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
     if notes:
         yield "### Notes"
-        yield "\n".join(f"- {escaped(note)}" for note in notes)
+        yield _bullets(notes)
 
 
 def _table(parts: tuple[Sequence[str], Iterable[Sequence[str]], Sequence[bool]]) -> str:

@@ -74,8 +74,7 @@ class Terminal:
         self._problems(audit.problems)
         self._line()
         self._line(audit.summary, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
-        if any(problem.severity == "error" and not problem.accepted for problem in audit.problems):
-            self.paragraph("The numbers below mean nothing until the error is fixed, or accepted with --allow.")
+        self._meaningless(audit.problems)
         self.gate(gate)
         self._scale(audit.kappas, level, order=names)
         self._labelers(audit)
@@ -112,7 +111,9 @@ class Terminal:
     def multilabel(self, found: MultilabelAudit, title: str) -> None:
         """Show an audit of data with sets of labels."""
         self._line(title, "bold")
+        self._problems(found.problems)
         self.paragraph(found.summary)
+        self._meaningless(found.problems)
         self._heading("Each category as a yes/no question, the lowest kappa first")
         labeler = "labeler " if len(found.labelers) > 1 else ""
         self._grid(
@@ -120,9 +121,9 @@ class Terminal:
             f"{labeler}category n_suggested vote_share kappa ci pvalue_holm fleiss items",
             found.confidence_level,
         )
-        self._notes(map(_text, found.notes))
+        self._notes([*_infos(found.problems), *map(_text, found.notes)])
 
-    def check(self, check: Check, command: str) -> None:
+    def check(self, check: Check, command: str, heading: str = "Next, run:", remark: str = "") -> None:
         """Show what was understood of the data, the problems, and the command to run next."""
         for line in check.understood():
             self._line(line)
@@ -137,8 +138,10 @@ class Terminal:
         self._problems(check.problems, everything=True, first=True)
         if not check.problems:
             self._line("None found.")
-        self.paragraph("After fixing the errors, run:" if check.has_errors else "Next, run:")
+        self.paragraph(heading)
         self._parts(f"  {self._clean(command)}")
+        if remark:
+            self._line(remark)
 
     def scores(self, kappas: Mapping[str, Kappa], confidence_level: float, problems: Sequence[Problem] = ()) -> None:
         """Show kappas of labelers, problems of the data and notes."""
@@ -210,6 +213,11 @@ class Terminal:
             self._line(problem.labeled_text(flag), style)
             if everything and problem.examples:
                 self._line(f"Examples: {'; '.join(problem.examples)}", "dim")
+
+    def _meaningless(self, problems: Iterable[Problem]) -> None:
+        """Say that numbers have no meaning if the data has an error."""
+        if any(problem.severity == "error" and not problem.accepted for problem in problems):
+            self.paragraph("The numbers below mean nothing until the error is fixed, or accepted with --allow.")
 
     def _notes(self, notes: Iterable[str]) -> None:
         for place, note in enumerate(notes):

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dhkappa.errors import Problem, counted, invalid, shown
+from dhkappa.errors import Problem, invalid, shown
 from dhkappa.stats.annotator_baseline import annotator_baseline
-from dhkappa.stats.intervals import ConfidenceInterval, items_to_decide
+from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.sample import check_choice, check_real
 from dhkappa.table import Display, plain
@@ -58,9 +58,7 @@ class GateRow:
             measured = self.measure if math.isnan(self.value) else f"{self.measure} {self.value:.2f}"
             measured += "" if math.isnan(self.low) else f" ({self.low:.3f} to {self.high:.3f})"
         text = f"{self.labeler} {_WORDS[self.outcome]}: {measured}, required {self.bound:g}."
-        if self.more_items is not None:
-            text += f" About {counted(self.more_items, 'more item')} would decide it."
-        return f"{text} {self.reason or ''}".strip()
+        return " ".join(filter(None, (text, decided_by(self.more_items), self.reason)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN is None."""

@@ -9,12 +9,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dhkappa.errors import counted
+
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
 _WIDEST = 27 / 13  # largest difference between two kappas
 _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 """Each limit is computed as if this part of a worst (or best) item had been added to the sample."""
 
+_MOST_REALISTIC = 100_000  # items
 _MOST_NARROWED = 10  # an interval that must be narrower by more than this factor takes too many items to name
 
 Quantile: TypeAlias = Callable[[float, float, float], Any]
@@ -85,6 +88,15 @@ def items_to_decide(n: int, value: float, low: float, high: float, bound: float)
         return None
     more = n * ((value - limit) / distance) ** 2 - n
     return max(int(round(more, 2 - len(str(round(more))))), 1)  # two digits: it is a rough number
+
+
+def decided_by(more: int | None) -> str:
+    """Return a sentence about the number of items of ``items_to_decide``; empty if that cannot be said."""
+    if more is None:
+        return ""
+    if more > _MOST_REALISTIC:
+        return "No realistic number of items would decide it."
+    return f"About {counted(more, 'more item')} would decide it."
 
 
 def flawless(share: float, E: float, alpha: float) -> float:

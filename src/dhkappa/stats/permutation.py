@@ -262,9 +262,9 @@ def permutation_moments(terms: Terms, groups: Groups) -> tuple[float, float]:
 def _exact_pvalue(terms: Terms, weights: Weights | None, alternative: str, most: int) -> float | None:
     """Return the share of permutations that score as much, or as far from their mean; None if that takes too long.
 
-    Dynamic programming over items: all items have the most frequent label, and one after the other may get another
-    one instead. The state is the number of each label used up, and the score gained, an integer. Probabilities are
-    only multiplied and added, so that small ones are as accurate as large ones.
+    Dynamic programming over items, or groups of them: all items have the most frequent label, and one after the other
+    may get another one instead. The state is the number of each label used up, and the score gained, an integer.
+    Probabilities are only multiplied and added, so that small ones are as accurate as large ones.
     """
     n = terms.n
     if weights is not None and n <= _MOST_ARRANGED and (found := _enumerated(terms, weights, alternative)) is not None:
@@ -287,15 +287,10 @@ def _exact_pvalue(terms: Terms, weights: Weights | None, alternative: str, most:
     if held > _MOST_HELD or (held + _STEP) * n * len(shape) > most:
         return None
 
-    shares = np.zeros(shape)
-    shares[(*(0 for _ in other), -least * used)] = 1
-    *left, _ = np.ix_(*(np.arange(number, -1, -1) for number in numbers[other].tolist()), np.arange(1))
-    for row, remaining in zip(np.repeat(gain, groups.items, axis=0).tolist(), range(n, 0, -1), strict=True):
-        after = shares * ((remaining - sum(left)) / remaining)
-        for place, step in enumerate(row):
-            given = np.moveaxis(shares * (left[place] / remaining), place, 0)
-            np.moveaxis(after, place, 0)[1:] += np.roll(given[:-1], step, axis=-1)  # what rolls over an end is 0
-        shares = after
+    if len(other) == 1:
+        last = _two_labels(gain[:, 0], groups.items, used, shape[-1], -least * used)
+    else:
+        last = _several_labels(np.repeat(gain, groups.items, axis=0), numbers[other], shape, -least * used)
     totals = (table * groups.items[:, None]).sum(axis=0).tolist()
     possible = np.arange(shape[-1]) + (least * used + totals[common])
     if weights is None:
@@ -310,7 +305,54 @@ def _exact_pvalue(terms: Terms, weights: Weights | None, alternative: str, most:
         mean = sum(number * total for number, total in zip(numbers.tolist(), totals, strict=True))  # times n
         off = abs(n * observed - mean)
         as_far = (possible >= -((-mean - off) // n)) | (possible <= (mean - off) // n)
-    return min(1.0, math.fsum(shares[(-1,) * len(other)][as_far].tolist()))
+    return min(1.0, math.fsum(last[as_far].tolist()))
+
+
+def _several_labels(
+    gain: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64], shape: tuple[int, ...], zero: int
+) -> Numbers:
+    """Return the share of permutations with each score, from the gain of each item with each other label."""
+    shares = np.zeros(shape)
+    shares[(*(0 for _ in numbers), zero)] = 1
+    *left, _ = np.ix_(*(np.arange(number, -1, -1) for number in numbers.tolist()), np.arange(1))
+    for row, remaining in zip(gain.tolist(), range(len(gain), 0, -1), strict=True):
+        after = shares * ((remaining - sum(left)) / remaining)
+        for place, step in enumerate(row):
+            given = np.moveaxis(shares * (left[place] / remaining), place, 0)
+            np.moveaxis(after, place, 0)[1:] += np.roll(given[:-1], step, axis=-1)  # what rolls over an end is 0
+        shares = after
+    found: Numbers = shares[(-1,) * len(numbers)]
+    return found
+
+
+def _two_labels(gain: npt.NDArray[np.int64], items: npt.NDArray[np.int64], used: int, width: int, zero: int) -> Numbers:
+    """Return the share of permutations with each score if there is one other label, group by group.
+
+    Of a group of s items, k get the other label in C(s, k) ways. Each is multiplied by the odds of the other label to
+    the power k, which changes no ratio of ways with the same total, and divided by the largest.
+    """
+    odds = used / (int(items.sum()) - used)
+    shares = np.zeros((used + 1, width))
+    shares[0, zero] = 1
+    order = np.argsort(items, kind="stable")
+    for group in order.tolist():
+        size, step = int(items[group]), int(gain[group])
+        most = min(size, used)
+        k = np.arange(1, most + 1)
+        ratio = (size - k + 1) / k * odds
+        mode = int((ratio >= 1).sum())  # the ratios fall
+        ways = np.concatenate([np.cumprod(1 / ratio[:mode][::-1])[::-1], [1.0], np.cumprod(ratio[mode:])]).tolist()
+        if group == order[-1]:  # only the rows that use up the label
+            after = np.zeros((1, width))
+            for number in range(most + 1):
+                after[0] += np.roll(shares[used - number], number * step) * ways[number]
+        else:
+            after = shares * ways[0]
+            for number in range(1, most + 1):
+                after[number:] += np.roll(shares[: used + 1 - number], number * step, axis=-1) * ways[number]
+        shares = after
+    found: Numbers = shares[-1] / math.fsum(shares[-1].tolist())
+    return found
 
 
 def _integer_scores(terms: Terms, weights: Weights | None) -> npt.NDArray[np.int64] | None:

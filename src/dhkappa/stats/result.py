@@ -32,6 +32,7 @@ _NAMES = {
 _FLEISS = ("fleiss", "weighted-fleiss")
 _NO_VARIATION = "The items show no variation, so the standard error of kappa is unknown."
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
+_WEAKER = 0.1  # kappa of a category below the whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -406,3 +407,17 @@ def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float, last: C
 
 def _digits(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{round(value, 4) + 0.0:.4f}"  # never -0.0000
+
+
+def weakest_category(name: str, kappa: Kappa, confidence_level: float) -> str:
+    """Return a sentence about the category with the lowest kappa, empty if it is not clearly below the whole.
+
+    It is if its confidence limits, adjusted for the number of categories (Bonferroni), are below those of kappa, and
+    the difference is no trifle.
+    """
+    low, adjusted = kappa.confidence_interval(confidence_level).low, 1 - (1 - confidence_level) / len(kappa.categories)
+    rows = [row for row in kappa.by_category(adjusted) if row["high"] < low and kappa.value - row["kappa"] >= _WEAKER]
+    if not rows:
+        return ""
+    worst = min(rows, key=lambda row: row["kappa"])
+    return f"The weakest category of {name} is {worst['category']!r} (kappa {round(worst['kappa'], 2) + 0.0:.2f})."

@@ -16,7 +16,7 @@ from typing import Any
 from dhkappa.errors import Problem, counted
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline
 from dhkappa.stats.compare import AnnotatorComparison
-from dhkappa.stats.intervals import ConfidenceInterval, items_to_decide, written
+from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide, written
 from dhkappa.stats.kappa import Estimate, rounded
 from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, first_three, never_suggested, not_ranked_text
 from dhkappa.table import Table, plain
@@ -32,9 +32,11 @@ GRADES = {
     "data-problem": "data problem",
 }
 """The grades, each in a few words. The first five are judgments, the best first."""
+MADE_FROM_THEM = "These votes cannot judge {}: its labels look as if they were made from them"
 KEPT = 0.8  # share of a typical annotator's score that still is "slightly below"
 MIN_ITEMS = 20  # the limits of the share were validated from this many items on
 _FAR = 0.5
+_AT_LEAST = "at least slightly below a typical annotator"  # it may be clearly below
 _ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
 _JUDGMENTS = list(GRADES)[:5]
 _FEW_ANNOTATORS = 10  # with fewer, a grade must hold without any one of them
@@ -97,15 +99,14 @@ def judge(
     own = [problem for problem in problems if problem.concerns(name)]
     for problem in own:
         if problem.severity == "error":
-            return _ungraded("data-problem", name, f"Cannot judge {name}: {_continued(problem.message)}")
+            return _ungraded("data-problem", name, f"Cannot judge {name}: {continued(problem.message)}")
     if math.isnan(interval.low):
         reason = estimate.reason or interval.reason or ""
         return _ungraded("not-enough-data", name, f"There is not enough data to judge {name}.", reason)
     scored = _scored(estimate, interval)
     for problem in own:
         if problem.code == "labels-from-votes":
-            headline = f"These votes cannot judge {name}: its labels look as if they were made from them."
-            return _ungraded("labels-from-votes", name, headline, f"{scored}.")
+            return _ungraded("labels-from-votes", name, f"{MADE_FROM_THEM.format(name)}.", f"{scored}.")
     random = rounded(estimate.baselines.random)
     write = _digits(interval.high - interval.low)
     designed = estimate.sample.designed or estimate.metric == "weighted"
@@ -132,7 +133,8 @@ def judge(
     short, headline = _words(name, code, baseline)
     same = baseline.n_items == estimate.n_items or math.isnan(baseline.kappa_labeler)
     details = [f"{scored}; {_typical(baseline, write)}." if same else f"{scored}. {_on_other_items(baseline, write)}"]
-    details += [capped, _matched(comparison), caution.strip()]
+    matched = "" if capped.endswith("annotators.") else _matched(comparison, close=code == "on-par" and not capped)
+    details += [capped, matched, caution.strip()]
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
     return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, *limits)
 
@@ -165,7 +167,7 @@ def _scored(estimate: Estimate, interval: ConfidenceInterval) -> str:
     return f"{metric} is {write(estimate.value)} ({level} {write(interval.low)} to {write(interval.high)})"
 
 
-def _continued(message: str) -> str:
+def continued(message: str) -> str:
     """Return a sentence as the part after a colon: without a capital, unless it starts with a name."""
     return re.sub(
         "^(The|Its|In|On|Most|Some|Each|Every|Votes|Labels|Categories|Columns?|Rows|Items|There|All) ",
@@ -229,24 +231,24 @@ def _words(name: str, code: str, baseline: AnnotatorBaseline) -> tuple[str, str]
     if math.isnan(low):
         if code == "not-enough-data":
             return short, f"There is not enough data to compare {name} with a typical annotator."
-        short = "below a typical annotator" if code == "slightly-below" else short
+        short = _AT_LEAST if code == "slightly-below" else short
         return short, f"{name} is {short}."
     scale = "on a scale from random labels (0%) to a typical annotator (100%)"
     reached = f"{scale} it reaches {share:.0%} ({low:.0%} to {high:.0%})"
     if code == "not-enough-data":
         return short, f"There is not enough data to judge {name}: {reached}.{_more_items(baseline)}"
     if code == "slightly-below" and low < KEPT:
-        short = "below a typical annotator"
+        short = _AT_LEAST
     if code == "clearly-below" and high < _FAR:
         short = "far below a typical annotator"
     return short, f"{name} is {short}: {reached}."
 
 
 def _more_items(baseline: AnnotatorBaseline) -> str:
-    """Return about how many more items would decide; empty if that cannot be said."""
+    """Return about how many more items would decide."""
     share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
     more = items_to_decide(baseline.n_items, share, low, high, KEPT if share > KEPT else 1)
-    return "" if more is None else f" About {counted(more, 'more item')} would decide it."
+    return f" {decided_by(more)}".rstrip()
 
 
 def _typical(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
@@ -262,12 +264,19 @@ def _on_other_items(baseline: AnnotatorBaseline, write: Callable[[float], str]) 
     return f"On the {items} with three votes or more it scores {write(baseline.kappa_labeler)}; {typical}."
 
 
-def _matched(comparison: AnnotatorComparison | None) -> str:
-    """Return with how many annotators the labeler was compared, and how many it matches."""
+def _matched(comparison: AnnotatorComparison | None, close: bool) -> str:
+    """Return how many annotators score higher than the labeler; ``close`` if it is on par with a typical one."""
     if comparison is None or math.isnan(comparison.difference):
         return ""
     rows = len(comparison.table) - len(comparison.skipped)
-    return f"It scores at least as high as {round(comparison.matched * rows)} of {counted(rows, 'annotator')}."
+    higher = rows - round(comparison.matched * rows)
+    if rows == 1:
+        return f"The only annotator scores {'higher' if higher else 'no higher'}."
+    if not higher:
+        return f"None of the {rows:,} annotators scores higher."
+    little = ", but by too little to call it worse" if close and 2 * higher > rows else ""
+    verb = "scores" if higher == 1 else "score"
+    return f"{f'All {rows:,}' if higher == rows else f'{higher:,} of {rows:,}'} annotators {verb} higher{little}."
 
 
 def groups_of(kappas: Mapping[str, float], differences: Table | None, confidence_level: float) -> list[list[str]]:

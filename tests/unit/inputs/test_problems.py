@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 import dhkappa
 import problem_rates
-from dhkappa import Dataset, Problem, audit, tally
+from dhkappa import Dataset, Problem, audit, simulate, tally
 from dhkappa.inputs import dataset as dataset_module
 from dhkappa.inputs.problems import CODES, accept, comma_list, copies, differences, panel, percent, spelling
 from dhkappa.inputs.problems import votes as vote_rules
@@ -501,10 +502,24 @@ def test_tallies_and_arrays_have_the_same_problems() -> None:
         assert data.check(allow=["category-variants"]).problems[0].accepted
 
 
-def test_data_without_labels_are_a_problem() -> None:
+def test_an_accepted_error_hides_no_other_problem() -> None:
+    drawn = simulate(300, annotators=[0.8] * 5, categories=["a", "b", "c"], rng=3)
+    votes = drawn.votes.copy()
+    votes[:40, 0] = [f"{label} " for label in votes[:40, 0]]
+    labels = [Counter(str(vote).strip() for vote in row).most_common(1)[0][0] for row in votes]
+    data = Dataset(votes, {"gold": labels})
+    assert {one.code for one in data.check().problems} == {"category-variants"}
+    assert {one.code for one in data.check(allow=["category-variants"]).problems} == {
+        "category-variants",
+        "labels-from-votes",
+    }
+
+
+def test_data_without_labels_can_be_audited() -> None:
     check = Dataset(VOTES).check()
-    assert [one.code for one in check.problems] == ["no-suggested-labels"]
+    assert [(one.code, one.severity) for one in check.problems] == [("no-suggested-labels", "info")]
     assert check.n_items == 30
+    assert check.understood()[0] == "30 items, 90 votes."
 
 
 def test_data_that_cannot_be_counted_are_a_problem() -> None:

@@ -281,3 +281,9 @@ def test_items_without_votes_are_no_disagreements() -> None:
         {"item": 1, "suggested": "b", "vote": "a"},
         {"item": 3, "suggested": "b", "vote": "a"},
     ]
+
+
+def test_single_votes_without_a_common_item_have_no_percentage() -> None:
+    found = dhkappa.audit([["a", None], [None, "b"]], {"llm": ["", ""]}, progress=False)
+    assert isinstance(found, dhkappa.SingleVoteAudit)
+    assert found.summary == "llm cannot be compared with the annotators: no item has both a vote and its label."

@@ -12,7 +12,9 @@ import dhkappa
 from dhkappa import Verdict
 from dhkappa.auditing import Audit
 from dhkappa.errors import Problem
+from dhkappa.stats import verdict as verdict_module
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline
+from dhkappa.stats.intervals import decided_by
 from dhkappa.stats.verdict import GRADES, groups_of, judge, summarize
 from dhkappa.table import Table
 
@@ -67,7 +69,7 @@ def test_grade(accuracy: float, annotators: list[float], code: str, short: str, 
         assert (verdict.share, verdict.low, verdict.high) == shares
         assert "reaches {:.0%} ({:.0%} to {:.0%})".format(*shares) in verdict.headline
         assert f"a typical annotator would score {baseline.value:.2f}" in verdict.details
-    assert ("of 4 annotators" in verdict.details) == (named and code != "no-better-than-random")
+    assert (" annotators score" in verdict.details) == (named and code != "no-better-than-random")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_grade_is_what_the_limits_support(low: float, share: float, high: float,
     verdict = verdict_of(audit, share_low=low, share_kept=share, share_high=high)
     assert verdict.code == code
     if code == "slightly-below":
-        assert verdict.short == ("slightly below a typical annotator" if low >= 0.8 else "below a typical annotator")
+        assert verdict.short == f"{'' if low >= 0.8 else 'at least '}slightly below a typical annotator"
     if code == "clearly-below":
         assert verdict.short.startswith("far" if high < 0.5 else "clearly")
 
@@ -214,7 +216,11 @@ def test_two_votes_and_many_categories_compare_by_bounds() -> None:
     )
     audit = dhkappa.audit(drawn.votes, dict(drawn.suggested), rng=1, progress=False)
     good, bad = audit.verdict("good"), audit.verdict("bad")
-    assert (good.code, bad.code, bad.short) == ("better", "slightly-below", "below a typical annotator")
+    assert (good.code, bad.code, bad.short) == (
+        "better",
+        "slightly-below",
+        "at least slightly below a typical annotator",
+    )
     assert math.isnan(good.share)
     assert "would score between" in bad.details
     middle = dhkappa.simulate(300, labelers={"llm": 0.8}, annotators=[0.8, 0.8], categories=list("abcde"), rng=2)
@@ -348,3 +354,45 @@ def test_scores_of_other_items_are_said() -> None:
     assert baseline.n_items < audit.kappas["llm"].n_items
     said = f"On the {baseline.n_items} items with three votes or more it scores {baseline.kappa_labeler:.2f};"
     assert said in audit.verdict().details
+
+
+@pytest.mark.parametrize(
+    ("higher", "close", "text"),
+    [
+        (0, True, "None of the 4 annotators scores higher."),
+        (1, True, "1 of 4 annotators scores higher."),
+        (3, True, "3 of 4 annotators score higher, but by too little to call it worse."),
+        (4, True, "All 4 annotators score higher, but by too little to call it worse."),
+        (4, False, "All 4 annotators score higher."),
+    ],
+)
+def test_how_many_annotators_score_higher(higher: int, close: bool, text: str) -> None:
+    comparison = audited({"llm": 0.9}, annotators=[0.8] * 4).annotator_comparison()
+    assert verdict_module._matched(replace(comparison, matched=1 - higher / 4), close) == text
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (None, ""),
+        (1, "About 1 more item would decide it."),
+        (100_000, "About 100,000 more items would decide it."),
+        (110_000, "No realistic number of items would decide it."),
+    ],
+)
+def test_how_many_items_would_decide(more: int | None, text: str) -> None:
+    assert decided_by(more) == text
+
+
+def test_the_summary_names_a_category_that_is_clearly_weaker() -> None:
+    draw = np.random.default_rng(5)
+    truth = draw.integers(0, 3, 600)
+    votes = np.where(draw.random((600, 4)) < 0.9, truth[:, None], draw.integers(0, 3, (600, 4)))
+    labels = np.where(draw.random(600) < 0.9, truth, draw.integers(0, 3, 600))
+    alike = dhkappa.audit(votes, labels, progress=False)
+    assert "weakest" not in alike.summary
+    labels = np.where((truth == 1) & (draw.random(600) < 0.7), 2, labels)  # many labels 2 are wrong
+    found = dhkappa.audit(votes, labels, progress=False)
+    worst = min(found.categories(), key=lambda row: row["kappa"])
+    assert worst["category"] == 2
+    assert found.summary.endswith(f"The weakest category of labeler is 2 (kappa {worst['kappa']:.2f}).")

@@ -1,0 +1,71 @@
+"""The commands of ``dhkappa tally``: store vote counts in files, and add them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+import dhkappa
+from dhkappa.cli import options
+from dhkappa.cli.options import Commands, Input, check_output, expanded, is_tally, option, sum_of
+from dhkappa.cli.output import json_text
+from dhkappa.errors import invalid, visible
+from dhkappa.resources import Progress
+
+_OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
+
+
+@click.group(cls=Commands, epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
+def tally() -> None:
+    """Store vote counts in files and add them.
+
+    The sum of tallies is the tally of all their items. score, compare and audit read it like a data file.
+    """
+
+
+@tally.command("make", epilog="Example: dhkappa tally make votes.csv --suggested llm -o monday.json")
+@options.combine(options.FILES, _OUTPUT, options.FORMAT, options.ROLES, options.SAMPLE)
+def tally_make(output: str, **given: Any) -> None:
+    """Count votes and suggested labels into a tally file."""
+    check_output(output, [*given["files"], given["items"]], (".json",))
+    if any(map(is_tally, expanded(given["files"]))):
+        raise invalid("data", "A file is already a tally.", code="already-tally", hint="Add with dhkappa tally add.")
+    source = Input(given)
+    with Progress(None, "counting votes"):
+        whole = source.data.tally()
+        whole.save(output)
+    _show_tally("tally make", whole, output, given["output_format"])
+
+
+@tally.command("add", epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
+@options.combine(options.FILES, _OUTPUT, options.FORMAT)
+def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
+    """Add tallies."""
+    check_output(output, files, (".json",))
+    paths = expanded(files)
+    if others := [path for path in paths if os.path.exists(path) and not is_tally(path)]:
+        message = f"{others[0]!r} is not a tally."
+        raise invalid("data", message, code="not-a-tally", hint="Use dhkappa tally make first.")
+    with Progress(None, "adding"):
+        whole = sum_of(paths)
+        whole.save(output)
+    _show_tally("tally add", whole, output, output_format)
+
+
+@tally.command("show", epilog="Example: dhkappa tally show week.json")
+@click.argument("file")
+@options.FORMAT
+def tally_show(file: str, output_format: str) -> None:
+    """Show the content of a tally file."""
+    _show_tally("tally show", dhkappa.Tally.load(file), file, output_format)
+
+
+def _show_tally(command: str, whole: dhkappa.Tally, path: str, output_format: str) -> None:
+    if output_format == "json":
+        counts = {"path": path, "n_items": whole.n_items, "n_votes": whole.n_votes, "n_patterns": len(whole)}
+        names = {"categories": list(whole.categories), "labelers": list(whole.labelers)}
+        click.echo(json_text(command, counts | names))
+    else:
+        click.echo(f"{visible(path)}: {whole!r}")
