@@ -19,7 +19,7 @@ ANNOTATORS = "annotators"
 _WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}  # nosec B105 - an outcome
 _CONTAMINATED = {
     "labels-from-votes": "Its labels look as if they were made from these votes.",
-    "labeler-equals-annotator": "One annotator always agrees with it.",
+    "labeler-equals-annotator": "It may be one of the annotators.",
 }
 _WORST_FIRST = ("fail", "undecided", "pass")
 

@@ -127,7 +127,7 @@ def judge(
         reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
         headline = f"{name} is better than random labels, but the data cannot compare it with an annotator."
         return _ungraded("not-enough-data", name, headline, f"{reason} {scored}.{caution}", ranked=True)
-    code = _grade(baseline)
+    code = _grade(baseline, random)
     capped = _cap(code, estimate, baseline, comparison, own)
     code = "on-par" if capped else code
     short, headline = _words(name, code, baseline)
@@ -176,11 +176,14 @@ def continued(message: str) -> str:
     )
 
 
-def _grade(baseline: AnnotatorBaseline) -> str:
+def _grade(baseline: AnnotatorBaseline, random: float) -> str:
     """Return the grade that the limits of the share support; without a share, those of the difference."""
     low, high = baseline.share_low, baseline.share_high
-    if math.isnan(low):  # only the sign of the difference is known
-        return "better" if baseline.low > 0 else "slightly-below" if baseline.high < 0 else "not-enough-data"
+    if math.isnan(low):  # only bounds of a typical annotator are known
+        if baseline.high < 0:  # at most this share, if random labels score what they are expected to
+            most = 1 + baseline.high / max(baseline.value_low - random, -baseline.high)
+            return "clearly-below" if most < KEPT else "slightly-below"
+        return "better" if baseline.low > 0 else "not-enough-data"
     if abs(baseline.difference) < _ROUNDS_TO_ZERO and low >= KEPT:
         return "on-par"
     if low > 1:
@@ -201,7 +204,7 @@ def _cap(
     if code != "better":
         return ""
     if any(problem.code == "labeler-equals-annotator" for problem in problems):
-        return "It is not called better, because one annotator always agrees with it."
+        return "It is not called better, because it may be one of the annotators."
     for share, label in never_suggested(estimate.sums, estimate.categories):
         return f"It is not called better, because {share:.0%} of the votes are {label!r}, which it never suggests."
     if comparison is None or math.isnan(comparison.difference):

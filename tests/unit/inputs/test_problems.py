@@ -519,7 +519,7 @@ def test_data_without_labels_can_be_audited() -> None:
     check = Dataset(VOTES).check()
     assert [(one.code, one.severity) for one in check.problems] == [("no-suggested-labels", "info")]
     assert check.n_items == 30
-    assert check.understood()[0] == "30 items, 90 votes."
+    assert check.understood()[1] == "30 items, 90 votes."
 
 
 def test_data_that_cannot_be_counted_are_a_problem() -> None:
