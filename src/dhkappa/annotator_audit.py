@@ -166,6 +166,7 @@ class SingleVoteAudit(Display):
         name = one_labeler(labeler, self.labelers, "labeler")
         if self._item_votes is None or self._item_votes.find is not None:
             raise invalid("item", "The items are unknown.", code="items-unknown", hint="Pass votes in memory.")
+        limit = None if limit is None else check_integer("limit", limit, 1)
         return single_disagreements(self._item_votes, name, limit)
 
     def table(self) -> Table:

@@ -365,7 +365,7 @@ class Dataset:
             self.counts,
             None if item_votes is None else item_votes.merged(),
             self.table,
-            ordered=ordered or self.declared,
+            ordered=ordered,
             numbers=self.arrays.matrix is not None if roles is None else bool(roles.counts or roles.count),
             labelers=tuple(self.labelers if labelers is None else map(self.counts.columns.labeler, labelers))
             if labeled

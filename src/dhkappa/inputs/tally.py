@@ -157,7 +157,7 @@ class Tally:
         from dhkappa.inputs.problems import Seen
 
         chosen = self.labelers if labelers is None else map(self.counts.columns.labeler, labelers)
-        return Seen(self.counts, ordered=ordered or self.declared, labelers=tuple(chosen))
+        return Seen(self.counts, ordered=ordered, labelers=tuple(chosen))
 
     def copy(self) -> Tally:
         """Return a copy that later updates of this tally do not change."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dhkappa.errors import Problem, invalid, shown
-from dhkappa.stats.annotator_baseline import annotator_baseline
+from dhkappa.stats.annotator_baseline import KEEP, annotator_baseline
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.sample import check_choice, check_real
@@ -174,7 +174,7 @@ def _against_annotators(
         measure, bound = "difference from a typical annotator", 0.0 - margin  # not -0.0
         value, low, high, reason = found.difference, found.low, found.high, found.reason
     else:
-        measure, bound = "share of a typical annotator's score", 0.8 if keep is None else keep
+        measure, bound = "share of a typical annotator's score", KEEP if keep is None else keep
         value, low, high, reason = found.share_kept, found.share_low, found.share_high, found.share_reason
     more = None
     if outcome == "undecided" and not math.isnan(value + low + high):

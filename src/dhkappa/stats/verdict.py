@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dhkappa.errors import Problem, counted
-from dhkappa.stats.annotator_baseline import AnnotatorBaseline
+from dhkappa.stats.annotator_baseline import KEEP, AnnotatorBaseline
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide, written
 from dhkappa.stats.kappa import Estimate, rounded
@@ -33,7 +33,6 @@ GRADES = {
 }
 """The grades, each in a few words. The first five are judgments, the best first."""
 MADE_FROM_THEM = "These votes cannot judge {}: its labels look as if they were made from them"
-KEPT = 0.8  # share of a typical annotator's score that still is "slightly below"
 MIN_ITEMS = 20  # the limits of the share were validated from this many items on
 _FAR = 0.5
 _AT_LEAST = "at least slightly below a typical annotator"  # it may be clearly below
@@ -182,15 +181,15 @@ def _grade(baseline: AnnotatorBaseline, random: float) -> str:
     if math.isnan(low):  # only bounds of a typical annotator are known
         if baseline.high < 0:  # at most this share, if random labels score what they are expected to
             most = 1 + baseline.high / max(baseline.value_low - random, -baseline.high)
-            return "clearly-below" if most < KEPT else "slightly-below"
+            return "clearly-below" if most < KEEP else "slightly-below"
         return "better" if baseline.low > 0 else "not-enough-data"
-    if abs(baseline.difference) < _ROUNDS_TO_ZERO and low >= KEPT:
+    if abs(baseline.difference) < _ROUNDS_TO_ZERO and low >= KEEP:
         return "on-par"
     if low > 1:
         return "better"
     if high < 1:
-        return "slightly-below" if high >= KEPT else "clearly-below"
-    return "on-par" if low >= KEPT and baseline.n_items >= MIN_ITEMS else "not-enough-data"
+        return "slightly-below" if high >= KEEP else "clearly-below"
+    return "on-par" if low >= KEEP and baseline.n_items >= MIN_ITEMS else "not-enough-data"
 
 
 def _cap(
@@ -240,7 +239,7 @@ def _words(name: str, code: str, baseline: AnnotatorBaseline) -> tuple[str, str]
     reached = f"{scale} it reaches {share:.0%} ({low:.0%} to {high:.0%})"
     if code == "not-enough-data":
         return short, f"There is not enough data to judge {name}: {reached}.{_more_items(baseline)}"
-    if code == "slightly-below" and low < KEPT:
+    if code == "slightly-below" and low < KEEP:
         short = _AT_LEAST
     if code == "clearly-below" and high < _FAR:
         short = "far below a typical annotator"
@@ -250,7 +249,7 @@ def _words(name: str, code: str, baseline: AnnotatorBaseline) -> tuple[str, str]
 def _more_items(baseline: AnnotatorBaseline) -> str:
     """Return about how many more items would decide."""
     share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
-    more = items_to_decide(baseline.n_items, share, low, high, KEPT if share > KEPT else 1)
+    more = items_to_decide(baseline.n_items, share, low, high, KEEP if share > KEEP else 1)
     return f" {decided_by(more)}".rstrip()
 
 

@@ -380,12 +380,13 @@ def test_natural_order(labels: list[Any], order: list[int] | None) -> None:
     assert vote_rules.natural_order(labels) == order
 
 
-def test_declared_order_is_not_reported() -> None:
+def test_order_is_reported_unless_weights_use_it() -> None:
     data = problem_rates.CHANGED["ratings"][1](np.random.default_rng(1))
     votes, labels = data.votes, data.labels
     assert {one.code for one in Dataset(votes, labels).check().problems} == {"looks-ordinal"}
     categories = sorted({*votes.ravel(), *labels["llm"]})
-    assert Dataset(votes, labels, categories=categories).check().problems == ()
+    assert {one.code for one in Dataset(votes, labels, categories=categories).check().problems} == {"looks-ordinal"}
+    assert audit(votes, labels, categories=categories, weights="linear", progress=False).problems == ()
     assert audit(votes, labels, categories=categories, weights="linear", progress=False).problems == ()
 
 

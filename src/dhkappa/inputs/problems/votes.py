@@ -106,7 +106,7 @@ def few_common_items(seen: Seen) -> Iterator[Problem]:
     order = sorted(each, key=lambda name: each[name])
     numbers = ", ".join(f"{name} {each[name]:,}" for name in dict.fromkeys([*order[:2], order[-1]]))
     message = f"Only {counted(common, 'item')} {'has' if common == 1 else 'have'} votes and a label of each of "
-    message += f"{len(each)} labelers, and differences rest on these. Labeled items: {numbers}."
+    message += f"{len(each)} labelers, so a ranking says little about the other items. Labeled items: {numbers}."
     fix = "Let all labelers label the same items, or leave some out with $suggested."
     yield Problem("few-common-items", "warning", message, tuple(few[:3]), fix)
 
@@ -114,6 +114,8 @@ def few_common_items(seen: Seen) -> Iterator[Problem]:
 def too_few_items(seen: Seen) -> Iterator[Problem]:
     """Find labelers, or all, with few eligible items."""
     usable = seen.totals > 1
+    if (seen.totals == 1).any() and not usable.any():  # labelers are compared with the only vote
+        return
     labeled = [name for name in seen.labelers if seen.labels(name).any()]  # another problem says if there are none
     n = {name: seen.items(usable & (seen.codes(name) >= 0)) for name in labeled}
     few = {name: number for name, number in n.items() if number < _FEW_ITEMS}
@@ -295,8 +297,12 @@ def looks_ordinal(seen: Seen) -> Iterator[Problem]:
     )
     message += "give. Kappa counts a near vote like any other wrong vote."
     if not close:
-        message = f"The categories look like ratings ({names[0]} to {names[-1]}), but votes that differ are not closer "
-        message += "than the vote shares alone would give."
+        message = f"The categories look like ratings ({names[0]} to {names[-1]}), but "
+        message += (
+            "votes that differ are not closer than the vote shares alone would give."
+            if items >= _DIFFERING_ITEMS
+            else f"only {counted(items, 'item')} with different votes cannot show it."
+        )
     fix = f"Give near votes partial credit with $weights linear and $categories {comma_list(names)}."
     yield Problem(
         "looks-ordinal",
