@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -127,9 +128,34 @@ def flag(parameter: str) -> str:
     return _POSITIONAL.get(parameter) or f"--{parameter.replace('_', '-')}"
 
 
+_LISTS = ("allow", "annotators", "categories", "missing", "normalize", "suggested")
+# A parameter in a hint, and its value: in quotes, or a word that is no English sentence.
+_WORD = r"linear|quadratic|json|(?:case|spaces|unicode|numbers)(?:,[a-z]+)*|(?:[a-z]+-)+[a-z]+"
+_PARAMETER = re.compile(
+    rf"""[$](?P<name>[a-z_]+)(?:[ ](?:"(?P<text>[^"]*)"|'(?P<other>[^']*)'|(?P<word>{_WORD})\b))?"""
+)
+
+
 def said(message: str, hint: str, write_parameter: Callable[[str], str] = "{}=".format) -> str:
-    """Return message and hint; ``$name`` in the hint is a parameter, written by ``write_parameter``."""
-    return f"{message} {re.sub(r'[$]([a-z_]+)', lambda found: write_parameter(found[1]), hint)}".strip()
+    """Return message and hint; ``$name`` in the hint is a parameter, written by ``write_parameter``.
+
+    Examples
+    --------
+    >>> said("", 'Pass $missing "-,?" or $normalize case.'), said("", 'Pass $missing "-,?" or $normalize case.', flag)
+    ("Pass missing=['-', '?'] or normalize=['case'].", 'Pass --missing "-,?" or --normalize case.')
+    """
+
+    def write(found: re.Match[str]) -> str:
+        name, value = found["name"], found["text"] or found["other"] or found["word"]
+        written = write_parameter(name)
+        if not written.endswith("=") or value is None:
+            return f"{written}{found[0][1 + len(name) :]}"
+        values = next(csv.reader([value]), [])
+        if name == "map" and all("=" in one for one in values):
+            return f"{written}{dict(one.split('=', 1) for one in values)}"
+        return f"{written}{values if name in _LISTS else value!r}"
+
+    return f"{message} {_PARAMETER.sub(write, hint)}".strip()
 
 
 def one_labeler(name: Any, known: Sequence[str], parameter: str = "suggested") -> str:
