@@ -105,4 +105,5 @@ def test_files_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
 def test_audit_of_a_tally_without_items() -> None:
     result = audit(tally([], {"gpt": [], "rule": []}, sample_weight=[], strata=[]))
     assert math.isnan(result.kappas["gpt"].value)
-    assert result.verdict("gpt").code == "not-enough-data"
+    assert result.problems[0].code == "no-items"
+    assert result.verdict("gpt").code == "data-problem"

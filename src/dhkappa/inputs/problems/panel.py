@@ -275,7 +275,7 @@ def is_made_from_votes(exceptions: int, split: int, perfect: float, n: int, accu
     with fewer exceptions than true labels, at most one in a hundred.
     """
     independent = perfect + (1 - accuracy) * n * FEWER_ERRORS
-    if exceptions <= _HARDLY_ANY * n and exceptions < perfect:
+    if exceptions <= min(_HARDLY_ANY * n, _NEARLY_NONE * split) and exceptions < perfect:
         return poisson_tail(exceptions, independent) < CHANCE
     if perfect >= ENOUGH_EXCEPTIONS:
         return poisson_tail(exceptions, perfect) < CHANCE
