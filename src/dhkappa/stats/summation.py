@@ -17,6 +17,7 @@ Array = npt.NDArray[Any]
 
 _FEW = 1 << 10  # terms that are added up faster as Python floats
 _BITS = 53
+_BLOCK = 1 << 15  # terms that stay in the cache
 _RANGE = 800  # of the exponent of the largest term in a row: nothing underflows or overflows
 
 
@@ -52,16 +53,21 @@ def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int 
         with np.errstate(over="ignore", invalid="ignore"):
             return [_added(values, group, size)]
     power = math.frexp(most)[1] + more
-    found = []
-    while True:
-        head = math.ldexp(1.0, power)  # 0 if it is below the least float
-        part = values + head
-        part -= head
-        found.append(_added(part, group, size))
-        values = np.subtract(values, part, out=part)
-        if not values.any():
-            return found
-        power -= _BITS - more
+    found: list[Floats] = []
+    block = max(_BLOCK, 4 * size)
+    for start in range(0, max(values.size, 1), block):
+        rest, own = values[start : start + block], None if group is None else group[start : start + block]
+        level = 0
+        while level == 0 or rest.any():
+            head = math.ldexp(1.0, power - level * (_BITS - more))  # 0 if it is below the least float
+            part = rest + head
+            part -= head
+            if level == len(found):
+                found.append(np.zeros(size))
+            found[level] += _added(part, own, size)
+            rest = np.subtract(rest, part, out=part)
+            level += 1
+    return found
 
 
 def _added(values: Floats, group: npt.NDArray[Any] | None, size: int) -> Floats:
