@@ -15,7 +15,9 @@ from dhkappa import Comparison, Tally, compare, dh_kappa, simulate, tally
 from dhkappa.core.items import item_table_of_votes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import compare as module
-from dhkappa.stats.compare import compare_labelers, holm
+from dhkappa.stats.compare import AnnotatorComparison, compare_labelers, holm
+from dhkappa.stats.notes import Note
+from dhkappa.table import Table
 from expect import expect_error
 
 
@@ -468,3 +470,37 @@ def test_all_labelers_of_a_tally_by_default() -> None:
     assert list(compare(TALLY).kappas) == ["a", "b", "c"]
     assert list(compare(TALLY, ("c", "a")).kappas) == ["c", "a"]
     assert rows_of(compare(TALLY, np.array(["a", "b"]))) == rows_of(compare(VOTES, PAIR))
+
+
+def test_annotator_comparison_as_text_and_json() -> None:
+    table = Table({"annotator": ["ada", "ben", "eli"], "difference": [0.1, 0.2, math.nan]}, title="Annotators")
+    given: dict[str, Any] = {"labeler": "llm\x1b", "table": table, "confidence_level": 0.9, "n_items": 1_200}
+    known: dict[str, Any] = {
+        "difference": 0.15,
+        "se": 0.02,
+        "low": 0.1,
+        "high": 0.2,
+        "matched": 0.5,
+        "skipped": ("eli",),
+    }
+    found = AnnotatorComparison(**given, **known, notes=(Note("few", "Few items."),))
+    assert repr(found) == (
+        r"llm\x1b compared with annotators: +0.1500 [+0.1000, +0.2000] at 0.9 "
+        "(1,200 items; kappa at least that of 1 of 2 annotators; 1 skipped)"
+    )
+    assert found.to_dict() == {
+        "labeler": "llm\x1b", "difference": 0.15, "se": 0.02, "low": 0.1, "high": 0.2, "confidence_level": 0.9,
+        "matched": 0.5, "n_items": 1_200, "annotators": table.to_json(), "skipped": ["eli"],
+        "notes": [{"code": "few", "text": "Few items."}], "reason": None,
+    }  # fmt: skip
+    nothing: dict[str, Any] = dict.fromkeys(("difference", "se", "low", "high", "matched"), math.nan)
+    undefined = AnnotatorComparison(**given, **nothing, skipped=("ada", "ben", "eli"), notes=(), reason="No votes.")
+    assert repr(undefined) == r"llm\x1b compared with annotators: undefined (1,200 items; 3 skipped; No votes)"
+    assert undefined.to_dict()["se"] is None
+
+
+def test_title_of_weighted_differences() -> None:
+    ordered = compare(EXAMPLE.votes, TestCompare.LABELS, weights="linear", categories=[1, 2, 3], confidence_level=0.9)
+    assert ordered.differences.title == "Differences in weighted kappa between labelers, 90% confidence intervals"
+    plain = compare(EXAMPLE.votes, TestCompare.LABELS)
+    assert plain.differences.title == "Differences between labelers, 95% confidence intervals"
