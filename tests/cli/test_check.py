@@ -231,3 +231,15 @@ def test_review_prints_problems_on_standard_error(folder: Path, capsys: Capsys) 
     result = json.loads(accepted.stdout)["result"]
     assert len(result["review"]) == 30
     assert [(one["code"], one["accepted"]) for one in result["problems"]][1] == ("looks-missing", True)
+
+
+def test_a_tally_of_data_with_errors_is_not_made(folder: Path, capsys: Capsys) -> None:
+    done = inside(capsys, "tally", "make", "codes.csv", "-o", "t.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--allow labels-not-in-votes" in done.stderr
+    assert not Path("t.json").exists()
+    assert (
+        inside(capsys, "tally", "make", "codes.csv", "-o", "t.json", "--allow", "labels-not-in-votes").returncode == 0
+    )
+    warned = inside(capsys, "tally", "make", "my votes.csv", "-o", "w.json")
+    assert (warned.returncode, "looks-missing" in warned.stderr) == (0, True)

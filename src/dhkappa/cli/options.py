@@ -279,11 +279,11 @@ class Input:
         found: dhkappa.Check = data.check(allow=self.allow)
         return found
 
-    def problems(self) -> tuple[Problem, ...]:
-        """Return the problems that counts show; single votes are fetched to find more if there is a gate."""
+    def problems(self, fetch: bool = False) -> tuple[Problem, ...]:
+        """Return the problems that counts show; single votes are fetched to find more if wanted or with a gate."""
         from dhkappa.inputs.check import find_problems
 
-        fetch = self.given.get("fail_under") is not None
+        fetch = fetch or self.given.get("fail_under") is not None
         seen = self.data.seen(self.suggested, ordered=self.given.get("weights") is not None, fetch=fetch)
         return find_problems(seen, self.allow)
 

@@ -10,8 +10,8 @@ import click
 import dhkappa
 from dhkappa.cli import options
 from dhkappa.cli.options import Commands, Input, check_output, expanded, is_tally, option, sum_of
-from dhkappa.cli.output import json_text
-from dhkappa.errors import invalid, visible
+from dhkappa.cli.output import json_text, warn
+from dhkappa.errors import DataError, flag, invalid, said, visible
 from dhkappa.resources import Progress
 
 _OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
@@ -26,16 +26,24 @@ def tally() -> None:
 
 
 @tally.command("make", epilog="Example: dhkappa tally make votes.csv --suggested llm -o monday.json")
-@options.combine(options.FILES, _OUTPUT, options.FORMAT, options.ROLES, options.SAMPLE)
+@options.combine(options.FILES, _OUTPUT, options.FORMAT, options.ROLES, options.SAMPLE, options.ALLOW)
 def tally_make(output: str, **given: Any) -> None:
-    """Count votes and suggested labels into a tally file."""
+    """Count votes and suggested labels into a tally file.
+
+    The data is checked first, because a tally keeps no single votes: nothing is written if there is an error.
+    """
     check_output(output, [*given["files"], given["items"]], (".json",))
     if any(map(is_tally, expanded(given["files"]))):
         raise invalid("data", "A file is already a tally.", code="already-tally", hint="Add with dhkappa tally add.")
     source = Input(given)
     with Progress(None, "counting votes"):
+        problems = source.problems(fetch=True)
+        if errors := [problem for problem in problems if problem.severity == "error" and not problem.accepted]:
+            hint = f"{said('', errors[0].fix, flag)} Or accept it with $allow {errors[0].code}."
+            raise DataError(errors[0].message, code=errors[0].code, parameter="data", hint=hint.strip())
         whole = source.data.tally()
         whole.save(output)
+    warn(problems)
     _show_tally("tally make", whole, output, given["output_format"])
 
 
