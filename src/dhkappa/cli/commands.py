@@ -1,4 +1,4 @@
-"""The commands: one for each function of the library."""
+"""The commands: one for each function of the library, and the exit code of a gate (1 fail, 3 undecided, 2 error)."""
 
 from __future__ import annotations
 
