@@ -1,4 +1,4 @@
-"""Errors and problems with a code, a message and a hint; helpers to check values and to write them into messages."""
+"""Errors and problems with a code, a message and a hint; helpers to check values, write them, and mask passwords."""
 
 from __future__ import annotations
 

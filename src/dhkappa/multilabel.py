@@ -170,8 +170,20 @@ def multilabel_audit(
     columns = {column: [row[column] for row in whole] for column in (*names_of, "pvalue_holm", "fleiss", "reason")}
     table = Table(columns, title="Each category as a yes/no question, the lowest kappa first")
     audits = CategoryAudits(sets.categories, audit)
-    said = tuple(map(source_note, notes))
+    said = (*_excluded(kappas), *map(source_note, notes))
     return MultilabelAudit(table, audits, kappas, tuple(names), level, said, tuple(problems))
+
+
+def _excluded(kappas: Mapping[str, Mapping[Label, Kappa]]) -> Iterator[Note]:
+    """Yield how many items were excluded: the same for every category, but not for every labeler."""
+    about: dict[Note, list[str]] = {}
+    for name, own in kappas.items():
+        for note in next(iter(own.values())).notes if own else ():
+            if note.code == "items-excluded":
+                about.setdefault(note, []).append(name)
+    for note, names in about.items():
+        alike = len(names) == len(kappas)
+        yield note if alike else replace(note, message=f"{', '.join(names)}: {note.message}")
 
 
 def _row(name: str, category: Label, kappa: Kappa, level: float) -> dict[str, Any]:

@@ -81,3 +81,17 @@ def test_the_gate_is_about_every_category() -> None:
     done = run("audit", "sets.csv", "--multilabel", ";", "--fail-under", "0.9", "--on", "value")
     assert done.returncode == 1
     assert "a failed: kappa" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["score", "compare", "review"])
+def test_commands_without_multilabel_name_the_audit(command: str) -> None:
+    rows = [f"{i},a;b,a,a;b,b\n{i + 20},a,b,a,a;b" for i in range(20)]
+    Path("sets.csv").write_text("item,suggested_x,suggested_y,ann_1,ann_2\n" + "\n".join(rows), encoding="utf-8")
+    choice = ("-s", "x") if command == "review" else ()
+    done = run(command, "sets.csv", *choice)
+    fix = 'Split them with dhkappa audit --multilabel ";".'
+    assert fix in " ".join((done.stdout + done.stderr).split())
+    problems = result(command, "sets.csv", *choice)["result"]["problems"]
+    assert {one["code"]: one["fix"] for one in problems}["looks-multilabel"] == fix
+    audited = run("audit", "sets.csv")
+    assert 'Split them with --multilabel ";".' in " ".join(audited.stdout.split())

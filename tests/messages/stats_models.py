@@ -94,6 +94,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "pilot-and-assumptions": lambda: dk.plan(0.1, dk.dh_kappa(VOTES, LABELS), n_categories=3),
     "pilot-too-small": lambda: dk.plan(0.1, dk.dh_kappa([["a", "b"]], ["a"])),
     "pilot-too-small (undefined)": lambda: dk.plan(0.1, dk.dh_kappa([], [])),
+    "pilot-too-small (one vote per item)": lambda: dk.plan(0.1, dk.dh_kappa([["a"], ["b"]], ["a", "b"])),
     "invalid-pilot": lambda: dk.plan(0.1, dk.fleiss_kappa(VOTES)),
     "too-many-votes-for-pilot": lambda: dk.plan(0.1, dk.dh_kappa(VOTES, LABELS), votes=4),
     "small-pilot": lambda: dk.plan(0.2, dk.dh_kappa(VOTES, LABELS)),

@@ -167,6 +167,29 @@ def test_empty_sets_are_votes_and_empty_text_is_missing() -> None:
     assert found.kappas["labeler"]["a"].excluded == kappa.excluded
 
 
+def test_notes_say_how_many_items_were_excluded() -> None:
+    votes: list[list[Cell]] = [[["a"], ["a", "b"]], [["b"], []], [["a"], None], [["b"], ["b"]]]
+    whole: list[Cell] = [["a"], ["b"], ["a"], []]
+    part: list[Cell] = [["a"], None, ["a"], []]
+    for labels, expected in (
+        ({"x": whole, "y": whole}, ["1 item excluded: it has one vote."]),
+        (
+            {"x": whole, "y": part},
+            [
+                "x: 1 item excluded: it has one vote.",
+                "y: 2 items excluded: 1 with one vote, 1 with no suggested label.",
+            ],
+        ),
+    ):
+        found = dhkappa.audit(votes, labels, multilabel=True)
+        assert [note.text for note in found.notes if note.code == "items-excluded"] == expected
+        for name, own in found.kappas.items():
+            for category, kappa in own.items():
+                assert kappa.excluded == by_hand(votes, labels[name], category).excluded
+    none = dhkappa.audit(votes[:2], whole[:2], multilabel=True)
+    assert "items-excluded" not in {note.code for note in none.notes}
+
+
 def test_rules_missing_and_categories_apply_to_the_labels_in_cells() -> None:
     votes = [["Bug;NA", "bug "], ["1;bug", "billing"], ["NA", "bug"], ["bug", "bug;billing"]]
     options: dict[str, Any] = {"normalize": "case", "map": {"1": "billing"}, "missing": ["na"]}
@@ -178,7 +201,7 @@ def test_rules_missing_and_categories_apply_to_the_labels_in_cells() -> None:
         [["bug"], ["bug", "billing"]],
     ]
     check(found, clean, [["bug"], ["billing"], ["bug"], []], ["bug", "billing"])
-    assert {note.code for note in found.notes} == {"labels-normalized", "labels-mapped", "multilabel"}
+    assert {note.code for note in found.notes} == {"items-excluded", "labels-normalized", "labels-mapped", "multilabel"}
     declared = ["zebra", "bug", "billing"]
     assert dhkappa.audit(votes, ["bug"] * 4, multilabel=";", categories=declared, **options).categories == tuple(
         declared

@@ -1,4 +1,4 @@
-"""The commands: one for each function of the library."""
+"""The commands: one for each function of the library, and the exit code of a gate (1 fail, 3 undecided, 2 error)."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def score(**given: Any) -> None:
     source = Input(given)
     with Progress(None, "counting votes"):
         kappas = _kappas(source, given["weights"])
-        problems = source.problems()
+        problems = _naming_audit(source.problems())
     gate = _gate(kappas, given, problems)
     level = given["confidence_level"]
     if given["output_format"] == "json":
@@ -191,6 +191,11 @@ def score(**given: Any) -> None:
     else:
         _terminal().scores(kappas, level, problems)
         _show_passed(gate)
+
+
+def _naming_audit(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Name dhkappa audit in fixes with --multilabel, for commands that do not have this option."""
+    return tuple(replace(one, fix=one.fix.replace("$multilabel", "dhkappa audit $multilabel")) for one in problems)
 
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
@@ -211,7 +216,7 @@ def compare(**given: Any) -> None:
     with Progress(None, "counting votes"):
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         found = dhkappa.compare(source.data, source.suggested, pool=source.pool, **sample)
-        problems = source.problems()
+        problems = _naming_audit(source.problems())
     gate = _gate(found.kappas, given, problems)
     if given["output_format"] == "json":
         click.echo(json_text("compare", found.to_dict() | listed(problems), gate))
@@ -245,14 +250,14 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
             message = "Every item has at most one vote, and a review queue needs two or more."
             hint = "dhkappa audit lists the items whose vote differs from the label."
             raise invalid("data", message, code="single-votes", hint=hint)
-        labeler = _only(found.labelers)
+        labeler, problems = _only(found.labelers), _naming_audit(found.problems)
         _check_items(found.kappas, given["files"])
         n_items = found.kappas[labeler].n_items
         queue = found.review(limit=limit or max(n_items, 1))
         if rejected:
             queue = queue.where(lambda row: row["differential"] < 0)
     if as_json:
-        whole = {"labeler": labeler, "n_items": n_items, **listed(found.problems), "review": queue.to_json()}
+        whole = {"labeler": labeler, "n_items": n_items, **listed(problems), "review": queue.to_json()}
         text = json_text("review", whole) + "\n"
     else:
         text = queue.to_csv(safe=not raw)
@@ -269,7 +274,7 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
         write_file(output, text, "review queue")
         click.echo(f"{counted(len(queue), 'item')} written to {visible(output)}.", err=True)
     if not as_json:
-        warn(found.problems)
+        warn(problems)
 
 
 def _only(labelers: Any) -> str:

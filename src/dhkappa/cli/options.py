@@ -145,7 +145,9 @@ WEIGHTS = option("weights", _WEIGHTS, choices=("linear", "quadratic"))
 _POOL = "Number of items in the whole data set, or STRATUM=N for each stratum, separated by commas."
 POOL = option("pool", _POOL, multiple=True, metavar="N")
 _FAIL_UNDER = (
-    "Gate: exit with 1 if kappa of a labeler is below X, with 3 if more items are needed to tell. Or annotators."
+    "Gate: exit with 1 if kappa of a labeler is below X, with 3 if more items are needed to tell. X is a number, or "
+    "annotators: is the labeler nearly as good as a typical annotator? Imagine hiring one more annotator like yours "
+    "and using their votes as labels. That is a typical annotator."
 )
 _ON = "What --fail-under tests: the confidence limits, or kappa itself."
 _KEEP = "With --fail-under annotators: share of a typical annotator's score to keep; 0.8 by default."

@@ -354,7 +354,9 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
     if pilot.parts is None or pilot.exact is None or basis(pilot) is None:
         one = "It has one item." if n == 1 else "Every item has the same influence on kappa."
         text = f"The variance of kappa cannot be computed from the pilot. {pilot.reason or one}"
-        raise invalid("pilot", text, hint="Pass more items in $pilot.", code="pilot-too-small")
+        single = n == 0 and pilot.sample.excluded.one_vote
+        hint = "Pass a pilot with two votes or more on some items." if single else "Pass more items in $pilot."
+        raise invalid("pilot", text, hint=hint, code="pilot-too-small")
     known = terms(pilot.sample.by_weight().merged(), pilot.parts, pilot.weights)
     totals = known.patterns.vote_totals()
     per_item = next(k for k in (4, 3, 2) if 2 * int(known.items[totals >= k].sum()) >= n)

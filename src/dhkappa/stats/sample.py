@@ -1,4 +1,4 @@
-"""Sample: the eligible items, their weights, and the design they were drawn by; checks of numbers that users pass."""
+"""Sample: eligible items, their weights, added up by pattern, and their design; checks of numbers that users pass."""
 
 from __future__ import annotations
 
