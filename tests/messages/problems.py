@@ -65,6 +65,7 @@ CASES: dict[str, Callable[[], Any]] = {
         NAMES * 10,
         counts=pl.DataFrame({"cat": [50, 20, 0] * 10, "dog": [30, 80, 0] * 10, "cow": [20, 0, 100] * 10}),
     ).check(),
+    "looks-like-counts": lambda: changed("numbers of votes are read as votes"),
     "weights-look-like-counts": lambda: check(
         [VOTES[place][: 2 + place % 2] for place in range(30)], sample_weight=[2 + place % 2 for place in range(30)]
     ),

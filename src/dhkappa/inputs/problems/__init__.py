@@ -36,7 +36,14 @@ CODES = (
         "few-common-items",
     ),
     *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labels-from-votes"),
-    *("labels-not-in-votes", "looks-clustered", "looks-like-percent", "looks-missing", "looks-multilabel"),
+    *(
+        "labels-not-in-votes",
+        "looks-clustered",
+        "looks-like-counts",
+        "looks-like-percent",
+        "looks-missing",
+        "looks-multilabel",
+    ),
     *(
         "looks-ordinal",
         "mixed-time-zones",
