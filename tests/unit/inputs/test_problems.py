@@ -422,6 +422,7 @@ def test_labeler_equals_annotator() -> None:
     copied = sim.votes[:, 2].tolist()
     problem = found(sim.votes, copied)["labeler-equals-annotator"]
     assert "annotator 2 on 100 of 100" in problem.message
+    assert "labels-from-votes" not in found(sim.votes, copied)  # one diagnosis is enough
     assert "labeler-equals-annotator" not in found(sim.votes, sim.truth.tolist())
     assert "labeler-equals-annotator" in wide(ann_llm=LABELS)
 

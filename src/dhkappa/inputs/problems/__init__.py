@@ -93,6 +93,7 @@ class Seen:
     numbers: bool = False  # the votes were given as numbers of votes
     labelers: tuple[str, ...] = ()  # those to check
     listed: bool = False  # the user listed the annotators one by one
+    copies: tuple[str, ...] = ()  # labelers that are found to equal an annotator
 
     @property
     def categories(self) -> Categories:

@@ -196,7 +196,11 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
                 expected = perfect + (1 - accuracy) * n * FEWER_ERRORS
                 message += f"without the votes would be another one on about {expected:.0f} items, even with a third "
                 message += "of the errors of an annotator."
-        elif not (message := _changed_majority(seen, name) or _random_votes(seen, codes, rows & ~first, most)):
+        else:
+            message = _changed_majority(seen, name)
+            if not message and name not in seen.copies:  # the votes of one annotator are like random votes
+                message = _random_votes(seen, codes, rows & ~first, most)
+        if not message:
             continue
         fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels."
         message = f"{name} may be made from these votes: {message}"
