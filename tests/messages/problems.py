@@ -59,6 +59,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "labeler-abstains (all)": lambda: check(labels=[None] * 30),
     "labeler-abstains": lambda: check(labels=[None, *LABELS[1:]]),
     "few-common-items": lambda: Dataset(VOTES, {"llm": LABELS, "rule": LABELS[:8] + [None] * 22}).check(),
+    "one-vote": lambda: check([[label] for label in LABELS]),
     "too-few-items": lambda: check(VOTES[:6], LABELS[:6]),
     "looks-like-percent": lambda: Dataset(
         None,

@@ -49,6 +49,7 @@ CODES = (
         "mixed-time-zones",
         "no-items",
         "not-annotators",
+        "one-vote",
         "repeated-rows",
         "too-few-items",
         "votes-follow-agreement",

@@ -119,6 +119,15 @@ def not_annotators(seen: Seen) -> Iterator[Problem]:
     yield Problem("not-annotators", "error", message, tuple(other[:3]), fix)
 
 
+def one_vote(seen: Seen) -> Iterator[Problem]:
+    """Find data without pairs of votes."""
+    if (seen.totals == 1).any() and not (seen.totals > 1).any():
+        message = "Every item has at most one vote, so kappa is undefined"
+        message += "; the audit uses Cohen's kappa." if seen.labelers else "."
+        fix = "Kappa needs items with votes of two annotators or more."
+        yield Problem("one-vote", "info", message, (), fix)
+
+
 def looks_like_counts(seen: Seen) -> Iterator[Problem]:
     """Find numbers of votes per category that are read as votes of annotators."""
     from dhkappa.inputs.count_columns import find_count_columns
@@ -376,6 +385,7 @@ RULES: tuple[Rule, ...] = (
     annotator_variants,
     not_annotators,
     looks_like_counts,
+    one_vote,
     annotators_unused,
     duplicates_removed,
 )

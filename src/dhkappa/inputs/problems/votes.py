@@ -91,7 +91,7 @@ def labeler_abstains(seen: Seen) -> Iterator[Problem]:
 
 def few_common_items(seen: Seen) -> Iterator[Problem]:
     """Find labelers that share few items with the others."""
-    if len(seen.labelers) < 2:
+    if len(seen.labelers) < 2 or not (seen.totals > 1).any():
         return
     labeled = {name: (seen.totals > 1) & (seen.codes(name) >= 0) for name in seen.labelers}
     each = {name: seen.items(rows) for name, rows in labeled.items()}
