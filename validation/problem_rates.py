@@ -311,6 +311,16 @@ def _percent(rng: Generator) -> Data:
     )
 
 
+def _counts_as_votes(rng: Generator) -> Data:
+    """Return numbers of votes per category, in columns that are read as annotators."""
+    n, votes, names = int(rng.integers(20, 200)), int(rng.integers(3, 15)), [str(place) for place in range(1, 6)]
+    counts = np.array([rng.multinomial(votes - int(rng.random() < 0.1), rng.dirichlet(np.ones(5))) for _ in range(n)])
+    columns = {name: counts[:, place].astype(str).tolist() for place, name in enumerate(names)}
+    labels = {"llm": [names[place] for place in counts.argmax(axis=1)]}
+    ids = [f"T-{place}" for place in range(n)]
+    return Data(np.empty((n, 0), object), labels, counts, ids, item_columns=columns, options={"annotators": names})
+
+
 def _weights(rng: Generator) -> Data:
     data = _sized(rng, missing=0.3)
     n_votes = [sum(label is not None for label in row) for row in data.votes]
@@ -515,6 +525,7 @@ CHANGED: dict[str, tuple[str, Callable[[Generator], Data]]] = {
     "several labels in a cell": ("looks-multilabel", _multilabel),
     "ratings": ("looks-ordinal", _rated),
     "percentages instead of counts": ("looks-like-percent", _percent),
+    "numbers of votes are read as votes": ("looks-like-counts", _counts_as_votes),
     "weights are numbers of votes": ("weights-look-like-counts", _weights),
     "labels are the majority of the votes": ("labels-from-votes", _majority),
     "a labeler copies an annotator": ("labeler-equals-annotator", _copy),

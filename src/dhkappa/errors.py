@@ -128,7 +128,7 @@ def flag(parameter: str) -> str:
     return _POSITIONAL.get(parameter) or f"--{parameter.replace('_', '-')}"
 
 
-_LISTS = ("allow", "annotators", "categories", "missing", "normalize", "suggested")
+_LISTS = ("allow", "annotators", "categories", "counts", "missing", "normalize", "suggested")
 # A parameter in a hint, and its value: in quotes, or a word that is no English sentence.
 _WORD = r"linear|quadratic|json|(?:case|spaces|unicode|numbers)(?:,[a-z]+)*|(?:[a-z]+-)+[a-z]+"
 _PARAMETER = re.compile(

@@ -59,12 +59,14 @@ CASES: dict[str, Callable[[], Any]] = {
     "labeler-abstains (all)": lambda: check(labels=[None] * 30),
     "labeler-abstains": lambda: check(labels=[None, *LABELS[1:]]),
     "few-common-items": lambda: Dataset(VOTES, {"llm": LABELS, "rule": LABELS[:8] + [None] * 22}).check(),
+    "one-vote": lambda: check([[label] for label in LABELS]),
     "too-few-items": lambda: check(VOTES[:6], LABELS[:6]),
     "looks-like-percent": lambda: Dataset(
         None,
         NAMES * 10,
         counts=pl.DataFrame({"cat": [50, 20, 0] * 10, "dog": [30, 80, 0] * 10, "cow": [20, 0, 100] * 10}),
     ).check(),
+    "looks-like-counts": lambda: changed("numbers of votes are read as votes"),
     "weights-look-like-counts": lambda: check(
         [VOTES[place][: 2 + place % 2] for place in range(30)], sample_weight=[2 + place % 2 for place in range(30)]
     ),

@@ -15,8 +15,19 @@ import dhkappa
 from dhkappa.cli.options import Input, masked_argument
 from dhkappa.errors import DataError, Problem, flag
 
-_SAFE = {"annotators", "categories", "items", "map", "missing", "multilabel", "normalize", "suggested", "weights"}
-_REPLACED = {"annotators", "suggested"}  # the new value replaces what was given
+_SAFE = {
+    "annotators",
+    "categories",
+    "counts",
+    "items",
+    "map",
+    "missing",
+    "multilabel",
+    "normalize",
+    "suggested",
+    "weights",
+}
+_REPLACED = {"annotators", "counts", "suggested"}  # the new value replaces what was given
 _MOST_FIXES = 6  # each is tried, which reads the data again
 # An option and its value in a fix: in quotes at the end of the sentence, or as one word.
 _OPTION = re.compile(r"[$]([a-z_]+) (?:([\"'])(.*)\2[.]$|([^\s\"'.]+))", re.DOTALL)
@@ -99,6 +110,8 @@ def _with_options(given: Mapping[str, Any], options: Sequence[tuple[str, str]]) 
     """Return parameters of a command with some options added."""
     changed = dict(given)
     for name, value in options:
+        if name == "counts":  # the columns are not annotators
+            changed["annotators"] = ()
         several = isinstance(changed[name], tuple)
         kept = () if name in _REPLACED else changed[name]
         changed[name] = (*kept, value) if several else value

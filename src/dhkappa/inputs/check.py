@@ -134,6 +134,9 @@ def find_problems(seen: Seen, allow: Iterable[str] = ()) -> tuple[Problem, ...]:
     """Apply the rules; those about vote patterns only if all votes are votes for categories."""
     found = [problem for rule in (*labels.RULES, *votes.RULES, *items.RULES) for problem in rule(seen)]
     if not _has_errors(accept(found, allow)):
+        copied = [*copies.labeler_equals_annotator(seen)]
+        seen = replace(seen, copies=tuple(name for one in copied for name in one.labelers))
+        found += copied
         found += [problem for rule in (*votes.RULES_OF_VOTES, *items.RULES_OF_VOTES) for problem in rule(seen)]
     return accept(found, allow)
 
@@ -165,7 +168,10 @@ def find_set_problems(
         found += items.not_annotators(replace(single, item_votes=votes_for_labels))
     if not answers or _has_errors(accept(found, allow)):
         return accept(found, allow)
-    every = Seen(add([*answers.values()], YES_NO), seen.item_votes, seen.table, labelers=seen.labelers)
+    copied = [*copies.labeler_equals_annotator(whole)]
+    equal = tuple(name for one in copied for name in one.labelers)
+    every = Seen(add([*answers.values()], YES_NO), seen.item_votes, seen.table, labelers=seen.labelers, copies=equal)
+    found += copied
     found += [*votes.votes_follow_agreement(whole), *of_answers(votes.labels_from_votes(every))]
     found += [*items.ids_are_row_numbers(every), *items.looks_clustered(whole)]
     found += [problem for rule in (*copies.RULES_OF_VOTES, *rows.RULES_OF_VOTES) for problem in rule(whole)]

@@ -19,6 +19,8 @@ from dhkappa.core.labels import SourceNote, name_key
 from dhkappa.errors import DataError, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
+from dhkappa.inputs.count_columns import find_count_columns
+from dhkappa.inputs.problems import comma_list
 from dhkappa.inputs.rules import annotator_names, rename, unify
 from dhkappa.paths import FileStates
 
@@ -214,6 +216,8 @@ def open_votes(data: Any, keywords: RoleKeywords, *, labeled: bool, **given: Unp
     except DataError as error:
         if items is not None and _are_swapped(votes, items, said.get("item") or "item"):
             raise _swapped(votes, items) from error
+        if error.code == "format-unknown" and items is None:
+            raise _with_counts(error, votes, said.get("item") or "item") from None
         raise
     used = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
     if roles.item is None and "item" not in keywords and "item" in {*votes.names} - used:
@@ -224,6 +228,17 @@ def open_votes(data: Any, keywords: RoleKeywords, *, labeled: bool, **given: Unp
         hint = "Pass two paths, or two tables of one engine. Files are tables of DuckDB."
         raise DataError(message, code="different-engines", parameter="items", hint=hint)
     return VoteTable(votes, items, roles, source, source.files + listed.files)
+
+
+def _with_counts(error: DataError, votes: Frame, item: str) -> DataError:
+    """Return the error for a table of unknown format; if columns hold numbers of votes, its hint names them."""
+    suggested = suggested_columns(votes.names)
+    found = find_count_columns(votes, [name for name in votes.names if name not in {item, *suggested}], suggested)
+    if not found:
+        return error
+    one = "These columns look like numbers of votes, one column per category"
+    hint = f"{one}: pass them with $counts {comma_list(found)}."
+    return DataError(error.message, code=error.code, parameter="counts", hint=hint)
 
 
 def _are_swapped(votes: Frame, items: Frame, item: str) -> bool:

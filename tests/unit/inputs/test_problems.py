@@ -276,6 +276,16 @@ def test_few_common_items() -> None:
     assert "0 items" in found(labels=apart)["few-common-items"].message
 
 
+def test_one_vote() -> None:
+    labels = {"llm": LABELS, "rule": LABELS[:14] + [None] * 16}
+    one = found([[label] for label in LABELS], labels)
+    assert {code: problem.severity for code, problem in one.items()} == {"one-vote": "info"}
+    assert "Cohen's kappa" in one["one-vote"].message
+    assert "one-vote" not in found([[label] for label in LABELS[1:]] + VOTES[:1])
+    unlabeled = Dataset(pl.DataFrame({"item": range(30), "label": LABELS})).check().problems
+    assert "Cohen" not in next(problem.message for problem in unlabeled if problem.code == "one-vote")
+
+
 @pytest.mark.parametrize(("total", "flagged"), [(100, True), (99, True), (101, True), (98, False)])
 def test_looks_like_percent(total: int, flagged: bool) -> None:
     counts = [[total - 40, 40, 0], [0, 0, total]] * 5
@@ -422,6 +432,7 @@ def test_labeler_equals_annotator() -> None:
     copied = sim.votes[:, 2].tolist()
     problem = found(sim.votes, copied)["labeler-equals-annotator"]
     assert "annotator 2 on 100 of 100" in problem.message
+    assert "labels-from-votes" not in found(sim.votes, copied)  # one diagnosis is enough
     assert "labeler-equals-annotator" not in found(sim.votes, sim.truth.tolist())
     assert "labeler-equals-annotator" in wide(ann_llm=LABELS)
 

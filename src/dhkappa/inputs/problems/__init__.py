@@ -36,12 +36,20 @@ CODES = (
         "few-common-items",
     ),
     *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labels-from-votes"),
-    *("labels-not-in-votes", "looks-clustered", "looks-like-percent", "looks-missing", "looks-multilabel"),
+    *(
+        "labels-not-in-votes",
+        "looks-clustered",
+        "looks-like-counts",
+        "looks-like-percent",
+        "looks-missing",
+        "looks-multilabel",
+    ),
     *(
         "looks-ordinal",
         "mixed-time-zones",
         "no-items",
         "not-annotators",
+        "one-vote",
         "repeated-rows",
         "too-few-items",
         "votes-follow-agreement",
@@ -86,6 +94,7 @@ class Seen:
     numbers: bool = False  # the votes were given as numbers of votes
     labelers: tuple[str, ...] = ()  # those to check
     listed: bool = False  # the user listed the annotators one by one
+    copies: tuple[str, ...] = ()  # labelers that are found to equal an annotator
 
     @property
     def categories(self) -> Categories:

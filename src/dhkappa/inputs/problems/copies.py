@@ -221,4 +221,4 @@ def made_from_others(seen: Seen) -> Iterator[Problem]:
 
 
 RULES: tuple[Rule, ...] = (named_otherwise,)
-RULES_OF_VOTES: tuple[Rule, ...] = (labeler_equals_annotator, annotators_equal, made_from_others)
+RULES_OF_VOTES: tuple[Rule, ...] = (annotators_equal, made_from_others)

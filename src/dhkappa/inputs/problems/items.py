@@ -119,6 +119,34 @@ def not_annotators(seen: Seen) -> Iterator[Problem]:
     yield Problem("not-annotators", "error", message, tuple(other[:3]), fix)
 
 
+def one_vote(seen: Seen) -> Iterator[Problem]:
+    """Find data without pairs of votes."""
+    if (seen.totals == 1).any() and not (seen.totals > 1).any():
+        message = "Every item has at most one vote, so kappa is undefined"
+        message += "; the audit uses Cohen's kappa." if seen.labelers else "."
+        fix = "Kappa needs items with votes of two annotators or more."
+        yield Problem("one-vote", "info", message, (), fix)
+
+
+def looks_like_counts(seen: Seen) -> Iterator[Problem]:
+    """Find numbers of votes per category that are read as votes of annotators."""
+    from dhkappa.inputs.count_columns import find_count_columns
+
+    table = seen.table
+    voted = {str(label) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
+    if table is None or not table.roles.annotators or "0" not in voted or not all(map(str.isdecimal, voted)):
+        return
+    roles, names = table.roles, list(table.roles.annotators)
+    suggested = [column for name, column in roles.suggested.items() if name in seen.labelers]
+    if find_count_columns(table.votes, names, suggested) == names:
+        message = (
+            f"The votes of each item add up to nearly the same number, and some are 0: {shown(names, 3)} look like "
+        )
+        message += "numbers of votes, one column per category."
+        fix = f"Name them with $counts {comma_list(names)}."
+        yield Problem("looks-like-counts", "error", message, tuple(names[:3]), fix)
+
+
 def _column_votes(seen: Seen, table: Any) -> npt.NDArray[np.float64]:
     """Return the number of votes of each column for each spelling of a category; of the first rows if not fetched."""
     keys = {key: place for place, key in enumerate(dict.fromkeys(map(spelling, seen.categories)))}
@@ -356,6 +384,8 @@ def _design_effect(seen: Seen, votes: ItemVotes, groups: npt.NDArray[Any]) -> fl
 RULES: tuple[Rule, ...] = (
     annotator_variants,
     not_annotators,
+    looks_like_counts,
+    one_vote,
     annotators_unused,
     duplicates_removed,
 )

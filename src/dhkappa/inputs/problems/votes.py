@@ -91,7 +91,7 @@ def labeler_abstains(seen: Seen) -> Iterator[Problem]:
 
 def few_common_items(seen: Seen) -> Iterator[Problem]:
     """Find labelers that share few items with the others."""
-    if len(seen.labelers) < 2:
+    if len(seen.labelers) < 2 or not (seen.totals > 1).any():
         return
     labeled = {name: (seen.totals > 1) & (seen.codes(name) >= 0) for name in seen.labelers}
     each = {name: seen.items(rows) for name, rows in labeled.items()}
@@ -196,7 +196,11 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
                 expected = perfect + (1 - accuracy) * n * FEWER_ERRORS
                 message += f"without the votes would be another one on about {expected:.0f} items, even with a third "
                 message += "of the errors of an annotator."
-        elif not (message := _changed_majority(seen, name) or _random_votes(seen, codes, rows & ~first, most)):
+        else:
+            message = _changed_majority(seen, name)
+            if not message and name not in seen.copies:  # the votes of one annotator are like random votes
+                message = _random_votes(seen, codes, rows & ~first, most)
+        if not message:
             continue
         fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels."
         message = f"{name} may be made from these votes: {message}"

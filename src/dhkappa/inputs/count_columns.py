@@ -1,0 +1,80 @@
+"""Columns that hold numbers of votes per category, although they may be taken for annotators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dhkappa.errors import DataError
+from dhkappa.inputs.backends import Frame
+
+_ROWS = 2_000  # that are looked at
+_MOST_COLUMNS = 50
+_WHOLE = re.compile(r"[0-9]{1,9}(\.0*)?")
+_FEW_ROWS, _SOME_ROWS = 8, 10  # with column names that are labels, and without
+_SPREAD = 0.2  # variance of row sums, over that of independent columns
+_EQUAL = 0.6  # share of rows with the most frequent sum
+
+
+def find_count_columns(frame: Frame, columns: Sequence[str], suggested: Sequence[str] = ()) -> list[str]:
+    """Return those of some columns that hold numbers of votes, going by their first rows; empty if they do not.
+
+    ``suggested`` are columns of the same table with suggested labels.
+    """
+    with suppress(DataError):
+        rows = _first_rows(frame, [*columns[:_MOST_COLUMNS], *suggested])
+        numbers = [name for name in columns[:_MOST_COLUMNS] if _are_whole(rows[name])]
+        labels = {str(label) for name in suggested for label in rows[name] if label not in (None, "")}
+        for names in (numbers, [name for name in numbers if name in labels]):  # there may be a column of totals
+            if are_counts(np.array([[_number(cell) for cell in rows[name]] for name in names]).T, names, labels):
+                return names
+    return []
+
+
+def _first_rows(frame: Frame, columns: Sequence[str]) -> dict[str, list[Any]]:
+    roles = {f"column_{place}": name for place, name in enumerate(columns)}
+    rows = frame.fetch(frame.pick(roles)[0].head(_ROWS))
+    return {name: rows[role] for role, name in roles.items()}
+
+
+def _are_whole(cells: Sequence[Any]) -> bool:
+    """Tell whether all cells are whole numbers of 0 or more, or missing."""
+    given = [str(cell).strip() for cell in cells if cell is not None and cell != ""]
+    return bool(given) and all(map(_WHOLE.fullmatch, given))
+
+
+def _number(cell: Any) -> float:
+    return 0.0 if cell is None or cell == "" else float(cell)
+
+
+def are_counts(values: npt.NDArray[np.float64], names: Sequence[str], labels: Collection[str]) -> bool:
+    """Tell whether (n, k) whole numbers are numbers of votes: rows add up to nearly the same number, and 0 occurs.
+
+    The sum of votes of independent annotators has the variances of their votes added up, and more if they agree; that
+    of numbers of votes has nearly none. Column names that are labels, after a common prefix, are evidence, too.
+    """
+    if values.ndim < 2 or values.shape[1] < 2:
+        return False
+    values = values[values.sum(axis=1) > 0]
+    if not len(values) or values.min() > 0 or values.max() < 2:
+        return False
+    total, apart = values.sum(axis=1), float(values.var(axis=0).sum())
+    spread = float(total.var()) / apart if apart else 1.0
+    if len(values) < _FEW_ROWS or spread >= _SPREAD:
+        return False
+    if len(labels) > 1 and {*labels} <= {*without_prefix(names)}:
+        return True
+    most = np.unique(total, return_counts=True)[1].max()
+    return len(values) >= _SOME_ROWS and bool(most >= _EQUAL * len(values))
+
+
+def without_prefix(names: Sequence[str]) -> list[str]:
+    """Return column names without the beginning up to a separator that all share, such as ``votes_``."""
+    starts = [{name[: end.end()] for end in re.finditer("[^0-9A-Za-z]", name)} for name in names]
+    cut = max(map(len, set.intersection(*starts)), default=0) if starts else 0
+    return [name[cut:] for name in names]
