@@ -286,6 +286,35 @@ def test_one_vote() -> None:
     assert "Cohen" not in next(problem.message for problem in unlabeled if problem.code == "one-vote")
 
 
+def test_percentages_that_are_rounded() -> None:
+    def codes(*totals: int) -> set[str]:
+        counts = [[total - 40, 40] for total in totals]
+        labels = ["a", "b"] * (len(totals) // 2)
+        return {one.code for one in Dataset(None, labels, counts=counts, categories=["a", "b"]).check().problems}
+
+    assert "looks-like-percent" in codes(*[100, 99] * 15, 98, 103)
+    assert "looks-like-percent" in codes(*[1_000] * 30)
+    assert "looks-like-percent" not in codes(*range(90, 120))
+
+
+@pytest.mark.parametrize("what", ["confidence", "Flag", "difficulty", "sure"])
+def test_columns_about_an_annotator_with_the_values_of_votes(what: str) -> None:
+    problem = wide(**{f"ann_1_{what}": LABELS})["not-annotators"]
+    assert (problem.severity, problem.examples) == ("error", (f"ann_1_{what}",))
+    assert problem.fix == 'Name the annotators with $annotators "ann_0,ann_1,ann_2".'
+
+
+@pytest.mark.parametrize("text", ["\u200b", "N/A.", "'N/A'", '"null"', "nan.", "N\u200b/A", "\uff4e/\uff41", "#REF!"])
+def test_missing_values_in_other_spellings(text: str) -> None:
+    assert wide(ann_4=some(LABELS, text, text))["looks-missing"].severity == "error"
+
+
+@pytest.mark.parametrize("sign", [";", "|", ",", "/", "+", " & ", " and ", "\n", "||", "::", "\u3001", "~", "\\"])
+def test_separators_of_labels(sign: str) -> None:
+    votes = some(LABELS, f"cat{sign}dog", f"dog{sign}cat")
+    assert wide(ann_4=votes)["looks-multilabel"].severity == "error"
+
+
 @pytest.mark.parametrize(("total", "flagged"), [(100, True), (99, True), (101, True), (98, False)])
 def test_looks_like_percent(total: int, flagged: bool) -> None:
     counts = [[total - 40, 40, 0], [0, 0, total]] * 5

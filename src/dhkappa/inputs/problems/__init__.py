@@ -157,13 +157,17 @@ class Seen:
 
 
 def accept(problems: Iterable[Problem], allow: Iterable[str]) -> tuple[Problem, ...]:
-    """Mark the problems that the user accepts, and sort them: most severe first, then by code."""
+    """Mark the problems that the user accepts, and sort them: most severe first, then by code.
+
+    What two rules find in the same columns or labels is listed once.
+    """
     allowed = {allow} if isinstance(allow, str) else set(allow)
     for code in allowed:
         if code not in CODES:
             message = f"Unknown problem code {shown([code])}.{did_you_mean(code, CODES)}"
             raise invalid("allow", message, code="unknown-problem", hint=f"Codes: {', '.join(CODES)}.")
-    found = [replace(problem, accepted=problem.code in allowed) for problem in problems]
+    once = {(one.code, one.severity, one.labelers, one.examples or one.message): one for one in problems}
+    found = [replace(problem, accepted=problem.code in allowed) for problem in once.values()]
     return tuple(sorted(found, key=lambda one: (SEVERITIES.index(one.severity), one.code, one.labelers)))
 
 

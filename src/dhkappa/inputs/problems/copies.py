@@ -24,8 +24,9 @@ _OUT_Z = 2.5  # standard errors by which a copy agrees more than any other annot
 _MOST_COMPARED = 40  # annotators with votes on half of the items
 _PREFIX = re.compile("^(ann|annotator|suggested|rater|coder|worker|label|labeler)[ _.-]+", re.IGNORECASE)
 _MODEL = re.compile(
-    "(?<![a-z])(chat)?gpt|(?<![a-z])(llm|claude|gemini|llama|mistral|mixtral|qwen|deepseek|openai|model|"
-    "classifier|chatbot)s?(?![a-z])",
+    "(?<![a-z])(chat)?gpt|(?<![a-z])(llm|claude|gemini|llama|mistral|mixtral|qwen|deepseek|openai|model|classifier|"
+    "chatbot|ai|bot|robot|(ro)?bert|auto|automatic|system|pred|prediction|copilot|grok|haiku|sonnet|davinci|heuristic|"
+    "baseline|rule)s?(?![a-z])",
     re.IGNORECASE,
 )
 _NO_PERSON = re.compile(
@@ -133,13 +134,28 @@ def named_otherwise(seen: Seen) -> Iterator[Problem]:
     names = [name for name in votes.annotators if isinstance(name, str)]
     labelers = {_person(name) for name in seen.labelers}
     models = [name for name in names if _MODEL.search(name) and _person(name) not in labelers]
-    columns = [] if seen.listed else [name for name in names if _NO_PERSON.fullmatch(_PREFIX.sub("", name))]
+    free = [] if seen.listed else names
+    if about := [name for name in free if any(_is_about(name, other) for other in names)]:
+        message = (
+            f"{shown(about, 3)} {'says' if len(about) == 1 else 'say'} something about the votes of an annotator, "
+        )
+        message += "by the name, but is counted as votes." if len(about) == 1 else "by their names, but count as votes."
+        fix = _leave_out(seen, about).removeprefix("If so, ")
+        yield Problem("not-annotators", "error", message, tuple(about[:3]), f"{fix[0].upper()}{fix[1:]}")
+    columns = [name for name in free if name not in about and _NO_PERSON.fullmatch(_PREFIX.sub("", name))]
     for found, kind in ((models, "a model"), (columns, "a result or a note")):
         if found:
             message = (
                 f"{shown(found, 3)} {'is' if len(found) == 1 else 'are'} named like {kind}, not like an annotator."
             )
             yield Problem("not-annotators", "warning", message, tuple(found[:3]), _leave_out(seen, found))
+
+
+def _is_about(name: str, annotator: str) -> bool:
+    """Tell whether a column is called like an annotator and a word such as confidence: ``ann_1_confidence``."""
+    rest = name[len(annotator) :]
+    starts = name.casefold().startswith(annotator.casefold()) and rest[:1] in (" ", "_", ".", "-")
+    return starts and _NO_PERSON.fullmatch(rest.strip(" _.-")) is not None
 
 
 def _leave_out(seen: Seen, names: list[str]) -> str:

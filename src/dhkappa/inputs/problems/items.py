@@ -184,7 +184,9 @@ def annotators_unused(seen: Seen) -> Iterator[Problem]:
     if table is None or not table.roles.annotators or seen.listed:
         return
     stems = {_stem(name) for name in table.roles.annotators}
-    likely = [name for name in unused_columns(table, table.votes) if _PEOPLE.match(name) or _stem(name) in stems]
+    likely = [
+        name for name in unused_columns(table, table.votes) if _PEOPLE.match(name.strip()) or _stem(name) in stems
+    ]
     if unused := [name for name in likely if _holds(table, table.votes, name, seen) >= _MOSTLY]:
         one = len(unused) == 1
         message = f"{shown(unused, 3)} {'looks like an annotator' if one else 'look like annotators'} and "

@@ -21,12 +21,56 @@ _STRANGE = 0.05  # share of labels that nobody votes for
 _FEW_STRANGE = 3
 _SIMILAR = 3.0  # shares of a label among votes and suggested labels are similar up to this factor
 _Z = 3.0  # standard errors by which the vote for a code stands out
-_SEPARATORS = (";", "|", ",", "/")
+_SEPARATORS = (
+    ";",
+    "|",
+    ",",
+    "/",
+    "||",
+    "::",
+    "\n",
+    "\t",
+    "\u3001",
+    "\uff1b",
+    "\uff0c",
+    "+",
+    "&",
+    " and ",
+    " - ",
+    "~",
+    "#",
+    "\\",
+)
 _COMPOUNDS_OF_COMMA = 4  # categories with a comma or slash, such as "neutral/positive", are common
 _DIFFERENCES = {"case": "case", "spaces": "spaces", "unicode": "Unicode form", "numbers": "how a number is written"}
 _MISSING = {"", "#n/a", "#na", "#n/a n/a", "<na>", "\\n", "nat", "nan", "null", "--", "n/a", "<null>", "(null)"}
+_MISSING |= {"#ref!", "#name?", "#value!", "#div/0!", "#null!", "#num!", '""', "''", "(empty)", "<empty>", "(blank)"}
 _MAYBE_MISSING = {"na", "n.a.", "none", "missing", "?", "-", "nil", "skip", "skipped", "unknown", "unsure", "not sure"}
 _MAYBE_MISSING |= {"don't know", "dont know", "idk", "can't tell", "cannot tell", "not applicable", "no answer"}
+_MAYBE_MISSING |= {
+    "...",
+    "\u2026",
+    "[]",
+    "{}",
+    "blank",
+    "empty",
+    "n/d",
+    "n / a",
+    "not available",
+    "unlabeled",
+    "unlabelled",
+}
+_MAYBE_MISSING |= {
+    "not labeled",
+    "not annotated",
+    "no label",
+    "tbd",
+    "abstain",
+    "declined",
+    "cannot judge",
+    "-99",
+    "-999",
+}
 
 
 def category_variants(seen: Seen) -> Iterator[Problem]:
@@ -65,10 +109,10 @@ def looks_missing(seen: Seen) -> Iterator[Problem]:
     """Find categories that are written like a missing value."""
     sure, maybe = [], []
     for code, label in enumerate(seen.categories):
-        text = label.strip().casefold() if isinstance(label, str) else None
-        if text in _MISSING:
+        spelled = {label.strip().casefold(), spelling(label)} if isinstance(label, str) else set()
+        if spelled & _MISSING:
             sure.append(code)
-        elif text in _MAYBE_MISSING:
+        elif spelled & _MAYBE_MISSING:
             held = seen.held([code])
             votes = held.votes
             if not any(votes <= _SIMILAR * part and part <= _SIMILAR * votes for part in held.labels.values()):

@@ -29,6 +29,7 @@ _FEW_ITEMS = 20
 _ABSTAINS = 0.05  # share of items without a label
 _COMMON = 0.5  # share of a typical labeler's items that all labelers labeled
 _Z = 4.0  # standard errors of a clear difference
+_MOST_ROWS = 0.9
 _SOME_ITEMS = 10  # that show their agreement, or percentages
 _NO_VOTE = 0.002  # share of labels that may be no vote of their item
 _RANDOM_Z = 2.5
@@ -132,11 +133,15 @@ def too_few_items(seen: Seen) -> Iterator[Problem]:
 
 def looks_like_percent(seen: Seen) -> Iterator[Problem]:
     """Find percentages where numbers of votes are expected."""
-    totals = seen.totals[seen.totals > 0]
     n = seen.items(seen.totals > 0)
-    if not seen.numbers or n < _SOME_ITEMS or totals.min() < 99 or totals.max() > 101:
+    if not seen.numbers or n < _SOME_ITEMS:
         return
-    message = f"The numbers of votes add up to 100 on each of {counted(n, 'item')}: they look like percentages."
+    near = {whole: seen.items(np.abs(seen.totals - whole) <= whole / 50) for whole in (100, 1000)}
+    whole = max(near, key=lambda one: near[one])
+    if near[whole] < _MOST_ROWS * n or seen.items(np.abs(seen.totals - whole) <= whole / 100) < n / 3:
+        return
+    number = counted(n, "item") if near[whole] == n else f"{near[whole]:,} of {counted(n, 'item')}"
+    message = f"The numbers of votes add up to about {whole:,} on {number}: they look like percentages."
     fix = "Pass numbers of votes with $counts; if each item has 100 votes, accept this with $allow looks-like-percent."
     yield Problem("looks-like-percent", "error", message, (), fix)
 
