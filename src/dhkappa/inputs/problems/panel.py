@@ -38,6 +38,7 @@ ENOUGH_EXCEPTIONS = 7.0  # expected: none at all is rarer than the next number
 CHANCE = 0.001
 _COMMON_CHANCE = 0.05
 _HARDLY_ANY = 0.01  # share of the items
+_CHANGED = 0.05  # share of the items: the most frequent votes themselves have no exceptions
 _NEARLY_NONE = 0.02  # share of the items with different votes
 _Floats = npt.NDArray[np.float64]
 _PANELS: WeakKeyDictionary[ItemVotes, Panel] = WeakKeyDictionary()
@@ -278,7 +279,7 @@ def is_made_from_votes(exceptions: int, split: int, perfect: float, n: int, accu
     if exceptions <= min(_HARDLY_ANY * n, _NEARLY_NONE * split) and exceptions < perfect:
         return poisson_tail(exceptions, independent) < CHANCE
     if perfect >= ENOUGH_EXCEPTIONS:
-        return poisson_tail(exceptions, perfect) < CHANCE
+        return exceptions <= _CHANGED * n and poisson_tail(exceptions, perfect) < CHANCE
     if perfect >= _FEW_EXCEPTIONS and poisson_tail(exceptions, perfect) >= _COMMON_CHANCE:
         return False
     return exceptions <= max(1, _NEARLY_NONE * split) and poisson_tail(exceptions, independent) < CHANCE

@@ -19,6 +19,7 @@ from dhkappa.inputs.problems.panel import (
     CHANCE,
     ENOUGH_EXCEPTIONS,
     FEWER_ERRORS,
+    FromVotes,
     from_votes,
     is_made_from_votes,
     panel_of,
@@ -185,7 +186,10 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
         codes = seen.codes(name)
         rows = (seen.totals > 1) & (codes >= 0)
         n = seen.items(rows)
+        single = _from_single_votes(seen, name)
         accuracy, perfect = _exceptions_of_true_labels(seen, rows, most)
+        if single is not None:  # annotators differ in accuracy
+            accuracy, perfect = single.accuracy, single.perfect
         leads = (patterns.code == codes[seen.row]) & (patterns.votes == most[seen.row])
         first = np.bincount(seen.row[leads], minlength=len(patterns)) > 0
         exceptions = n - seen.items(rows & first)
@@ -202,7 +206,7 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
                 message += f"without the votes would be another one on about {expected:.0f} items, even with a third "
                 message += "of the errors of an annotator."
         else:
-            message = _changed_majority(seen, name)
+            message = _changed_majority(single)
             if not message and name not in seen.copies:  # the votes of one annotator are like random votes
                 message = _random_votes(seen, codes, rows & ~first, most)
         if not message:
@@ -212,13 +216,17 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
         yield Problem("labels-from-votes", "warning", message, (), fix, (name,))
 
 
-def _changed_majority(seen: Seen, labeler: str) -> str:
-    """Return what shows that labels are the majority, with some changed; empty if nothing does."""
+def _from_single_votes(seen: Seen, labeler: str) -> FromVotes | None:
+    """Compare the labels with the most frequent votes of annotators who differ in accuracy; None if unknown."""
     votes = seen.item_votes
     if votes is None or votes.annotators is None:
-        return ""
+        return None
     panel = panel_of(votes)
-    found = from_votes(panel, votes.columns.codes(labeler, votes.categories)[panel.chosen])
+    return from_votes(panel, votes.columns.codes(labeler, votes.categories)[panel.chosen])
+
+
+def _changed_majority(found: FromVotes | None) -> str:
+    """Return what shows that labels are the majority, with some changed; empty if nothing does."""
     if found is None or not found.is_changed_majority:
         return ""
     message = f"where votes differ, its label is no most frequent vote on {found.split_exceptions:,} of "
