@@ -29,6 +29,12 @@ def wide(**columns: Any) -> Any:
     return Dataset(pl.DataFrame({"suggested_llm": LABELS, **votes, **columns})).check()
 
 
+def long_by_worker() -> Any:
+    rows = [(place, who, label) for place, label in enumerate(LABELS) for who in "xyz"]
+    votes = pl.DataFrame(rows, schema=["item", "worker_id", "label"], orient="row")
+    return Dataset(votes, items=pl.DataFrame({"item": [*range(30)], "suggested_llm": LABELS})).check()
+
+
 def spelled() -> list[list[str]]:
     return [["cat", "Cat", "cat "], *VOTES[1:]]
 
@@ -92,6 +98,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "annotator-variants": lambda: changed("names of annotators are spelled differently"),
     "not-annotators": lambda: wide(ann_0_seconds=[str(place) for place in range(30)]),
     "annotators-unused": lambda: wide(rater_3=LABELS),
+    "annotators-unused (long)": long_by_worker,
+    "labelers-unused": lambda: wide(Suggested_gpt=LABELS),
     "ids-are-row-numbers": lambda: changed("tables are joined by row, in different order"),
     "looks-clustered": lambda: changed("items come from documents"),
     "looks-clustered (not alike)": lambda: wide(item=list(range(30)), document=[str(place) for place in range(10)] * 3),

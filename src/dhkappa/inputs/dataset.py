@@ -360,6 +360,7 @@ class Dataset:
         roles = None if self.table is None else self.table.roles
         item_votes = self.item_votes() if fetch or self.table is None else None
         labeled = self._columns["suggested"] is not None if roles is None else bool(roles.suggested)
+        chosen = self.labelers if labelers is None or not labeled else map(self.counts.columns.labeler, labelers)
         given = self._roles.get("annotators")
         return Seen(
             self.counts,
@@ -367,9 +368,8 @@ class Dataset:
             self.table,
             ordered=ordered,
             numbers=self.arrays.matrix is not None if roles is None else bool(roles.counts or roles.count),
-            labelers=tuple(self.labelers if labelers is None else map(self.counts.columns.labeler, labelers))
-            if labeled
-            else (),
+            labelers=tuple(chosen) if labeled else (),
+            listed_labelers="suggested" in self.named_roles,
             listed=given is not None and not any(sign in "".join(given) for sign in "*?["),
         )
 

@@ -35,7 +35,8 @@ CODES = (
         "duplicates-removed",
         "few-common-items",
     ),
-    *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labels-from-votes"),
+    *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labelers-unused"),
+    "labels-from-votes",
     *(
         "labels-not-in-votes",
         "looks-clustered",
@@ -94,6 +95,7 @@ class Seen:
     numbers: bool = False  # the votes were given as numbers of votes
     labelers: tuple[str, ...] = ()  # those to check
     listed: bool = False  # the user listed the annotators one by one
+    listed_labelers: bool = False  # the user named the columns of suggested labels
     copies: tuple[str, ...] = ()  # labelers that are found to equal an annotator
 
     @property

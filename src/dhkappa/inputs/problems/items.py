@@ -48,6 +48,8 @@ _MEASURED_LABELERS = 4
 _PEOPLE = re.compile(
     "ann(otator)?[ _.-]?[^ _.-]+$|(annotator|rater|coder|reviewer|worker)s?([ _.-]|[0-9]|$)", re.IGNORECASE
 )
+_WHO = re.compile("(annotator|rater|coder|worker|reviewer|user|judge|who)s?([ _.-]?(id|name|no|nr))?", re.IGNORECASE)
+_SUGGESTED = re.compile("suggest(ed|ion)s?([ _.-]|$)", re.IGNORECASE)
 _SEPARATED = re.compile(r"(.+)[^0-9A-Za-z][0-9A-Za-z]+")
 _GROUPING = re.compile(
     "(document|doc|conversation|thread|session|user|author|page|article|source|dialog|dialogue|paragraph|chat)"
@@ -178,9 +180,31 @@ def _components(shares: npt.NDArray[np.float64], total: npt.NDArray[np.float64])
     return group
 
 
+def labelers_unused(seen: Seen) -> Iterator[Problem]:
+    """Find columns that are called like suggested labels, but for case, spaces or an ending, and are not used."""
+    table = seen.table
+    if table is None or seen.listed_labelers:
+        return
+    frames = [table.votes] if table.items is None else [table.votes, table.items]
+    free = dict.fromkeys(name for frame in frames for name in unused_columns(table, frame))
+    if unused := [name for name in free if _SUGGESTED.match(name.strip())]:
+        one, known = len(unused) == 1, [*table.roles.suggested.values(), *unused]
+        message = f"{shown(unused, 3)} {'looks' if one else 'look'} like suggested labels, but "
+        message += f"{'is' if one else 'are'} not used."
+        fix = f"If so, name all labelers with $suggested {comma_list(known)}."
+        yield Problem("labelers-unused", "warning", message, tuple(unused[:3]), fix)
+
+
 def annotators_unused(seen: Seen) -> Iterator[Problem]:
     """Find columns that look like annotators and hold categories, but are not used."""
     table = seen.table
+    if table is not None and table.roles.label is not None and table.roles.annotator is None:
+        named = [name for name in unused_columns(table, table.votes) if _WHO.fullmatch(name.strip())]
+        if named:
+            message = f"{shown(named[:1])} looks like the annotator of each vote, but is not used: double votes of an "
+            message += "annotator are counted as votes of two."
+            fix = f"If so, name it with $annotator {comma_list(named[:1])}."
+            yield Problem("annotators-unused", "warning", message, tuple(named[:1]), fix)
     if table is None or not table.roles.annotators or seen.listed:
         return
     stems = {_stem(name) for name in table.roles.annotators}
@@ -389,6 +413,7 @@ RULES: tuple[Rule, ...] = (
     looks_like_counts,
     one_vote,
     annotators_unused,
+    labelers_unused,
     duplicates_removed,
 )
 RULES_OF_VOTES: tuple[Rule, ...] = (
