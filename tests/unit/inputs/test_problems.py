@@ -17,8 +17,9 @@ import pytest
 import dhkappa
 import problem_rates
 from dhkappa import Dataset, Problem, audit, simulate, tally
+from dhkappa.errors import comma_list
 from dhkappa.inputs import dataset as dataset_module
-from dhkappa.inputs.problems import CODES, accept, comma_list, copies, differences, panel, percent, spelling
+from dhkappa.inputs.problems import CODES, accept, copies, differences, panel, percent, spelling
 from dhkappa.inputs.problems import votes as vote_rules
 from dhkappa.inputs.problems.labels import compound_labels
 from expect import expect_error

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dhkappa.core import Integers
-from dhkappa.errors import Problem, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, comma_list, percent, spelling
+from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, percent, spelling
 from dhkappa.inputs.problems.panel import Panel, agreement, from_votes, is_made_from_votes, panel_of
 
 _COPIED = 0.98  # share of common items with equal labels

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label, label_rules
-from dhkappa.errors import Problem, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, comma_list, differences, spelling
+from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, differences, spelling
 from dhkappa.inputs.problems.items import fitting_columns
 
 _SMALL_SHARE = 0.01  # of votes or labels: below it, a problem of spelling is no error

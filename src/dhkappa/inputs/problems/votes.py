@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
 from dhkappa.core.agreement import agreement_follows_votes, sum_rows
-from dhkappa.errors import Problem, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, comma_list, copies, percent
+from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, copies, percent
 from dhkappa.inputs.problems import rows as row_rules
 from dhkappa.inputs.problems.panel import (
     CHANCE,
