@@ -156,7 +156,7 @@ def _with_column(given: Mapping[str, Any], wrong: str, right: str) -> dict[str, 
 def _options(problem: Problem) -> list[tuple[str, str]]:
     """Return the options of a fix with their values; none if the user must decide."""
     fix = problem.fix
-    if problem.accepted or fix.startswith("If so"):
+    if problem.accepted or fix.startswith(("If so", "If its labels", "If the categories")):
         return []
     found = [(name, quoted or word) for name, _, quoted, word in _OPTION.findall(_CANDIDATES.sub("", fix))]
     examples = [(name, ast.literal_eval(text)) for name, text in _EXAMPLE.findall(fix)]

@@ -277,6 +277,14 @@ def test_few_common_items() -> None:
     assert "0 items" in found(labels=apart)["few-common-items"].message
 
 
+def test_of_equally_frequent_spellings_that_of_the_labels_is_kept() -> None:
+    for used, other in (("cat.", "cat"), ("cat", "cat.")):
+        votes = [["cat", "cat."], ["dog", "dog"]] * 20
+        problem = found(votes, [used, "dog"] * 20)["category-variants"]
+        assert f"{other}={used}" in problem.fix
+        assert "labels of llm" not in problem.message
+
+
 def test_one_vote() -> None:
     labels = {"llm": LABELS, "rule": LABELS[:14] + [None] * 16}
     one = found([[label] for label in LABELS], labels)

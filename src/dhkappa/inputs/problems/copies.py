@@ -72,6 +72,9 @@ def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
                 problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
         if problem is not None:
             fix = "If its labels are that annotator's votes, leave them out of the votes, or do not judge the labeler."
+            if seen.table is not None and (kept := [one for one in seen.table.roles.annotators if one != problem[1]]):
+                fix = "If its labels are that annotator's votes, do not judge it, or leave the votes out with "
+                fix += f"$annotators {comma_list(kept)}."
             yield Problem("labeler-equals-annotator", "warning", problem[0], (problem[1],), fix, (labeler,))
 
 

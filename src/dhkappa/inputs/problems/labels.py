@@ -37,7 +37,8 @@ def category_variants(seen: Seen) -> Iterator[Problem]:
             groups.setdefault(spelling(label), []).append(code)
     labels = sum((seen.labels(name) for name in seen.labelers), np.zeros(len(seen.categories)))
     used = [[code for code in group if seen.votes[code] or labels[code]] for group in groups.values()]
-    alike = [sorted(group, key=lambda code: -seen.votes[code]) for group in used if len(group) > 1]
+    # The first spelling is kept: the most frequent one, of several the one that labelers use.
+    alike = [sorted(group, key=lambda code: (-seen.votes[code], -labels[code])) for group in used if len(group) > 1]
     if not alike:
         return
     alike.sort(key=lambda group: -seen.votes[group].sum())
@@ -199,7 +200,8 @@ def _strange_labels(
         fix = "Translate them with $map, such as "
         fix += f'"{texts[0]}={votes[0]}".'
         if found:
-            fix = f"Translate them with $map {comma_list(f'{code}={vote}' for code, vote in found.items())}."
+            fix = "This translation fits the votes best; check it, and pass it with $map "
+            fix += f"{comma_list(f'{code}={vote}' for code, vote in found.items())}."
     else:
         message = f"{where} The column holds something else ({_few(texts)}) than the votes ({_few(votes)})."
         fix = "Name the column of suggested labels with $suggested."
