@@ -231,6 +231,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+def comma_list(values: Iterable[Any]) -> str:
+    """Write values as one argument of the command line, in quotes."""
+    texts = (f'"{text}"' if "," in text else text for text in map(str, values))
+    whole = ",".join(texts)
+    return f"'{whole}'" if '"' in whole else f'"{whole}"'
+
+
 def did_you_mean(given: object, known: Iterable[str]) -> str:
     """Return `` Did you mean ...?`` for the most similar known name, or an empty string."""
     if not isinstance(given, str):

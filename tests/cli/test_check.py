@@ -145,6 +145,39 @@ def test_the_next_command_splits_cells_and_then_fixes_their_labels(folder: Path,
     assert "Cells hold sets of labels, separated by ;." in done.stdout
 
 
+def _table(path: Path, header: str, *formats: str) -> None:
+    lines = [one.format(n=n, label=label) for n, label in enumerate(LABELS) for one in formats]
+    path.write_text("\n".join([header, *lines, ""]))
+
+
+def test_the_next_command_has_the_option_that_an_error_asks_for(folder: Path, capsys: Capsys) -> None:
+    _table(folder / "raters.csv", "id,rater 1,rater 2,suggested", "{n},{label},{label},{label}")
+    assert _next(capsys, "raters.csv") == ["raters.csv", "--annotators", "rater 1,rater 2"]
+    long = ["{n},a,{label},{label}", "{n},b,{label},{label}"]
+    _table(folder / "long.csv", "item,annotator,label,suggested", *long)
+    assert _next(capsys, "long.csv", "--label", "lable") == ["long.csv", "--label", "label"]
+    _table(folder / "twice.csv", "item,annotator,label,suggested", *long, long[0])
+    assert _next(capsys, "twice.csv") == ["twice.csv", "--duplicates", "last"]
+    assert _next(capsys, "twice.csv", "--label", "lable") == ["twice.csv", "--label", "label", "--duplicates", "last"]
+    (folder / "sub").mkdir()
+    _table(folder / "sub" / "votes.csv", "item,annotator,label", "{n},a,{label}", "{n},b,{label}")
+    _table(folder / "sub" / "labels.csv", "item,suggested", "{n},{label}")
+    apart = ["sub/votes.csv", "--items", "sub/labels.csv"]
+    assert _next(capsys, "sub") == _next(capsys, "sub/*.csv") == apart
+    (folder / "sub" / "labels.csv").unlink()
+    assert _next(capsys, "sub")[0] == "sub/*.csv"
+
+
+def test_the_next_command_has_words_to_replace(folder: Path, capsys: Capsys) -> None:
+    (folder / "other.csv").write_text("when,what\n1,a\n")
+    assert _next(capsys, "other.csv") == ["other.csv", "--annotators", "COLUMN,COLUMN"]
+    assert "replace the words in capitals" in " ".join(inside(capsys, "check", "other.csv").stdout.split())
+    _table(folder / "long.csv", "item,annotator,label,suggested", "{n},a,{label},{label}", "{n},b,{label},{label}")
+    assert _next(capsys, "long.csv", "--label", "zzz") == ["long.csv", "--label", "COLUMN"]
+    (folder / "empty").mkdir()
+    assert _next(capsys, "empty") == ["FILE"]
+
+
 def test_a_choice_is_left_to_the_user(folder: Path, capsys: Capsys) -> None:
     _write(folder / "maybe.csv", LABELS, ["unknown", *LABELS[1:]])
     assert _next(capsys, "maybe.csv") == ["maybe.csv"]

@@ -319,7 +319,13 @@ def _read_counts(
     given = {label for label in given if label not in table.missing}
     if table.roles.counts:
         if table.rules is None:
-            check_declared(given, categories, "suggested")
+            try:
+                check_declared(given, categories, "suggested", columns=True)
+            except DataError as error:
+                if error.code != "undeclared-label":
+                    raise
+                hint = "Add it to $counts, or name it in $missing if it means missing."
+                raise DataError(error.message, code=error.code, parameter="suggested", hint=hint) from None
     else:
         categories = (*categories, *sorted(given - set(categories), key=str))
         if table.rules is None:

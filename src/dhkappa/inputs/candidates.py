@@ -33,7 +33,7 @@ def explain_unlabeled(table: VoteTable) -> tuple[str, str]:
     if table.items is None and table.roles.label:
         nearby = items_file(table)
         hint += f", or pass the table that has it with $items{f', such as {nearby!r}' if nearby else ''}"
-    return message, f"{hint}. Fleiss' kappa needs none: use dhkappa.fleiss_kappa in Python."
+    return message, f"{hint}. Without labels, dhkappa audit compares the annotators."
 
 
 def label_columns(table: VoteTable, frame: Frame) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypedDict
 
-from dhkappa.errors import DataError, did_you_mean, shown
+from dhkappa.errors import DataError, comma_list, did_you_mean, shown
 
 _PREFIX = "suggested_"
 _ANNOTATORS = ("ann_", "annotator_")
@@ -155,7 +155,7 @@ def _guess(
         raise DataError(message, code="format-unknown", parameter="annotators", hint=hint)
     free = [name for name in columns if name not in {*labelers, item} and name not in suggested_columns(columns)]
     likely = likely_annotators(free)
-    hint = f"{_FORMATS} These columns may be annotators: {shown(likely)}." if likely else _FORMATS
+    hint = f"{_FORMATS} These columns may be annotators: $annotators {comma_list(likely)}." if likely else _FORMATS
     if item is not None and not annotators and not likely:
         what, role = f"which column of {where} holds the label of each vote", "label"
     else:

@@ -18,7 +18,7 @@ import re
 import threading
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import chain, groupby
@@ -29,6 +29,7 @@ from dhkappa.core.labels import natural_key
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
 from dhkappa.inputs.backends import DATABASES
 from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
+from dhkappa.inputs.columns import is_recognized, suggested_columns
 from dhkappa.inputs.readers import TOOLS, find_tool, read_file
 from dhkappa.inputs.tables import Source
 from dhkappa.paths import FileStates, Paths, file_type, find_files
@@ -44,6 +45,7 @@ _SEPARATORS = {"CSV": ",;\t", "TSV": "\t"}
 _LOCAL = threading.local()  # holds a connection
 _LIMIT = threading.Lock()  # the csv module has one field size limit for all threads
 _LONG = 1 << 20  # bytes of a file that DuckDB gives to one thread
+_MOST_FILES = 50  # of a folder that are looked at
 _UNNAMED = "dhkappa: unnamed "
 _Header: TypeAlias = tuple[list[str], str]  # column names, and the separator
 
@@ -72,7 +74,13 @@ def open_source(
     if question is not None:
         message = f"question names a question of an annotation tool's export, but {shown([path])} is a table."
         raise invalid("question", message, hint="Omit $question.", code="option-not-supported")
-    files = find_files(path, natural_key)  # day2.csv before day10.csv
+    try:
+        files = find_files(path, natural_key)  # day2.csv before day10.csv
+    except DataError as error:
+        one = os.fspath(path) if error.code == "path-is-folder" and isinstance(path, (str, os.PathLike)) else None
+        if one is not None and (hint := _hint_of_folder(one)):
+            raise DataError(error.message, code=error.code, parameter=error.parameter, hint=hint) from None
+        raise
     state = FileStates.of(files)
     with state.unchanged():
         return Source(open_files(files, _connection()), ordered=True, files=state)
@@ -133,6 +141,27 @@ def _literal(files: Iterable[str]) -> Any:  # a list, which the type hints of Du
     return [glob.escape(os.path.abspath(file)) for file in files]
 
 
+def _hint_of_folder(folder: str) -> str:
+    """Return which file of a folder has the votes and which the items; empty if that is unclear."""
+    columns: dict[str, list[str]] = {}
+    for name in sorted(os.listdir(folder), key=natural_key)[:_MOST_FILES]:
+        path = os.path.join(folder, name)
+        if name.lower().endswith((".csv", ".tsv")) and os.path.isfile(path):
+            with suppress(DataError, OSError):
+                columns[path] = read_header(path)
+    return _hint_of_items(columns)
+
+
+def _hint_of_items(columns: Mapping[str, Collection[str]]) -> str:
+    """Return the hint to pass votes and items apart if one file has either; else empty."""
+    votes = [file for file, names in columns.items() if {"item", "label"} <= {*names}]
+    items = [file for file, names in columns.items() if "item" in names and suggested_columns(names)]
+    items = [file for file in items if not is_recognized([*columns[file]])]
+    if len(votes) != 1 or len(items) != 1:
+        return ""
+    return f"Pass {votes[0]!r}, and the table of items with $items {items[0]!r}."
+
+
 def _check_same(columns: Mapping[str, Collection[str]]) -> None:
     """Refuse files that lack a column of another: it would be read as missing."""
     for name in filter(None, dict.fromkeys(chain.from_iterable(columns.values()))):
@@ -140,7 +169,9 @@ def _check_same(columns: Mapping[str, Collection[str]]) -> None:
         for file, names in columns.items():
             if name not in names:
                 message = f"Column {name!r} of {having!r} not found in {file!r}, but all files need the same columns."
-                raise invalid("path", message, hint=did_you_mean(name, names).strip(), code="columns-differ")
+                hint = did_you_mean(name, names).strip() or _hint_of_items(columns)
+                hint = hint or "If one of them is the table of items, pass it with $items."
+                raise invalid("path", message, hint=hint, code="columns-differ")
 
 
 def _open_text(connection: DuckDBPyConnection, files: list[str], separators: str) -> DuckDBPyRelation:

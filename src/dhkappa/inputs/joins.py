@@ -72,6 +72,30 @@ def diagnose_ids(left: Iterable[Any], right: Iterable[Any]) -> str:
     return f"{who} match if {best}: {few}{', ...' if len(pairs) > EXAMPLES else ''}."
 
 
+_BLANKS = r'.str.replace(r"\s+", "", regex=True)'
+_WITHOUT_ZEROS = r'.str.replace(r"(?<![0-9])0+(?=[0-9])", "", regex=True)'
+_WITHOUT_CASE = f'.str.normalize("NFKC").str.lower(){_BLANKS}'
+_PANDAS = {  # how to change a column in pandas, for each change
+    "all are written as text": "",
+    "blanks are ignored": _BLANKS,
+    "case is ignored": ".str.lower()",
+    "Unicode forms are unified (NFKC)": '.str.normalize("NFKC")',
+    "leading zeros are removed": _WITHOUT_ZEROS,
+    "whole numbers are written without decimals": r'.str.replace(r"\.0*\Z", "", regex=True)',
+    _LOOSE: _WITHOUT_CASE,
+    f"{_LOOSE}, and leading zeros removed": f"{_WITHOUT_CASE}{_WITHOUT_ZEROS}",
+}
+_AFFIX = re.compile("match if the (beginning|end) ('(?:[^'\\\\]|\\\\.)*') is removed: ")
+
+
+def _in_pandas(why: str, column: str) -> str:
+    """Return the line of pandas that makes the change of a diagnosis; empty if there is none."""
+    change = next((how for change, how in _PANDAS.items() if f" match if {change}: " in why), None)
+    if affix := _AFFIX.search(why):
+        change = f".str.remove{'prefix' if affix[1] == 'beginning' else 'suffix'}({affix[2]})"
+    return "" if change is None else f"df[{column!r}] = df[{column!r}].astype(str){change}"
+
+
 def _pairs(left: Iterable[Any], right: Iterable[Any], rule: Callable[[Any], str]) -> list[tuple[Any, Any]]:
     """Return the pairs of ids that a rule makes equal, without those that have several partners."""
     partner: dict[str, list[Any]] = {}
@@ -127,7 +151,9 @@ def check_unlisted(table: VoteTable, long: LongTable) -> None:
     else:
         message = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that {items.name} lacks ({examples})."
     if none or why:
-        hint = f"{why} Write the ids in column {table.roles.item!r} alike in both tables.".strip()
+        line = _in_pandas(why, str(table.roles.item))
+        hint = f"{why} Write the ids in column {table.roles.item!r} alike in both tables".strip()
+        hint += f", in pandas: {line}" if line else "."
         raise DataError(message, code="ids-not-joined", parameter="items", hint=hint)
     other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"
     hint = f"Add them{other if votes.joins_unlisted else ''}."

@@ -16,11 +16,10 @@ from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.core.label_rules import LabelRules
 from dhkappa.core.labels import SourceNote, name_key
-from dhkappa.errors import DataError, counted, shown
+from dhkappa.errors import DataError, comma_list, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
 from dhkappa.inputs.count_columns import find_count_columns
-from dhkappa.inputs.problems import comma_list
 from dhkappa.inputs.rules import annotator_names, rename, unify
 from dhkappa.paths import FileStates
 

@@ -92,6 +92,13 @@ def test_published_tables(name: str) -> None:
     assert "looks-like-counts" in {one.code for one in found}
 
 
+def test_a_category_without_a_column_is_added_to_counts() -> None:
+    data = table().with_columns(pl.col(NAMES).cast(int))
+    with expect_error("undeclared-label", "suggested") as caught:
+        audit(data, "suggested_llm", counts=NAMES[:4])
+    assert "Add it to $counts" in caught.value.hint
+
+
 def test_prefixes() -> None:
     assert without_prefix(["n_votes_a", "n_votes_b_c"]) == ["a", "b_c"]
     assert without_prefix(["spam", "span"]) == ["spam", "span"]

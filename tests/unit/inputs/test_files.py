@@ -472,3 +472,21 @@ def test_a_json_array_that_is_cut_short_is_refused(tmp_path: Path, end: str, pac
     with write(path, "wt") as file:
         file.write(f" [{row}] \n" + " " * (2 << 20))
     assert dhkappa.dh_kappa(path).n_items == 1
+
+
+def test_a_folder_of_votes_and_items(tmp_path: Path) -> None:
+    (tmp_path / "annotations.csv").write_text("item,annotator,label\n1,a,x\n")
+    (tmp_path / "items.csv").write_text("item,suggested_llm\n1,x\n")
+    votes, items = str(tmp_path / "annotations.csv"), str(tmp_path / "items.csv")
+    hint = f"Pass {votes!r}, and the table of items with $items {items!r}."
+    for path, code in ((tmp_path, "path-is-folder"), (tmp_path / "*.csv", "columns-differ")):
+        with expect_error(code) as caught:
+            dhkappa.read(path)
+        assert caught.value.hint == hint
+    (tmp_path / "more.csv").write_text("item,annotator,label\n1,b,x\n")  # which one has the votes is unclear
+    with expect_error("path-is-folder") as caught:
+        dhkappa.read(tmp_path)
+    assert "*.csv" in caught.value.hint
+    with expect_error("columns-differ") as caught:
+        dhkappa.read(tmp_path / "*.csv")
+    assert "$items" in caught.value.hint

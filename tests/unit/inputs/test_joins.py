@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from dhkappa import Dataset, audit, dh_kappa
+from dhkappa.inputs import joins
 from dhkappa.inputs.joins import diagnose_ids
 from expect import expect_error
 
@@ -38,6 +39,21 @@ def test_diagnosis_names_the_change_in_both_directions(name: str) -> None:
         assert found.startswith(f"They match if {change}: ")
         assert repr(one[0]) in found
         assert repr(other[0]) in found
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_line_of_pandas_makes_ids_match(name: str) -> None:
+    left, right, _ = PAIRS[name]
+    votes = pd.DataFrame({"item": left * 2, "label": ["x", "y"] * len(left)}, dtype=object)
+    items = pd.DataFrame({"item": right, "suggested": ["x"] * len(right)}, dtype=object)
+    [problem] = Dataset(votes, items=items).check().problems if name != "number" else [None]
+    hint = joins._in_pandas(diagnose_ids(left, right), "item") if problem is None else problem.fix
+    line = hint.partition("in pandas: ")[2] or hint
+    found = []
+    for df in (votes, items):
+        exec(line, {"df": df})
+        found.append({*df["item"]})
+    assert found[0] == found[1]
 
 
 def test_diagnosis_shows_three_pairs_and_counts_the_rest() -> None:

@@ -17,8 +17,9 @@ import pytest
 import dhkappa
 import problem_rates
 from dhkappa import Dataset, Problem, audit, simulate, tally
+from dhkappa.errors import comma_list
 from dhkappa.inputs import dataset as dataset_module
-from dhkappa.inputs.problems import CODES, accept, comma_list, copies, differences, panel, percent, spelling
+from dhkappa.inputs.problems import CODES, accept, copies, differences, panel, percent, spelling
 from dhkappa.inputs.problems import votes as vote_rules
 from dhkappa.inputs.problems.labels import compound_labels
 from expect import expect_error
@@ -274,6 +275,14 @@ def test_few_common_items() -> None:
     assert "few-common-items" not in found(labels=labels)
     apart = {"llm": LABELS[:15] + [None] * 15, "rule": [None] * 15 + LABELS[15:]}
     assert "0 items" in found(labels=apart)["few-common-items"].message
+
+
+def test_of_equally_frequent_spellings_that_of_the_labels_is_kept() -> None:
+    for used, other in (("cat.", "cat"), ("cat", "cat.")):
+        votes = [["cat", "cat."], ["dog", "dog"]] * 20
+        problem = found(votes, [used, "dog"] * 20)["category-variants"]
+        assert f"{other}={used}" in problem.fix
+        assert "labels of llm" not in problem.message
 
 
 def test_one_vote() -> None:

@@ -180,13 +180,6 @@ def percent(share: float) -> str:
     return f"{share:.1%}" if 0 < share < 0.01 or 0.99 < share < 1 else f"{share:.0%}"
 
 
-def comma_list(values: Iterable[Any]) -> str:
-    """Write values as one argument of the command line, in quotes."""
-    texts = (f'"{text}"' if "," in text else text for text in map(str, values))
-    whole = ",".join(texts)
-    return f"'{whole}'" if '"' in whole else f'"{whole}"'
-
-
 _NUMBER = re.compile(r"([+-]?[0-9]+)\.0*")
 _JOINED = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")  # within a text: "-1" and "A-" keep their sign
 _AROUND = " \"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dhkappa.core import Integers
-from dhkappa.errors import Problem, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, comma_list, percent, spelling
+from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, percent, spelling
 from dhkappa.inputs.problems.panel import Panel, agreement, from_votes, is_made_from_votes, panel_of
 
 _COPIED = 0.98  # share of common items with equal labels
@@ -73,6 +73,9 @@ def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
                 problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
         if problem is not None:
             fix = "If its labels are that annotator's votes, leave them out of the votes, or do not judge the labeler."
+            if seen.table is not None and (kept := [one for one in seen.table.roles.annotators if one != problem[1]]):
+                fix = "If its labels are that annotator's votes, do not judge it, or leave the votes out with "
+                fix += f"$annotators {comma_list(kept)}."
             yield Problem("labeler-equals-annotator", "warning", problem[0], (problem[1],), fix, (labeler,))
 
 

@@ -13,13 +13,12 @@ import numpy.typing as npt
 from dhkappa.core import label_rules
 from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import Problem, counted, shown
+from dhkappa.errors import Problem, comma_list, counted, shown
 from dhkappa.inputs.columns import is_recognized, suggested_columns
 from dhkappa.inputs.problems import (
     FIRST_ROWS,
     Rule,
     Seen,
-    comma_list,
     differences,
     first_values,
     spelling,

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label, label_rules
-from dhkappa.errors import Problem, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, comma_list, differences, spelling
+from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, differences, spelling
 from dhkappa.inputs.problems.items import fitting_columns
 
 _SMALL_SHARE = 0.01  # of votes or labels: below it, a problem of spelling is no error
@@ -81,7 +81,8 @@ def category_variants(seen: Seen) -> Iterator[Problem]:
             groups.setdefault(spelling(label), []).append(code)
     labels = sum((seen.labels(name) for name in seen.labelers), np.zeros(len(seen.categories)))
     used = [[code for code in group if seen.votes[code] or labels[code]] for group in groups.values()]
-    alike = [sorted(group, key=lambda code: -seen.votes[code]) for group in used if len(group) > 1]
+    # The first spelling is kept: the most frequent one, of several the one that labelers use.
+    alike = [sorted(group, key=lambda code: (-seen.votes[code], -labels[code])) for group in used if len(group) > 1]
     if not alike:
         return
     alike.sort(key=lambda group: -seen.votes[group].sum())
@@ -243,7 +244,8 @@ def _strange_labels(
         fix = "Translate them with $map, such as "
         fix += f'"{texts[0]}={votes[0]}".'
         if found:
-            fix = f"Translate them with $map {comma_list(f'{code}={vote}' for code, vote in found.items())}."
+            fix = "This translation fits the votes best; check it, and pass it with $map "
+            fix += f"{comma_list(f'{code}={vote}' for code, vote in found.items())}."
     else:
         message = f"{where} The column holds something else ({_few(texts)}) than the votes ({_few(votes)})."
         fix = "Name the column of suggested labels with $suggested."

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
 from dhkappa.core.agreement import agreement_follows_votes, sum_rows
-from dhkappa.errors import Problem, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, comma_list, copies, percent
+from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.inputs.problems import Rule, Seen, copies, percent
 from dhkappa.inputs.problems import rows as row_rules
 from dhkappa.inputs.problems.panel import (
     CHANCE,
@@ -126,7 +126,11 @@ def too_few_items(seen: Seen) -> Iterator[Problem]:
     everyone = len(few) == len(seen.labelers)
     message = f"{counted(max(few.values()), 'item')} {'has' if max(few.values()) == 1 else 'have'} "
     message += "two votes or more and a suggested label"
-    message += "." if everyone and len({*few.values()}) == 1 else f" (labelers {shown(few, 3)})."
+    message += (
+        "."
+        if everyone and len({*few.values()}) == 1
+        else f" ({'labeler' if len(few) == 1 else 'labelers'} {shown(few, 3)})."
+    )
     message += f" With fewer than {_FEW_ITEMS}, a result says little."
     fix = "Have more items voted on: dhkappa plan says how many."
     yield Problem("too-few-items", "warning", message, (), fix, () if everyone else tuple(few))
@@ -143,7 +147,8 @@ def looks_like_percent(seen: Seen) -> Iterator[Problem]:
         return
     number = counted(n, "item") if near[whole] == n else f"{near[whole]:,} of {counted(n, 'item')}"
     message = f"The numbers of votes add up to about {whole:,} on {number}: they look like percentages."
-    fix = "Pass numbers of votes with $counts; if each item has 100 votes, accept this with $allow looks-like-percent."
+    fix = "Replace the percentages in these columns by numbers of votes. If each item has 100 votes, accept this with "
+    fix += "$allow looks-like-percent."
     yield Problem("looks-like-percent", "error", message, (), fix)
 
 
@@ -196,15 +201,11 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
         split = seen.items(rows & (np.diff(patterns.start) > 1))
         if is_made_from_votes(exceptions, split, perfect, n, accuracy):
             often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
-            message = f"{often} a most frequent vote, although votes differ on {counted(split, 'item')}. Labels made "
-            if perfect >= ENOUGH_EXCEPTIONS:
-                message += (
-                    f"without the votes would be another one on about {perfect:.0f} items, even if all were true."
-                )
-            else:
-                expected = perfect + (1 - accuracy) * n * FEWER_ERRORS
-                message += f"without the votes would be another one on about {expected:.0f} items, even with a third "
-                message += "of the errors of an annotator."
+            message = f"{often} a most frequent vote, although votes differ on {counted(split, 'item')}. "
+            # Without errors, or with a third of those of an annotator.
+            expected = perfect + (perfect < ENOUGH_EXCEPTIONS) * (1 - accuracy) * n * FEWER_ERRORS
+            message += "Independent labels, even very good ones, would differ from the most frequent vote on about "
+            message += f"{expected:.0f} items."
         else:
             message = _changed_majority(single)
             if not message and name not in seen.copies:  # the votes of one annotator are like random votes
@@ -259,8 +260,8 @@ def _random_votes(seen: Seen, codes: Integers, behind: npt.NDArray[np.bool_], mo
     deviation = math.sqrt(float((share * (1 - share) * patterns.items[rows]).sum()))
     if seen.items(rows & behind) < expected - _RANDOM_Z * deviation:
         return ""
-    message = f"{f'all but {outside:,} of' if outside else 'all'} {counted(n, 'label')} are a vote of their item, and "
-    message += "they are no more often a most frequent one than a vote drawn at random. Of the votes, "
+    message = f"{f'all but {outside:,} of' if outside else 'all'} {counted(n, 'label')} are a vote of their item. They "
+    message += "look like one vote picked at random on each item. Of the votes, "
     return f"{message}{percent(lone)} are for a category that nobody else chooses on the item."
 
 
@@ -326,7 +327,7 @@ def looks_ordinal(seen: Seen) -> Iterator[Problem]:
         "warning" if close else "info",
         message,
         tuple(map(str, names[:3])),
-        fix if close else f"If so, {fix[0].lower()}{fix[1:]}",
+        fix if close else f"If the categories are ordered, {fix[0].lower()}{fix[1:]}",
     )
 
 
