@@ -32,6 +32,7 @@ from dhkappa.report import (
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
+from dhkappa.stats.verdict import NEVER_JUDGED
 from dhkappa.table import library
 
 if TYPE_CHECKING:
@@ -100,8 +101,9 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     judged = all(verdict.judged for verdict in audit.verdicts.values())
     few = audit.comparison is not None and audit.comparison.not_ranked
     last = "" if judged and not few else f"; those that cannot be {'ranked or ' if few else ''}judged are last"
-    caption = f"Labelers, the best first{last}"
-    sizes = [{"labeler": name, **row} for name in names for row in audit.sample_sizes(name)]
+    caption = f"Labelers, the {'best' if audit.groups else 'highest kappa'} first{last}"
+    meant = [name for name in names if audit.verdict(name).code not in NEVER_JUDGED]
+    sizes = [{"labeler": name, **row} for name in meant for row in audit.sample_sizes(name)]
     parts = [_part(audit, name) for name in names]
     for part in parts[:MOST_DRAWN]:
         part["charts"] = {chart: figure(chart, part["name"]) for chart in OF_ONE_LABELER}
@@ -194,8 +196,9 @@ def _differences(audit: Audit) -> str:
 
 
 def _key_figures(audit: Audit, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    """Return the main numbers of the best labeler: name, value, and a remark."""
-    best, of_best = rows[0], " of the best" if len(rows) > 1 else ""
+    """Return the main numbers of the first labeler: name, value, and a remark."""
+    best = rows[0]
+    of_best = "" if len(rows) == 1 else " of the best" if audit.groups else f" of {text_of(best['labeler'], 40)}"
     low, high = best["low"], best["high"]
     digits = 3 if high - low < 0.02 else 2
     within = "" if math.isnan(low) else f"{percent(audit.confidence_level)} CI {limits(low, high, digits)}"

@@ -24,6 +24,7 @@ from dhkappa.report import (
     optional,
     percent,
 )
+from dhkappa.stats.verdict import NEVER_JUDGED
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Terminal:
         self._categories(audit, best)
         self._review(audit, best)
         self._annotators(audit, best)
-        for row in islice(audit.sample_sizes(best), 1):
+        for row in islice(() if audit.verdict(best).code in NEVER_JUDGED else audit.sample_sizes(best), 1):
             more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
             self.paragraph(f"For a confidence interval of plus or minus {row['half_width']:g}: {more}.")
         if len(names) > 1:

@@ -38,6 +38,8 @@ _FAR = 0.5
 _AT_LEAST = "at least slightly below a typical annotator"  # it may be clearly below
 _ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
 _JUDGMENTS = list(GRADES)[:5]
+NEVER_JUDGED = ("labels-from-votes", "data-problem")
+"""The codes of labelers that no further votes of this kind can judge."""
 _FEW_ANNOTATORS = 10  # with fewer, a grade must hold without any one of them
 
 

@@ -183,3 +183,16 @@ def test_where_nobody_is_named_people_are_left_out() -> None:
     text = screened(dhkappa.audit([list(row) for row in DRAWN.votes.tolist()], dict(DRAWN.suggested), progress=False))
     check_lines(text)
     assert "each annotator" not in text
+
+
+def test_details_are_of_a_labeler_that_can_be_judged() -> None:
+    drawn = dhkappa.simulate(300, annotators=[0.85] * 5, labelers={"dice": 1 / 3, "dice2": 1 / 3}, rng=5)
+    majority = [max(sorted(set(row)), key=row.count) for row in drawn.votes.tolist()]
+    audit = dhkappa.audit(drawn.votes, {"gold": majority, **drawn.suggested}, rng=1, progress=False)
+    text = screened(audit)
+    assert f"Worst categories of {audit.ranking[0]}," in text
+    assert "of gold" not in text
+    assert "more items, about" in text
+    alone = screened(dhkappa.audit(drawn.votes, {"gold": majority}, rng=1, progress=False))
+    assert "Worst categories of gold," in alone
+    assert "more items, about" not in alone
