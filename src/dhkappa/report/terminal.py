@@ -24,7 +24,7 @@ from dhkappa.report import (
     optional,
     percent,
 )
-from dhkappa.stats.verdict import NEVER_JUDGED
+from dhkappa.stats.verdict import more_items_help
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Terminal:
         self._categories(audit, best)
         self._review(audit, best)
         self._annotators(audit, best)
-        for row in islice(() if audit.verdict(best).code in NEVER_JUDGED else audit.sample_sizes(best), 1):
+        helpful = more_items_help(audit.verdict(best), audit.annotator_baseline(best))
+        for row in islice(audit.sample_sizes(best) if helpful else (), 1):
             more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
             self.paragraph(f"For a confidence interval of plus or minus {row['half_width']:g}: {more}.")
         if len(names) > 1:

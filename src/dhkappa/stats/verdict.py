@@ -140,6 +140,13 @@ def judge(
     return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, *limits)
 
 
+def more_items_help(verdict: Verdict, baseline: AnnotatorBaseline) -> bool:
+    """Tell whether votes on more items can change a verdict: not if other labels or a third vote are needed."""
+    bounded = baseline.method == "two-votes" and not math.isnan(baseline.low)
+    needs_votes = verdict.code == "not-enough-data" and verdict.ranked and bounded
+    return verdict.code not in NEVER_JUDGED and not needs_votes
+
+
 def _from_comparison(comparison: AnnotatorComparison | None, random: float) -> AnnotatorBaseline | None:
     """Return a baseline from the comparison with each annotator, for samples without one, such as weighted samples.
 
@@ -233,6 +240,9 @@ def _words(name: str, code: str, baseline: AnnotatorBaseline) -> tuple[str, str]
     share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
     short = GRADES[code]
     if math.isnan(low):
+        if code == "not-enough-data" and baseline.method == "two-votes":
+            why = "because items have only two votes. Get a third vote on some items."
+            return short, f"{name} cannot be compared exactly with a typical annotator, {why}"
         if code == "not-enough-data":
             return short, f"There is not enough data to compare {name} with a typical annotator."
         short = _AT_LEAST if code == "slightly-below" else short

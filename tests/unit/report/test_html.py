@@ -305,4 +305,4 @@ def test_labels_made_from_the_votes_are_last_and_not_called_best() -> None:
 def test_no_sample_size_for_labels_that_cannot_be_judged() -> None:
     audit = with_majority_labels()
     assert audit.sample_sizes().column("more_items")
-    assert "without meaning" in plain_text(page_of(audit)).split("Sample size")[2]
+    assert "More items would not help" in plain_text(page_of(audit)).split("Sample size")[2]

@@ -196,3 +196,16 @@ def test_details_are_of_a_labeler_that_can_be_judged() -> None:
     alone = screened(dhkappa.audit(drawn.votes, {"gold": majority}, rng=1, progress=False))
     assert "Worst categories of gold," in alone
     assert "more items, about" not in alone
+
+
+@pytest.mark.parametrize(
+    ("items", "accuracy", "shown"),
+    [(300, 0.85, False), (300, 0.5, True), (30, 0.4, True), (15, 0.95, True)],
+    ids=["third-vote-helps", "judged", "like-random", "too-few-items"],
+)
+def test_no_number_of_items_if_a_third_vote_is_needed(items: int, accuracy: float, shown: bool) -> None:
+    drawn = dhkappa.simulate(items, annotators=[0.85] * 2, labelers={"llm": accuracy}, rng=4)
+    audit = dhkappa.audit(drawn.votes, drawn.suggested, rng=1, progress=False)
+    assert (audit.verdict().code == "clearly-below") == (accuracy == 0.5)
+    assert ("Get a third vote" in audit.summary) == (not shown)
+    assert ("more items, about" in screened(audit)) == shown

@@ -223,7 +223,12 @@ def test_two_votes_and_many_categories_compare_by_bounds() -> None:
     assert math.isnan(good.share)
     assert "would score between" in bad.details
     middle = dhkappa.simulate(300, labelers={"llm": 0.8}, annotators=[0.8, 0.8], categories=list("abcde"), rng=2)
-    assert dhkappa.audit(middle.votes, dict(middle.suggested), progress=False).verdict().code == "not-enough-data"
+    unknown = dhkappa.audit(middle.votes, dict(middle.suggested), progress=False).verdict()
+    assert unknown.code == "not-enough-data"
+    assert unknown.headline == (
+        "llm cannot be compared exactly with a typical annotator, because items have only two votes. "
+        "Get a third vote on some items."
+    )
 
 
 def test_low_agreement_is_said() -> None:
