@@ -316,7 +316,9 @@ class Terminal:
         worst = sorted((row for row in table or () if row["loss"] > 0), key=lambda row: -row["loss"])
         if not worst:
             return
-        extent = f" ({_WORST_CATEGORIES} of {len(worst)})" if len(worst) > _WORST_CATEGORIES else ""
+        n_suggested = sum(1 for row in table or () if row["items"])
+        n_shown = min(len(worst), _WORST_CATEGORIES)
+        extent = f" ({n_shown} of {n_suggested})" if n_shown < n_suggested else ""
         self._heading(f"Worst categories of {name}, by loss of {kappa_name(audit.kappas)}{extent}")
         other: dict[Any, tuple[float, str]] = {}  # by suggested label: the most frequent other vote
         for row in optional(audit.confusion, name) or ():

@@ -209,3 +209,14 @@ def test_no_number_of_items_if_a_third_vote_is_needed(items: int, accuracy: floa
     assert (audit.verdict().code == "clearly-below") == (accuracy == 0.5)
     assert ("Get a third vote" in audit.summary) == (not shown)
     assert ("more items, about" in screened(audit)) == shown
+
+
+def test_worst_categories_are_some_of_those_suggested() -> None:
+    """A category without loss is suggested, too; one that is only voted for is not."""
+    votes = [[name, name, name] for name in "abcdefg"] * 4 + [["h", "h", "a"]] * 2
+    labels = [*"bacdefg", *"abcdefg" * 3, "a", "b"]
+    audit = dhkappa.audit(votes, {"llm": labels}, progress=False)
+    rows = audit.categories()
+    assert sum(1 for row in rows if row["items"]) == 7
+    assert [row["category"] for row in rows if row["loss"] > 0] == ["a", "b"]
+    assert "Worst categories of llm, by loss of kappa (2 of 7)" in screened(audit)

@@ -400,3 +400,18 @@ def test_the_summary_names_a_category_that_is_clearly_weaker() -> None:
     worst = min(found.categories(), key=lambda row: row["kappa"])
     assert worst["category"] == 2
     assert found.summary.endswith(f"The weakest category of labeler is 2 (kappa {worst['kappa']:.2f}).")
+
+
+@pytest.mark.parametrize(("items", "named"), [(9, False), (10, True)])
+def test_a_category_with_few_items_is_not_called_the_weakest(items: int, named: bool) -> None:
+    """Votes that are equal on all items of a category give it an interval that is too narrow."""
+    draw = np.random.default_rng(5)
+    truth = np.array([*draw.integers(0, 3, 600), *[2] * items])
+    votes = np.where(draw.random((len(truth), 4)) < 0.9, truth[:, None], draw.integers(0, 3, (len(truth), 4)))
+    votes[600:] = 2
+    labels = np.where(np.arange(len(truth)) < 600, truth, 3)
+    found = dhkappa.audit(votes, labels, progress=False)
+    [row] = [row for row in found.categories() if row["category"] == 3]
+    assert row["items"] == items
+    assert row["high"] < found.kappas["labeler"].confidence_interval().low
+    assert ("The weakest category of labeler is 3" in found.summary) == named
