@@ -219,7 +219,7 @@ def _cap(
         return ""
     rows = [row for row in comparison.table if not math.isnan(row["difference"])]
     matched = round(comparison.matched * len(rows))
-    if 2 * matched < len(rows):
+    if 2 * matched <= len(rows):
         return f"It is not called better, because it scores lower than {len(rows) - matched} of {len(rows)} annotators."
     items = sum(row["items"] for row in rows)
     if len(rows) < _FEW_ANNOTATORS:

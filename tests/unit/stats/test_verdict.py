@@ -202,8 +202,19 @@ def test_votes_for_a_category_that_is_never_suggested_prevent_better() -> None:
     assert "'d', which it never suggests" in capped.details
 
 
-def test_better_must_hold_without_any_one_annotator() -> None:
+def test_better_must_be_higher_than_more_than_half_of_the_annotators() -> None:
     audit = audited({"llm": 0.89}, annotators=[0.9, 0.9, 0.9, 0.34])
+    assert audit.annotator_baseline().share_low > 1
+    assert audit.annotator_comparison().matched == 0.5
+    verdict = audit.verdict()
+    assert verdict.code == "on-par"
+    assert "It is not called better, because it scores lower than 2 of 4 annotators." in verdict.details
+    assert "score higher" not in verdict.details
+
+
+def test_better_must_hold_without_any_one_annotator() -> None:
+    audit = audited({"llm": 0.87}, annotators=[0.97, 0.85, 0.85, 0.34])
+    assert audit.annotator_comparison().matched == 0.75
     assert audit.annotator_baseline().share_low > 1
     verdict = audit.verdict()
     assert verdict.code == "on-par"
