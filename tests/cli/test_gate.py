@@ -15,10 +15,10 @@ Capsys = pytest.CaptureFixture[str]
     ("words", "code", "said"),
     [
         (["-s", "llm", "--fail-under", "0.01"], 0, ""),  # lower limit 0.0114
-        (["-s", "llm", "--fail-under", "0.02"], 3, "llm undecided: kappa 0.63 (0.011 to 0.928), required 0.02."),
-        (["-s", "llm", "--fail-under", "0.95"], 1, "llm failed: kappa 0.63 (0.011 to 0.928), required 0.95."),
+        (["-s", "llm", "--fail-under", "0.02"], 3, "llm undecided: kappa 0.625 (0.011 to 0.928), required 0.02."),
+        (["-s", "llm", "--fail-under", "0.95"], 1, "llm failed: kappa 0.625 (0.011 to 0.928), required 0.95."),
         (["-s", "llm", "--fail-under", "0.6", "--on", "value"], 0, ""),  # 0.6253
-        (["-s", "llm", "--fail-under", "0.63", "--on", "value"], 1, "llm failed: kappa 0.63, required 0.63."),
+        (["-s", "llm", "--fail-under", "0.63", "--on", "value"], 1, "llm failed: kappa 0.625, required 0.63."),
         (["-s", "llm", "--fail-under", "0.02", "--confidence-level", "0.9"], 0, ""),  # a narrower interval
         (["--fail-under", "0"], 3, "rule undecided: kappa"),  # every labeler has to pass
         (["--fail-under", "-0.4"], 0, ""),
@@ -50,7 +50,7 @@ def test_no_gate(folder: Path, capsys: Capsys) -> None:
 
 def test_outcome_is_shown_everywhere(folder: Path, capsys: Capsys) -> None:
     asked = ["audit", "votes.csv", "-s", "llm", "--fail-under", "0.95"]
-    sentence = "llm failed: kappa 0.63 (0.011 to 0.928), required 0.95."
+    sentence = "llm failed: kappa 0.625 (0.011 to 0.928), required 0.95."
     assert sentence in " ".join(inside(capsys, *asked).stdout.split())
     assert sentence in inside(capsys, *asked, "--format", "markdown").stdout.replace("\\", "")
     pytest.importorskip("vl_convert")
@@ -67,7 +67,7 @@ def test_gate_on_the_weighted_kappa(on: str, folder: Path, capsys: Capsys) -> No
     assert inside(capsys, *asked, "--fail-under", f"{reached - 0.001:.4f}").returncode == 0
     failed = inside(capsys, *asked, "--fail-under", "1")
     assert failed.returncode == 1
-    assert f"weighted kappa {weighted.value:.2f}" in failed.stderr
+    assert f"weighted kappa {weighted.value:.3f}" in failed.stderr
 
 
 @pytest.mark.parametrize("on", ["low", "value"])

@@ -32,7 +32,7 @@ from dhkappa.report import (
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
-from dhkappa.stats.verdict import more_items_help
+from dhkappa.stats.verdict import digits_of, more_items_help
 from dhkappa.table import library
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _key_figures(audit: Audit, rows: Sequence[Mapping[str, Any]]) -> list[tuple[
     best = rows[0]
     of_best = "" if len(rows) == 1 else " of the best" if audit.groups else f" of {text_of(best['labeler'], 40)}"
     low, high = best["low"], best["high"]
-    digits = 3 if high - low < 0.02 else 2
+    digits = digits_of(high - low)
     within = "" if math.isnan(low) else f"{percent(audit.confidence_level)} CI {limits(low, high, digits)}"
     n_votes = audit.kappas[best["labeler"]].n_votes
     return [

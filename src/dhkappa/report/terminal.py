@@ -24,7 +24,7 @@ from dhkappa.report import (
     optional,
     percent,
 )
-from dhkappa.stats.verdict import more_items_help
+from dhkappa.stats.verdict import digits_of, more_items_help
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -245,7 +245,8 @@ class Terminal:
         low, high = min(0.0, *known), max(known)
         self._heading(f"{what}, with random and majority labels for comparison", first)
         names = max(min(max(cell_len(self._clean(row["labeler"])) for row in drawn), 20), 5)
-        width = max(self._console.width - names - 26, 20)
+        digits = max(digits_of(row["high"] - row["low"]) for row in drawn)
+        width = max(self._console.width - names - 20 - 3 * digits, 20)
 
         def place(value: float) -> int:
             return round((value - low) / ((high - low) or 1.0) * (width - 1))
@@ -253,11 +254,11 @@ class Terminal:
         for row in drawn:
             name = Text(self._clean(row["labeler"]))
             name.truncate(names, overflow=self._overflow, pad=True)
-            values = f"  {number(row['kappa']):>5}  {limits(row['low'], row['high'])}"
+            values = f"  {number(row['kappa'], digits):>{digits + 3}}  {limits(row['low'], row['high'], digits)}"
             self._parts(name, "  ", self._bar(row, width, place), (values, "bold"))
         marks = [" "] * width
         for value in dict.fromkeys((low, 0.0, high)):
-            text = number(value)
+            text = number(value, digits)
             at = min(max(place(value) - len(text) // 2, 0), width - len(text))
             if all(char == " " for char in marks[max(at - 1, 0) : at + len(text) + 1]):
                 marks[at : at + len(text)] = text

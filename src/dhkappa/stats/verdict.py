@@ -355,7 +355,12 @@ def _joined(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) < 3 else first_three(names)
 
 
+def digits_of(width: float) -> int:
+    """Return how many digits show an interval of this width: two, or more if it is narrow."""
+    return min(max(2, math.ceil(-math.log10(width))), 6) if width > 0 else 2
+
+
 def _digits(width: float) -> Callable[[float], str]:
-    """Return a function that writes numbers with two digits, or more if their interval is narrow; never -0.00."""
-    digits = min(max(2, math.ceil(-math.log10(width))), 6) if width > 0 else 2
+    """Return a function that writes numbers with the digits for an interval of this width; never -0.00."""
+    digits = digits_of(width)
     return lambda value: f"{round(value, digits) + 0.0:.{digits}f}"

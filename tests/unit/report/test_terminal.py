@@ -9,6 +9,7 @@ from rich.console import Console
 
 import dhkappa
 from dhkappa.report.terminal import Terminal
+from dhkappa.stats.verdict import digits_of
 from terminal_checks import HOSTILE, check_columns, check_lines
 
 DRAWN = dhkappa.simulate(
@@ -154,7 +155,8 @@ def scaled(**intervals: tuple[float, float, float]) -> list[str]:
         for name, (low, value, high) in intervals.items()
     }
     file = StringIO()
-    Terminal(Console(file=file, width=75, color_system=None))._scale(kappas, 0.95)
+    digits = max(digits_of(high - low) for low, _, high in intervals.values())
+    Terminal(Console(file=file, width=69 + 3 * digits, color_system=None))._scale(kappas, 0.95)
     lines = file.getvalue().splitlines()
     assert lines[1] == "Kappa, with random and majority labels for comparison"
     assert lines[-1] == "● kappa  ├─┤ 95% CI  | random labels, majority labels"
@@ -220,3 +222,14 @@ def test_worst_categories_are_some_of_those_suggested() -> None:
     assert sum(1 for row in rows if row["items"]) == 7
     assert [row["category"] for row in rows if row["loss"] > 0] == ["a", "b"]
     assert "Worst categories of llm, by loss of kappa (2 of 7)" in screened(audit)
+
+
+def test_a_narrow_interval_has_more_digits() -> None:
+    drawn = dhkappa.simulate(100_000, annotators=3, labelers={"llm": 0.9, "dice": 1 / 3}, rng=1)
+    audit = dhkappa.audit(drawn.votes, drawn.suggested, rng=1, progress=False)
+    low, high = audit.kappas["llm"].confidence_interval()
+    assert 0.001 < high - low < 0.01
+    text = screened(audit)
+    check_lines(text)
+    line = next(line for line in text.splitlines() if line.startswith("llm   "))
+    assert line.endswith(f"  {audit.kappas['llm'].value:.3f}  {low:.3f} to {high:.3f}")
