@@ -101,3 +101,39 @@ def test_a_passed_gate_is_shown(folder: Path, capsys: Capsys) -> None:
         done = inside(capsys, command, "votes.csv", "--fail-under", "-1")
         assert done.returncode == 0
         assert "Gate passed." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("table", "why", "shown"),
+    [
+        (
+            "item,ann_1,ann_2\n1,a,a\n2,b,b\n3,a,b\n",
+            "there are no suggested labels",
+            "Two votes on the same item agree",
+        ),
+        ("item,llm,ann_1\n1,a,a\n2,b,b\n3,a,b\n", "no item has two votes", "llm gives the annotator's label on"),
+    ],
+    ids=["no labels", "one vote"],
+)
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["-o", "r.html"], "No report was written: {}."),
+        (["--fail-under", "0.5"], "The gate was not tested: {}."),
+        (["--min-coverage", "0.5"], "The gate was not tested: {}."),
+        (["-o", "r.html", "--fail-under", "0.5"], "No report was written: {0}. The gate was not tested: {0}."),
+    ],
+)
+def test_results_are_shown_if_there_can_be_no_report_or_gate(
+    asked: list[str], said: str, table: str, why: str, shown: str, folder: Path, capsys: Capsys
+) -> None:
+    Path("other.csv").write_text(table, encoding="utf-8")
+    labels = ["-s", "llm"] if "llm" in table else []
+    done = inside(capsys, "audit", "other.csv", *labels, *asked)
+    assert (done.returncode, done.stderr) == (2, f"dhkappa: {said.format(why)}\n")
+    assert shown in " ".join(done.stdout.split())
+    assert not Path("r.html").exists()
+    as_json = inside(capsys, "audit", "other.csv", *labels, *asked, "--format", "json")
+    assert (as_json.returncode, as_json.stderr) == (2, done.stderr)
+    assert json.loads(as_json.stdout)["result"]["summary"]
+    assert inside(capsys, "audit", "other.csv", *labels).returncode == 0

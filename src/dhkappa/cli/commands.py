@@ -129,12 +129,13 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
         click.echo(f"\nReport: {visible(output)}")
 
 
-def _refuse(given: Mapping[str, Any], output: str | None) -> None:
-    """Refuse options that need suggested labels and several votes per item."""
-    for name, value in {"output": output, **{name: given[name] for name in ("fail_under", "min_coverage")}}.items():
-        if value is not None:
-            message = f"{flag(name)} needs suggested labels and items with two votes or more."
-            raise invalid(name, message, code="option-not-supported")
+def _fail_unless_labeled(found: Any, given: Mapping[str, Any], output: str | None) -> None:
+    """Set the exit code 2 if a report or a gate needs suggested labels, or items with several votes."""
+    why = "no item has two votes" if isinstance(found, dhkappa.SingleVoteAudit) else "there are no suggested labels"
+    gated = given["fail_under"] is not None or given["min_coverage"] is not None
+    asked = {"No report was written": output is not None, "The gate was not tested": gated}
+    if failed := [f"{text}: {why}." for text, needed in asked.items() if needed]:
+        click.get_current_context().meta[GATE_CODE] = " ".join(failed), 2
 
 
 def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | None) -> None:
@@ -145,7 +146,7 @@ def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | 
     if given["output_format"] == "markdown":
         message = "--format markdown needs suggested labels and items with two votes or more."
         raise invalid("format", message, code="option-not-supported")
-    _refuse(given, output)
+    _fail_unless_labeled(found, given, output)
     if given["output_format"] == "json":
         click.echo(json_text("audit", found.to_dict()))
     else:
