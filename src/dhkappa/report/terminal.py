@@ -67,8 +67,8 @@ class Terminal:
         text = visible(text)
         return text if self._unicode else text.encode(self._encoding, "backslashreplace").decode(self._encoding)
 
-    def audit(self, audit: Audit, title: str, gate: Gate | None = None) -> None:
-        """Show an audit: problems, the answer, then the evidence, then what to do."""
+    def audit(self, audit: Audit, title: str, gate: Gate | None = None, review: str = "") -> None:
+        """Show an audit: problems, the answer, then the evidence, then what to do; ``review`` writes the queue."""
         names, level = audit.ranking, audit.confidence_level
         best = names[0]
         self._line(title, "bold")
@@ -82,7 +82,7 @@ class Terminal:
         if audit.comparison is not None:
             self._differences(audit.comparison)
         self._categories(audit, best)
-        self._review(audit, best)
+        self._review(audit, best, review)
         self._annotators(audit, best)
         helpful = more_items_help(audit.verdict(best), audit.annotator_baseline(best))
         for row in islice(audit.sample_sizes(best) if helpful else (), 1):
@@ -329,15 +329,16 @@ class Terminal:
         rows = [row | {"instead": other.get(row["category"], (0.0, ""))[1]} for row in worst[:_WORST_CATEGORIES]]
         self._grid(rows, "category instead loss kappa ci items", audit.confidence_level)
 
-    def _review(self, audit: Audit, name: str) -> None:
+    def _review(self, audit: Audit, name: str, command: str) -> None:
         rejected = [row for row in optional(audit.review, name, REVIEW_LIMIT) or () if row["differential"] < 0]
         if not rejected:
             return
         self._heading(f"Review first: items where the annotators reject the label of {name}")
         rows = [row | ({"majority": "(tie)"} if row["tie"] else {}) for row in rejected[:_FIRST_ITEMS]]
         self._grid(rows, "item suggested majority votes", audit.confidence_level)
-        if len(rejected) > _FIRST_ITEMS:
-            self._line("dhkappa review writes the whole queue as CSV.", "dim")
+        if len(rejected) > _FIRST_ITEMS and command:
+            self._line("To write the whole queue as CSV:", "dim")
+            self._parts(f"  {self._clean(command)}")
 
     def _annotators(self, audit: Audit, name: str) -> None:
         found = optional(audit.annotator_comparison, name)
