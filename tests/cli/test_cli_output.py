@@ -202,3 +202,14 @@ def test_review_is_not_named_for_sets_of_labels(
     done = inside(capsys, "audit", "sets.csv", "--multilabel", ";", "--category", "b")
     assert "Review first: items where the annotators reject" in done.stdout
     assert "dhkappa review" not in done.stdout
+
+
+def test_heads_of_audits_without_labels_or_with_one_vote(folder: Path, capsys: Capsys) -> None:
+    Path("votes.csv").write_text("item,ann_1,ann_2\n1,a,a\n2,b,b\n3,a,b\n", encoding="utf-8")
+    text = inside(capsys, "audit", "votes.csv").stdout
+    assert re.search(r"^category +votes +vote share", text, re.MULTILINE)
+    assert re.search(r"^annotator +items +agrees with others +score$", text, re.MULTILINE)
+    Path("single.csv").write_text("item,rule,llm,ann_1\n1,a,a,a\n2,b,b,b\n3,a,b,b\n", encoding="utf-8")
+    text = inside(capsys, "audit", "single.csv", "--suggested", "rule,llm").stdout
+    assert "rule: votes by suggested label\n" in text
+    assert "llm: votes by suggested label\n" in text

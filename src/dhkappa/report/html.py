@@ -233,7 +233,10 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
             f"{limits(found.low, found.high, 3)}). Its kappa is at least as high as that of "
             f"{round(found.matched * compared):,} of {counted(compared, 'annotator')}.{skipped}"
         )
-    contributed = optional(audit.annotators, name) or ()
+    contributed = [
+        row | {"agree_suggested": row["agree"], "kappa_pairs": row["kappa"]}
+        for row in optional(audit.annotators, name) or ()
+    ]
     tables = {
         "categories": (
             f"{kappa_name(audit.kappas).capitalize()} by suggested category, the largest loss first",
@@ -247,8 +250,8 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
         ),
         "annotators": (
             "Contribution of each annotator, the largest change first",
-            [row | {"kappa_pairs": row["kappa"]} for row in sorted(contributed, key=lambda row: -abs(row["change"]))],
-            "annotator items agree weight kappa_pairs kappa_without change",
+            sorted(contributed, key=lambda row: -abs(row["change"])),
+            "annotator items agree_suggested weight kappa_pairs kappa_without change",
         ),
     }
     return part | {key: _table(audit, *table) if table[1] else None for key, table in tables.items()}

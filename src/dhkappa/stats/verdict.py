@@ -336,7 +336,9 @@ def summarize(
     elif len(groups) > 1:
         said = [f"{best[0]} is the best of {of}."]
     else:
-        said = [f"{best[0]} is the only one of {of} that can be judged and is better than random labels."]
+        judged = any(verdict.judged for name, verdict in verdicts.items() if name not in (best[0], *few))
+        among = f" of {of}" if few else ""
+        said = [f"Only {best[0]}{among} {'is shown to be better than random labels' if judged else 'can be judged'}."]
     if best:
         said.append(verdicts[best[0]].text)
     by_grade: dict[str, list[str]] = {}

@@ -302,8 +302,12 @@ def made(**codes: str) -> dict[str, Verdict]:
         (
             made(a="data-problem", b="better"),
             [["b"]],
-            "b is the only one of 2 labelers that can be judged and is better than random labels. b is so. "
-            "a: data problem.",
+            "Only b can be judged. b is so. a: data problem.",
+        ),
+        (
+            made(a="no-better-than-random", b="better"),
+            [["b"]],
+            "Only b is shown to be better than random labels. b is so. a: no better than random labels.",
         ),
         (
             made(a="no-better-than-random", b="not-enough-data"),
@@ -316,6 +320,12 @@ def made(**codes: str) -> dict[str, Verdict]:
 )
 def test_summary(verdicts: dict[str, Verdict], groups: list[list[str]], text: str) -> None:
     assert summarize(verdicts, groups) == text
+
+
+def test_only_one_of_the_ranked_labelers_can_be_judged() -> None:
+    verdicts = made(a="data-problem", b="better", c="clearly-below")
+    text = summarize(verdicts, [["b"]], {"c": "It has too few labels."})
+    assert text.startswith("Only b of 2 ranked labelers can be judged. b is so.")
 
 
 def test_best_only_among_labelers_that_beat_random_labels() -> None:
