@@ -24,7 +24,7 @@ from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
-from dhkappa.stats.verdict import Verdict, groups_of, judge, summarize
+from dhkappa.stats.verdict import NEVER_JUDGED, Verdict, groups_of, judge, summarize
 from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Display, Table
@@ -148,9 +148,12 @@ class Audit(Display):
 
     @property
     def ranking(self) -> list[str]:
-        """The labelers, the best first; those that cannot be judged or ranked last."""
+        """The labelers, the best first; then those that are not ranked, and last those that cannot be judged."""
         ranked = [name for group in self.groups for name in group]
-        return [*ranked, *(name for name in self.table().column("labeler") if name not in ranked)]
+        others = [name for name in self.table().column("labeler") if name not in ranked]
+        verdicts = self.verdicts
+        others.sort(key=lambda name: (verdicts[name].code in NEVER_JUDGED, not verdicts[name].judged))
+        return ranked + others
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of ``table`` in the order of ``ranking``, with Fleiss' kappa, verdict and p-value."""

@@ -4,6 +4,7 @@ import csv
 import os
 import pty
 import re
+import shlex
 import struct
 import subprocess
 import termios
@@ -169,3 +170,46 @@ def test_paths_are_spelled_out(folder: Path) -> None:
     told = on_terminal("tally", "make", "votes.csv", "-o", "x\x1b[31m\ny.json")
     assert "\x1b" not in told
     assert len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_command_of_the_review_queue_writes_it(
+    several: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    drawn = dhkappa.simulate(200, annotators=3, labelers={"rule": 0.6, "big llm": 0.8}, rng=1)
+    columns = zip(drawn.suggested["rule"], drawn.suggested["big llm"], *drawn.votes.T, strict=True)
+    lines = ['suggested_rule,"suggested_big, llm",ann_1,ann_2,ann_3', *(",".join(map(str, row)) for row in columns)]
+    Path("my votes.csv").write_text("\n".join(lines), encoding="utf-8")
+    labeler = [] if several else ["--suggested", "rule"]
+    options = ["--missing", "?", "--fail-under", "0.1", "-o", "r.html", "--seed", "1", "--on", "value"]
+    text = inside(capsys, "audit", "my votes.csv", *labeler, *options).stdout
+    [command] = [line.strip() for line in text.splitlines() if line.startswith("  dhkappa review ")]
+    assert shlex.split(command)[3:] == [
+        *("--output", "review.csv", "--suggested", '"big, llm"' if several else "rule", "--missing", "?")
+    ]
+    assert "To write the whole queue as CSV:\n" in text
+    assert inside(capsys, *shlex.split(command)[1:]).returncode == 0
+    assert len(Path("review.csv").read_text(encoding="utf-8").splitlines()) == 201
+
+
+def test_review_is_not_named_for_sets_of_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ["a;b,a,a,a", "b,a;b,a,a;b"] * 20
+    Path("sets.csv").write_text("\n".join(["suggested,ann_1,ann_2,ann_3", *rows]), encoding="utf-8")
+    done = inside(capsys, "audit", "sets.csv", "--multilabel", ";", "--category", "b")
+    assert "Review first: items where the annotators reject" in done.stdout
+    assert "dhkappa review" not in done.stdout
+
+
+def test_heads_of_audits_without_labels_or_with_one_vote(folder: Path, capsys: Capsys) -> None:
+    Path("votes.csv").write_text("item,ann_1,ann_2\n1,a,a\n2,b,b\n3,a,b\n", encoding="utf-8")
+    text = inside(capsys, "audit", "votes.csv").stdout
+    assert re.search(r"^category +votes +vote share", text, re.MULTILINE)
+    assert re.search(r"^annotator +items +agrees with others +score$", text, re.MULTILINE)
+    Path("single.csv").write_text("item,rule,llm,ann_1\n1,a,a,a\n2,b,b,b\n3,a,b,b\n", encoding="utf-8")
+    text = inside(capsys, "audit", "single.csv", "--suggested", "rule,llm").stdout
+    assert "rule: votes by suggested label\n" in text
+    assert "llm: votes by suggested label\n" in text

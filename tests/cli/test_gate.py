@@ -15,10 +15,10 @@ Capsys = pytest.CaptureFixture[str]
     ("words", "code", "said"),
     [
         (["-s", "llm", "--fail-under", "0.01"], 0, ""),  # lower limit 0.0114
-        (["-s", "llm", "--fail-under", "0.02"], 3, "llm undecided: kappa 0.63 (0.011 to 0.928), required 0.02."),
-        (["-s", "llm", "--fail-under", "0.95"], 1, "llm failed: kappa 0.63 (0.011 to 0.928), required 0.95."),
+        (["-s", "llm", "--fail-under", "0.02"], 3, "llm undecided: kappa 0.625 (0.011 to 0.928), required 0.02."),
+        (["-s", "llm", "--fail-under", "0.95"], 1, "llm failed: kappa 0.625 (0.011 to 0.928), required 0.95."),
         (["-s", "llm", "--fail-under", "0.6", "--on", "value"], 0, ""),  # 0.6253
-        (["-s", "llm", "--fail-under", "0.63", "--on", "value"], 1, "llm failed: kappa 0.63, required 0.63."),
+        (["-s", "llm", "--fail-under", "0.63", "--on", "value"], 1, "llm failed: kappa 0.625, required 0.63."),
         (["-s", "llm", "--fail-under", "0.02", "--confidence-level", "0.9"], 0, ""),  # a narrower interval
         (["--fail-under", "0"], 3, "rule undecided: kappa"),  # every labeler has to pass
         (["--fail-under", "-0.4"], 0, ""),
@@ -50,7 +50,7 @@ def test_no_gate(folder: Path, capsys: Capsys) -> None:
 
 def test_outcome_is_shown_everywhere(folder: Path, capsys: Capsys) -> None:
     asked = ["audit", "votes.csv", "-s", "llm", "--fail-under", "0.95"]
-    sentence = "llm failed: kappa 0.63 (0.011 to 0.928), required 0.95."
+    sentence = "llm failed: kappa 0.625 (0.011 to 0.928), required 0.95."
     assert sentence in " ".join(inside(capsys, *asked).stdout.split())
     assert sentence in inside(capsys, *asked, "--format", "markdown").stdout.replace("\\", "")
     pytest.importorskip("vl_convert")
@@ -67,7 +67,7 @@ def test_gate_on_the_weighted_kappa(on: str, folder: Path, capsys: Capsys) -> No
     assert inside(capsys, *asked, "--fail-under", f"{reached - 0.001:.4f}").returncode == 0
     failed = inside(capsys, *asked, "--fail-under", "1")
     assert failed.returncode == 1
-    assert f"weighted kappa {weighted.value:.2f}" in failed.stderr
+    assert f"weighted kappa {weighted.value:.3f}" in failed.stderr
 
 
 @pytest.mark.parametrize("on", ["low", "value"])
@@ -101,3 +101,39 @@ def test_a_passed_gate_is_shown(folder: Path, capsys: Capsys) -> None:
         done = inside(capsys, command, "votes.csv", "--fail-under", "-1")
         assert done.returncode == 0
         assert "Gate passed." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("table", "why", "shown"),
+    [
+        (
+            "item,ann_1,ann_2\n1,a,a\n2,b,b\n3,a,b\n",
+            "there are no suggested labels",
+            "Two votes on the same item agree",
+        ),
+        ("item,llm,ann_1\n1,a,a\n2,b,b\n3,a,b\n", "no item has two votes", "llm gives the annotator's label on"),
+    ],
+    ids=["no labels", "one vote"],
+)
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["-o", "r.html"], "No report was written: {}."),
+        (["--fail-under", "0.5"], "The gate was not tested: {}."),
+        (["--min-coverage", "0.5"], "The gate was not tested: {}."),
+        (["-o", "r.html", "--fail-under", "0.5"], "No report was written: {0}. The gate was not tested: {0}."),
+    ],
+)
+def test_results_are_shown_if_there_can_be_no_report_or_gate(
+    asked: list[str], said: str, table: str, why: str, shown: str, folder: Path, capsys: Capsys
+) -> None:
+    Path("other.csv").write_text(table, encoding="utf-8")
+    labels = ["-s", "llm"] if "llm" in table else []
+    done = inside(capsys, "audit", "other.csv", *labels, *asked)
+    assert (done.returncode, done.stderr) == (2, f"dhkappa: {said.format(why)}\n")
+    assert shown in " ".join(done.stdout.split())
+    assert not Path("r.html").exists()
+    as_json = inside(capsys, "audit", "other.csv", *labels, *asked, "--format", "json")
+    assert (as_json.returncode, as_json.stderr) == (2, done.stderr)
+    assert json.loads(as_json.stdout)["result"]["summary"]
+    assert inside(capsys, "audit", "other.csv", *labels).returncode == 0

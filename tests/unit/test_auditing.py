@@ -164,7 +164,7 @@ def test_agreement_weights_decide_the_ranking() -> None:
     plain = dhkappa.audit(votes, suggested, categories=range(5))
     found = dhkappa.audit(votes, suggested, categories=range(5), weights="quadratic")
     assert (plain.ranking, found.ranking) == (["far", "near"], ["near", "far"])
-    assert found.summary.startswith("near is ")
+    assert found.summary.startswith("Only near is ")
 
 
 def test_agreement_weights_must_have_an_order() -> None:

@@ -15,6 +15,7 @@ import click
 import dhkappa
 from dhkappa.cli import options, run
 from dhkappa.cli.demo import FILES, make_folder, write_demo
+from dhkappa.cli.fixes import _command as command_of
 from dhkappa.cli.fixes import next_step
 from dhkappa.cli.options import (
     GATE_CODE,
@@ -124,17 +125,31 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
     if given["output_format"] == "markdown":
         click.echo(found.to_markdown(title=title, gate=gate))
         return
-    _terminal().audit(found, title, gate)
+    _terminal().audit(found, title, gate, _review_command(found, given))
     if output is not None:
         click.echo(f"\nReport: {visible(output)}")
 
 
-def _refuse(given: Mapping[str, Any], output: str | None) -> None:
-    """Refuse options that need suggested labels and several votes per item."""
-    for name, value in {"output": output, **{name: given[name] for name in ("fail_under", "min_coverage")}}.items():
-        if value is not None:
-            message = f"{flag(name)} needs suggested labels and items with two votes or more."
-            raise invalid(name, message, code="option-not-supported")
+def _review_command(found: dhkappa.Audit, given: Mapping[str, Any]) -> str:
+    """Return the command that writes the review queue of the first labeler; empty if it cannot read the data."""
+    if given["multilabel"] is not None:
+        return ""
+    context, known = click.get_current_context(), {param.name for param in review.params}
+    kept = {name: value if name in known else None for name, value in context.params.items()}
+    if len(found.labelers) > 1:
+        best = found.ranking[0]
+        quotes = best.replace('"', '""')
+        kept["suggested"] = (f'"{quotes}"' if "," in best or '"' in best else best,)
+    return command_of("review", context, kept | {"output": "review.csv"})
+
+
+def _fail_unless_labeled(found: Any, given: Mapping[str, Any], output: str | None) -> None:
+    """Set the exit code 2 if a report or a gate needs suggested labels, or items with several votes."""
+    why = "no item has two votes" if isinstance(found, dhkappa.SingleVoteAudit) else "there are no suggested labels"
+    gated = given["fail_under"] is not None or given["min_coverage"] is not None
+    asked = {"No report was written": output is not None, "The gate was not tested": gated}
+    if failed := [f"{text}: {why}." for text, needed in asked.items() if needed]:
+        click.get_current_context().meta[GATE_CODE] = " ".join(failed), 2
 
 
 def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | None) -> None:
@@ -145,7 +160,7 @@ def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | 
     if given["output_format"] == "markdown":
         message = "--format markdown needs suggested labels and items with two votes or more."
         raise invalid("format", message, code="option-not-supported")
-    _refuse(given, output)
+    _fail_unless_labeled(found, given, output)
     if given["output_format"] == "json":
         click.echo(json_text("audit", found.to_dict()))
     else:
@@ -360,6 +375,7 @@ def demo(n_items: int, seed: int, output: str, output_format: str) -> None:
             module = os.path.basename(sys.argv[0]) == "__main__.py"
             name = f"{shlex.quote(sys.executable)} -m dhkappa" if module else shlex.quote(sys.argv[0])
         command = f"{name} {shlex.join(['audit', votes, '--items', tickets, '-o', report])}"
+        queue = shlex.join(["review", votes, "--items", tickets, "--suggested", found.ranking[0], "-o", "review.csv"])
         try:
             check_requirements()
         except DataError as error:
@@ -372,7 +388,7 @@ def demo(n_items: int, seed: int, output: str, output_format: str) -> None:
         click.echo(json_text("demo", written | {"audit": found.to_dict()}))
         return
     shown = _terminal()
-    shown.audit(found, f"{title}, up to 5 votes each, 2 labelers")
+    shown.audit(found, f"{title}, up to 5 votes each, 2 labelers", review=f"{name} {queue}")
     shown.paragraph(
         "The data is simulated. Compare the two labelers: their kappas differ, while Fleiss' kappa is the same for "
         "both. Among the annotators, eli votes carelessly."

@@ -60,9 +60,10 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
 _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
 _TEXT |= {"majority", "vote", "votes", "verdict", "reason", "instead"}
 _SIGNED = {"difference", "change"}
-_SHARES = {"coverage", "label_share", "vote_share", "agree", "agreement", "share", "weight"}
+_SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", "agreement", "share", "weight"}
 _HEADS = {
-    "agree": "votes for suggested",
+    "agree": "agrees with others",
+    "agree_suggested": "votes for suggested",
     "baseline_annotator": "annotator",
     "baseline_majority": "majority",
     "baseline_random": "random",
@@ -72,6 +73,7 @@ _HEADS = {
     "fleiss": "Fleiss",
     "half_width": "half-width",
     "n_suggested": "suggested",
+    "n_votes": "votes",
     "instead": "votes go instead to",
     "other": "minus",
     "pvalue": "p-value",

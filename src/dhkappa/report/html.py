@@ -32,6 +32,7 @@ from dhkappa.report import (
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
+from dhkappa.stats.verdict import digits_of, more_items_help
 from dhkappa.table import library
 
 if TYPE_CHECKING:
@@ -100,8 +101,9 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     judged = all(verdict.judged for verdict in audit.verdicts.values())
     few = audit.comparison is not None and audit.comparison.not_ranked
     last = "" if judged and not few else f"; those that cannot be {'ranked or ' if few else ''}judged are last"
-    caption = f"Labelers, the best first{last}"
-    sizes = [{"labeler": name, **row} for name in names for row in audit.sample_sizes(name)]
+    caption = f"Labelers, the {'best' if audit.groups else 'highest kappa'} first{last}"
+    short = [name for name in names if more_items_help(audit.verdict(name), audit.annotator_baseline(name))]
+    sizes = [{"labeler": name, **row} for name in short for row in audit.sample_sizes(name)]
     parts = [_part(audit, name) for name in names]
     for part in parts[:MOST_DRAWN]:
         part["charts"] = {chart: figure(chart, part["name"]) for chart in OF_ONE_LABELER}
@@ -194,10 +196,11 @@ def _differences(audit: Audit) -> str:
 
 
 def _key_figures(audit: Audit, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    """Return the main numbers of the best labeler: name, value, and a remark."""
-    best, of_best = rows[0], " of the best" if len(rows) > 1 else ""
+    """Return the main numbers of the first labeler: name, value, and a remark."""
+    best = rows[0]
+    of_best = "" if len(rows) == 1 else " of the best" if audit.groups else f" of {text_of(best['labeler'], 40)}"
     low, high = best["low"], best["high"]
-    digits = 3 if high - low < 0.02 else 2
+    digits = digits_of(high - low)
     within = "" if math.isnan(low) else f"{percent(audit.confidence_level)} CI {limits(low, high, digits)}"
     n_votes = audit.kappas[best["labeler"]].n_votes
     return [
@@ -230,7 +233,10 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
             f"{limits(found.low, found.high, 3)}). Its kappa is at least as high as that of "
             f"{round(found.matched * compared):,} of {counted(compared, 'annotator')}.{skipped}"
         )
-    contributed = optional(audit.annotators, name) or ()
+    contributed = [
+        row | {"agree_suggested": row["agree"], "kappa_pairs": row["kappa"]}
+        for row in optional(audit.annotators, name) or ()
+    ]
     tables = {
         "categories": (
             f"{kappa_name(audit.kappas).capitalize()} by suggested category, the largest loss first",
@@ -244,8 +250,8 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
         ),
         "annotators": (
             "Contribution of each annotator, the largest change first",
-            [row | {"kappa_pairs": row["kappa"]} for row in sorted(contributed, key=lambda row: -abs(row["change"]))],
-            "annotator items agree weight kappa_pairs kappa_without change",
+            sorted(contributed, key=lambda row: -abs(row["change"])),
+            "annotator items agree_suggested weight kappa_pairs kappa_without change",
         ),
     }
     return part | {key: _table(audit, *table) if table[1] else None for key, table in tables.items()}

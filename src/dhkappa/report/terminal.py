@@ -24,6 +24,7 @@ from dhkappa.report import (
     optional,
     percent,
 )
+from dhkappa.stats.verdict import digits_of, more_items_help
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class Terminal:
         text = visible(text)
         return text if self._unicode else text.encode(self._encoding, "backslashreplace").decode(self._encoding)
 
-    def audit(self, audit: Audit, title: str, gate: Gate | None = None) -> None:
-        """Show an audit: problems, the answer, then the evidence, then what to do."""
+    def audit(self, audit: Audit, title: str, gate: Gate | None = None, review: str = "") -> None:
+        """Show an audit: problems, the answer, then the evidence, then what to do; ``review`` writes the queue."""
         names, level = audit.ranking, audit.confidence_level
         best = names[0]
         self._line(title, "bold")
@@ -81,9 +82,10 @@ class Terminal:
         if audit.comparison is not None:
             self._differences(audit.comparison)
         self._categories(audit, best)
-        self._review(audit, best)
+        self._review(audit, best, review)
         self._annotators(audit, best)
-        for row in islice(audit.sample_sizes(best), 1):
+        helpful = more_items_help(audit.verdict(best), audit.annotator_baseline(best))
+        for row in islice(audit.sample_sizes(best) if helpful else (), 1):
             more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
             self.paragraph(f"For a confidence interval of plus or minus {row['half_width']:g}: {more}.")
         if len(names) > 1:
@@ -243,7 +245,8 @@ class Terminal:
         low, high = min(0.0, *known), max(known)
         self._heading(f"{what}, with random and majority labels for comparison", first)
         names = max(min(max(cell_len(self._clean(row["labeler"])) for row in drawn), 20), 5)
-        width = max(self._console.width - names - 26, 20)
+        digits = max(digits_of(row["high"] - row["low"]) for row in drawn)
+        width = max(self._console.width - names - 20 - 3 * digits, 20)
 
         def place(value: float) -> int:
             return round((value - low) / ((high - low) or 1.0) * (width - 1))
@@ -251,11 +254,11 @@ class Terminal:
         for row in drawn:
             name = Text(self._clean(row["labeler"]))
             name.truncate(names, overflow=self._overflow, pad=True)
-            values = f"  {number(row['kappa']):>5}  {limits(row['low'], row['high'])}"
+            values = f"  {number(row['kappa'], digits):>{digits + 3}}  {limits(row['low'], row['high'], digits)}"
             self._parts(name, "  ", self._bar(row, width, place), (values, "bold"))
         marks = [" "] * width
         for value in dict.fromkeys((low, 0.0, high)):
-            text = number(value)
+            text = number(value, digits)
             at = min(max(place(value) - len(text) // 2, 0), width - len(text))
             if all(char == " " for char in marks[max(at - 1, 0) : at + len(text) + 1]):
                 marks[at : at + len(text)] = text
@@ -314,7 +317,9 @@ class Terminal:
         worst = sorted((row for row in table or () if row["loss"] > 0), key=lambda row: -row["loss"])
         if not worst:
             return
-        extent = f" ({_WORST_CATEGORIES} of {len(worst)})" if len(worst) > _WORST_CATEGORIES else ""
+        n_suggested = sum(1 for row in table or () if row["items"])
+        n_shown = min(len(worst), _WORST_CATEGORIES)
+        extent = f" ({n_shown} of {n_suggested})" if n_shown < n_suggested else ""
         self._heading(f"Worst categories of {name}, by loss of {kappa_name(audit.kappas)}{extent}")
         other: dict[Any, tuple[float, str]] = {}  # by suggested label: the most frequent other vote
         for row in optional(audit.confusion, name) or ():
@@ -324,15 +329,16 @@ class Terminal:
         rows = [row | {"instead": other.get(row["category"], (0.0, ""))[1]} for row in worst[:_WORST_CATEGORIES]]
         self._grid(rows, "category instead loss kappa ci items", audit.confidence_level)
 
-    def _review(self, audit: Audit, name: str) -> None:
+    def _review(self, audit: Audit, name: str, command: str) -> None:
         rejected = [row for row in optional(audit.review, name, REVIEW_LIMIT) or () if row["differential"] < 0]
         if not rejected:
             return
         self._heading(f"Review first: items where the annotators reject the label of {name}")
         rows = [row | ({"majority": "(tie)"} if row["tie"] else {}) for row in rejected[:_FIRST_ITEMS]]
         self._grid(rows, "item suggested majority votes", audit.confidence_level)
-        if len(rejected) > _FIRST_ITEMS:
-            self._line("dhkappa review writes the whole queue as CSV.", "dim")
+        if len(rejected) > _FIRST_ITEMS and command:
+            self._line("To write the whole queue as CSV:", "dim")
+            self._parts(f"  {self._clean(command)}")
 
     def _annotators(self, audit: Audit, name: str) -> None:
         found = optional(audit.annotator_comparison, name)

@@ -21,6 +21,8 @@ _CONTAMINATED = {
     "labels-from-votes": "Its labels look as if they were made from these votes.",
     "labeler-equals-annotator": "It may be one of the annotators.",
 }
+_SHARE, _COVERAGE = "share of a typical annotator's score", "coverage"
+_SHARES = (_SHARE, _COVERAGE)  # written in percent, as in an audit
 _WORST_FIRST = ("fail", "undecided", "pass")
 
 
@@ -52,13 +54,26 @@ class GateRow:
     @property
     def text(self) -> str:
         """The outcome as a sentence."""
+        width = self.high - self.low
+        digits = min(max(3, math.ceil(-math.log10(width))), 6) if 0 < width < math.inf else 3
+        value, low, high = (self._written(x, digits) for x in (self.value, self.low, self.high))
         if math.isnan(self.value) and math.isnan(self.low):
             measured = f"{self.measure} undefined"
         else:
-            measured = self.measure if math.isnan(self.value) else f"{self.measure} {self.value:.2f}"
-            measured += "" if math.isnan(self.low) else f" ({self.low:.3f} to {self.high:.3f})"
-        text = f"{self.labeler} {_WORDS[self.outcome]}: {measured}, required {self.bound:g}."
-        return " ".join(filter(None, (text, decided_by(self.more_items), self.reason)))
+            measured = self.measure if math.isnan(self.value) else f"{self.measure} {value}"
+            measured += "" if math.isnan(self.low) else f" ({low} to {high})"
+        bound = f"{100 * self.bound:g}%" if self.measure in _SHARES else f"{self.bound:g}"
+        text = f"{self.labeler} {_WORDS[self.outcome]}: {measured}, required {bound}."
+        reason = self.reason
+        if self.outcome == "undecided" and not (reason or self.more_items or math.isnan(self.value + self.low)):
+            what = self.measure.capitalize() if self.measure.endswith("kappa") else f"The {self.measure}"
+            reason = f"{what} is too close to the bound."
+        return " ".join(filter(None, (text, decided_by(self.more_items), reason)))
+
+    def _written(self, value: float, digits: int) -> str:
+        """Return a number with some digits, shares in percent; never -0.000."""
+        value = round(value, digits) + 0.0
+        return f"{value:.{digits - 2}%}" if self.measure in _SHARES else f"{value:.{digits}f}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN is None."""
@@ -126,7 +141,7 @@ def gate_of(
         if min_coverage is not None:
             least = check_real("min_coverage", min_coverage, "from 0 to 1", lambda x: 0 <= x <= 1)
             share = estimate.coverage
-            rows.append(GateRow(name, "fail" if share < least else "pass", "coverage", least, share))
+            rows.append(GateRow(name, "fail" if share < least else "pass", _COVERAGE, least, share))
     return Gate(tuple(_unless_unjudged(row, problems) for row in rows), _level(kappas))
 
 
@@ -174,7 +189,7 @@ def _against_annotators(
         measure, bound = "difference from a typical annotator", 0.0 - margin  # not -0.0
         value, low, high, reason = found.difference, found.low, found.high, found.reason
     else:
-        measure, bound = "share of a typical annotator's score", KEEP if keep is None else keep
+        measure, bound = _SHARE, KEEP if keep is None else keep
         value, low, high, reason = found.share_kept, found.share_low, found.share_high, found.share_reason
     more = None
     if outcome == "undecided" and not math.isnan(value + low + high):

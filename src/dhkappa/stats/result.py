@@ -33,6 +33,7 @@ _FLEISS = ("fleiss", "weighted-fleiss")
 _NO_VARIATION = "The items show no variation, so the standard error of kappa is unknown."
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 _WEAKER = 0.1  # kappa of a category below the whole
+_FEWEST = 10  # items of a category that is named; the interval of fewer can be much too narrow
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -412,11 +413,12 @@ def _digits(value: float) -> str:
 def weakest_category(name: str, kappa: Kappa, confidence_level: float) -> str:
     """Return a sentence about the category with the lowest kappa, empty if it is not clearly below the whole.
 
-    It is if its confidence limits, adjusted for the number of categories (Bonferroni), are below those of kappa, and
-    the difference is no trifle.
+    It is if it has ten items, its confidence limits, adjusted for the number of categories (Bonferroni), are below
+    those of kappa, and the difference is no trifle.
     """
     low, adjusted = kappa.confidence_interval(confidence_level).low, 1 - (1 - confidence_level) / len(kappa.categories)
-    rows = [row for row in kappa.by_category(adjusted) if row["high"] < low and kappa.value - row["kappa"] >= _WEAKER]
+    known = [row for row in kappa.by_category(adjusted) if row["items"] >= _FEWEST]
+    rows = [row for row in known if row["high"] < low and kappa.value - row["kappa"] >= _WEAKER]
     if not rows:
         return ""
     worst = min(rows, key=lambda row: row["kappa"])

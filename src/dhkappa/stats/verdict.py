@@ -38,6 +38,8 @@ _FAR = 0.5
 _AT_LEAST = "at least slightly below a typical annotator"  # it may be clearly below
 _ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
 _JUDGMENTS = list(GRADES)[:5]
+NEVER_JUDGED = ("labels-from-votes", "data-problem")
+"""The codes of labelers that no further votes of this kind can judge."""
 _FEW_ANNOTATORS = 10  # with fewer, a grade must hold without any one of them
 
 
@@ -138,6 +140,13 @@ def judge(
     return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, *limits)
 
 
+def more_items_help(verdict: Verdict, baseline: AnnotatorBaseline) -> bool:
+    """Tell whether votes on more items can change a verdict: not if other labels or a third vote are needed."""
+    bounded = baseline.method == "two-votes" and not math.isnan(baseline.low)
+    needs_votes = verdict.code == "not-enough-data" and verdict.ranked and bounded
+    return verdict.code not in NEVER_JUDGED and not needs_votes
+
+
 def _from_comparison(comparison: AnnotatorComparison | None, random: float) -> AnnotatorBaseline | None:
     """Return a baseline from the comparison with each annotator, for samples without one, such as weighted samples.
 
@@ -210,7 +219,7 @@ def _cap(
         return ""
     rows = [row for row in comparison.table if not math.isnan(row["difference"])]
     matched = round(comparison.matched * len(rows))
-    if 2 * matched < len(rows):
+    if 2 * matched <= len(rows):
         return f"It is not called better, because it scores lower than {len(rows) - matched} of {len(rows)} annotators."
     items = sum(row["items"] for row in rows)
     if len(rows) < _FEW_ANNOTATORS:
@@ -231,6 +240,9 @@ def _words(name: str, code: str, baseline: AnnotatorBaseline) -> tuple[str, str]
     share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
     short = GRADES[code]
     if math.isnan(low):
+        if code == "not-enough-data" and baseline.method == "two-votes":
+            why = "because items have only two votes. Get a third vote on some items."
+            return short, f"{name} cannot be compared exactly with a typical annotator, {why}"
         if code == "not-enough-data":
             return short, f"There is not enough data to compare {name} with a typical annotator."
         short = _AT_LEAST if code == "slightly-below" else short
@@ -324,7 +336,9 @@ def summarize(
     elif len(groups) > 1:
         said = [f"{best[0]} is the best of {of}."]
     else:
-        said = [f"{best[0]} is the only one of {of} that can be judged and is better than random labels."]
+        judged = any(verdict.judged for name, verdict in verdicts.items() if name not in (best[0], *few))
+        among = f" of {of}" if few else ""
+        said = [f"Only {best[0]}{among} {'is shown to be better than random labels' if judged else 'can be judged'}."]
     if best:
         said.append(verdicts[best[0]].text)
     by_grade: dict[str, list[str]] = {}
@@ -343,7 +357,12 @@ def _joined(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) < 3 else first_three(names)
 
 
+def digits_of(width: float) -> int:
+    """Return how many digits show an interval of this width: two, or more if it is narrow."""
+    return min(max(2, math.ceil(-math.log10(width))), 6) if width > 0 else 2
+
+
 def _digits(width: float) -> Callable[[float], str]:
-    """Return a function that writes numbers with two digits, or more if their interval is narrow; never -0.00."""
-    digits = min(max(2, math.ceil(-math.log10(width))), 6) if width > 0 else 2
+    """Return a function that writes numbers with the digits for an interval of this width; never -0.00."""
+    digits = digits_of(width)
     return lambda value: f"{round(value, digits) + 0.0:.{digits}f}"

@@ -276,3 +276,33 @@ def test_charts_that_vl_convert_cannot_draw(audit: dhkappa.Audit, monkeypatch: p
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", fail)
     with expect_error("charts-failed"):
         page_of(audit)
+
+
+def with_majority_labels(**labelers: float) -> dhkappa.Audit:
+    """Audit labelers, and labels made from the votes."""
+    drawn = dhkappa.simulate(300, annotators=[0.85] * 5, labelers=labelers, rng=5)
+    majority = [max(sorted(set(row)), key=row.count) for row in drawn.votes.tolist()]
+    return dhkappa.audit(drawn.votes, {"gold": majority, **drawn.suggested}, rng=1, progress=False)
+
+
+def test_labels_made_from_the_votes_are_last_and_not_called_best() -> None:
+    audit = with_majority_labels(dice=1 / 3, dice2=1 / 3)
+    assert audit.verdict("gold").code == "labels-from-votes"
+    assert not audit.groups
+    first, second, last = audit.ranking
+    assert ({first, second}, last) == ({"dice", "dice2"}, "gold")
+    assert audit.kappas[first].value >= audit.kappas[second].value
+    text = plain_text(page_of(audit))
+    assert f"Verdict on {first} : no better than random labels" in text
+    assert f"kappa_DH of {first} {audit.kappas[first].value:.2f}" in text
+    assert "of the best" not in text
+    assert "Labelers, the highest kappa first; those that cannot be judged are last" in text
+    sizes = text.split("Items for a narrower confidence interval")[1].split("Notes")[0]
+    assert first in sizes
+    assert "gold" not in sizes
+
+
+def test_no_sample_size_for_labels_that_cannot_be_judged() -> None:
+    audit = with_majority_labels()
+    assert audit.sample_sizes().column("more_items")
+    assert "More items would not help" in plain_text(page_of(audit)).split("Sample size")[2]

@@ -9,6 +9,7 @@ from rich.console import Console
 
 import dhkappa
 from dhkappa.report.terminal import Terminal
+from dhkappa.stats.verdict import digits_of
 from terminal_checks import HOSTILE, check_columns, check_lines
 
 DRAWN = dhkappa.simulate(
@@ -154,7 +155,8 @@ def scaled(**intervals: tuple[float, float, float]) -> list[str]:
         for name, (low, value, high) in intervals.items()
     }
     file = StringIO()
-    Terminal(Console(file=file, width=75, color_system=None))._scale(kappas, 0.95)
+    digits = max(digits_of(high - low) for low, _, high in intervals.values())
+    Terminal(Console(file=file, width=69 + 3 * digits, color_system=None))._scale(kappas, 0.95)
     lines = file.getvalue().splitlines()
     assert lines[1] == "Kappa, with random and majority labels for comparison"
     assert lines[-1] == "● kappa  ├─┤ 95% CI  | random labels, majority labels"
@@ -183,3 +185,51 @@ def test_where_nobody_is_named_people_are_left_out() -> None:
     text = screened(dhkappa.audit([list(row) for row in DRAWN.votes.tolist()], dict(DRAWN.suggested), progress=False))
     check_lines(text)
     assert "each annotator" not in text
+
+
+def test_details_are_of_a_labeler_that_can_be_judged() -> None:
+    drawn = dhkappa.simulate(300, annotators=[0.85] * 5, labelers={"dice": 1 / 3, "dice2": 1 / 3}, rng=5)
+    majority = [max(sorted(set(row)), key=row.count) for row in drawn.votes.tolist()]
+    audit = dhkappa.audit(drawn.votes, {"gold": majority, **drawn.suggested}, rng=1, progress=False)
+    text = screened(audit)
+    assert f"Worst categories of {audit.ranking[0]}," in text
+    assert "of gold" not in text
+    assert "more items, about" in text
+    alone = screened(dhkappa.audit(drawn.votes, {"gold": majority}, rng=1, progress=False))
+    assert "Worst categories of gold," in alone
+    assert "more items, about" not in alone
+
+
+@pytest.mark.parametrize(
+    ("items", "accuracy", "shown"),
+    [(300, 0.85, False), (300, 0.5, True), (30, 0.4, True), (15, 0.95, True)],
+    ids=["third-vote-helps", "judged", "like-random", "too-few-items"],
+)
+def test_no_number_of_items_if_a_third_vote_is_needed(items: int, accuracy: float, shown: bool) -> None:
+    drawn = dhkappa.simulate(items, annotators=[0.85] * 2, labelers={"llm": accuracy}, rng=4)
+    audit = dhkappa.audit(drawn.votes, drawn.suggested, rng=1, progress=False)
+    assert (audit.verdict().code == "clearly-below") == (accuracy == 0.5)
+    assert ("Get a third vote" in audit.summary) == (not shown)
+    assert ("more items, about" in screened(audit)) == shown
+
+
+def test_worst_categories_are_some_of_those_suggested() -> None:
+    """A category without loss is suggested, too; one that is only voted for is not."""
+    votes = [[name, name, name] for name in "abcdefg"] * 4 + [["h", "h", "a"]] * 2
+    labels = [*"bacdefg", *"abcdefg" * 3, "a", "b"]
+    audit = dhkappa.audit(votes, {"llm": labels}, progress=False)
+    rows = audit.categories()
+    assert sum(1 for row in rows if row["items"]) == 7
+    assert [row["category"] for row in rows if row["loss"] > 0] == ["a", "b"]
+    assert "Worst categories of llm, by loss of kappa (2 of 7)" in screened(audit)
+
+
+def test_a_narrow_interval_has_more_digits() -> None:
+    drawn = dhkappa.simulate(100_000, annotators=3, labelers={"llm": 0.9, "dice": 1 / 3}, rng=1)
+    audit = dhkappa.audit(drawn.votes, drawn.suggested, rng=1, progress=False)
+    low, high = audit.kappas["llm"].confidence_interval()
+    assert 0.001 < high - low < 0.01
+    text = screened(audit)
+    check_lines(text)
+    line = next(line for line in text.splitlines() if line.startswith("llm   "))
+    assert line.endswith(f"  {audit.kappas['llm'].value:.3f}  {low:.3f} to {high:.3f}")

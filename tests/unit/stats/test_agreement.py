@@ -271,7 +271,7 @@ def test_order_of_votes_by_label() -> None:
     votes, labels = [*"bcdefghijklmnopqrsty", "c"], ["a"] * 21
     table = single_vote_audit([[vote] for vote in votes], labels).confusion()
     assert table.column("vote") == ["c", *"bdefghijklmnopqrsty"]
-    assert table.title == "Votes by suggested label"
+    assert table.title == "labeler: votes by suggested label"
 
 
 def test_items_without_votes_are_no_disagreements() -> None:

@@ -117,7 +117,7 @@ def test_worst_labeler_decides() -> None:
     assert Gate((rows["pass"], rows["undecided"])).outcome == "undecided"
     gate = Gate((rows["pass"], rows["undecided"], rows["fail"]))
     assert gate.outcome == "fail"
-    assert gate.text.startswith("Gate failed. fail failed: kappa 0.60, required 0.5. undecided undecided")
+    assert gate.text.startswith("Gate failed. fail failed: kappa 0.600, required 0.5. undecided undecided")
     assert " ".join(repr(gate).split()) == gate.text
     assert gate.to_dict()["rows"][0] == {
         "labeler": "pass", "outcome": "pass", "measure": "kappa", "bound": 0.5, "value": 0.6,
@@ -164,3 +164,38 @@ def test_gate_of_an_audit() -> None:
     gate = audit.gate(0.3)
     assert {row.labeler: row.outcome for row in gate.rows} == {"good": "pass", "bad": "fail"}
     assert gate.outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (GateRow("llm", "fail", "kappa", 0.6, 0.0066, 0.0046, 0.0084), "kappa 0.007 (0.005 to 0.008), required 0.6."),
+        (GateRow("llm", "fail", "kappa", 0.6, 0.1 - 6e-5, 0.0999, 0.1), "kappa 0.0999 (0.0999 to 0.1000), required"),
+        (GateRow("llm", "pass", "kappa", 0.6, 0.7, 0.65, math.inf), "kappa 0.700 (0.650 to inf), required 0.6."),
+        (GateRow("llm", "pass", "kappa", 0.6, 1.0, 1.0, 1.0), "kappa 1.000 (1.000 to 1.000), required 0.6."),
+        (GateRow("llm", "fail", "kappa", 0.6, 0.5), "kappa 0.500, required 0.6."),
+        (GateRow("llm", "fail", "coverage", 0.76, 0.75), "coverage 75.0%, required 76%."),
+        (
+            GateRow("llm", "fail", "share of a typical annotator's score", 0.8, 0.044, 0.0413, 0.0472),
+            "score 4.4% (4.1% to 4.7%), required 80%.",
+        ),
+    ],
+)
+def test_value_and_limits_have_the_same_digits(row: GateRow, text: str) -> None:
+    assert text in row.text
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (GateRow("llm", "undecided", "kappa", 0.65, 0.65, 0.6, 0.7), " Kappa is too close to the bound."),
+        (GateRow("llm", "undecided", "coverage", 0.6, 0.65, 0.5, 0.7), " The coverage is too close to the bound."),
+        (GateRow("llm", "undecided", "kappa", 0.62, 0.65, 0.6, 0.7, 90), " About 90 more items would decide it."),
+        (GateRow("llm", "undecided", "kappa", 0.65, 0.65, 0.6, 0.7, reason="It is odd."), " It is odd."),
+        (GateRow("llm", "undecided", "kappa", 0.65, math.nan), ""),
+        (GateRow("llm", "pass", "kappa", 0.6, 0.65, 0.6, 0.7), ""),
+    ],
+)
+def test_an_undecided_outcome_has_a_reason(row: GateRow, reason: str) -> None:
+    bound = "60%" if row.measure == "coverage" else f"{row.bound:g}"
+    assert row.text.endswith(f", required {bound}.{reason}")

@@ -202,8 +202,19 @@ def test_votes_for_a_category_that_is_never_suggested_prevent_better() -> None:
     assert "'d', which it never suggests" in capped.details
 
 
-def test_better_must_hold_without_any_one_annotator() -> None:
+def test_better_must_be_higher_than_more_than_half_of_the_annotators() -> None:
     audit = audited({"llm": 0.89}, annotators=[0.9, 0.9, 0.9, 0.34])
+    assert audit.annotator_baseline().share_low > 1
+    assert audit.annotator_comparison().matched == 0.5
+    verdict = audit.verdict()
+    assert verdict.code == "on-par"
+    assert "It is not called better, because it scores lower than 2 of 4 annotators." in verdict.details
+    assert "score higher" not in verdict.details
+
+
+def test_better_must_hold_without_any_one_annotator() -> None:
+    audit = audited({"llm": 0.87}, annotators=[0.97, 0.85, 0.85, 0.34])
+    assert audit.annotator_comparison().matched == 0.75
     assert audit.annotator_baseline().share_low > 1
     verdict = audit.verdict()
     assert verdict.code == "on-par"
@@ -223,7 +234,12 @@ def test_two_votes_and_many_categories_compare_by_bounds() -> None:
     assert math.isnan(good.share)
     assert "would score between" in bad.details
     middle = dhkappa.simulate(300, labelers={"llm": 0.8}, annotators=[0.8, 0.8], categories=list("abcde"), rng=2)
-    assert dhkappa.audit(middle.votes, dict(middle.suggested), progress=False).verdict().code == "not-enough-data"
+    unknown = dhkappa.audit(middle.votes, dict(middle.suggested), progress=False).verdict()
+    assert unknown.code == "not-enough-data"
+    assert unknown.headline == (
+        "llm cannot be compared exactly with a typical annotator, because items have only two votes. "
+        "Get a third vote on some items."
+    )
 
 
 def test_low_agreement_is_said() -> None:
@@ -286,8 +302,12 @@ def made(**codes: str) -> dict[str, Verdict]:
         (
             made(a="data-problem", b="better"),
             [["b"]],
-            "b is the only one of 2 labelers that can be judged and is better than random labels. b is so. "
-            "a: data problem.",
+            "Only b can be judged. b is so. a: data problem.",
+        ),
+        (
+            made(a="no-better-than-random", b="better"),
+            [["b"]],
+            "Only b is shown to be better than random labels. b is so. a: no better than random labels.",
         ),
         (
             made(a="no-better-than-random", b="not-enough-data"),
@@ -300,6 +320,12 @@ def made(**codes: str) -> dict[str, Verdict]:
 )
 def test_summary(verdicts: dict[str, Verdict], groups: list[list[str]], text: str) -> None:
     assert summarize(verdicts, groups) == text
+
+
+def test_only_one_of_the_ranked_labelers_can_be_judged() -> None:
+    verdicts = made(a="data-problem", b="better", c="clearly-below")
+    text = summarize(verdicts, [["b"]], {"c": "It has too few labels."})
+    assert text.startswith("Only b of 2 ranked labelers can be judged. b is so.")
 
 
 def test_best_only_among_labelers_that_beat_random_labels() -> None:
@@ -395,3 +421,18 @@ def test_the_summary_names_a_category_that_is_clearly_weaker() -> None:
     worst = min(found.categories(), key=lambda row: row["kappa"])
     assert worst["category"] == 2
     assert found.summary.endswith(f"The weakest category of labeler is 2 (kappa {worst['kappa']:.2f}).")
+
+
+@pytest.mark.parametrize(("items", "named"), [(9, False), (10, True)])
+def test_a_category_with_few_items_is_not_called_the_weakest(items: int, named: bool) -> None:
+    """Votes that are equal on all items of a category give it an interval that is too narrow."""
+    draw = np.random.default_rng(5)
+    truth = np.array([*draw.integers(0, 3, 600), *[2] * items])
+    votes = np.where(draw.random((len(truth), 4)) < 0.9, truth[:, None], draw.integers(0, 3, (len(truth), 4)))
+    votes[600:] = 2
+    labels = np.where(np.arange(len(truth)) < 600, truth, 3)
+    found = dhkappa.audit(votes, labels, progress=False)
+    [row] = [row for row in found.categories() if row["category"] == 3]
+    assert row["items"] == items
+    assert row["high"] < found.kappas["labeler"].confidence_interval().low
+    assert ("The weakest category of labeler is 3" in found.summary) == named
