@@ -15,8 +15,7 @@ import click
 import dhkappa
 from dhkappa.cli import options, run
 from dhkappa.cli.demo import FILES, make_folder, write_demo
-from dhkappa.cli.fixes import _command as command_of
-from dhkappa.cli.fixes import next_step
+from dhkappa.cli.fixes import command_line, next_step
 from dhkappa.cli.options import (
     GATE_CODE,
     Commands,
@@ -140,7 +139,7 @@ def _review_command(found: dhkappa.Audit, given: Mapping[str, Any]) -> str:
         best = found.ranking[0]
         quotes = best.replace('"', '""')
         kept["suggested"] = (f'"{quotes}"' if "," in best or '"' in best else best,)
-    return command_of("review", context, kept | {"output": "review.csv"})
+    return command_line("review", context, kept | {"output": "review.csv"})
 
 
 def _fail_unless_labeled(found: Any, given: Mapping[str, Any], output: str | None) -> None:

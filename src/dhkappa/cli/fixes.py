@@ -107,7 +107,7 @@ def next_step(context: click.Context, found: dhkappa.Check) -> NextStep:
             asked.append(problem.code)
     undecided = [code for code in undecided if code not in (*asked, "duplicates-removed")]
     codes = (tuple(dict.fromkeys(one)) for one in (fixed, undecided, errors, asked))
-    return NextStep(_command("audit", context, given), *codes)
+    return NextStep(command_line("audit", context, given), *codes)
 
 
 def _changed(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -185,7 +185,7 @@ def _solves(problem: Problem, before: dhkappa.Check, after: dhkappa.Check, given
     return not new or (before.n_items is None and after.n_items is not None) or all(_changed(one, given) for one in new)
 
 
-def _command(name: str, context: click.Context, given: Mapping[str, Any]) -> str:
+def command_line(name: str, context: click.Context, given: Mapping[str, Any]) -> str:
     """Return another command with the files and options of this one, for a shell; passwords are masked."""
     words, files = ["dhkappa", name], [masked_argument(file) for file in given["files"]]
     options: list[str] = []

@@ -37,13 +37,14 @@ def tally_make(output: str, **given: Any) -> None:
         raise invalid("data", "A file is already a tally.", code="already-tally", hint="Add with dhkappa tally add.")
     source = Input(given)
     with Progress(None, "counting votes"):
+        whole = source.data.tally()
         problems = source.problems(fetch=True)
-        if errors := [problem for problem in problems if problem.severity == "error" and not problem.accepted]:
+        # Errors of a labeler are found in the tally, too.
+        if errors := [one for one in problems if one.severity == "error" and not one.accepted and not one.labelers]:
             hint = f"{said('', errors[0].fix, flag)} Or accept it with $allow {errors[0].code}."
             raise DataError(errors[0].message, code=errors[0].code, parameter="data", hint=hint.strip())
-        whole = source.data.tally()
         whole.save(output)
-    warn(problems)
+    warn(problem for problem in problems if problem.code != "too-few-items")  # tallies are added
     _show_tally("tally make", whole, output, given["output_format"])
 
 
