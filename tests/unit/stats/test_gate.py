@@ -199,3 +199,45 @@ def test_value_and_limits_have_the_same_digits(row: GateRow, text: str) -> None:
 def test_an_undecided_outcome_has_a_reason(row: GateRow, reason: str) -> None:
     bound = "60%" if row.measure == "coverage" else f"{row.bound:g}"
     assert row.text.endswith(f", required {bound}.{reason}")
+
+
+def test_rows_name_the_labeler_and_what_is_measured() -> None:
+    kappa = simulated(0.9)
+    [row] = at_gate(kappa, "annotators", keep=0.9999).rows
+    assert (row.labeler, row.measure) == ("llm", "share of a typical annotator's score")
+    [row] = at_gate(kappa, "annotators", margin=0.0).rows
+    assert (row.labeler, row.measure, str(row.bound)) == ("llm", "difference from a typical annotator", "0.0")
+    [row] = at_gate(kappa, min_coverage=0.5).rows
+    assert (row.labeler, row.outcome, row.measure, row.bound, row.value) == ("llm", "pass", "coverage", 0.5, 1)
+    drawn = dhkappa.simulate(300, labelers={"llm": 0.9}, annotators=4, categories=[1, 2, 3], rng=1)
+    ordered = dhkappa.dh_kappa(drawn.votes, drawn.suggested["llm"], categories=[1, 2, 3], weights="linear")
+    assert [row.measure for row in at_gate(ordered, 0.1).rows] == ["weighted kappa"]
+    with pytest.raises(DataError) as caught:
+        at_gate(kappa, 0.6, margin=0.1)
+    assert caught.value.parameter == "margin"
+
+
+def test_items_that_would_decide_against_annotators() -> None:
+    kappa = simulated(0.9, items=60)
+    from dhkappa.stats.annotator_baseline import annotator_baseline
+
+    found = annotator_baseline(kappa.estimate)
+    bound = (found.share_low + found.share_kept) / 2
+    [row] = at_gate(kappa, "annotators", keep=bound).rows
+    assert row.outcome == "undecided"
+    expected = items_to_decide(found.n_items, found.share_kept, found.share_low, found.share_high, bound)
+    assert row.more_items == expected is not None
+    error = Problem("category-variants", "error", "'a' and 'A' are one category.")
+    [blocked] = at_gate(kappa, "annotators", keep=bound, problems=[error]).rows
+    assert (blocked.outcome, blocked.more_items) == ("undecided", None)
+    assert at_gate(kappa, "annotators", keep=found.share_low - 0.01).rows[0].more_items is None
+
+
+def test_gate_as_json() -> None:
+    found = at_gate(simulated(0.9), 0.1, confidence_level=0.9)
+    assert found.to_dict() == {
+        "outcome": "pass",
+        "text": found.text,
+        "confidence_level": 0.9,
+        "rows": [row.to_dict() for row in found.rows],
+    }

@@ -15,7 +15,7 @@ from dhkappa.errors import Problem
 from dhkappa.stats import verdict as verdict_module
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline
 from dhkappa.stats.intervals import decided_by
-from dhkappa.stats.verdict import GRADES, groups_of, judge, summarize
+from dhkappa.stats.verdict import GRADES, digits_of, groups_of, judge, summarize
 from dhkappa.table import Table
 
 ACCURACIES = [0.85, 0.85, 0.85, 0.85]
@@ -436,3 +436,44 @@ def test_a_category_with_few_items_is_not_called_the_weakest(items: int, named: 
     assert row["items"] == items
     assert row["high"] < found.kappas["labeler"].confidence_interval().low
     assert ("The weakest category of labeler is 3" in found.summary) == named
+
+
+def test_summary_of_labelers_with_different_items() -> None:
+    reason = "It has 5 labels."
+    ranked = summarize(made(a="on-par", b="clearly-below", c="better"), [["a"], ["b"]], {"c": reason}, 300)
+    assert ranked == (
+        "a is the best of 2 ranked labelers. a is so. b: clearly below a typical annotator. c: better than a typical "
+        "annotator. The ranking is for the 300 items that all ranked labelers labeled. "
+        "c is not ranked: it has 5 labels."
+    )
+    common = summarize(made(a="on-par", b="clearly-below"), [["a"], ["b"]], {}, 1)
+    assert common.endswith(" The ranking is for the 1 item that all of them labeled.")
+    none = summarize(made(a="on-par", b="clearly-below"), [], {"a": reason, "b": reason})
+    assert none == (
+        "2 labelers cannot be ranked, because they share too few items. a is so. b: clearly below a typical annotator."
+    )
+
+
+def test_names_and_scores_of_a_verdict() -> None:
+    error = Problem("category-variants", "error", "Votes differ in case.")
+    assert verdict_of(audited({"llm": 0.85}), (error,)).labeler == "llm"
+    drawn = dhkappa.simulate(300, labelers={"llm": 0.9}, annotators=4, categories=[1, 2, 3], rng=1)
+    ordered = dhkappa.audit(drawn.votes, drawn.suggested, categories=[1, 2, 3], weights="linear", progress=False)
+    assert ordered.verdict().details.startswith("Weighted kappa is ")
+    assert audited({"llm": 0.9}).verdict().details.startswith("Kappa is ")
+
+
+def test_the_only_annotator() -> None:
+    audit = audited({"llm": 0.85})
+    comparison = audit.annotator_comparison()
+    table = Table({"annotator": ["ada"], "difference": [0.1], "items": [600], "kappa_annotator": [0.4]})
+    for matched, word in ((1.0, "no higher"), (0.0, "higher")):
+        alone = replace(comparison, table=table, matched=matched, skipped=())
+        text = judge("llm", audit.kappas["llm"].estimate, audit.kappas["llm"].confidence_interval(),
+                     audit.annotator_baseline(), alone).details  # fmt: skip
+        assert f"The only annotator scores {word}." in text
+
+
+@pytest.mark.parametrize(("width", "digits"), [(0.5, 2), (0.05, 2), (0.005, 3), (1e-4, 4), (1e-12, 6), (0, 2), (40, 2)])
+def test_digits_by_the_width_of_an_interval(width: float, digits: int) -> None:
+    assert digits_of(width) == digits
