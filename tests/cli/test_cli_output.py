@@ -176,6 +176,7 @@ def test_paths_are_spelled_out(folder: Path) -> None:
 def test_the_command_of_the_review_queue_writes_it(
     several: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("vl_convert", reason="a report needs it")
     monkeypatch.chdir(tmp_path)
     drawn = dhkappa.simulate(200, annotators=3, labelers={"rule": 0.6, "big llm": 0.8}, rng=1)
     columns = zip(drawn.suggested["rule"], drawn.suggested["big llm"], *drawn.votes.T, strict=True)
