@@ -157,8 +157,9 @@ def test_the_next_command_has_the_option_that_an_error_asks_for(folder: Path, ca
     _table(folder / "long.csv", "item,annotator,label,suggested", *long)
     assert _next(capsys, "long.csv", "--label", "lable") == ["long.csv", "--label", "label"]
     _table(folder / "twice.csv", "item,annotator,label,suggested", *long, long[0])
-    assert _next(capsys, "twice.csv") == ["twice.csv", "--duplicates", "last"]
-    assert _next(capsys, "twice.csv", "--label", "lable") == ["twice.csv", "--label", "label", "--duplicates", "last"]
+    assert _next(capsys, "twice.csv") == ["twice.csv", "--duplicates", "FIRST-OR-LAST"]
+    both = ["twice.csv", "--label", "label", "--duplicates", "FIRST-OR-LAST"]
+    assert _next(capsys, "twice.csv", "--label", "lable") == both
     (folder / "sub").mkdir()
     _table(folder / "sub" / "votes.csv", "item,annotator,label", "{n},a,{label}", "{n},b,{label}")
     _table(folder / "sub" / "labels.csv", "item,suggested", "{n},{label}")

@@ -105,15 +105,13 @@ def next_step(context: click.Context, found: dhkappa.Check) -> NextStep:
         if problem.severity == "error" and (filled := _with_placeholder(problem, given)):
             given = filled
             asked.append(problem.code)
-    undecided = [code for code in undecided if code not in (*asked, "duplicates-removed")]
+    undecided = [code for code in undecided if code not in asked]
     codes = (tuple(dict.fromkeys(one)) for one in (fixed, undecided, errors, asked))
     return NextStep(command_line("audit", context, given), *codes)
 
 
 def _changed(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the parameters of the command that fix a problem; None if the user must decide."""
-    if problem.code == "duplicate-votes":
-        return {**given, "duplicates": "last"}
     wrong, near = _COLUMN.search(problem.message), _NEAR.search(problem.fix)
     if problem.code == "column-not-found" and wrong and near:
         return _with_column(given, *(ast.literal_eval(found[1]) for found in (wrong, near)))
@@ -133,6 +131,8 @@ def _with_placeholder(problem: Problem, given: Mapping[str, Any]) -> dict[str, A
         return {**given, "label": "COLUMN"} if long else {**given, "annotators": ("COLUMN,COLUMN",)}
     if problem.code == "column-not-found" and (wrong := _COLUMN.search(problem.message)):
         return _with_column(given, ast.literal_eval(wrong[1]), "COLUMN")
+    if problem.code == "duplicate-votes":  # which vote to drop is for the user to say
+        return {**given, "duplicates": "FIRST-OR-LAST"}
     if problem.code == "path-is-folder":
         return {**given, "files": ("FILE",)}
     if problem.code == "columns-differ" and "$items" in problem.fix:
@@ -182,7 +182,9 @@ def _solves(problem: Problem, before: dhkappa.Check, after: dhkappa.Check, given
         return False
     known = {one.code for one in before.problems}
     new = [one for one in after.problems if one.severity == "error" and one.code not in known]
-    return not new or (before.n_items is None and after.n_items is not None) or all(_changed(one, given) for one in new)
+    if before.n_items is None and after.n_items is not None:
+        return True
+    return all(_changed(one, given) or _with_placeholder(one, given) for one in new)
 
 
 def command_line(name: str, context: click.Context, given: Mapping[str, Any]) -> str:

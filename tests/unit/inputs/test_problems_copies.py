@@ -177,7 +177,10 @@ def test_annotators_with_the_name_of_a_labeler(annotator: str, labeler: str) -> 
             (name, True)
             for name in ("gpt-4", "gpt4o", "ChatGPT", "claude_3", "my model", "LLM2", "majority", "final_label")
         ),
-        *((name, False) for name in ("ada", "3", "modelle", "finley", "gold_smith", "ella", "w-17")),
+        *(
+            (name, False)
+            for name in ("ada", "3", "modelle", "finley", "gold_smith", "ella", "w-17", "robert", "Bert", "aiko")
+        ),
     ],
 )
 def test_names_that_are_no_annotators(name: str, flagged: bool) -> None:

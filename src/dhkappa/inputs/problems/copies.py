@@ -25,7 +25,7 @@ _MOST_COMPARED = 40  # annotators with votes on half of the items
 _PREFIX = re.compile("^(ann|annotator|suggested|rater|coder|worker|label|labeler)[ _.-]+", re.IGNORECASE)
 _MODEL = re.compile(
     "(?<![a-z])(chat)?gpt|(?<![a-z])(llm|claude|gemini|llama|mistral|mixtral|qwen|deepseek|openai|model|classifier|"
-    "chatbot|ai|bot|robot|(ro)?bert|auto|automatic|system|pred|prediction|copilot|grok|haiku|sonnet|davinci|heuristic|"
+    "chatbot|ai|bot|robot|auto|automatic|system|pred|prediction|copilot|grok|haiku|sonnet|davinci|heuristic|"
     "baseline|rule)s?(?![a-z])",
     re.IGNORECASE,
 )
