@@ -409,18 +409,19 @@ class ItemTable:
         items = np.broadcast_to(number(1), n) if self.single else self.items.astype(number)
         # Which label of each labeler a joint label stands for: (joint, size * m) zeros and ones.
         split = np.eye(m, dtype=number)[np.indices((m,) * size).reshape(size, joint).T].reshape(joint, size * m)
-        shape = len(self.votes), self.n_designs, size, m, size, m
+        shape = size, m, len(self.votes), self.n_designs, size, m
         table, place = np.empty(kinds * joint**2, number), np.empty(min(n, step), np.intp)
         for i, digit in enumerate(digits):
-            key = grouping.join_digits([kinds, joint], [kind, digit], wide) * wide.type(joint)
+            # Joint label of one group, votes and design, joint label of the other: each side is one matrix product.
+            key = grouping.join_digits([joint, kinds], [digit, kind], wide) * wide.type(joint)
             for j in range(i + 1, len(groups)):
                 table.fill(0)
                 for first in range(0, n, step):
                     rows = slice(first, min(first + step, n))
                     at = np.add(key[rows], digits[j][rows], out=place[: rows.stop - first])
                     np.add.at(table, at, items[rows])
-                counts = split.T @ (table.reshape(kinds, joint, joint) @ split)
-                yield i, j, counts.reshape(shape).transpose(2, 4, 0, 3, 5, 1).reshape(size**2, kinds * m * m)
+                counts = (split.T @ table.reshape(joint, kinds * joint)).reshape(size * m * kinds, joint) @ split
+                yield i, j, counts.reshape(shape).transpose(0, 4, 2, 1, 5, 3).reshape(size**2, kinds * m * m)
 
 
 def _codes(column: Encoded, categories: Categories) -> Integers:
