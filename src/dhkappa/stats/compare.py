@@ -35,7 +35,7 @@ _CELLS_PER_BLOCK = 1 << 15
 _SWAPS = 9_999
 _DRAWS_PER_BLOCK = 1 << 21
 _MAX_ENUMERATED = 12  # discordant items for which all swaps are enumerated
-_TIE = 1e-12  # differences closer than this are equal up to rounding
+_TIE = 1e-12  # numbers closer than this are equal up to rounding
 
 _Pair = tuple[int, int]  # indices of two labelers, in order
 
@@ -305,10 +305,13 @@ def _swap_test(pair: Iterable[Terms], source: np.random.Generator) -> float:
         step = max(1, _DRAWS_PER_BLOCK // rows.size)
         sizes = [min(step, _SWAPS - at) for at in range(0, _SWAPS, step)]
         D, E = np.concatenate([source.binomial(items, 0.5, (size, rows.size)) @ moves for size in sizes]).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        kappa, other_kappa = (1 - (1 - of.D - move * D) / (1 - of.E - move * E) for of, move in ((one, 1), (other, -1)))
-        # A swap after which kappa is undefined counts as a large difference.
-        as_far = int((~(np.abs(kappa - other_kappa) < abs(one.kappa - other.kappa) - _TIE)).sum())
+    defined, kappas = np.ones(len(D), bool), []
+    for of, move in ((one, 1), (other, -1)):
+        not_by_chance = 1 - of.E - move * E
+        defined &= np.abs(not_by_chance) > _TIE
+        kappas.append(1 - (1 - of.D - move * D) / np.where(defined, not_by_chance, 1))
+    # A swap after which kappa is undefined counts as a large difference.
+    as_far = int((~defined | (np.abs(kappas[0] - kappas[1]) >= abs(one.kappa - other.kappa) - _TIE)).sum())
     return as_far / len(D) if exact else (1 + as_far) / (_SWAPS + 1)
 
 

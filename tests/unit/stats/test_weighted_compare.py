@@ -194,6 +194,16 @@ def test_few_discordant_items_are_swapped() -> None:
     check(votes, labels, named_weights("quadratic", 5), found)
 
 
+def test_swaps_without_a_kappa_count_as_far() -> None:
+    """After 16 of the 64 swaps 1 - E is 0, up to rounding."""
+    w = [[F(1), F(1), F(5, 6), F(1)], [F(1), F(1), F(1, 2), F(1)], [F(5, 6), F(1, 2), F(1), F(1)], [F(1)] * 4]
+    votes = [[2, 2, 2, 2], [2, 2, 2], [2, 2], [2, 2, 2], [3, 3, 3, 3], [2, 2, 2, 2]]
+    labels = {"a": [2, 2, 2, 2, 0, 2], "b": [1, 3, 3, 0, 3, 3]}
+    found = compare(votes, labels, categories=range(4), weights=w)
+    check(votes, labels, w, found)
+    assert found.differences.column("pvalue") == [0.5]
+
+
 def test_many_swaps_are_drawn() -> None:
     """Both labelers are always one step off, on either side, so that every item has the same influence."""
     votes, labels = [[1, 1], [3, 3]] * 8, {"a": [0, 4] * 8, "b": [2, 2] * 8}
