@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import Counts, ItemVotes
-from dhkappa.errors import Problem, invalid, one_labeler
+from dhkappa.errors import Problem, invalid, masked, one_labeler
 from dhkappa.stats.agreement import (
     CohenKappa,
     annotator_agreement,
@@ -119,6 +120,11 @@ class AnnotatorAudit(Display):
             yield self.annotators()
         yield [note.text for note in self.notes]
 
+    def to_markdown(self, *, title: str = "Label audit") -> str:
+        """Return a short report as Markdown, for example for a pull request."""
+        text: str = import_module("dhkappa.report.markdown").tables_page(self, title=masked(title))
+        return text
+
     def to_dict(self, limit: int | None = _FIRST) -> dict[str, Any]:
         """Return plain values for JSON, with at most ``limit`` items; NaN is None."""
         known = self._item_votes is not None and self._item_votes.annotators is not None
@@ -218,6 +224,11 @@ class SingleVoteAudit(Display):
         yield self.summary
         yield self.table()
         yield [note.text for note in self.notes]
+
+    def to_markdown(self, *, title: str = "Label audit") -> str:
+        """Return a short report as Markdown, for example for a pull request."""
+        text: str = import_module("dhkappa.report.markdown").tables_page(self, title=masked(title))
+        return text
 
     def to_dict(self, limit: int | None = _FIRST) -> dict[str, Any]:
         """Return plain values for JSON, with at most ``limit`` items per labeler; NaN is None."""

@@ -156,12 +156,11 @@ def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | 
     if isinstance(found, dhkappa.MultilabelAudit):
         _show_multilabel(found, title, given)
         return
-    if given["output_format"] == "markdown":
-        message = "--format markdown needs suggested labels and items with two votes or more."
-        raise invalid("format", message, code="option-not-supported")
     _fail_unless_labeled(found, given, output)
     if given["output_format"] == "json":
         click.echo(json_text("audit", found.to_dict()))
+    elif given["output_format"] == "markdown":
+        click.echo(found.to_markdown(title=title))
     else:
         _terminal().other_audit(found, title)
 

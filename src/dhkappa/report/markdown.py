@@ -11,6 +11,7 @@ from dhkappa.errors import flag, said
 from dhkappa.report import grid, optional, text_of
 
 if TYPE_CHECKING:
+    from dhkappa.annotator_audit import AnnotatorAudit, SingleVoteAudit
     from dhkappa.auditing import Audit
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.gate import Gate
@@ -33,7 +34,21 @@ def multilabel_page(audit: MultilabelAudit, *, title: str = "Label audit", gate:
     return "\n\n".join([*_head(audit, title, gate), table, "### Notes", _bullets(notes)]) + "\n"
 
 
-def _head(audit: Audit | MultilabelAudit, title: str, gate: Gate | None) -> Iterator[str]:
+def tables_page(audit: AnnotatorAudit | SingleVoteAudit, *, title: str = "Label audit") -> str:
+    """Return the report of an audit without labels, or with one vote per item, as Markdown."""
+    parts = [*_head(audit, title, None)]
+    for table, columns in audit.tables():
+        rows = [*islice(table, _FIRST_ITEMS)]
+        if rows:
+            more = f" (the first {len(rows)} of {len(table):,} rows)" if len(table) > len(rows) else ""
+            parts += [f"### {escaped(table.title)}{more}", _table(grid(rows, columns, audit.confidence_level))]
+    notes = [said(note.message, note.hint, flag) for note in audit.notes]
+    return "\n\n".join([*parts, "### Notes", _bullets(notes)]) + "\n"
+
+
+def _head(
+    audit: Audit | MultilabelAudit | AnnotatorAudit | SingleVoteAudit, title: str, gate: Gate | None
+) -> Iterator[str]:
     """Yield the title, the problems, the summary and the gate."""
     yield f"## {escaped(title)}"
     for problem in audit.problems:
