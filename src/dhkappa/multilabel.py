@@ -21,7 +21,7 @@ from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, Rng, check_level, own_pool, sample_of
-from dhkappa.stats.verdict import MADE_FROM_THEM, continued
+from dhkappa.stats.verdict import cannot_judge
 from dhkappa.table import Display, Table, plain
 
 _NOTE = "Each category was audited as a yes/no question: is it among the labels of the item?"
@@ -90,11 +90,8 @@ class MultilabelAudit(Display):
         return " ".join(map(self._summary, self.labelers))
 
     def _summary(self, labeler: str) -> str:
-        for problem in self.problems:
-            if problem.concerns(labeler) and problem.severity == "error":
-                return f"Cannot judge {labeler}: {continued(problem.message)}"
-            if problem.concerns(labeler) and problem.code == "labels-from-votes":
-                return f"{MADE_FROM_THEM.format(labeler)}."
+        if unjudged := cannot_judge(labeler, self.problems):
+            return unjudged.headline
         rows = [row for row in self.table if row["labeler"] == labeler and not math.isnan(row["kappa"])]
         if not rows:
             return f"{labeler} cannot be judged: kappa is undefined for every category."

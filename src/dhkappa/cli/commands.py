@@ -17,14 +17,14 @@ from dhkappa.cli import options, run
 from dhkappa.cli.demo import FILES, make_folder, write_demo
 from dhkappa.cli.fixes import command_line, next_step
 from dhkappa.cli.options import (
-    GATE_CODE,
+    EXIT,
     Commands,
     Input,
     check_output,
     masked_argument,
     option,
 )
-from dhkappa.cli.output import json_text, listed, warn
+from dhkappa.cli.output import json_text, listed, open_errors, refuse, warn
 from dhkappa.cli.tally import tally
 from dhkappa.errors import DataError, Problem, counted, flag, invalid, one_labeler, visible
 from dhkappa.resources import Progress
@@ -148,7 +148,7 @@ def _fail_unless_labeled(found: Any, given: Mapping[str, Any], output: str | Non
     gated = given["fail_under"] is not None or given["min_coverage"] is not None
     asked = {"No report was written": output is not None, "The gate was not tested": gated}
     if failed := [f"{text}: {why}." for text, needed in asked.items() if needed]:
-        click.get_current_context().meta[GATE_CODE] = " ".join(failed), 2
+        click.get_current_context().meta[EXIT] = " ".join(failed), 2
 
 
 def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | None) -> None:
@@ -264,6 +264,8 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
             hint = "dhkappa audit lists the items whose vote differs from the label."
             raise invalid("data", message, code="single-votes", hint=hint)
         labeler, problems = _only(found.labelers), _naming_audit(found.problems)
+        if errors := open_errors(problems):
+            refuse(errors[0])
         _check_items(found.kappas, given["files"])
         n_items = found.kappas[labeler].n_items
         queue = found.review(limit=limit or max(n_items, 1))
@@ -432,6 +434,10 @@ def _check_items(kappas: Mapping[str, Kappa], files: Sequence[str]) -> None:
 def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> Gate | None:
     """Test the gate, and set the exit code: 1 if a labeler fails, 3 if one is undecided, 2 if the data has errors."""
     _check_items(kappas, given["files"])
+    errors, meta = open_errors(problems), click.get_current_context().meta
+    if all(any(error.concerns(name) for error in errors) for name in kappas):
+        code = errors[0].code
+        meta[EXIT] = f"No labeler can be judged, because of {code}. To accept it, add --allow {code}.", 2
     if given["fail_under"] is None and given["min_coverage"] is None:
         for name in ("keep", "margin"):
             if given[name] is not None:
@@ -443,12 +449,10 @@ def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Seque
     tested = {name: (kappa.estimate, kappa.confidence_interval(level)) for name, kappa in kappas.items()}
     names = ("fail_under", "on", "keep", "margin", "min_coverage")
     gate = gate_of(tested, **{name: given[name] for name in names}, problems=problems)
-    errors = [problem for problem in problems if problem.severity == "error" and not problem.accepted]
-    stopped = (gate.text, {"fail": 1, "undecided": 3}.get(gate.outcome, 0))
     if errors:
-        stopped = f"The gate cannot be tested: {errors[0].text(flag)}", 2
-    if stopped[1]:
-        click.get_current_context().meta[GATE_CODE] = stopped
+        meta[EXIT] = f"The gate cannot be tested: {errors[0].text(flag)}", 2
+    elif gate.outcome != "pass":
+        meta[EXIT] = gate.text, {"fail": 1, "undecided": 3}[gate.outcome]
     return gate
 
 

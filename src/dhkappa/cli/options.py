@@ -22,8 +22,8 @@ from dhkappa.errors import DataError, Problem, flag, invalid, masked, shown
 from dhkappa.paths import is_stream, system_message
 from dhkappa.resources import MIB, need
 
-GATE_CODE = "dhkappa.gate"
-"""Key of a context under which a command leaves the outcome of a gate that was not passed: a message and exit code."""
+EXIT = "dhkappa.exit"
+"""Key of a context under which a command leaves a message and an exit code other than 0, of a gate or of the data."""
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -86,7 +86,7 @@ class Commands(click.Group):
             discard_output()
         except KeyboardInterrupt:  # before click prints an empty line
             raise click.Abort from None
-        stopped = ctx.meta.get(GATE_CODE) if ctx.parent is None else None
+        stopped = ctx.meta.get(EXIT) if ctx.parent is None else None
         return 0 if stopped is None else fail(*stopped)
 
 

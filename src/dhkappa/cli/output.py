@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 import dhkappa
-from dhkappa.errors import Problem, flag, masked, visible
+from dhkappa.errors import DataError, Problem, flag, masked, said, visible
 
 if TYPE_CHECKING:
     from dhkappa.stats.gate import Gate
@@ -32,6 +32,17 @@ def json_text(command: str, result: Mapping[str, Any], gate: Gate | None = None)
 def listed(problems: Iterable[Problem]) -> dict[str, Any]:
     """Return problems as a part of a JSON result."""
     return {"problems": [problem.to_dict() for problem in problems]}
+
+
+def open_errors(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems of severity error that were not accepted."""
+    return [problem for problem in problems if problem.severity == "error" and not problem.accepted]
+
+
+def refuse(problem: Problem) -> NoReturn:
+    """Raise the error for a problem without which nothing can be written."""
+    hint = f"{said('', problem.fix, flag)} Or accept it with $allow {problem.code}."
+    raise DataError(problem.message, code=problem.code, parameter="data", hint=hint.strip())
 
 
 def warn(problems: Iterable[Problem]) -> None:

@@ -32,7 +32,7 @@ from dhkappa.report import (
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
-from dhkappa.stats.verdict import digits_of, more_items_help
+from dhkappa.stats.verdict import digits_of
 from dhkappa.table import library
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     few = audit.comparison is not None and audit.comparison.not_ranked
     last = "" if judged and not few else f"; those that cannot be {'ranked or ' if few else ''}judged are last"
     caption = f"Labelers, the {'best' if audit.groups else 'highest kappa'} first{last}"
-    short = [name for name in names if more_items_help(audit.verdict(name), audit.annotator_baseline(name))]
+    short = [name for name in names if audit.verdict(name).more_items]
     sizes = [{"labeler": name, **row} for name in short for row in audit.sample_sizes(name)]
     parts = [_part(audit, name) for name in names]
     for part in parts[:MOST_DRAWN]:

@@ -24,7 +24,7 @@ from dhkappa.report import (
     optional,
     percent,
 )
-from dhkappa.stats.verdict import digits_of, more_items_help
+from dhkappa.stats.verdict import digits_of
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ class Terminal:
         self._categories(audit, best)
         self._review(audit, best, review)
         self._annotators(audit, best)
-        helpful = more_items_help(audit.verdict(best), audit.annotator_baseline(best))
-        for row in islice(audit.sample_sizes(best) if helpful else (), 1):
+        for row in islice(audit.sample_sizes(best) if audit.verdict(best).more_items else (), 1):
             more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
             self.paragraph(f"For a confidence interval of plus or minus {row['half_width']:g}: {more}.")
         if len(names) > 1:

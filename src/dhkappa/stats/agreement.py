@@ -102,7 +102,8 @@ def disagreements(item_votes: ItemVotes, sample: Sample, limit: int | None = Non
     rows = rows[np.lexsort((rows, -n_votes[rows], share[rows]))]
     found: list[tuple[int, object]] = []
     names = item_votes.item_names()
-    most = int(patterns.items[rows].sum()) if limit is None else limit
+    n = int(patterns.items[rows].sum())
+    most = n if limit is None else limit
     if item_votes.find is not None:
         found = item_votes.find(kept[rows].tolist(), most) if rows.size else []
     elif item_votes.group is None:
@@ -118,7 +119,8 @@ def disagreements(item_votes: ItemVotes, sample: Sample, limit: int | None = Non
     columns = vote_columns(patterns.take(places), sample.categories)
     shown = {name: columns[name] for name in ("votes", "n_votes", "majority")}
     columns = {"item": [name for _, name in found], **shown, "agreement": share[places].tolist()}
-    return Table(columns, title=f"{counted(len(found), 'item')} on which annotators disagree, the least agreed first")
+    number = counted(n, "item") if len(found) == n else f"{len(found):,} of {counted(n, 'item')}"
+    return Table(columns, title=f"{number} on which annotators disagree, the least agreed first")
 
 
 def unlabeled_sample(item_votes: ItemVotes) -> Sample:

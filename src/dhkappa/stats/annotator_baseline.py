@@ -230,7 +230,7 @@ def annotator_baseline(
     share_kept = share_low = share_high = math.nan
     share, share_reason = Share.of(labeler, one, best), few
     if not share.defined(level):
-        share_reason = _NOT_ABOVE
+        share_reason = few or _NOT_ABOVE
     else:
         share_kept = float(labeler.above / one.above)
         share_low, share_high = (math.nan, math.nan) if few else share.limits(level)

@@ -12,15 +12,12 @@ from dhkappa.stats.annotator_baseline import KEEP, annotator_baseline
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.sample import check_choice, check_real
+from dhkappa.stats.verdict import cannot_judge, digits_of
 from dhkappa.table import Display, plain
 
 ANNOTATORS = "annotators"
 """Value of ``fail_under`` that compares a labeler with a typical annotator."""
 _WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}  # nosec B105 - an outcome
-_CONTAMINATED = {
-    "labels-from-votes": "Its labels look as if they were made from these votes.",
-    "labeler-equals-annotator": "It may be one of the annotators.",
-}
 _SHARE, _COVERAGE = "share of a typical annotator's score", "coverage"
 _SHARES = (_SHARE, _COVERAGE)  # written in percent, as in an audit
 _WORST_FIRST = ("fail", "undecided", "pass")
@@ -55,7 +52,7 @@ class GateRow:
     def text(self) -> str:
         """The outcome as a sentence."""
         width = self.high - self.low
-        digits = min(max(3, math.ceil(-math.log10(width))), 6) if 0 < width < math.inf else 3
+        digits = digits_of(width, least=3)
         value, low, high = (self._written(x, digits) for x in (self.value, self.low, self.high))
         if math.isnan(self.value) and math.isnan(self.low):
             measured = f"{self.measure} undefined"
@@ -141,7 +138,8 @@ def gate_of(
         if min_coverage is not None:
             least = check_real("min_coverage", min_coverage, "from 0 to 1", lambda x: 0 <= x <= 1)
             share = estimate.coverage
-            rows.append(GateRow(name, "fail" if share < least else "pass", _COVERAGE, least, share))
+            outcome = "undecided" if math.isnan(share) else "fail" if share < least else "pass"
+            rows.append(GateRow(name, outcome, _COVERAGE, least, share, reason=estimate.reason))
     return Gate(tuple(_unless_unjudged(row, problems) for row in rows), _level(kappas))
 
 
@@ -150,16 +148,11 @@ def _level(kappas: Mapping[str, tuple[Estimate, ConfidenceInterval]]) -> float:
 
 
 def _unless_unjudged(row: GateRow, problems: Sequence[Problem]) -> GateRow:
-    """Return an undecided row if the data has an error, or if the row passed although the labels are contaminated."""
-    for problem in problems:
-        if problem.concerns(row.labeler):
-            if problem.severity == "error":
-                return replace(
-                    row, outcome="undecided", more_items=None, reason=f"The data has an error: {problem.code}."
-                )
-            if row.outcome == "pass" and problem.code in _CONTAMINATED:
-                return replace(row, outcome="undecided", reason=_CONTAMINATED[problem.code])
-    return row
+    """Return an undecided row if the data has an error, or if the row passed although the votes cannot judge it."""
+    unjudged = cannot_judge(row.labeler, problems)
+    if unjudged is None or (row.outcome != "pass" and unjudged.code != "data-problem"):
+        return row
+    return replace(row, outcome="undecided", more_items=None, reason=unjudged.headline)
 
 
 _KAPPA = ("from -1.1 to 1, the range of kappa", lambda x: -1.1 <= x <= 1)

@@ -84,7 +84,7 @@ def items_to_decide(n: int, value: float, low: float, high: float, bound: float)
     The width of an interval is about inversely proportional to the square root of the number of items.
     """
     distance, limit = abs(value - bound), low if value > bound else high
-    if distance < abs(value - limit) / _MOST_NARROWED or n == 0:
+    if n == 0 or distance == 0 or distance < abs(value - limit) / _MOST_NARROWED:
         return None
     more = n * ((value - limit) / distance) ** 2 - n
     return max(int(round(more, 2 - len(str(round(more))))), 1)  # two digits: it is a rough number

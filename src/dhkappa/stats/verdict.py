@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dhkappa.errors import Problem, counted
@@ -32,7 +32,7 @@ GRADES = {
     "data-problem": "data problem",
 }
 """The grades, each in a few words. The first five are judgments, the best first."""
-MADE_FROM_THEM = "These votes cannot judge {}: its labels look as if they were made from them"
+_MADE_FROM_THEM = "its labels look as if they were made from them"
 MIN_ITEMS = 20  # the limits of the share were validated from this many items on
 _FAR = 0.5
 _AT_LEAST = "at least slightly below a typical annotator"  # it may be clearly below
@@ -56,6 +56,7 @@ class Verdict:
     headline : the verdict in one sentence
     details : the numbers behind it, in sentences
     ranked : whether the labeler has a place in a ranking: the votes can judge it, and it is better than random labels
+    more_items : whether votes on more items can change the verdict: not if other labels, annotators or votes are needed
     share, low, high : place on the scale from random labels (0) to a typical annotator (1), with confidence limits
     """
 
@@ -65,6 +66,7 @@ class Verdict:
     headline: str
     details: str = ""
     ranked: bool = False
+    more_items: bool = True
     share: float = math.nan
     low: float = math.nan
     high: float = math.nan
@@ -97,54 +99,72 @@ def judge(
 
     ``baseline`` is None if there is none, ``comparison`` with each annotator is None if they are unknown.
     """
-    own = [problem for problem in problems if problem.concerns(name)]
-    for problem in own:
-        if problem.severity == "error":
-            return _ungraded("data-problem", name, f"Cannot judge {name}: {continued(problem.message)}")
+    if unjudged := cannot_judge(name, problems):
+        scored = (
+            "" if unjudged.code == "data-problem" or math.isnan(interval.low) else f"{_scored(estimate, interval)}."
+        )
+        return replace(unjudged, details=scored)
     if math.isnan(interval.low):
         reason = estimate.reason or interval.reason or ""
         return _ungraded("not-enough-data", name, f"There is not enough data to judge {name}.", reason)
     scored = _scored(estimate, interval)
-    for problem in own:
-        if problem.code == "labels-from-votes":
-            return _ungraded("labels-from-votes", name, f"{MADE_FROM_THEM.format(name)}.", f"{scored}.")
     random = rounded(estimate.baselines.random)
     write = _digits(interval.high - interval.low)
     designed = estimate.sample.designed or estimate.metric == "weighted"
     if designed and estimate.n_items >= MIN_ITEMS and (baseline is None or math.isnan(baseline.low)):
         baseline = _from_comparison(comparison, random) or baseline
     typical = math.nan if baseline is None else baseline.value_high
+    caution = ""
+    if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
+        caution = f" {AGREE_LITTLE} (Fleiss' kappa {_digits(1)(rounded(estimate.fleiss))})."
+    if interval.high < random and estimate.n_items >= MIN_ITEMS:
+        headline = f"{name} is worse than random labels, which would score {write(random)}."
+        advice = "Check that labels and votes mean the same and belong to the same items."
+        worse = _ungraded("no-better-than-random", name, headline, f"{scored}. {advice}")
+        return replace(worse, short="worse than random labels")
     if interval.low <= random:
         if not interval.high < typical or estimate.n_items < MIN_ITEMS:
+            if caution and estimate.n_items >= MIN_ITEMS:
+                headline = f"The annotators agree too little with each other to judge {name}."
+                agreement = f"Fleiss' kappa is {_digits(1)(rounded(estimate.fleiss))}"
+                unclear = _ungraded("not-enough-data", name, headline, f"{agreement}. {scored}.")
+                return replace(unclear, more_items=False)
             items = counted(estimate.n_items, "item")
             headline = f"There is not enough data to judge {name}: {items} cannot tell it from random labels."
             return _ungraded("not-enough-data", name, headline, f"{scored}; random labels would score {write(random)}.")
         headline = f"{name} is no better than random labels, which would score {write(random)}."
         return _ungraded("no-better-than-random", name, headline, f"{scored}.")
-    caution = ""
-    if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
-        caution = f" {AGREE_LITTLE} (Fleiss' kappa {_digits(1)(rounded(estimate.fleiss))})."
     if baseline is None or math.isnan(baseline.low):
         reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
         headline = f"{name} is better than random labels, but the data cannot compare it with an annotator."
         return _ungraded("not-enough-data", name, headline, f"{reason} {scored}.{caution}", ranked=True)
     code = _grade(baseline, random)
-    capped = _cap(code, estimate, baseline, comparison, own)
+    capped = _cap(code, estimate, comparison)
     code = "on-par" if capped else code
-    short, headline = _words(name, code, baseline)
+    short, headline = _words(name, code, baseline, "at least " if capped else "")
     same = baseline.n_items == estimate.n_items or math.isnan(baseline.kappa_labeler)
     details = [f"{scored}; {_typical(baseline, write)}." if same else f"{scored}. {_on_other_items(baseline, write)}"]
     matched = "" if capped.endswith("annotators.") else _matched(comparison, close=code == "on-par" and not capped)
     details += [capped, matched, caution.strip()]
+    more_items = not (code == "not-enough-data" and baseline.method == "two-votes")  # a third vote is needed
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
-    return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, *limits)
+    return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, more_items, *limits)
 
 
-def more_items_help(verdict: Verdict, baseline: AnnotatorBaseline) -> bool:
-    """Tell whether votes on more items can change a verdict: not if other labels or a third vote are needed."""
-    bounded = baseline.method == "two-votes" and not math.isnan(baseline.low)
-    needs_votes = verdict.code == "not-enough-data" and verdict.ranked and bounded
-    return verdict.code not in NEVER_JUDGED and not needs_votes
+def cannot_judge(name: str, problems: Sequence[Problem]) -> Verdict | None:
+    """Return the verdict on a labeler that the votes cannot judge, because of a problem of the data; else None."""
+    own = [problem for problem in problems if problem.concerns(name)]
+    for problem in own:
+        if problem.severity == "error":
+            headline = f"Cannot judge {name}: {continued(problem.message)}"
+            return replace(_ungraded("data-problem", name, headline), more_items=False)
+    for problem in own:
+        if problem.code in ("labels-from-votes", "labeler-equals-annotator"):
+            copied = problem.code == "labeler-equals-annotator"
+            why = f"it may be annotator {problem.examples[0]}" if copied else _MADE_FROM_THEM
+            found = _ungraded("labels-from-votes", name, f"These votes cannot judge {name}: {why}.")
+            return replace(found, short="may be one of the annotators" if copied else found.short, more_items=False)
+    return None
 
 
 def _from_comparison(comparison: AnnotatorComparison | None, random: float) -> AnnotatorBaseline | None:
@@ -204,15 +224,11 @@ def _grade(baseline: AnnotatorBaseline, random: float) -> str:
 def _cap(
     code: str,
     estimate: Estimate,
-    baseline: AnnotatorBaseline,
     comparison: AnnotatorComparison | None,
-    problems: Sequence[Problem],
 ) -> str:
     """Return why a labeler is not called better than a typical annotator, empty if nothing speaks against it."""
     if code != "better":
         return ""
-    if any(problem.code == "labeler-equals-annotator" for problem in problems):
-        return "It is not called better, because it may be one of the annotators."
     for share, label in never_suggested(estimate.sums, estimate.categories):
         return f"It is not called better, because {share:.0%} of the votes are {label!r}, which it never suggests."
     if comparison is None or math.isnan(comparison.difference):
@@ -235,10 +251,13 @@ def _ungraded(code: str, name: str, headline: str, details: str = "", ranked: bo
     return Verdict(code, name, GRADES[code], headline, details, ranked)
 
 
-def _words(name: str, code: str, baseline: AnnotatorBaseline) -> tuple[str, str]:
-    """Return the grade in a few words, and as a sentence with one number and its limits."""
+def _words(name: str, code: str, baseline: AnnotatorBaseline, least: str = "") -> tuple[str, str]:
+    """Return the grade in a few words, and as a sentence with one number and its limits.
+
+    ``least`` is put before the grade of a labeler that may be better.
+    """
     share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
-    short = GRADES[code]
+    short = least + GRADES[code]
     if math.isnan(low):
         if code == "not-enough-data" and baseline.method == "two-votes":
             why = "because items have only two votes. Get a third vote on some items."
@@ -329,14 +348,18 @@ def summarize(
     if not ranked:
         said = [f"{len(verdicts)} labelers cannot be ranked, because they share too few items."]
     elif not groups:
-        worse = any(verdict.code == "no-better-than-random" for verdict in verdicts.values())
-        said = [f"None of {of} is shown to be better than random labels." if worse else f"None of {of} can be judged."]
+        left = [verdict for verdict in verdicts.values() if verdict.code not in NEVER_JUDGED]
+        said = [f"None of {of} can be judged."]
+        if any(verdict.code == "no-better-than-random" for verdict in left):
+            among = f"None of {of}" if len(left) == len(verdicts) else "No labeler that these votes can judge"
+            said = [f"{among} is shown to be better than random labels."]
     elif len(best) > 1:
         said = [f"{_joined(best)} score highest of {of} and cannot be told apart."]
     elif len(groups) > 1:
         said = [f"{best[0]} is the best of {of}."]
     else:
         judged = any(verdict.judged for name, verdict in verdicts.items() if name not in (best[0], *few))
+        judged |= not verdicts[best[0]].judged  # it is only known to be better than random labels
         among = f" of {of}" if few else ""
         said = [f"Only {best[0]}{among} {'is shown to be better than random labels' if judged else 'can be judged'}."]
     if best:
@@ -346,7 +369,7 @@ def summarize(
         if name not in best[:1]:
             by_grade.setdefault(verdicts[name].short, []).append(name)
     said += [f"{_joined(names)}: {short}." for short, names in by_grade.items()]
-    if ranked and n_common:
+    if n_common and sum(map(len, groups)) > 1:
         who = "all ranked labelers" if few else "all of them"
         said.append(f"The ranking is for the {counted(n_common, 'item')} that {who} labeled.")
     return " ".join([*said, *([not_ranked_text(few)] if few and ranked else [])])
@@ -357,9 +380,9 @@ def _joined(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) < 3 else first_three(names)
 
 
-def digits_of(width: float) -> int:
+def digits_of(width: float, least: int = 2) -> int:
     """Return how many digits show an interval of this width: two, or more if it is narrow."""
-    return min(max(2, math.ceil(-math.log10(width))), 6) if width > 0 else 2
+    return min(max(least, math.ceil(-math.log10(width))), 6) if 0 < width < math.inf else least
 
 
 def _digits(width: float) -> Callable[[float], str]:

@@ -87,13 +87,30 @@ def test_coverage() -> None:
     assert math.isnan(dhkappa.dh_kappa([["a"]], ["a"]).coverage)
 
 
+def test_undefined_coverage_is_undecided() -> None:
+    [row] = at_gate(dhkappa.dh_kappa([["a"]], ["a"]), min_coverage=0.5).rows
+    assert (row.outcome, row.measure) == ("undecided", "coverage")
+    assert row.reason
+
+
+def test_bound_that_is_the_value_and_the_upper_limit() -> None:
+    perfect = dhkappa.dh_kappa([["a", "a"], ["b", "b"]] * 20, ["a", "b"] * 20)
+    [row] = at_gate(perfect, 1).rows
+    assert (row.value, row.high, row.outcome, row.more_items) == (1, 1, "undecided", None)
+
+
+def test_few_items_are_the_reason_against_annotators() -> None:
+    [row] = at_gate(simulated(0.9, items=5), "annotators").rows
+    assert row.reason == "Confidence limits need 20 items: got 5."
+
+
 def test_labels_made_from_the_votes_do_not_pass() -> None:
     kappa = simulated(0.9)
     problem = Problem("labels-from-votes", "warning", "Made from these votes.", labelers=("llm",))
     assert at_gate(kappa, 0.1).outcome == "pass"
     found = at_gate(kappa, 0.1, problems=[problem])
     assert found.outcome == "undecided"
-    assert "made from these votes" in found.text
+    assert "These votes cannot judge llm: its labels look as if they were made from them." in found.text
     assert at_gate(kappa, 0.99, problems=[problem]).outcome == "fail"
     assert at_gate(kappa, 0.1, problems=[replace(problem, accepted=True)]).outcome == "pass"
     assert at_gate(kappa, 0.1, problems=[replace(problem, labelers=("rule",))]).outcome == "pass"
@@ -105,10 +122,10 @@ def test_errors_of_the_data_leave_a_gate_undecided() -> None:
     for bound in (0.1, 0.99):
         found = at_gate(kappa, bound, problems=[problem])
         assert found.outcome == "undecided"
-        assert "The data has an error: category-variants." in found.text
+        assert "Cannot judge llm: 'a' and 'A' are one category." in found.text
     assert at_gate(kappa, 0.1, problems=[replace(problem, severity="warning")]).outcome == "pass"
-    copied = Problem("labeler-equals-annotator", "warning", "A copy.")
-    assert "It may be one of the annotators." in at_gate(kappa, 0.1, problems=[copied]).text
+    copied = Problem("labeler-equals-annotator", "warning", "A copy.", ("ada",))
+    assert "it may be annotator ada." in at_gate(kappa, 0.1, problems=[copied]).text
 
 
 def test_worst_labeler_decides() -> None:

@@ -170,13 +170,44 @@ def test_labels_from_votes_are_not_judged() -> None:
     assert verdict_of(audit, (replace(problem, accepted=True),)).code == "on-par"
 
 
-def test_copy_of_an_annotator_is_not_called_better() -> None:
+def test_copy_of_an_annotator_is_not_judged() -> None:
     audit = audited({"llm": 0.99}, annotators=[0.7] * 4)
     assert audit.verdict().code == "better"
-    problem = Problem("labeler-equals-annotator", "warning", "The labels are those of ada.", labelers=("llm",))
+    text = "The labels are those of ada."
+    problem = Problem("labeler-equals-annotator", "warning", text, ("ada",), labelers=("llm",))
     verdict = verdict_of(audit, (problem,))
-    assert verdict.code == "on-par"
-    assert "it may be one of the annotators" in verdict.details
+    assert (verdict.code, verdict.short) == ("labels-from-votes", "may be one of the annotators")
+    assert verdict.headline == "These votes cannot judge llm: it may be annotator ada."
+    assert not verdict.ranked
+    assert not verdict.more_items
+
+
+def test_copy_of_an_annotator_has_no_rank() -> None:
+    drawn = dhkappa.simulate(300, labelers={"llm": 0.8}, annotators=[0.85] * 4, rng=2)
+    labels = dict(drawn.suggested) | {"copy": drawn.votes[:, 1]}
+    audit = dhkappa.audit(drawn.votes, labels, rng=1, progress=False)
+    assert audit.kappas["copy"].value > audit.kappas["llm"].value
+    assert audit.groups == [["llm"]]
+    assert audit.ranking == ["llm", "copy"]
+    assert audit.summary.startswith("Only llm can be judged. llm is ")
+    assert "copy: may be one of the annotators." in audit.summary
+
+
+def test_reversed_labels_are_worse_than_random() -> None:
+    audit = audited({"llm": 0.02})
+    verdict = audit.verdict()
+    assert (verdict.code, verdict.short) == ("no-better-than-random", "worse than random labels")
+    assert verdict.headline.startswith("llm is worse than random labels, which would score -0.")
+    assert verdict.details.endswith("Check that labels and votes mean the same and belong to the same items.")
+
+
+def test_annotators_who_guess_cannot_judge() -> None:
+    """More items would not help, and the verdict does not ask for them."""
+    verdict = audited({"llm": 0.9}, annotators=[1 / 3] * 4).verdict()
+    assert verdict.code == "not-enough-data"
+    assert verdict.headline == "The annotators agree too little with each other to judge llm."
+    assert verdict.details.startswith("Fleiss' kappa is 0.0")
+    assert not verdict.more_items
 
 
 def test_two_careless_annotators_who_vote_on_everything_do_not_make_a_labeler_better() -> None:
