@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -181,11 +182,10 @@ class Audit(Display):
         """Return whether the labels of a labeler can be trusted, as a grade and a sentence."""
         name = self._name(labeler)
         if name not in self._verdicts:
-            interval, compared = (
-                self.kappas[name].confidence_interval(self.confidence_level),
-                self._annotator_comparisons,
-            )
-            known = self.annotator_baseline(name), compared.get(name), self.problems
+            interval = self.kappas[name].confidence_interval(self.confidence_level)
+            compared = self._annotator_comparisons.get(name)
+            annotators = None if compared is None else partial(self.annotators, name)
+            known = self.annotator_baseline(name), compared, self.problems, annotators
             self._verdicts[name] = judge(name, self.kappas[name].estimate, interval, *known)
         return self._verdicts[name]
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from dhkappa.errors import Problem, counted
 from dhkappa.stats.annotator_baseline import KEEP, AnnotatorBaseline
 from dhkappa.stats.compare import AnnotatorComparison
@@ -40,6 +42,9 @@ _ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
 _JUDGMENTS = list(GRADES)[:5]
 NEVER_JUDGED = ("labels-from-votes", "data-problem")
 """The codes of labelers that no further votes of this kind can judge."""
+_SPLIT_ITEMS = 10  # with differing votes that show whether labels follow the majority
+_MAJORITY = 0.95  # of their labels that are the most frequent vote
+_SAME, _MUCH_MORE = 0.9, 0.2  # agreement with one annotator, and how much more than with the others
 _FEW_ANNOTATORS = 10  # with fewer, a grade must hold without any one of them
 
 
@@ -94,10 +99,12 @@ def judge(
     baseline: AnnotatorBaseline | None = None,
     comparison: AnnotatorComparison | None = None,
     problems: Sequence[Problem] = (),
+    annotators: Callable[[], Table] | None = None,
 ) -> Verdict:
     """Return the verdict on one labeler.
 
-    ``baseline`` is None if there is none, ``comparison`` with each annotator is None if they are unknown.
+    ``baseline`` is None if there is none. ``comparison`` with each annotator, and the function that returns the table
+    of ``annotators``, are None if they are unknown.
     """
     if unjudged := cannot_judge(name, problems):
         scored = (
@@ -125,10 +132,7 @@ def judge(
     if interval.low <= random:
         if not interval.high < typical or estimate.n_items < MIN_ITEMS:
             if caution and estimate.n_items >= MIN_ITEMS:
-                headline = f"The annotators agree too little with each other to judge {name}."
-                agreement = f"Fleiss' kappa is {_digits(1)(rounded(estimate.fleiss))}"
-                unclear = _ungraded("not-enough-data", name, headline, f"{agreement}. {scored}.")
-                return replace(unclear, more_items=False)
+                return _unclear(name, estimate, scored)
             items = counted(estimate.n_items, "item")
             headline = f"There is not enough data to judge {name}: {items} cannot tell it from random labels."
             return _ungraded("not-enough-data", name, headline, f"{scored}; random labels would score {write(random)}.")
@@ -138,8 +142,10 @@ def judge(
         reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
         headline = f"{name} is better than random labels, but the data cannot compare it with an annotator."
         return _ungraded("not-enough-data", name, headline, f"{reason} {scored}.{caution}", ranked=True)
+    if math.isnan(baseline.share_low) and baseline.method != "two-votes":  # annotators may be no better than random
+        return replace(_unclear(name, estimate, scored), ranked=True)
     code = _grade(baseline, random)
-    capped = _cap(code, estimate, comparison)
+    capped = _cap(code, estimate, comparison, annotators)
     code = "on-par" if capped else code
     short, headline = _words(name, code, baseline, "at least " if capped else "")
     same = baseline.n_items == estimate.n_items or math.isnan(baseline.kappa_labeler)
@@ -165,6 +171,13 @@ def cannot_judge(name: str, problems: Sequence[Problem]) -> Verdict | None:
             found = _ungraded("labels-from-votes", name, f"These votes cannot judge {name}: {why}.")
             return replace(found, short="may be one of the annotators" if copied else found.short, more_items=False)
     return None
+
+
+def _unclear(name: str, estimate: Estimate, scored: str) -> Verdict:
+    """Return the verdict if the annotators are not shown to be better than random labels."""
+    headline = f"The annotators agree too little with each other to judge {name}."
+    details = f"Fleiss' kappa is {_digits(1)(rounded(estimate.fleiss))}. {scored}."
+    return replace(_ungraded("not-enough-data", name, headline, details), more_items=False)
 
 
 def _from_comparison(comparison: AnnotatorComparison | None, random: float) -> AnnotatorBaseline | None:
@@ -225,14 +238,23 @@ def _cap(
     code: str,
     estimate: Estimate,
     comparison: AnnotatorComparison | None,
+    annotators: Callable[[], Table] | None,
 ) -> str:
     """Return why a labeler is not called better than a typical annotator, empty if nothing speaks against it."""
     if code != "better":
         return ""
     for share, label in never_suggested(estimate.sums, estimate.categories):
         return f"It is not called better, because {share:.0%} of the votes are {label!r}, which it never suggests."
+    share, split = _majority_share(estimate)
+    if split >= _SPLIT_ITEMS and share >= _MAJORITY:
+        where = f"on {share:.0%} of the {counted(split, 'item')} where votes differ"
+        return (
+            f"It is not called better, because its label is the most frequent vote {where}, as if made from the votes."
+        )
     if comparison is None or math.isnan(comparison.difference):
         return ""
+    if annotators is not None and (copied := _copied(annotators(), estimate.n_items)):
+        return f"It is not called better, because {copied}."
     rows = [row for row in comparison.table if not math.isnan(row["difference"])]
     matched = round(comparison.matched * len(rows))
     if 2 * matched <= len(rows):
@@ -244,6 +266,36 @@ def _cap(
             if others and comparison.difference * items - row["difference"] * row["items"] <= 0:
                 return f"It is not called better, because that depends on one annotator, {row['annotator']}."
     return ""
+
+
+def _majority_share(estimate: Estimate) -> tuple[float, int]:
+    """Return how often the label is the most frequent vote where votes differ, and on how many items; not of ties."""
+    patterns = estimate.sample.patterns
+    votes, first = patterns.votes.astype(np.int64), patterns.start[:-1]
+    if not len(patterns):
+        return math.nan, 0
+    row = np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
+    leads = votes == np.maximum.reduceat(votes, first)[row]
+    differ = (np.diff(patterns.start) > 1) & (np.add.reduceat(leads.astype(np.int64), first) == 1)
+    hit = leads & (patterns.code == patterns.suggested[row]) & differ[row]
+    n = int(patterns.items[differ].sum())
+    return int(patterns.items[row[hit]].sum()) / max(n, 1), n
+
+
+def _copied(annotators: Table, n_items: int) -> str:
+    """Return that a labeler agrees with one annotator much more than with the others; empty if it does not."""
+    rows = [row for row in annotators if not math.isnan(row["agree"])]
+    most = max((row for row in rows if 2 * row["items"] >= n_items), key=lambda row: row["agree"], default=None)
+    if most is None or most["agree"] < _SAME:
+        return ""
+    others = [row for row in rows if row is not most]
+    items = sum(row["items"] for row in others)
+    mean = sum(row["agree"] * row["items"] for row in others) / items if items else 1.0
+    if most["agree"] - mean < _MUCH_MORE:
+        return ""
+    return (
+        f"it agrees with annotator {most['annotator']} on {most['agree']:.0%} of items, with the others on {mean:.0%}"
+    )
 
 
 def _ungraded(code: str, name: str, headline: str, details: str = "", ranked: bool = False) -> Verdict:

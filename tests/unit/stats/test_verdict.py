@@ -193,6 +193,48 @@ def test_copy_of_an_annotator_has_no_rank() -> None:
     assert "copy: may be one of the annotators." in audit.summary
 
 
+def majority(votes: Any, categories: list[str]) -> Any:
+    """Return the most frequent vote of each item, the first category of ties."""
+    counts = np.stack([(votes == label).sum(axis=1) for label in categories])
+    return np.array(categories)[counts.argmax(axis=0)]
+
+
+@pytest.mark.parametrize("altered", [0.01, 0.03])
+def test_majority_with_altered_labels_is_not_called_better(altered: float) -> None:
+    """The votes say nothing about labels that follow them; whether a rule finds that is another matter."""
+    drawn = dhkappa.simulate(300, labelers={"llm": 0.9}, annotators=[0.75] * 5, rng=7)
+    labels, rng = majority(drawn.votes, ["a", "b", "c"]), np.random.default_rng(1)
+    labels[rng.random(300) < altered] = "a"
+    audit = dhkappa.audit(drawn.votes, labels, allow=["labels-from-votes"], rng=1, progress=False)
+    verdict = audit.verdict()
+    assert verdict.low > 1
+    assert (verdict.code, verdict.short) == ("on-par", "at least on par with a typical annotator")
+    assert "because its label is the most frequent vote on 9" in verdict.details
+
+
+def test_altered_copy_of_an_annotator_is_not_called_better() -> None:
+    """Two categories and annotators who agree little: no rule is sure that the labels are a copy."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 400)
+    votes = np.array([np.where(rng.random(400) < 0.65, truth, 1 - truth) for _ in range(3)]).T
+    labels = np.where(np.arange(400) % 20 == 0, 1 - votes[:, 0], votes[:, 0])
+    allow = ["labeler-equals-annotator", "labels-from-votes"]
+    verdict = dhkappa.audit(votes, labels, allow=allow, rng=1, progress=False).verdict()
+    assert verdict.code != "better"
+
+
+def test_annotators_no_better_than_random_give_no_grade() -> None:
+    """One of three annotators uses other codes: the audit agrees with the gate that there is no typical annotator."""
+    drawn = dhkappa.simulate(300, categories=list("abcde"), labelers={"llm": 0.6}, annotators=[0.85] * 3, rng=9)
+    votes = drawn.votes.astype(object)
+    votes[:, 0] = [{"a": "b", "b": "c", "c": "d", "d": "e", "e": "a"}[vote] for vote in votes[:, 0]]
+    audit = dhkappa.audit(votes, dict(drawn.suggested), rng=1, progress=False)
+    assert math.isnan(audit.annotator_baseline().share_low)
+    assert audit.gate("annotators").outcome == "undecided"
+    assert audit.verdict().code == "not-enough-data"
+    assert audit.verdict().headline == "The annotators agree too little with each other to judge llm."
+
+
 def test_reversed_labels_are_worse_than_random() -> None:
     audit = audited({"llm": 0.02})
     verdict = audit.verdict()
