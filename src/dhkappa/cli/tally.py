@@ -11,7 +11,7 @@ import dhkappa
 from dhkappa.cli import options
 from dhkappa.cli.options import Commands, Input, check_output, expanded, is_tally, option, sum_of
 from dhkappa.cli.output import json_text, warn
-from dhkappa.errors import DataError, flag, invalid, said, visible
+from dhkappa.errors import DataError, flag, invalid, visible
 from dhkappa.resources import Progress
 
 _OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
@@ -41,7 +41,7 @@ def tally_make(output: str, **given: Any) -> None:
         problems = source.problems(fetch=True)
         # Errors of a labeler are found in the tally, too.
         if errors := [one for one in problems if one.severity == "error" and not one.accepted and not one.labelers]:
-            hint = f"{said('', errors[0].fix, flag)} Or accept it with $allow {errors[0].code}."
+            hint = f"{errors[0].fix_text(flag)} Or accept it with $allow {errors[0].code}."
             raise DataError(errors[0].message, code=errors[0].code, parameter="data", hint=hint.strip())
         whole.save(output)
     warn(problem for problem in problems if problem.code != "too-few-items")  # tallies are added

@@ -161,7 +161,7 @@ def find_set_problems(
     found += [problem for rule in of_labels for problem in rule(single)]
     if any(len(own) > 1 for own in sets.sets.values()):  # the separator is right, but not everywhere
         alike = "Separate the labels alike in all cells."
-        found = [replace(one, fix=alike) if one.code == "looks-multilabel" else one for one in found]
+        found = [replace(one, fix=alike, options={}) if one.code == "looks-multilabel" else one for one in found]
     found += [problem for rule in of_sets for problem in rule(whole)]
     found += items.annotators_unused(seen)
     if (votes_for_labels := single.votes_for_labels()) is not None:

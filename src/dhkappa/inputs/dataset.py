@@ -203,9 +203,9 @@ class Dataset:
         elif self.table is not None and self.table.source.unlabeled:
             message, hint = self.table.source.unlabeled, ""
         elif self.table is not None:
-            from dhkappa.inputs.candidates import explain_unlabeled
+            from dhkappa.inputs.candidates import unlabeled
 
-            message, hint = explain_unlabeled(self.table)
+            raise unlabeled(self.table)
         else:
             columns = getattr(self._data, "columns", None)
             known = "" if columns is None else f" {list_columns([str(column) for column in columns])}"

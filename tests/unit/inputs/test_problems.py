@@ -17,7 +17,7 @@ import pytest
 import dhkappa
 import problem_rates
 from dhkappa import Dataset, Problem, audit, simulate, tally
-from dhkappa.errors import comma_list
+from dhkappa.errors import comma_separated
 from dhkappa.inputs import dataset as dataset_module
 from dhkappa.inputs.problems import CODES, accept, copies, differences, panel, percent, spelling
 from dhkappa.inputs.problems import votes as vote_rules
@@ -90,8 +90,8 @@ def test_shares_are_written(share: float, text: str) -> None:
 
 
 def test_lists_can_be_pasted() -> None:
-    assert comma_list(["a", "b c"]) == '"a,b c"'
-    assert comma_list(["a", "b, c"]) == "'a,\"b, c\"'"
+    assert comma_separated(["a", "b c"]) == "a,b c"
+    assert comma_separated(["a", "b, c", '"d"', 'e "f"']) == 'a,"b, c","""d""",e "f"'
 
 
 # Spelling
@@ -154,26 +154,25 @@ def test_category_variants() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "severity", "fix"),
+    ("variant", "severity", "options"),
     [
-        ("c\u200bat", "error", "$normalize unicode."),
-        ("cat\u00a0", "error", "$normalize spaces."),
-        ("cat.", "warning", '$map "cat.=cat".'),
-        ("CAT", "error", "$normalize case."),
+        ("c\u200bat", "error", {"normalize": "unicode"}),
+        ("cat\u00a0", "error", {"normalize": "spaces"}),
+        ("cat.", "warning", {"map": "cat.=cat"}),
+        ("CAT", "error", {"normalize": "case"}),
     ],
 )
-def test_fix_of_category_variants(variant: str, severity: str, fix: str) -> None:
+def test_fix_of_category_variants(variant: str, severity: str, options: dict[str, str]) -> None:
     problem = found([["cat", variant, "cat"], *VOTES[1:]])["category-variants"]
-    assert problem.severity == severity
-    assert problem.fix.endswith(fix)
-    given: dict[str, Any] = {"map": {variant: "cat"}} if "$map" in fix else {"normalize": fix.split()[1].strip(".")}
+    assert (problem.severity, problem.options) == (severity, options)
+    given: dict[str, Any] = {"map": {variant: "cat"}} if "map" in options else options
     assert found([["cat", variant, "cat"], *VOTES[1:]], **given) == {}
 
 
 def test_numbers_that_are_one_category() -> None:
     votes = [["1", "1.0", "1"], ["2", "2", "2"]] * 15
     problem = found(votes, ["1", "2"] * 15)["category-variants"]
-    assert problem.fix.endswith("$normalize numbers.")
+    assert problem.options == {"normalize": "numbers"}
     assert "category-variants" not in found(votes, [1, 2] * 15, normalize="numbers")
 
 
@@ -203,8 +202,8 @@ def test_a_suggested_word_is_no_missing_value() -> None:
         (["a|b", "b|c", "a|c", "c"], "|"),
         (["a, b", "b, a", "c"], ","),
         (["a", "b", "c", "a/b", "a/c", "b/c", "a/b/c"], "/"),
-        (["['a', 'b']", "['a']"], "JSON"),
-        (['["a", "b"]', "c"], "JSON"),
+        (["['a', 'b']", "['a']"], "json"),
+        (['["a", "b"]', "c"], "json"),
         (["yes", "no", "yes/no"], ""),
         (["R, Python", "Java", "C"], ""),
         (["negative", "neutral", "positive", "neutral/positive", "negative/neutral"], ""),
@@ -228,7 +227,7 @@ def test_looks_multilabel_of_a_labeler() -> None:
 def test_labels_that_are_codes() -> None:
     problem = found(labels=[NAMES.index(name) for name in LABELS])["labels-not-in-votes"]
     assert problem.labelers == ("llm",)
-    assert '$map "0=cat,1=dog,2=cow"' in problem.fix
+    assert problem.options == {"map": "0=cat,1=dog,2=cow"}
     assert "codes (0, 1, 2)" in problem.message
 
 
@@ -237,7 +236,7 @@ def test_labels_of_another_column() -> None:
         suggested_lang=["en", "de"] * 15, topic=LABELS, ann_1=LABELS, ann_2=LABELS, note=[f"n{n}" for n in range(30)]
     )["labels-not-in-votes"]
     assert "something else (de, en)" in problem.message
-    assert "'topic'" in problem.fix
+    assert problem.options == {"suggested": "topic"}
 
 
 def test_labels_that_nobody_votes_for() -> None:
@@ -281,7 +280,7 @@ def test_of_equally_frequent_spellings_that_of_the_labels_is_kept() -> None:
     for used, other in (("cat.", "cat"), ("cat", "cat.")):
         votes = [["cat", "cat."], ["dog", "dog"]] * 20
         problem = found(votes, [used, "dog"] * 20)["category-variants"]
-        assert f"{other}={used}" in problem.fix
+        assert problem.options == {"map": f"{other}={used}"}
         assert "labels of llm" not in problem.message
 
 
@@ -310,7 +309,7 @@ def test_percentages_that_are_rounded() -> None:
 def test_columns_about_an_annotator_with_the_values_of_votes(what: str) -> None:
     problem = wide(**{f"ann_1_{what}": LABELS})["not-annotators"]
     assert (problem.severity, problem.examples) == ("error", (f"ann_1_{what}",))
-    assert problem.fix == 'Name the annotators with $annotators "ann_0,ann_1,ann_2".'
+    assert problem.options == {"annotators": "ann_0,ann_1,ann_2"}
 
 
 @pytest.mark.parametrize("text", ["\u200b", "N/A.", "'N/A'", '"null"', "nan.", "N\u200b/A", "\uff4e/\uff41", "#REF!"])
@@ -443,7 +442,7 @@ def test_order_is_reported_unless_weights_use_it() -> None:
 
 def test_not_annotators() -> None:
     problem = wide(ann_0_seconds=list(range(30)))["not-annotators"]
-    assert problem.fix == 'Name the annotators with $annotators "ann_0,ann_1,ann_2".'
+    assert problem.options == {"annotators": "ann_0,ann_1,ann_2"}
     assert "not-annotators" in wide(ann_0_sure=["high", "low"] * 15, ann_1_sure=["low", "high"] * 15)
     assert "not-annotators" not in wide(ann_3=some([None] * 30, "rare", "rare"))  # too few votes
     assert "not-annotators" not in wide(ann_3=[name.upper() for name in LABELS])  # another spelling

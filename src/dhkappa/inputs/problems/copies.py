@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
 from dhkappa.core import Integers
-from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.problems import Rule, Seen, percent, spelling
 from dhkappa.inputs.problems.panel import Panel, agreement, from_votes, is_made_from_votes, panel_of
 
@@ -72,11 +72,12 @@ def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
             if alike:
                 problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
         if problem is not None:
-            fix = "If its labels are that annotator's votes, leave them out of the votes, or do not judge the labeler."
-            if seen.table is not None and (kept := [one for one in seen.table.roles.annotators if one != problem[1]]):
-                fix = "If its labels are that annotator's votes, do not judge it, or leave the votes out with "
-                fix += f"$annotators {comma_list(kept)}."
-            yield Problem("labeler-equals-annotator", "warning", problem[0], (problem[1],), fix, (labeler,))
+            kept = _other_annotators(seen, [problem[1]])
+            fix = "leave them out of the votes, or do not judge the labeler."
+            fix = "do not judge it, or leave the votes out with $annotators=." if kept else fix
+            fix = f"If its labels are that annotator's votes, {fix}"
+            message, copied = problem[0], (problem[1],)
+            yield Problem("labeler-equals-annotator", "warning", message, copied, fix, (labeler,), choices=kept)
 
 
 def _nearly_equal(panel: Panel, labeler: str, labels: Integers, places: list[int]) -> tuple[str, str] | None:
@@ -143,15 +144,17 @@ def named_otherwise(seen: Seen) -> Iterator[Problem]:
             f"{shown(about, 3)} {'says' if len(about) == 1 else 'say'} something about the votes of an annotator, "
         )
         message += "by the name, but is counted as votes." if len(about) == 1 else "by their names, but count as votes."
-        fix = _leave_out(seen, about).removeprefix("If so, ")
-        yield Problem("not-annotators", "error", message, tuple(about[:3]), f"{fix[0].upper()}{fix[1:]}")
+        kept = _other_annotators(seen, about)
+        yield Problem("not-annotators", "error", message, tuple(about[:3]), _leave_out(kept).capitalize(), options=kept)
     columns = [name for name in free if name not in about and _NO_PERSON.fullmatch(_PREFIX.sub("", name))]
     for found, kind in ((models, "a model"), (columns, "a result or a note")):
         if found:
             message = (
                 f"{shown(found, 3)} {'is' if len(found) == 1 else 'are'} named like {kind}, not like an annotator."
             )
-            yield Problem("not-annotators", "warning", message, tuple(found[:3]), _leave_out(seen, found))
+            kept = _other_annotators(seen, found)
+            fix = f"If so, {_leave_out(kept)}"
+            yield Problem("not-annotators", "warning", message, tuple(found[:3]), fix, choices=kept)
 
 
 def _is_about(name: str, annotator: str) -> bool:
@@ -161,12 +164,15 @@ def _is_about(name: str, annotator: str) -> bool:
     return starts and _NO_PERSON.fullmatch(rest.strip(" _.-")) is not None
 
 
-def _leave_out(seen: Seen, names: list[str]) -> str:
-    """Return how to leave annotators out."""
-    table = seen.table
-    if table is not None and (kept := [name for name in table.roles.annotators if name not in names]):
-        return f"If so, name the annotators with $annotators {comma_list(kept)}."
-    return "If so, leave out its votes."
+def _other_annotators(seen: Seen, names: Collection[str]) -> dict[str, str]:
+    """Return the option that leaves annotators out; empty if there is none."""
+    kept = [] if seen.table is None else [name for name in seen.table.roles.annotators if name not in names]
+    return {"annotators": comma_separated(kept)} if kept else {}
+
+
+def _leave_out(kept: Mapping[str, str]) -> str:
+    """Return the end of a sentence that says how to leave annotators out."""
+    return "name the annotators with $annotators=." if kept else "leave out its votes."
 
 
 def _compared(panel: Panel) -> list[int]:
@@ -212,8 +218,9 @@ def annotators_equal(seen: Seen) -> Iterator[Problem]:
                 message += f" By how they agree with the others, about {percent(found.expected)} is expected."
             else:
                 message += f" With any other annotator, it is {percent(alike)} at most."
-            fix = f"If they are copies, keep one of them. {_leave_out(seen, names[1:])}"
-            yield Problem("annotators-equal", "warning", message, tuple(names[:3]), fix)
+            kept = _other_annotators(seen, names[1:])
+            fix = f"If they are copies, keep one of them. If so, {_leave_out(kept)}"
+            yield Problem("annotators-equal", "warning", message, tuple(names[:3]), fix, options=kept)
 
 
 def made_from_others(seen: Seen) -> Iterator[Problem]:
@@ -236,7 +243,8 @@ def made_from_others(seen: Seen) -> Iterator[Problem]:
             numbers += f" of {counted(found.n, 'item')}, although these differ on {found.split:,}"
     if len(names) == 1:
         message = f"Annotator {names[0]} gives a most frequent vote of the others {numbers}: it may be made from them."
-        yield Problem("not-annotators", "warning", message, tuple(names), _leave_out(seen, names))
+        kept = _other_annotators(seen, names)
+        yield Problem("not-annotators", "warning", message, tuple(names), f"If so, {_leave_out(kept)}", choices=kept)
 
 
 RULES: tuple[Rule, ...] = (named_otherwise,)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dhkappa.core import label_rules
 from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.columns import is_recognized, suggested_columns
 from dhkappa.inputs.problems import (
     FIRST_ROWS,
@@ -70,18 +70,20 @@ def annotator_variants(seen: Seen) -> Iterator[Problem]:
     how = [rule for rule in label_rules.RULES if any(rule in (differences(group) or ()) for group in alike)]
     more = f" ({counted(len(alike) - 1, 'more group')} like this)" if len(alike) > 1 else ""
     message = f"{shown(alike[0])} look like one annotator, but count as {len(alike[0])}{more}."
-    fix = f"Unite them with $normalize {','.join(how)}." if how else "Write the names alike."
+    fix, options = (
+        ("Unite them with $normalize=.", {"normalize": ",".join(how)}) if how else ("Write the names alike.", {})
+    )
     examples = tuple(" = ".join(map(repr, group)) for group in alike[:3])
-    yield Problem("annotator-variants", "warning", message, examples, fix)
+    yield Problem("annotator-variants", "warning", message, examples, fix, options=options)
 
 
 def duplicates_removed(seen: Seen) -> Iterator[Problem]:
     """Report votes that were left out because their annotator had another one on the item."""
     removed = None if seen.table is None else seen.table.removed
     if removed:
-        fix = "Check with $duplicates error which votes these are."
+        fix, choices = "Check with $duplicates= which votes these are.", {"duplicates": "error"}
         severity = "warning" if removed.n >= _MANY_REMOVED * removed.n_before else "info"
-        yield Problem("duplicates-removed", severity, str(removed.note), (), fix)
+        yield Problem("duplicates-removed", severity, str(removed.note), (), fix, choices=choices)
 
 
 def not_annotators(seen: Seen) -> Iterator[Problem]:
@@ -116,8 +118,8 @@ def not_annotators(seen: Seen) -> Iterator[Problem]:
     values = [key for place, key in enumerate(keys) if used[columns.index(other[0]), place]]
     message = f"{shown(other, 3)} {'is a column' if len(other) == 1 else 'are columns'} of votes, but "
     message += f"{'its' if len(other) == 1 else 'their'} values ({shown(values, 3)}) are not those of the annotators."
-    fix = f"Name the annotators with $annotators {comma_list(kept)}."
-    yield Problem("not-annotators", "error", message, tuple(other[:3]), fix)
+    fix, options = "Name the annotators with $annotators=.", {"annotators": comma_separated(kept)}
+    yield Problem("not-annotators", "error", message, tuple(other[:3]), fix, options=options)
 
 
 def one_vote(seen: Seen) -> Iterator[Problem]:
@@ -144,8 +146,9 @@ def looks_like_counts(seen: Seen) -> Iterator[Problem]:
             f"The votes of each item add up to nearly the same number, and some are 0: {shown(names, 3)} look like "
         )
         message += "numbers of votes, one column per category."
-        fix = f"Name them with $counts {comma_list(names)}."
-        yield Problem("looks-like-counts", "error", message, tuple(names[:3]), fix)
+        options = {"counts": comma_separated(names)}
+        fix = "Name them with $counts=."
+        yield Problem("looks-like-counts", "error", message, tuple(names[:3]), fix, options=options)
 
 
 def _column_votes(seen: Seen, table: Any) -> npt.NDArray[np.float64]:
@@ -190,8 +193,8 @@ def labelers_unused(seen: Seen) -> Iterator[Problem]:
         one, known = len(unused) == 1, [*table.roles.suggested.values(), *unused]
         message = f"{shown(unused, 3)} {'looks' if one else 'look'} like suggested labels, but "
         message += f"{'is' if one else 'are'} not used."
-        fix = f"If so, name all labelers with $suggested {comma_list(known)}."
-        yield Problem("labelers-unused", "warning", message, tuple(unused[:3]), fix)
+        fix, choices = "If so, name all labelers with $suggested=.", {"suggested": comma_separated(known)}
+        yield Problem("labelers-unused", "warning", message, tuple(unused[:3]), fix, choices=choices)
 
 
 def annotators_unused(seen: Seen) -> Iterator[Problem]:
@@ -202,8 +205,8 @@ def annotators_unused(seen: Seen) -> Iterator[Problem]:
         if named:
             message = f"{shown(named[:1])} looks like the annotator of each vote, but is not used: double votes of an "
             message += "annotator are counted as votes of two."
-            fix = f"If so, name it with $annotator {comma_list(named[:1])}."
-            yield Problem("annotators-unused", "warning", message, tuple(named[:1]), fix)
+            fix, choices = "If so, name it with $annotator=.", {"annotator": named[0]}
+            yield Problem("annotators-unused", "warning", message, tuple(named[:1]), fix, choices=choices)
     if table is None or not table.roles.annotators or seen.listed:
         return
     stems = {_stem(name) for name in table.roles.annotators}
@@ -214,8 +217,9 @@ def annotators_unused(seen: Seen) -> Iterator[Problem]:
         one = len(unused) == 1
         message = f"{shown(unused, 3)} {'looks like an annotator' if one else 'look like annotators'} and "
         message += f"{'holds' if one else 'hold'} categories, but {'is' if one else 'are'} not used."
-        fix = f"If so, name all annotators with $annotators {comma_list([*table.roles.annotators, *unused])}."
-        yield Problem("annotators-unused", "warning", message, tuple(unused[:3]), fix)
+        fix = "If so, name all annotators with $annotators=."
+        choices = {"annotators": comma_separated([*table.roles.annotators, *unused])}
+        yield Problem("annotators-unused", "warning", message, tuple(unused[:3]), fix, choices=choices)
 
 
 def _stem(name: str) -> str:

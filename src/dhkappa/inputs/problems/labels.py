@@ -6,13 +6,14 @@ import ast
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label, label_rules
-from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.problems import Rule, Seen, differences, spelling
 from dhkappa.inputs.problems.items import fitting_columns
 
@@ -99,11 +100,11 @@ def category_variants(seen: Seen) -> Iterator[Problem]:
     pairs = [
         f"{other}={group[0]}" for group, found in zip(names, steps, strict=True) if not found for other in group[1:]
     ]
-    ways = [f"$normalize {','.join(how)}"] if how else []
-    ways += [f"$map {comma_list(pairs)}"] if pairs else []
+    options = {"normalize": ",".join(how), "map": comma_separated(pairs)}
+    options = {name: value for name, value in options.items() if value}
     examples = tuple(" = ".join(map(repr, group)) for group in names[:3])
-    fix = f"{'Unite' if sure else 'If they are one, unite'} them with {' and '.join(ways)}."
-    yield Problem("category-variants", severity, message, examples, fix, seen.concerned(held))
+    fix = f"{'Unite' if sure else 'If they are one, unite'} them with {' and '.join(f'${name}=' for name in options)}."
+    yield Problem("category-variants", severity, message, examples, fix, seen.concerned(held), options=options)
 
 
 def looks_missing(seen: Seen) -> Iterator[Problem]:
@@ -129,8 +130,10 @@ def looks_missing(seen: Seen) -> Iterator[Problem]:
             "a missing value, but counts as a category" if them == "it" else "missing values, but count as categories"
         )
         message = f"{shown(names, 3)} {are if certain else 'may be'} {kind}: {held}."
-        fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing {comma_list(names)}."
-        yield Problem("looks-missing", severity, message, tuple(map(repr, names[:3])), fix, seen.concerned(held))
+        fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing=."
+        problem = Problem("looks-missing", severity, message, tuple(map(repr, names[:3])), fix, seen.concerned(held))
+        found = {"missing": comma_separated(names)}
+        yield replace(problem, options=found) if certain else replace(problem, choices=found)
 
 
 def _list_parts(label: str) -> tuple[str, ...] | None:
@@ -149,7 +152,7 @@ def compound_labels(categories: Categories) -> tuple[str, dict[Label, tuple[str,
     texts = [label for label in categories if isinstance(label, str)]
     lists: dict[Label, tuple[str, ...]] = {label: parts for label in texts if (parts := _list_parts(label))}
     if any(len(parts) > 1 for parts in lists.values()):
-        return "JSON", lists
+        return "json", lists
     for separator in _SEPARATORS:
         cut = {label: tuple(map(spelling, label.split(separator))) for label in texts if separator in label}
         split: dict[Label, tuple[str, ...]]
@@ -186,15 +189,15 @@ def looks_multilabel(seen: Seen) -> Iterator[Problem]:
     if held.most == 0:
         return
     names = [seen.categories[code] for code in sorted(codes, key=lambda code: -seen.votes[code])]
-    how = "a list" if separator == "JSON" else f"separated by {separator!r}"
+    how = "a list" if separator == "json" else f"separated by {separator!r}"
     orders: dict[frozenset[str], Label] = {}
     twice = [(orders[key], name) for name in names if orders.setdefault(key := frozenset(split[name]), name) != name]
     both = f" {shown(twice[0])} count as different categories." if twice else ""
     message = f"Some cells hold several labels, {how}: {held}.{both}"
-    examples = tuple(map(repr, [*(twice[0] if twice else ()), *names][:3]))
-    fix = f'Split them with $multilabel "{separator}".' if separator != "JSON" else "Split them with $multilabel json."
+    examples = tuple(dict.fromkeys(map(repr, [*(twice[0] if twice else ()), *names][:3])))
+    fix, options = "Split them with $multilabel=.", {"multilabel": separator}
     severity = "error" if held.most >= _SMALL_SHARE else "warning"
-    yield Problem("looks-multilabel", severity, message, tuple(dict.fromkeys(examples)), fix, seen.concerned(held))
+    yield Problem("looks-multilabel", severity, message, examples, fix, seen.concerned(held), options=options)
 
 
 def labels_not_in_votes(seen: Seen) -> Iterator[Problem]:
@@ -234,24 +237,24 @@ def _strange_labels(
     texts = [seen.categories[code] for code in labels]
     votes = [seen.categories[code] for code in np.argsort(-seen.votes, kind="stable")[:3] if seen.votes[code]]
     numeric = [all(re.fullmatch("-?[0-9]+", str(text)) for text in side) for side in (texts, votes)]
-    found = _translation(seen, codes, labels)
+    found, options = _translation(seen, codes, labels), {}
     where = f"On {lost:,} of {counted(n, 'item')}, the label of {name} is a category that nobody ever votes for."
     if found or numeric[0] != numeric[1]:
         kinds = ("codes", "names") if numeric[0] and not numeric[1] else ("names", "codes")
         if numeric[0] == numeric[1]:
             kinds = ("codes", "other names")
         message = f"{where} Its labels are {kinds[0]} ({_few(texts)}), the votes are {kinds[1]} ({_few(votes)})."
-        fix = "Translate them with $map, such as "
-        fix += f'"{texts[0]}={votes[0]}".'
+        fix = f'Translate them with $map, such as "{texts[0]}={votes[0]}".'
         if found:
-            fix = "This translation fits the votes best; check it, and pass it with $map "
-            fix += f"{comma_list(f'{code}={vote}' for code, vote in found.items())}."
+            fix = "This translation fits the votes best; check it, and pass it with $map=."
+            options = {"map": comma_separated(f"{code}={vote}" for code, vote in found.items())}
     else:
         message = f"{where} The column holds something else ({_few(texts)}) than the votes ({_few(votes)})."
         fix = "Name the column of suggested labels with $suggested."
     if not found and (others := fitting_columns(seen)):
-        fix = f"Column {others[0]!r} holds labels like the votes: name it with $suggested {comma_list(others[:1])}."
-    return Problem("labels-not-in-votes", "error", message, tuple(map(repr, texts[:3])), fix, (name,))
+        fix = f"Column {others[0]!r} holds labels like the votes: name it with $suggested=."
+        options = {"suggested": comma_separated(others[:1])}
+    return Problem("labels-not-in-votes", "error", message, tuple(map(repr, texts[:3])), fix, (name,), options=options)
 
 
 def _few(values: Sequence[Any]) -> str:

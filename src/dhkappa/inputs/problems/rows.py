@@ -49,7 +49,7 @@ def repeated_rows(seen: Seen) -> Iterator[Problem]:
     if kind is not None and len(kind):
         message = _in_order(kind[:_MOST_IN_ORDER]) or _by_number(np.bincount(kind))
     if message:
-        fix = "Keep one row of each item. If rows are different items, accept this with $allow repeated-rows."
+        fix = "Keep one row of each item. If rows are different items, accept this with $allow=."
         yield Problem("repeated-rows", "warning", f"{message} Repeated items are counted twice.", (), fix)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
 from dhkappa.core.agreement import agreement_follows_votes, sum_rows
-from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.problems import Rule, Seen, copies, percent
 from dhkappa.inputs.problems import rows as row_rules
 from dhkappa.inputs.problems.panel import (
@@ -148,7 +148,7 @@ def looks_like_percent(seen: Seen) -> Iterator[Problem]:
     number = counted(n, "item") if near[whole] == n else f"{near[whole]:,} of {counted(n, 'item')}"
     message = f"The numbers of votes add up to about {whole:,} on {number}: they look like percentages."
     fix = "Replace the percentages in these columns by numbers of votes. If each item has 100 votes, accept this with "
-    fix += "$allow looks-like-percent."
+    fix += "$allow=."
     yield Problem("looks-like-percent", "error", message, (), fix)
 
 
@@ -321,14 +321,13 @@ def looks_ordinal(seen: Seen) -> Iterator[Problem]:
             if items >= _DIFFERING_ITEMS
             else f"only {counted(items, 'item')} with different votes cannot show it."
         )
-    fix = f"Give near votes partial credit with $weights linear and $categories {comma_list(names)}."
-    yield Problem(
-        "looks-ordinal",
-        "warning" if close else "info",
-        message,
-        tuple(map(str, names[:3])),
-        fix if close else f"If the categories are ordered, {fix[0].lower()}{fix[1:]}",
-    )
+    fix = "give near votes partial credit with $weights= and $categories=."
+    found, examples = {"weights": "linear", "categories": comma_separated(names)}, tuple(map(str, names[:3]))
+    if close:
+        yield Problem("looks-ordinal", "warning", message, examples, fix.capitalize(), options=found)
+    else:
+        fix = f"If the categories are ordered, {fix}"
+        yield Problem("looks-ordinal", "info", message, examples, fix, choices=found)
 
 
 def natural_order(labels: Sequence[Label]) -> list[int] | None:
