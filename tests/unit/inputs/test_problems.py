@@ -19,7 +19,7 @@ import problem_rates
 from dhkappa import Dataset, Problem, audit, simulate, tally
 from dhkappa.errors import comma_separated
 from dhkappa.inputs import dataset as dataset_module
-from dhkappa.inputs.problems import CODES, accept, copies, differences, panel, percent, spelling
+from dhkappa.inputs.problems import CODES, accept, copies, differences, percent, sampled_votes, spelling
 from dhkappa.inputs.problems import votes as vote_rules
 from dhkappa.inputs.problems.labels import compound_labels
 from expect import expect_error
@@ -370,13 +370,13 @@ def test_expected_exceptions_of_true_labels() -> None:
         (["c"] * 4, 11),
     ]
     votes = [row for row, items in patterns for _ in range(items)]
-    seen = Dataset(votes, {"llm": [row[0] for row in votes]}).seen()
+    evidence = Dataset(votes, {"llm": [row[0] for row in votes]}).evidence()
     every = [vote for row in votes for vote in row]
     prior = {label: Fraction(every.count(label), len(every)) for label in "abc"}
-    most = np.zeros(len(seen.counts.patterns), np.int64)
-    np.maximum.at(most, seen.row, seen.counts.patterns.votes)
+    most = np.zeros(len(evidence.counts.patterns), np.int64)
+    np.maximum.at(most, evidence.row, evidence.counts.patterns.votes)
     rows = np.ones(len(most), np.bool_)
-    accuracy, expected = vote_rules._exceptions_of_true_labels(seen, rows, most)
+    accuracy, expected = vote_rules._exceptions_of_true_labels(evidence, rows, most)
     pairs = [(row[i] == row[j], len(row)) for row in votes for i in range(len(row)) for j in range(i)]
     t = sum(2 * same / (n * (n - 1)) for same, n in pairs) / len(votes)
     assert accuracy**2 + (1 - accuracy) ** 2 / 2 == pytest.approx(t, abs=1e-12)
@@ -385,16 +385,16 @@ def test_expected_exceptions_of_true_labels() -> None:
 
 def test_poisson_tail() -> None:
     terms = [Fraction(5) ** k / math.factorial(k) for k in range(4)]
-    assert panel.poisson_tail(3, 5.0) == pytest.approx(float(sum(terms)) * math.exp(-5), rel=1e-12)
-    assert panel.poisson_tail(5, 5.0) == 1.0
+    assert sampled_votes.poisson_tail(3, 5.0) == pytest.approx(float(sum(terms)) * math.exp(-5), rel=1e-12)
+    assert sampled_votes.poisson_tail(5, 5.0) == 1.0
 
 
 def test_closeness_of_an_order() -> None:
     """Mean distance of differing votes over its expectation, by loops."""
     rng = np.random.default_rng(3)
     votes = [[str(one) for one in rng.integers(1, 5, 4)] for _ in range(60)]
-    seen = Dataset(votes, {"llm": [row[0] for row in votes]}).seen()
-    pairs, items = vote_rules._differing_pairs(seen, [0, 1, 2, 3])
+    evidence = Dataset(votes, {"llm": [row[0] for row in votes]}).evidence()
+    pairs, items = vote_rules._differing_pairs(evidence, [0, 1, 2, 3])
     distances, weights = [], []
     for row in votes:
         for i, j in product(range(4), repeat=2):
@@ -404,7 +404,7 @@ def test_closeness_of_an_order() -> None:
     every = [int(vote) for row in votes for vote in row]
     apart = [abs(one - other) for one, other in product(every, repeat=2) if one != other]
     expected = np.average(distances, weights=weights) / np.mean(apart)
-    shares = seen.votes / seen.votes.sum()
+    shares = evidence.votes / evidence.votes.sum()
     assert vote_rules._closeness(pairs, shares, np.arange(4)) == pytest.approx(expected, rel=1e-12)
     assert items == sum(len({*row}) > 1 for row in votes)
 
