@@ -27,34 +27,11 @@ if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
 
 CODES = (
-    *(
-        "annotator-variants",
-        "annotators-equal",
-        "annotators-unused",
-        "category-variants",
-        "duplicates-removed",
-        "few-common-items",
-    ),
-    *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labelers-unused"),
-    "labels-from-votes",
-    *(
-        "labels-not-in-votes",
-        "looks-clustered",
-        "looks-like-counts",
-        "looks-like-percent",
-        "looks-missing",
-        "looks-multilabel",
-    ),
-    *(
-        "looks-ordinal",
-        "mixed-time-zones",
-        "no-items",
-        "not-annotators",
-        "one-vote",
-        "repeated-rows",
-        "too-few-items",
-        "votes-follow-agreement",
-    ),
+    *("annotator-variants", "annotators-equal", "annotators-unused", "category-variants", "duplicates-removed"),
+    *("few-common-items", "ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator"),
+    *("labelers-unused", "labels-from-votes", "labels-not-in-votes", "looks-clustered", "looks-like-counts"),
+    *("looks-like-percent", "looks-missing", "looks-multilabel", "looks-ordinal", "mixed-time-zones", "no-items"),
+    *("not-annotators", "one-vote", "repeated-rows", "too-few-items", "votes-follow-agreement"),
     "weights-look-like-counts",
 )
 """The codes of all problems that ``allow`` can accept."""
@@ -125,6 +102,12 @@ class Evidence:
         patterns = self.counts.patterns
         number = patterns.items[self.row] * patterns.votes.astype(np.float64)
         return np.bincount(patterns.code, weights=number, minlength=len(self.categories)).astype(np.float64)
+
+    @cached_property
+    def voted(self) -> list[Label]:
+        """The categories with votes, the most frequent first."""
+        order = np.argsort(-self.votes, kind="stable").tolist()
+        return [self.categories[code] for code in order if self.votes[code]]
 
     @cached_property
     def _codes(self) -> dict[str, Integers]:

@@ -140,19 +140,16 @@ def named_otherwise(data: Evidence) -> Iterator[Problem]:
     models = [name for name in names if _MODEL.search(name) and _person(name) not in labelers]
     free = [] if data.listed else names
     if about := [name for name in free if any(_is_about(name, other) for other in names)]:
-        message = (
-            f"{shown(about, 3)} {'says' if len(about) == 1 else 'say'} something about the votes of an annotator, "
-        )
-        message += "by the name, but is counted as votes." if len(about) == 1 else "by their names, but count as votes."
+        one = len(about) == 1
+        message = f"{shown(about, 3)} {'says' if one else 'say'} something about the votes of an annotator, "
+        message += "by the name, but is counted as votes." if one else "by their names, but count as votes."
         kept = _other_annotators(data, about)
         yield Problem("not-annotators", "error", message, tuple(about[:3]), _leave_out(kept).capitalize(), options=kept)
     columns = [name for name in free if name not in about and _NO_PERSON.fullmatch(_PREFIX.sub("", name))]
     for found, kind in ((models, "a model"), (columns, "a result or a note")):
         if found:
-            message = (
-                f"{shown(found, 3)} {'is' if len(found) == 1 else 'are'} named like {kind}, not like an annotator."
-            )
-            kept = _other_annotators(data, found)
+            are, kept = "is" if len(found) == 1 else "are", _other_annotators(data, found)
+            message = f"{shown(found, 3)} {are} named like {kind}, not like an annotator."
             fix = f"If so, {_leave_out(kept)}"
             yield Problem("not-annotators", "warning", message, tuple(found[:3]), fix, choices=kept)
 
@@ -211,9 +208,8 @@ def annotators_equal(data: Evidence) -> Iterator[Problem]:
         if never_differ or (found is not None and found.is_copy):
             names = [sample.annotators[places[place]] for place in (first, *group)]
             share = 1.0 if never_differ or found is None else found.observed
-            message = (
-                f"Annotators {shown(names, 3)} vote alike on {percent(share)} of {counted(round(n), 'common item')}."
-            )
+            common_items = counted(round(n), "common item")
+            message = f"Annotators {shown(names, 3)} vote alike on {percent(share)} of {common_items}."
             if found is not None and found.is_copy:
                 message += f" By how they agree with the others, about {percent(found.expected)} is expected."
             else:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import label_rules
+from dhkappa.core import Integers, label_rules
 from dhkappa.core.agreement import pair_agreement
+from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.columns import is_recognized, suggested_columns
@@ -70,11 +71,9 @@ def annotator_variants(data: Evidence) -> Iterator[Problem]:
     how = [rule for rule in label_rules.RULES if any(rule in (differences(group) or ()) for group in alike)]
     more = f" ({counted(len(alike) - 1, 'more group')} like this)" if len(alike) > 1 else ""
     message = f"{shown(alike[0])} look like one annotator, but count as {len(alike[0])}{more}."
-    fix, options = (
-        ("Unite them with $normalize=.", {"normalize": ",".join(how)}) if how else ("Write the names alike.", {})
-    )
+    fix, options = "Unite them with $normalize=." if how else "Write the names alike.", {"normalize": ",".join(how)}
     examples = tuple(" = ".join(map(repr, group)) for group in alike[:3])
-    yield Problem("annotator-variants", "warning", message, examples, fix, options=options)
+    yield Problem("annotator-variants", "warning", message, examples, fix, options=options if how else {})
 
 
 def duplicates_removed(data: Evidence) -> Iterator[Problem]:
@@ -136,16 +135,14 @@ def looks_like_counts(data: Evidence) -> Iterator[Problem]:
     from dhkappa.inputs.count_columns import find_count_columns
 
     table = data.table
-    voted = {str(label) for label, votes in zip(data.categories, data.votes, strict=True) if votes}
+    voted = set(map(str, data.voted))
     if table is None or not table.roles.annotators or "0" not in voted or not all(map(str.isdecimal, voted)):
         return
     roles, names = table.roles, list(table.roles.annotators)
     suggested = [column for name, column in roles.suggested.items() if name in data.labelers]
     if find_count_columns(table.votes, names, suggested) == names:
-        message = (
-            f"The votes of each item add up to nearly the same number, and some are 0: {shown(names, 3)} look like "
-        )
-        message += "numbers of votes, one column per category."
+        message = "The votes of each item add up to nearly the same number, and some are 0: "
+        message += f"{shown(names, 3)} look like numbers of votes, one column per category."
         options = {"counts": comma_separated(names)}
         fix = "Name them with $counts=."
         yield Problem("looks-like-counts", "error", message, tuple(names[:3]), fix, options=options)
@@ -229,7 +226,7 @@ def _stem(name: str) -> str:
 
 def _holds(table: Any, frame: Frame, name: str, data: Evidence) -> float:
     """Return the share of values of a column that are categories with votes."""
-    voted = {spelling(str(label)) for label, votes in zip(data.categories, data.votes, strict=True) if votes}
+    voted = {spelling(str(label)) for label in data.voted}
     values = first_values(table, frame, name)
     return sum(spelling(str(value)) in voted for value in values) / len(values) if values else 0.0
 
@@ -287,14 +284,18 @@ def _fit(data: Evidence, labeler: str) -> float:
     n = data.items(rows)
     if n < _COMMON_ITEMS:
         return 1.0
-    fit = patterns.code == codes[data.row]
-    share = np.bincount(data.row[fit], weights=patterns.votes[fit], minlength=len(patterns)) / np.maximum(
-        data.totals, 1
-    )
+    share = _vote_shares(patterns, data.row, codes)
     mean = float(np.average(share[rows], weights=patterns.items[rows]))
     error = math.sqrt(float(np.average((share[rows] - mean) ** 2, weights=patterns.items[rows])) / n)
     labels = data.labels(labeler)
     return mean - float((labels / labels.sum() * data.votes / data.votes.sum()).sum()) + _RANDOM_Z * error
+
+
+def _vote_shares(patterns: Patterns, row: npt.NDArray[np.int64], codes: Integers) -> npt.NDArray[np.float64]:
+    """Return (K,) the share of votes that are the label of the pattern; ``row`` is the pattern of each entry."""
+    fits = patterns.code == codes[row]
+    votes = np.bincount(row[fits], weights=patterns.votes[fits], minlength=len(patterns))
+    return np.asarray(votes / np.maximum(patterns.vote_totals(), 1), np.float64)
 
 
 def looks_clustered(data: Evidence) -> Iterator[Problem]:
@@ -320,9 +321,8 @@ def looks_clustered(data: Evidence) -> Iterator[Problem]:
         message += ", and items of a group are alike. Confidence intervals treat items as independent: they are too "
         message += f"narrow, by a factor of about {effect**0.5:.1f}."
     else:
-        message += (
-            ". Items of a group are not clearly more alike than others, so confidence intervals hardly depend on it."
-        )
+        message += ". Items of a group are not clearly more alike than others, so confidence intervals hardly depend "
+        message += "on it."
     fix = f"Intervals by group need $clusters {column or 'with a column of the groups'}, which is not supported yet."
     examples = tuple(dict.fromkeys(groups.tolist()))[:3]
     yield Problem("looks-clustered", "warning" if alike else "info", message, examples, fix)
@@ -383,12 +383,8 @@ def _design_effect(data: Evidence, votes: ItemVotes, groups: npt.NDArray[Any]) -
     most = np.full(len(patterns), -1, np.int64)
     order = np.lexsort((-patterns.code.astype(np.int64), patterns.votes, row))
     most[row[order]] = patterns.code[order]  # the last one stays: the most frequent vote
-    measures = [pair_agreement(patterns)[rows]]
-    for labeler in data.labelers[:_MEASURED_LABELERS]:
-        fits = patterns.code == votes.columns.codes(labeler, votes.categories)[row]
-        measures.append(
-            (np.bincount(row[fits], weights=patterns.votes[fits], minlength=len(total)) / np.maximum(total, 1))[rows]
-        )
+    labels = [votes.columns.codes(labeler, votes.categories) for labeler in data.labelers[:_MEASURED_LABELERS]]
+    measures = [pair_agreement(patterns)[rows], *(_vote_shares(patterns, row, codes)[rows] for codes in labels)]
     whole = np.bincount(most[rows]).astype(np.float64)
     m, chance = len(votes.categories), float((whole * (whole - 1)).sum() / (n * (n - 1.0)))
 

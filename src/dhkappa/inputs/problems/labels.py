@@ -22,56 +22,16 @@ _STRANGE = 0.05  # share of labels that nobody votes for
 _FEW_STRANGE = 3
 _SIMILAR = 3.0  # shares of a label among votes and suggested labels are similar up to this factor
 _Z = 3.0  # standard errors by which the vote for a code stands out
-_SEPARATORS = (
-    ";",
-    "|",
-    ",",
-    "/",
-    "||",
-    "::",
-    "\n",
-    "\t",
-    "\u3001",
-    "\uff1b",
-    "\uff0c",
-    "+",
-    "&",
-    " and ",
-    " - ",
-    "~",
-    "#",
-    "\\",
-)
+_SEPARATORS = (*";|,/", "||", "::", *"\n\t\u3001\uff1b\uff0c+&", " and ", " - ", *"~#\\")
 _COMPOUNDS_OF_COMMA = 4  # categories with a comma or slash, such as "neutral/positive", are common
 _DIFFERENCES = {"case": "case", "spaces": "spaces", "unicode": "Unicode form", "numbers": "how a number is written"}
 _MISSING = {"", "#n/a", "#na", "#n/a n/a", "<na>", "\\n", "nat", "nan", "null", "--", "n/a", "<null>", "(null)"}
 _MISSING |= {"#ref!", "#name?", "#value!", "#div/0!", "#null!", "#num!", '""', "''", "(empty)", "<empty>", "(blank)"}
 _MAYBE_MISSING = {"na", "n.a.", "none", "missing", "?", "-", "nil", "skip", "skipped", "unknown", "unsure", "not sure"}
 _MAYBE_MISSING |= {"don't know", "dont know", "idk", "can't tell", "cannot tell", "not applicable", "no answer"}
-_MAYBE_MISSING |= {
-    "...",
-    "\u2026",
-    "[]",
-    "{}",
-    "blank",
-    "empty",
-    "n/d",
-    "n / a",
-    "not available",
-    "unlabeled",
-    "unlabelled",
-}
-_MAYBE_MISSING |= {
-    "not labeled",
-    "not annotated",
-    "no label",
-    "tbd",
-    "abstain",
-    "declined",
-    "cannot judge",
-    "-99",
-    "-999",
-}
+_MAYBE_MISSING |= {"...", "\u2026", "[]", "{}", "blank", "empty", "n/d", "n / a", "not available", "unlabeled", "tbd"}
+_MAYBE_MISSING |= {"unlabelled", "not labeled", "not annotated", "no label", "abstain", "declined", "cannot judge"}
+_MAYBE_MISSING |= {"-99", "-999"}
 
 
 def category_variants(data: Evidence) -> Iterator[Problem]:
@@ -126,10 +86,8 @@ def looks_missing(data: Evidence) -> Iterator[Problem]:
         names = [data.categories[code] for code in sorted(codes, key=lambda code: -data.votes[code])]
         severity = ("info", "warning", "error")[certain + (shares.most >= _SMALL_SHARE)]
         them, are = ("it", "is") if len(names) == 1 else ("them", "are")
-        kind = (
-            "a missing value, but counts as a category" if them == "it" else "missing values, but count as categories"
-        )
-        message = f"{shown(names, 3)} {are if certain else 'may be'} {kind}: {shares}."
+        one, several = "a missing value, but counts as a category", "missing values, but count as categories"
+        message = f"{shown(names, 3)} {are if certain else 'may be'} {one if them == 'it' else several}: {shares}."
         fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing=."
         problem = Problem("looks-missing", severity, message, tuple(map(repr, names[:3])), fix, data.concerned(shares))
         found = {"missing": comma_separated(names)}
@@ -202,7 +160,7 @@ def looks_multilabel(data: Evidence) -> Iterator[Problem]:
 
 def labels_not_in_votes(data: Evidence) -> Iterator[Problem]:
     """Find labelers with labels that nobody ever votes for: an error if most are."""
-    voted = {spelling(label) for label, votes in zip(data.categories, data.votes, strict=True) if votes}
+    voted = set(map(spelling, data.voted))
     _, split = compound_labels(data.categories)
     known = np.array(
         [spelling(label) in voted or label in split or spelling(label) in _MISSING for label in data.categories],
@@ -235,7 +193,7 @@ def _strange_labels(
     """Return the problem of a labeler whose labels are codes, or of another column."""
     labels = sorted({*codes[strange].tolist()})
     texts = [data.categories[code] for code in labels]
-    votes = [data.categories[code] for code in np.argsort(-data.votes, kind="stable")[:3] if data.votes[code]]
+    votes = data.voted[:3]
     numeric = [all(re.fullmatch("-?[0-9]+", str(text)) for text in side) for side in (texts, votes)]
     found, options = _translation(data, codes, labels), {}
     where = f"On {lost:,} of {counted(n, 'item')}, the label of {name} is a category that nobody ever votes for."

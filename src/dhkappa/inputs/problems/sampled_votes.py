@@ -292,6 +292,15 @@ def poisson_tail(most: int, mean: float) -> float:
     return math.fsum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(most + 1))
 
 
+def vote_accuracy(t: float, m: int) -> float:
+    """Return the accuracy of votes of which pairs agree with probability t.
+
+    A vote is the true label with probability a, else any other of m categories alike, so that
+    ``t = a^2 + (1 - a)^2 / (m - 1)``.
+    """
+    return (1 + math.sqrt(max(1 - m * (1 - t * (m - 1)), 0.0))) / m
+
+
 def _truth(sample: SampledVotes) -> tuple[_Floats, float]:
     """Return the probability that each voted category of an item is the true one, and the mean accuracy of a vote.
 
@@ -304,7 +313,7 @@ def _truth(sample: SampledVotes) -> tuple[_Floats, float]:
     agreed = float((sample.weight * sample.pairs / np.maximum(sample.total * (sample.total - 1), 1))[voted].sum())
     t = agreed / float(sample.weight[voted].sum())
     low, high = 1 / m + 0.01, 0.999
-    mean = min(max((1 + math.sqrt(max(1 - m * (1 - t * (m - 1)), 0.0))) / m, low), high)
+    mean = min(max(vote_accuracy(t, m), low), high)
     accuracy, number = np.full(n, mean), np.bincount(sample.who, weights=weight, minlength=n)
     prior = sample.shares[code]
     others = np.clip(1 - np.bincount(at, weights=prior, minlength=rows), 0, None)

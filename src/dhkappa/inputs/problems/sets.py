@@ -89,7 +89,7 @@ class SingleLabels(Evidence):
 def labels_not_in_votes(data: SingleLabels, compound: Container[Label]) -> Iterator[Problem]:
     """Find labelers most of whose labels nobody ever votes for; ``compound`` labels hold several."""
     names = data.categories
-    voted = {spelling(label) for label, number in zip(names, data.votes, strict=True) if number}
+    voted = set(map(spelling, data.voted))
     strange = np.array([spelling(label) not in voted and label not in compound for label in names], np.bool_)
     for labeler in data.labelers:
         number = data.labels(labeler)
@@ -97,9 +97,8 @@ def labels_not_in_votes(data: SingleLabels, compound: Container[Label]) -> Itera
         if not voted or 2 * lost <= n:
             continue
         few = [names[code] for code in np.flatnonzero(strange & (number > 0))]
-        common = [names[code] for code in np.argsort(-data.votes, kind="stable")[:3] if data.votes[code]]
         message = f"{lost:,} of {n:,} labels of {labeler} are categories that nobody ever votes for ({shown(few, 3)}). "
-        message += f"The votes are {shown(common, 3)}."
+        message += f"The votes are {shown(data.voted[:3])}."
         fix = "Translate them with $map, name another column with $suggested, or separate labels as in the votes."
         yield Problem("labels-not-in-votes", "error", message, tuple(map(repr, few[:3])), fix, (labeler,))
 

@@ -24,6 +24,7 @@ from dhkappa.inputs.problems.sampled_votes import (
     is_made_from_votes,
     poisson_tail,
     sampled_votes,
+    vote_accuracy,
 )
 
 _FEW_ITEMS = 20
@@ -126,12 +127,9 @@ def too_few_items(data: Evidence) -> Iterator[Problem]:
     everyone = len(few) == len(data.labelers)
     message = f"{counted(max(few.values()), 'item')} {'has' if max(few.values()) == 1 else 'have'} "
     message += "two votes or more and a suggested label"
-    message += (
-        "."
-        if everyone and len({*few.values()}) == 1
-        else f" ({'labeler' if len(few) == 1 else 'labelers'} {shown(few, 3)})."
-    )
-    message += f" With fewer than {_FEW_ITEMS}, a result says little."
+    if not everyone or len({*few.values()}) > 1:
+        message += f" ({'labeler' if len(few) == 1 else 'labelers'} {shown(few, 3)})"
+    message += f". With fewer than {_FEW_ITEMS}, a result says little."
     fix = "Have more items voted on: dhkappa plan says how many."
     yield Problem("too-few-items", "warning", message, (), fix, () if everyone else tuple(few))
 
@@ -231,10 +229,8 @@ def _changed_majority(found: FromVotes | None) -> str:
     if found is None or not found.is_changed_majority:
         return ""
     message = f"where votes differ, its label is no most frequent vote on {found.split_exceptions:,} of "
-    message += (
-        f"{counted(found.split, 'item')}. Labels made without the votes, with as many errors on the other items, "
-    )
-    return f"{message}would be another one on about {found.expected:.0f}."
+    message += f"{counted(found.split, 'item')}. Labels made without the votes, with as many errors on the other "
+    return f"{message}items, would be another one on about {found.expected:.0f}."
 
 
 def _random_votes(data: Evidence, codes: Integers, behind: npt.NDArray[np.bool_], most: npt.NDArray[np.int64]) -> str:
@@ -270,15 +266,14 @@ def _exceptions_of_true_labels(
 ) -> tuple[float, float]:
     """Return the accuracy of a vote, and the expected number of items whose true label is not a most frequent vote.
 
-    A vote is the true label with probability a, else any other of m categories alike, so that pairs of votes agree
-    with probability t = a^2 + (1 - a)^2 / (m - 1). The vote shares are the prior of the true label.
+    The vote shares are the prior of the true label.
     """
     patterns, items = data.counts.patterns, data.counts.patterns.items
     m, n = int((data.votes > 0).sum()), data.items(rows)
     if m < 2 or n == 0:
         return 1.0, 0.0
     t = float(np.average(data.agreement[rows], weights=items[rows]))
-    accuracy = (1 + math.sqrt(max(1 - m * (1 - t * (m - 1)), 0.0))) / m
+    accuracy = vote_accuracy(t, m)
     if not 1 / m < accuracy < 1:
         return 1.0, 0.0
     prior = data.votes / data.votes.sum()
@@ -310,10 +305,8 @@ def looks_ordinal(data: Evidence) -> Iterator[Problem]:
     if not close and not rating:
         return
     message = f"The categories {'look like ratings' if rating else 'look ordered'} ({' < '.join(map(str, names))})"
-    message += (
-        f": when two votes differ, they are {1 - ratio:.0%} closer in this order than the vote shares alone would "
-    )
-    message += "give. Kappa counts a near vote like any other wrong vote."
+    message += f": when two votes differ, they are {1 - ratio:.0%} closer in this order than the vote shares alone "
+    message += "would give. Kappa counts a near vote like any other wrong vote."
     if not close:
         message = f"The categories look like ratings ({names[0]} to {names[-1]}), but "
         message += (
