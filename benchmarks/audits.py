@@ -19,7 +19,7 @@ import numpy as np
 from dhkappa import Dataset, audit, compare, dh_kappa
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.inputs.check import find_problems
-from dhkappa.inputs.problems import Seen, panel
+from dhkappa.inputs.problems import Evidence, sampled_votes
 from dhkappa.stats.slices import kappa_by_group
 from measure import Sample, alternate, draw
 from peers import load
@@ -81,7 +81,7 @@ def audit_goals(scale: float, *, seconds: float, rounds: int) -> Iterator[Goal]:
         text = f"audit of pandas, {size(20_000):,} items x 5, 10,000 annotators, 100 annotators"
         yield goal(text, [partial(_audit, frame) for frame in frames], 2)
         text = f"rules of the data check, {size(20_000):,} items x 5, 100 annotators, the audit of them"
-        yield goal(text, [partial(_rules, Dataset(frames[1]).seen()), partial(_audit, frames[1])], 0.1)
+        yield goal(text, [partial(_rules, Dataset(frames[1]).evidence()), partial(_audit, frames[1])], 0.1)
     huge = draw(size(10**7), 3, 5)
     text = f"kappa and interval, {power(len(huge.votes))} items x 3, uint8, np.sum"
     yield goal(text, [partial(_interval, huge), partial(np.sum, huge.votes)], 3.5)
@@ -95,10 +95,10 @@ def audit_goals(scale: float, *, seconds: float, rounds: int) -> Iterator[Goal]:
             yield goal(text, [partial(_run, command), by_hand], 12)
 
 
-def _rules(seen: Seen) -> None:
+def _rules(evidence: Evidence) -> None:
     """Apply the rules of the data check as if for the first time."""
-    panel._PANELS.clear()
-    find_problems(replace(seen))
+    sampled_votes._SAMPLES.clear()
+    find_problems(replace(evidence))
 
 
 def growth(scale: float) -> Iterator[tuple[str, int, float, float]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.compare import AnnotatorComparison
     from dhkappa.stats.gate import Gate, GateRow
+    from dhkappa.stats.grades import Verdict
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Baselines, Parts
     from dhkappa.stats.notes import Note
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from dhkappa.stats.result import Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.simulate import Simulation, simulate
-    from dhkappa.stats.verdict import Verdict
     from dhkappa.table import Table
 
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
@@ -60,7 +60,7 @@ _NAMES = {  # by module, imported on first use
     "stats.result": ("Comparison", "Kappa"),
     "stats.sample": ("Excluded",),
     "stats.simulate": ("Simulation", "simulate"),
-    "stats.verdict": ("Verdict",),
+    "stats.grades": ("Verdict",),
     "table": ("Table",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

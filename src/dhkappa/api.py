@@ -303,21 +303,21 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         from dhkappa.multilabel import multilabel_audit
 
         _not_supported("audit with multilabel", weights=weights)
-        seen, sets = given.seen(names), given.label_sets
+        evidence, sets = given.evidence(names), given.label_sets
         answers = sets.answers(given.counts)
-        options |= {"answers": answers, "problems": find_set_problems(seen, sets, answers, allow)}
-        return multilabel_audit(given.counts, seen.item_votes, sets, names, **options)
+        options |= {"answers": answers, "problems": find_set_problems(evidence, sets, answers, allow)}
+        return multilabel_audit(given.counts, evidence.item_votes, sets, names, **options)
     if weights is not None:
         weights = _weights(weights, given.counts.categories, given.declared)
-    seen = given.seen(names, ordered=weights is not None)
-    problems = find_problems(seen, allow)
+    evidence = given.evidence(names, ordered=weights is not None)
+    problems = find_problems(evidence, allow)
     if has_single_votes(given.counts) or not names:
         _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool)
         known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
         if names:
-            return cast("Audit", audit_single_votes(given.counts, seen.item_votes, names, **known))
-        return cast("Audit", audit_annotators(given.counts, seen.item_votes, **known))
-    return audit_of(given.counts, seen.item_votes, names, weights=weights, problems=problems, **options)
+            return cast("Audit", audit_single_votes(given.counts, evidence.item_votes, names, **known))
+        return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
+    return audit_of(given.counts, evidence.item_votes, names, weights=weights, problems=problems, **options)
 
 
 def plan(

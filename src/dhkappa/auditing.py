@@ -19,13 +19,14 @@ from dhkappa.stats.annotators import annotator_table, compare_with_annotators, r
 from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
+from dhkappa.stats.grades import NEVER_JUDGED, Verdict
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
-from dhkappa.stats.verdict import NEVER_JUDGED, Verdict, groups_of, judge, summarize
+from dhkappa.stats.verdict import groups_of, judge, summarize
 from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Display, Table

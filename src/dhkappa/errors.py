@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import islice
 from numbers import Real
@@ -28,6 +28,11 @@ class DataError(ValueError):
         Python name of the parameter at fault, if there is one.
     hint
         What to do. ``$items`` stands for the parameter: ``items=`` in Python, ``--items`` on the command line.
+        ``$items=`` stands for the parameter with its value in ``options`` or ``choices``.
+    options
+        Parameters that avoid the error, with their values as on the command line.
+    choices
+        Parameters about which the user has to decide: with a value to check, or words in capitals to replace.
 
     Examples
     --------
@@ -39,14 +44,24 @@ class DataError(ValueError):
     """
 
     def __init__(
-        self, message: str = "", *, code: str = "invalid-data", parameter: str | None = None, hint: str = ""
+        self,
+        message: str = "",
+        *,
+        code: str = "invalid-data",
+        parameter: str | None = None,
+        hint: str = "",
+        options: Mapping[str, str] | None = None,
+        choices: Mapping[str, str] | None = None,
     ) -> None:
         self.message, self.code, self.parameter, self.hint = masked(message), code, parameter, masked(hint)
+        self.options, self.choices = (
+            {name: masked(value) for name, value in (given or {}).items()} for given in (options, choices)
+        )
         super().__init__(self.message)
 
     def text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
         """Return message and hint, with parameters written by ``write_parameter``."""
-        return said(self.message, self.hint, write_parameter)
+        return said(self.message, self.hint, write_parameter, self.choices | self.options)
 
     def __str__(self) -> str:
         return self.text()
@@ -62,16 +77,18 @@ class Problem:
     severity : ``"error"`` replaces the verdict, ``"warning"`` stands above it, ``"info"`` is listed with the notes
     message : what was found and where, as a sentence
     examples : up to three values, as text
-    fix : what to do; ``$missing`` stands for the parameter, as in ``DataError``
+    fix : what to do; ``$missing`` and ``$missing=`` stand for the parameter, as in ``DataError``
     labelers : the labelers that it concerns; empty if it concerns all of them
     accepted : whether the user has accepted it with ``allow``; it then has no effect on the verdict
+    options : parameters that fix it, with their values as on the command line
+    choices : parameters about which the user has to decide, as in ``DataError``
 
     Examples
     --------
     >>> problem = Problem("looks-missing", "warning", "The category '#N/A' looks like a missing value.", ("#N/A",),
-    ...                   "Pass it with $missing.")
+    ...                   "Pass $missing=.", options={"missing": "#N/A"})
     >>> problem.text()
-    "The category '#N/A' looks like a missing value. Pass it with missing=."
+    "The category '#N/A' looks like a missing value. Pass missing=['#N/A']."
     """
 
     code: str
@@ -81,15 +98,27 @@ class Problem:
     fix: str = ""
     labelers: tuple[str, ...] = ()
     accepted: bool = False
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    choices: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @classmethod
     def of(cls, error: DataError) -> Problem:
         """Return the problem of data that cannot be read or counted."""
-        return cls(error.code, "error", error.message, (), error.hint)
+        code, message = error.code, error.message
+        return cls(code, "error", message, fix=error.hint, options=error.options, choices=error.choices)
+
+    @property
+    def names_parameters(self) -> bool:
+        """Whether the fix names parameters."""
+        return _PARAMETER.search(self.fix) is not None
+
+    def fix_text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
+        """Return the fix, with parameters written by ``write_parameter``."""
+        return said("", self.fix, write_parameter, {"allow": self.code, **self.choices, **self.options})
 
     def text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
         """Return message and fix, with parameters written by ``write_parameter``."""
-        return said(self.message, self.fix, write_parameter)
+        return f"{self.message} {self.fix_text(write_parameter)}".strip()
 
     def labeled_text(self, write_parameter: Callable[[str], str] = "{}=".format) -> str:
         """Return the text after severity and code; of a problem that was accepted, the message only."""
@@ -113,9 +142,10 @@ class Problem:
             "severity": self.severity,
             "message": self.message,
             "examples": list(self.examples),
-            "fix": said("", self.fix, flag),
+            "fix": self.fix_text(flag),
             "labelers": list(self.labelers),
             "accepted": self.accepted,
+            "options": dict(self.options),
         }
 
 
@@ -129,31 +159,39 @@ def flag(parameter: str) -> str:
 
 
 _LISTS = ("allow", "annotators", "categories", "counts", "missing", "normalize", "suggested")
-# A parameter in a hint, and its value: in quotes, or a word that is no English sentence.
-_WORD = r"linear|quadratic|json|(?:case|spaces|unicode|numbers)(?:,[a-z]+)*|(?:[a-z]+-)+[a-z]+"
-_PARAMETER = re.compile(
-    rf"""[$](?P<name>[a-z_]+)(?:[ ](?:"(?P<text>[^"]*)"|'(?P<other>[^']*)'|(?P<word>{_WORD})\b))?"""
-)
+_WORDS = ("allow", "duplicates", "normalize", "weights")  # their values need no quotes
+_PARAMETER = re.compile(r"[$]([a-z_]+)(=?)")
 
 
-def said(message: str, hint: str, write_parameter: Callable[[str], str] = "{}=".format) -> str:
-    """Return message and hint; ``$name`` in the hint is a parameter, written by ``write_parameter``.
+def said(
+    message: str,
+    hint: str,
+    write_parameter: Callable[[str], str] = "{}=".format,
+    values: Mapping[str, str] | None = None,
+) -> str:
+    """Return message and hint, with parameters written by ``write_parameter``.
+
+    In the hint, ``$name`` is a parameter, and ``$name=`` a parameter with its value among ``values``.
 
     Examples
     --------
-    >>> said("", 'Pass $missing "-,?" or $normalize case.'), said("", 'Pass $missing "-,?" or $normalize case.', flag)
+    >>> hint, values = "Pass $missing= or $normalize=.", {"missing": "-,?", "normalize": "case"}
+    >>> said("", hint, values=values), said("", hint, flag, values)
     ("Pass missing=['-', '?'] or normalize=['case'].", 'Pass --missing "-,?" or --normalize case.')
     """
 
     def write(found: re.Match[str]) -> str:
-        name, value = found["name"], found["text"] or found["other"] or found["word"]
-        written = write_parameter(name)
-        if not written.endswith("=") or value is None:
-            return f"{written}{found[0][1 + len(name) :]}"
-        values = next(csv.reader([value]), [])
-        if name == "map" and all("=" in one for one in values):
-            return f"{written}{dict(one.split('=', 1) for one in values)}"
-        return f"{written}{values if name in _LISTS else value!r}"
+        name, written = found[1], write_parameter(found[1])
+        value = (values or {}).get(name) if found[2] else None
+        if value is None:
+            return written
+        if not written.endswith("="):
+            mark = "" if name in _WORDS else "'" if '"' in value else '"'
+            return f"{written} {mark}{value}{mark}"
+        several = next(csv.reader([value]), []) if name in (*_LISTS, "map") else []
+        if name == "map":
+            return f"{written}{dict(one.split('=', 1) for one in several)}"
+        return f"{written}{several if name in _LISTS else value!r}"
 
     return f"{message} {_PARAMETER.sub(write, hint)}".strip()
 
@@ -172,9 +210,9 @@ def one_labeler(name: Any, known: Sequence[str], parameter: str = "suggested") -
     return known[0] if name is None else name
 
 
-def invalid(parameter: str, message: str, *, hint: str = "", code: str | None = None) -> DataError:
+def invalid(parameter: str, message: str, *, code: str | None = None, **more: Any) -> DataError:
     """Return the error for an argument that cannot be used; its code is ``invalid-`` and the parameter by default."""
-    return DataError(message, code=code or f"invalid-{parameter.replace('_', '-')}", parameter=parameter, hint=hint)
+    return DataError(message, code=code or f"invalid-{parameter.replace('_', '-')}", parameter=parameter, **more)
 
 
 def is_real(value: Any) -> bool:
@@ -231,21 +269,28 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def comma_list(values: Iterable[Any]) -> str:
-    """Write values as one argument of the command line, in quotes."""
-    texts = (f'"{text}"' if "," in text else text for text in map(str, values))
-    whole = ",".join(texts)
-    return f"'{whole}'" if '"' in whole else f'"{whole}"'
+def comma_separated(values: Iterable[Any]) -> str:
+    """Write values as one argument of the command line."""
+    return ",".join(
+        '"{}"'.format(text.replace('"', '""')) if text.startswith('"') or {*text} & {*",\n\r"} else text
+        for text in map(str, values)
+    )
+
+
+def nearest(given: object, known: Iterable[str]) -> str | None:
+    """Return the most similar known name; None if none is similar."""
+    if not isinstance(given, str):
+        return None
+    by_case = {name.casefold(): name for name in known if isinstance(name, str)}
+    close = difflib.get_close_matches(given.casefold(), by_case, 1)
+    close = close or [name for name in by_case if given and given.casefold() in name][:1]
+    return by_case[close[0]] if close else None
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
     """Return `` Did you mean ...?`` for the most similar known name, or an empty string."""
-    if not isinstance(given, str):
-        return ""
-    by_case = {name.casefold(): name for name in known if isinstance(name, str)}
-    close = difflib.get_close_matches(given.casefold(), by_case, 1)
-    close = close or [name for name in by_case if given and given.casefold() in name][:1]
-    return f" Did you mean {by_case[close[0]]!r}?" if close else ""
+    name = nearest(given, known)
+    return "" if name is None else f" Did you mean {name!r}?"
 
 
 def visible(text: str) -> str:

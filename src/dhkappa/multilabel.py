@@ -17,11 +17,11 @@ from dhkappa.errors import Problem, counted, did_you_mean, invalid, masked, show
 from dhkappa.resources import Progress
 from dhkappa.stats.compare import holm
 from dhkappa.stats.gate import Gate
+from dhkappa.stats.grades import cannot_judge
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, Rng, check_level, own_pool, sample_of
-from dhkappa.stats.verdict import cannot_judge
 from dhkappa.table import Display, Table, plain
 
 _NOTE = "Each category was audited as a yes/no question: is it among the labels of the item?"

@@ -132,9 +132,9 @@ def _is_folder(folder: str) -> DataError:
     names = sorted(os.listdir(folder))
     suffix = next((ending for ending in FILE_TYPES for name in names if name.lower().endswith(ending)), None)
     pattern = os.path.join(glob.escape(folder), f"*{suffix}")
-    hint = "" if suffix is None else f"Pass a pattern, such as {pattern!r}."
+    hint, options = ("", {}) if suffix is None else (f"Pass a pattern, such as {pattern!r}.", {"path": pattern})
     message = f"{folder!r} is a folder. It contains: {shown(names) or 'nothing'}."
-    return invalid("path", message, hint=hint, code="path-is-folder")
+    return invalid("path", message, hint=hint, code="path-is-folder", options=options, choices={"path": "FILE"})
 
 
 def _file_type(file: str) -> str:

@@ -35,9 +35,9 @@ LONG_CODES = ["annotator-variants", "few-common-items", "labeler-abstains", "too
 def test_wide_format(engine: Engine) -> None:
     check = Dataset(engine.table(WIDE)).check()
     assert [one.code for one in check.problems] == WIDE_CODES
-    fixes = {one.code: one.fix for one in check.problems}
-    assert '"ann_1,ann_2,ann_3"' in fixes["not-annotators"]
-    assert '"0=cat,1=dog,2=cow"' in fixes["labels-not-in-votes"]
+    options = {one.code: one.options for one in check.problems}
+    assert options["not-annotators"] == {"annotators": "ann_1,ann_2,ann_3"}
+    assert options["labels-not-in-votes"] == {"map": "0=cat,1=dog,2=cow"}
     assert (check.n_items, check.n_votes, check.n_annotators) == (N, 4 * N, 4)
 
 

@@ -69,6 +69,9 @@ def test_json(folder: Path, capsys: Capsys) -> None:
         "accepted": False,
     }
     assert '--missing "none"' in problem["fix"]
+    assert problem["options"] == {}  # whether it is one is for the user to say
+    [codes] = json.loads(inside(capsys, "check", "codes.csv", "--format", "json").stdout)["result"]["problems"]
+    assert codes["options"] == {"map": "1=cat,2=dog,3=cow"}
     assert (result["format"], result["n_items"], result["n_votes"]) == ("wide", 30, 60)
 
 
@@ -177,6 +180,11 @@ def test_the_next_command_has_words_to_replace(folder: Path, capsys: Capsys) -> 
     assert _next(capsys, "long.csv", "--label", "zzz") == ["long.csv", "--label", "COLUMN"]
     (folder / "empty").mkdir()
     assert _next(capsys, "empty") == ["FILE"]
+
+
+def test_lists_that_are_not_json_are_left_to_the_user(folder: Path, capsys: Capsys) -> None:
+    _write(folder / "lists.csv", ["['cat', 'dog']", "['cow']", "['cat']"] * 10, ["['cat']", "['cow']", "['cat']"] * 10)
+    assert _next(capsys, "lists.csv") == ["lists.csv"]
 
 
 def test_a_choice_is_left_to_the_user(folder: Path, capsys: Capsys) -> None:

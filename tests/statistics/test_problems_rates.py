@@ -13,6 +13,7 @@ import pytest
 
 import problem_rates
 from dhkappa import Check, read
+from dhkappa.errors import flag
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 CASES = sorted(DATA.glob("messy/*/case.json"))
@@ -86,13 +87,13 @@ def _values(data: problem_rates.Data) -> str:
 
 
 FIXES: dict[str, Callable[[problem_rates.Data], str]] = {  # by change: what the fix must contain
-    "labels are codes of the votes": lambda _: '$map "0=billing,1=bug,2=how-to,3=other,4=outage"',
-    "missing votes are spelled out": lambda data: f'$missing "{_word(data)}"',
-    "several labels in a cell": lambda data: f'$multilabel "{_sign(data)}"',
-    "ratings": lambda data: f'$categories "{_values(data)}"',
-    "seconds or confidence among the votes": lambda _: '$annotators "ann_ada,ann_ben,ann_chloe,ann_dev"',
+    "labels are codes of the votes": lambda _: '--map "0=billing,1=bug,2=how-to,3=other,4=outage"',
+    "missing votes are spelled out": lambda data: f'--missing "{_word(data)}"',
+    "several labels in a cell": lambda data: f'--multilabel "{_sign(data)}"',
+    "ratings": lambda data: f'--categories "{_values(data)}"',
+    "seconds or confidence among the votes": lambda _: '--annotators "ann_ada,ann_ben,ann_chloe,ann_dev"',
     "an annotator's column has another name": lambda data: next(iter(data.wide_columns)),
-    "names of annotators are spelled differently": lambda _: "$normalize case,spaces",
+    "names of annotators are spelled differently": lambda _: "--normalize case,spaces",
 }
 
 
@@ -102,7 +103,7 @@ def test_fixes(what: str) -> None:
     code, make = problem_rates.CHANGED[what]
     for seed in range(3):
         data = make(np.random.default_rng([6, seed]))
-        [fix] = [problem.fix for problem in data.dataset().check().problems if problem.code == code]
+        [fix] = [problem.fix_text(flag) for problem in data.dataset().check().problems if problem.code == code]
         assert FIXES[what](data) in fix, (seed, fix)
 
 

@@ -286,8 +286,8 @@ class Input:
         from dhkappa.inputs.check import find_problems
 
         fetch = fetch or self.given.get("fail_under") is not None
-        seen = self.data.seen(self.suggested, ordered=self.given.get("weights") is not None, fetch=fetch)
-        return find_problems(seen, self.allow)
+        evidence = self.data.evidence(self.suggested, ordered=self.given.get("weights") is not None, fetch=fetch)
+        return find_problems(evidence, self.allow)
 
     @property
     def pool(self) -> Any:

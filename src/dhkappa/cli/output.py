@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import dhkappa
-from dhkappa.errors import DataError, Problem, flag, masked, said, visible
+from dhkappa.errors import DataError, Problem, flag, masked, visible
 
 if TYPE_CHECKING:
     from dhkappa.stats.gate import Gate
@@ -41,7 +41,7 @@ def open_errors(problems: Iterable[Problem]) -> list[Problem]:
 
 def refuse(problem: Problem) -> NoReturn:
     """Raise the error for a problem without which nothing can be written."""
-    hint = f"{said('', problem.fix, flag)} Or accept it with $allow {problem.code}."
+    hint = f"{problem.fix_text(flag)} Or accept it with $allow {problem.code}."
     raise DataError(problem.message, code=problem.code, parameter="data", hint=hint.strip())
 
 

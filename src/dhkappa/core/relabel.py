@@ -174,5 +174,11 @@ def merge_annotators(read: ItemVotes, names: Mapping[Any, Any], duplicates: str)
 def _voted_twice(name: Any, spellings: Collection[Any], items: Sequence[Any]) -> DataError:
     where = f"on item {shown(items)}"
     message = f"Columns {shown(spellings)} are one annotator, {name!r}, by normalize, and have several votes {where}."
+    return duplicate_votes(message)
+
+
+def duplicate_votes(message: str) -> DataError:
+    """Return the error for two votes of an annotator on an item; which one to drop is for the user to say."""
     hint = "Pass $duplicates with 'first' or 'last' to choose one, or correct the data."
-    return DataError(message, code="duplicate-votes", parameter="duplicates", hint=hint)
+    choices = {"duplicates": "FIRST-OR-LAST"}
+    return DataError(message, code="duplicate-votes", parameter="duplicates", hint=hint, choices=choices)

@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 
 from dhkappa.core import Label
 from dhkappa.core.labels import NotALabelError, natural_key, to_label
-from dhkappa.errors import DataError, shown
+from dhkappa.errors import DataError, comma_separated, invalid, shown
 from dhkappa.inputs.backends import Frame
 from dhkappa.inputs.columns import is_recognized, list_columns, suggested_columns
 from dhkappa.inputs.tables import VoteTable
@@ -22,18 +22,22 @@ _MOST_VALUES = 100  # distinct values of a column; more are not labels
 _NAMES = re.compile("suggest|predict|model|llm|gpt|label|class|rule|machine|auto", re.IGNORECASE)
 
 
-def explain_unlabeled(table: VoteTable) -> tuple[str, str]:
-    """Return message and hint of the error for a table without columns of suggested labels."""
+def unlabeled(table: VoteTable) -> DataError:
+    """Return the error for a table without columns of suggested labels."""
     frame = table.votes if table.items is None else table.items
     known = list_columns(frame.names, explain=True)
     message = f"No column of {frame.name} is called 'suggested' or 'suggested_...'. {known}"
     found = label_columns(table, frame)
     hint = f"Name the column of suggested labels with $suggested{f', such as {shown(found[:1])}' if found else ''}"
     hint += f" (or {shown(found[1:], 2)})" if found[1:] else ""
+    options = {"suggested": comma_separated(found)} if len(found) == 1 else {}
     if table.items is None and table.roles.label:
         nearby = items_file(table)
         hint += f", or pass the table that has it with $items{f', such as {nearby!r}' if nearby else ''}"
-    return message, f"{hint}. Without labels, dhkappa audit compares the annotators."
+        options |= {"items": nearby} if nearby else {}
+    hint += ". Without labels, dhkappa audit compares the annotators."
+    options = options if len(options) == 1 else {}  # of two, the user has to choose
+    return invalid("suggested", message, code="no-suggested-labels", hint=hint, options=options)
 
 
 def label_columns(table: VoteTable, frame: Frame) -> list[str]:

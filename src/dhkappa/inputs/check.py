@@ -12,7 +12,7 @@ from dhkappa.core import Label
 from dhkappa.core.items import Counts, add
 from dhkappa.core.label_sets import YES_NO, SettledSets
 from dhkappa.errors import DataError, OutOfMemoryError, Problem, counted
-from dhkappa.inputs.problems import Rule, Seen, accept, copies, items, labels, rows, votes
+from dhkappa.inputs.problems import Evidence, Rule, accept, copies, items, labels, rows, votes
 from dhkappa.inputs.problems.sets import SingleLabels, labels_not_in_votes, of_answers
 from dhkappa.table import Display, Table
 
@@ -130,14 +130,14 @@ class Check(Display):
         }
 
 
-def find_problems(seen: Seen, allow: Iterable[str] = ()) -> tuple[Problem, ...]:
+def find_problems(evidence: Evidence, allow: Iterable[str] = ()) -> tuple[Problem, ...]:
     """Apply the rules; those about vote patterns only if all votes are votes for categories."""
-    found = [problem for rule in (*labels.RULES, *votes.RULES, *items.RULES) for problem in rule(seen)]
+    found = [problem for rule in (*labels.RULES, *votes.RULES, *items.RULES) for problem in rule(evidence)]
     if not _has_errors(accept(found, allow)):
-        copied = [*copies.labeler_equals_annotator(seen)]
-        seen = replace(seen, copies=tuple(name for one in copied for name in one.labelers))
+        copied = [*copies.labeler_equals_annotator(evidence)]
+        evidence = replace(evidence, copies=tuple(name for one in copied for name in one.labelers))
         found += copied
-        found += [problem for rule in (*votes.RULES_OF_VOTES, *items.RULES_OF_VOTES) for problem in rule(seen)]
+        found += [problem for rule in (*votes.RULES_OF_VOTES, *items.RULES_OF_VOTES) for problem in rule(evidence)]
     return accept(found, allow)
 
 
@@ -147,13 +147,13 @@ def _has_errors(problems: Iterable[Problem]) -> bool:
 
 
 def find_set_problems(
-    seen: Seen, sets: SettledSets, answers: Mapping[Label, Counts], allow: Iterable[str] = ()
+    evidence: Evidence, sets: SettledSets, answers: Mapping[Label, Counts], allow: Iterable[str] = ()
 ) -> tuple[Problem, ...]:
     """Apply the rules to sets of labels, to single labels, or to ``answers``, the yes/no votes on each category."""
-    read = None if seen.item_votes is None else sets.canonical().apply(seen.item_votes, None)
+    read = None if evidence.item_votes is None else sets.canonical().apply(evidence.item_votes, None)
     whole, single = (
-        replace(seen, counts=sets.canonical_counts(seen.counts), item_votes=read),
-        SingleLabels.of(seen, sets),
+        replace(evidence, counts=sets.canonical_counts(evidence.counts), item_votes=read),
+        SingleLabels.of(evidence, sets),
     )
     found = [*labels_not_in_votes(single, labels.compound_labels(single.categories)[1])]
     of_labels: tuple[Rule, ...] = (labels.category_variants, labels.looks_missing, labels.looks_multilabel)
@@ -161,16 +161,18 @@ def find_set_problems(
     found += [problem for rule in of_labels for problem in rule(single)]
     if any(len(own) > 1 for own in sets.sets.values()):  # the separator is right, but not everywhere
         alike = "Separate the labels alike in all cells."
-        found = [replace(one, fix=alike) if one.code == "looks-multilabel" else one for one in found]
+        found = [replace(one, fix=alike, options={}) if one.code == "looks-multilabel" else one for one in found]
     found += [problem for rule in of_sets for problem in rule(whole)]
-    found += items.annotators_unused(seen)
+    found += items.annotators_unused(evidence)
     if (votes_for_labels := single.votes_for_labels()) is not None:
         found += items.not_annotators(replace(single, item_votes=votes_for_labels))
     if not answers or _has_errors(accept(found, allow)):
         return accept(found, allow)
     copied = [*copies.labeler_equals_annotator(whole)]
     equal = tuple(name for one in copied for name in one.labelers)
-    every = Seen(add([*answers.values()], YES_NO), seen.item_votes, seen.table, labelers=seen.labelers, copies=equal)
+    every = Evidence(
+        add([*answers.values()], YES_NO), evidence.item_votes, evidence.table, labelers=evidence.labelers, copies=equal
+    )
     found += copied
     found += [*votes.votes_follow_agreement(whole), *of_answers(votes.labels_from_votes(every))]
     found += [*items.ids_are_row_numbers(every), *items.looks_clustered(whole)]
@@ -178,27 +180,27 @@ def find_set_problems(
     return accept(found, allow)
 
 
-def check_of(seen: Seen, problems: Iterable[Problem], understood: Check) -> Check:
+def check_of(evidence: Evidence, problems: Iterable[Problem], understood: Check) -> Check:
     """Add the problems, and the numbers of counted data, to what was understood of a table."""
-    voters = None if seen.item_votes is None else seen.item_votes.annotators
-    usable = seen.totals > 1
+    voters = None if evidence.item_votes is None else evidence.item_votes.annotators
+    usable = evidence.totals > 1
     return replace(
         understood,
         problems=tuple(problems),
-        n_items=seen.counts.n_items,
-        n_votes=seen.counts.patterns.n_votes(),
+        n_items=evidence.counts.n_items,
+        n_votes=evidence.counts.patterns.n_votes(),
         n_annotators=None if voters is None else len(voters),
-        labelers=seen.labelers,
-        categories=understood.categories or _voted(seen),
-        excluded={"no_votes": seen.items(seen.totals == 0), "one_vote": seen.items(seen.totals == 1)},
-        unlabeled={name: seen.items(usable & (seen.codes(name) < 0)) for name in seen.labelers},
+        labelers=evidence.labelers,
+        categories=understood.categories or _voted(evidence),
+        excluded={"no_votes": evidence.items(evidence.totals == 0), "one_vote": evidence.items(evidence.totals == 1)},
+        unlabeled={name: evidence.items(usable & (evidence.codes(name) < 0)) for name in evidence.labelers},
     )
 
 
-def _voted(seen: Seen) -> tuple[tuple[Label, int], ...]:
+def _voted(evidence: Evidence) -> tuple[tuple[Label, int], ...]:
     """Return each category that has votes with their number, the most frequent first."""
-    order = np.argsort(-seen.votes, kind="stable").tolist()
-    return tuple((seen.categories[code], int(seen.votes[code])) for code in order if seen.votes[code])
+    order = np.argsort(-evidence.votes, kind="stable").tolist()
+    return tuple((evidence.categories[code], int(evidence.votes[code])) for code in order if evidence.votes[code])
 
 
 def columns_of(table: Any, named: Collection[str]) -> Iterator[Column]:
@@ -246,14 +248,14 @@ def check_dataset(data: Any, allow: Iterable[str] = ()) -> Check:
                 text = "There are no suggested labels: an audit compares the annotators with each other."
                 problem = replace(problem, severity="info", message=text)
             found.append(problem)
-        seen = data.seen()
+        evidence = data.evidence()
         if data.multilabel is None:
-            found += find_problems(seen, allow)
+            found += find_problems(evidence, allow)
         else:
-            found += find_set_problems(seen, data.label_sets, data.label_sets.answers(seen.counts), allow)
-            understood = replace(understood, categories=_voted(SingleLabels.of(seen, data.label_sets)))
+            found += find_set_problems(evidence, data.label_sets, data.label_sets.answers(evidence.counts), allow)
+            understood = replace(understood, categories=_voted(SingleLabels.of(evidence, data.label_sets)))
     except OutOfMemoryError:
         raise
     except DataError as error:
         return replace(understood, problems=accept([*found, Problem.of(error)], allow))
-    return check_of(seen, accept(found, allow), replace(understood, format=data.format))
+    return check_of(evidence, accept(found, allow), replace(understood, format=data.format))

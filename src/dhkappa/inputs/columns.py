@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypedDict
 
-from dhkappa.errors import DataError, comma_list, did_you_mean, shown
+from dhkappa.errors import DataError, comma_separated, did_you_mean, nearest, shown
 
 _PREFIX = "suggested_"
 _ANNOTATORS = ("ann_", "annotator_")
@@ -121,14 +121,17 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
     hint = "If it is in a table of items, pass that as $items." if label is not None and not joined else ""
     design = {"sample_weight": given["sample_weight"], "strata": given["strata"]}
     beside = [*(("suggested", column) for column in labelers.values()), *design.items()]
+    several = {"suggested": _as_list(suggested.values() if isinstance(suggested, Mapping) else suggested)}
     for role, column in beside:
         if joined and isinstance(column, str) and column in columns and column not in item_columns:
             message = f"Column {column!r} is in {votes_name}, not in {items_name}. {list_columns(item_columns)}"
             more = f"Add it to {items_name}, or leave out $items."
             raise DataError(message, code="column-not-found", parameter=role, hint=more)
-        _check_column(column, item_columns, role, items_name, {item: "item"} if joined else taken, hint)
+        others = {item: "item"} if joined else taken
+        _check_column(column, item_columns, role, items_name, others, hint, several.get(role))
     if joined:
-        _check_column(item, item_columns, "item", items_name, hint="The column must have the same name in both tables.")
+        hint, given_item = "The column must have the same name in both tables.", None if keywords.get("item") else ()
+        _check_column(item, item_columns, "item", items_name, hint=hint, given=given_item)
     taken |= {column: role for role, column in beside}
     voters, counted = (
         _several(names, columns, role, taken, votes_name)
@@ -152,16 +155,17 @@ def _guess(
     if len(columns) == 1:
         message = f"There is only one column in {where}: {shown(columns)}."
         hint = f"Check the separator of the file. {_FORMATS}"
-        raise DataError(message, code="format-unknown", parameter="annotators", hint=hint)
+        choices = {"annotators": "COLUMN,COLUMN"}
+        raise DataError(message, code="format-unknown", parameter="annotators", hint=hint, choices=choices)
     free = [name for name in columns if name not in {*labelers, item} and name not in suggested_columns(columns)]
     likely = likely_annotators(free)
-    hint = f"{_FORMATS} These columns may be annotators: $annotators {comma_list(likely)}." if likely else _FORMATS
+    hint = f"{_FORMATS} These columns may be annotators: $annotators=." if likely else _FORMATS
+    options = {"annotators": comma_separated(likely)} if likely else {}
+    what, choices = f"which columns of {where} hold the votes", {"annotators": "COLUMN,COLUMN"}
     if item is not None and not annotators and not likely:
-        what, role = f"which column of {where} holds the label of each vote", "label"
-    else:
-        what, role = f"which columns of {where} hold the votes", "annotators"
-    message = f"It is unknown {what}. {list_columns(columns, explain=True)}"
-    raise DataError(message, code="format-unknown", parameter=role, hint=hint)
+        what, choices = f"which column of {where} holds the label of each vote", {"label": "COLUMN"}
+    message, [role] = f"It is unknown {what}. {list_columns(columns, explain=True)}", choices
+    raise DataError(message, code="format-unknown", parameter=role, hint=hint, options=options, choices=choices)
 
 
 def is_recognized(columns: Sequence[Any]) -> bool:
@@ -288,7 +292,7 @@ def _several(given: Any, columns: Sequence[str], role: str, taken: Mapping[Any, 
             hint = did_you_mean(name, columns).strip()
             raise DataError(message, code="column-not-found", parameter=role, hint=hint)
         if not wild:
-            _check_column(name, columns, role, where, taken)
+            _check_column(name, columns, role, where, taken, given=patterns)
             if patterns.count(name) > 1:
                 _conflict(f"Column {name!r} is named twice in {role}.", role, "Name it once.")
         found |= dict.fromkeys(matched)
@@ -296,9 +300,18 @@ def _several(given: Any, columns: Sequence[str], role: str, taken: Mapping[Any, 
 
 
 def _check_column(
-    column: Any, columns: Sequence[str], role: str, where: str, taken: Mapping[Any, str] | None = None, hint: str = ""
+    column: Any,
+    columns: Sequence[str],
+    role: str,
+    where: str,
+    taken: Mapping[Any, str] | None = None,
+    hint: str = "",
+    given: Sequence[Any] | None = None,
 ) -> None:
-    """Refuse a column that does not exist, has a role already, or whose name differs from another only in case."""
+    """Refuse a column that does not exist, has a role already, or whose name differs from another only in case.
+
+    ``given`` are the columns of a role that takes several; none if the user named none.
+    """
     if column is None:
         return
     if not isinstance(column, str):
@@ -307,8 +320,14 @@ def _check_column(
     if column not in columns:
         message = f"Column {shown([column])} not found in {where}. {list_columns(columns)}"
         short = labeler_names(columns, columns) if role == "suggested" else []
-        hint = did_you_mean(column, [*columns, *short]).strip() or hint
-        raise DataError(message, code="column-not-found", parameter=role, hint=hint)
+        near = nearest(column, [*columns, *short])
+        hint = hint if near is None else f"Did you mean {near!r}?"
+        options, choices = (
+            {role: name if given is None else comma_separated(name if one == column else one for one in given)}
+            for name in (near or "", "COLUMN")
+        )
+        options, choices = options if near else {}, {} if given == () else choices
+        raise DataError(message, code="column-not-found", parameter=role, hint=hint, options=options, choices=choices)
     if taken and column in taken:
         _conflict(f"Column {column!r} has two roles, {taken[column]} and {role}.", role, "Leave it out of one.")
     if twins := [name for name in columns if name.casefold() == column.casefold() and name != column]:

@@ -27,7 +27,7 @@ from dhkappa.resources import memory_errors
 if TYPE_CHECKING:  # imported when needed
     from dhkappa.inputs.aggregate import Groups
     from dhkappa.inputs.check import Check
-    from dhkappa.inputs.problems import Seen
+    from dhkappa.inputs.problems import Evidence
     from dhkappa.inputs.tables import VoteTable
 
 RULE_OPTIONS: tuple[Literal["normalize", "map", "multilabel"], ...] = ("normalize", "map", "multilabel")
@@ -203,9 +203,9 @@ class Dataset:
         elif self.table is not None and self.table.source.unlabeled:
             message, hint = self.table.source.unlabeled, ""
         elif self.table is not None:
-            from dhkappa.inputs.candidates import explain_unlabeled
+            from dhkappa.inputs.candidates import unlabeled
 
-            message, hint = explain_unlabeled(self.table)
+            raise unlabeled(self.table)
         else:
             columns = getattr(self._data, "columns", None)
             known = "" if columns is None else f" {list_columns([str(column) for column in columns])}"
@@ -353,16 +353,16 @@ class Dataset:
         """The parameters with which the user named columns, or passed arrays."""
         return {name for name, value in {**self._columns, **self._roles}.items() if value is not None}
 
-    def seen(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Seen:
+    def evidence(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Evidence:
         """Return what the rules about problems look at; unless ``fetch``, single votes are not fetched for that."""
-        from dhkappa.inputs.problems import Seen
+        from dhkappa.inputs.problems import Evidence
 
         roles = None if self.table is None else self.table.roles
         item_votes = self.item_votes() if fetch or self.table is None else None
         labeled = self._columns["suggested"] is not None if roles is None else bool(roles.suggested)
         chosen = self.labelers if labelers is None or not labeled else map(self.counts.columns.labeler, labelers)
         given = self._roles.get("annotators")
-        return Seen(
+        return Evidence(
             self.counts,
             None if item_votes is None else item_votes.merged(),
             self.table,

@@ -78,8 +78,8 @@ def open_source(
         files = find_files(path, natural_key)  # day2.csv before day10.csv
     except DataError as error:
         one = os.fspath(path) if error.code == "path-is-folder" and isinstance(path, (str, os.PathLike)) else None
-        if one is not None and (hint := _hint_of_folder(one)):
-            raise DataError(error.message, code=error.code, parameter=error.parameter, hint=hint) from None
+        if one is not None and (apart := _apart_in_folder(one)):
+            raise invalid("path", error.message, code=error.code, choices=error.choices, **apart) from None
         raise
     state = FileStates.of(files)
     with state.unchanged():
@@ -141,25 +141,26 @@ def _literal(files: Iterable[str]) -> Any:  # a list, which the type hints of Du
     return [glob.escape(os.path.abspath(file)) for file in files]
 
 
-def _hint_of_folder(folder: str) -> str:
-    """Return which file of a folder has the votes and which the items; empty if that is unclear."""
+def _apart_in_folder(folder: str) -> dict[str, Any]:
+    """Return hint and options to pass two files of a folder apart; see ``_apart``."""
     columns: dict[str, list[str]] = {}
     for name in sorted(os.listdir(folder), key=natural_key)[:_MOST_FILES]:
         path = os.path.join(folder, name)
         if name.lower().endswith((".csv", ".tsv")) and os.path.isfile(path):
             with suppress(DataError, OSError):
                 columns[path] = read_header(path)
-    return _hint_of_items(columns)
+    return _apart(columns)
 
 
-def _hint_of_items(columns: Mapping[str, Collection[str]]) -> str:
-    """Return the hint to pass votes and items apart if one file has either; else empty."""
+def _apart(columns: Mapping[str, Collection[str]]) -> dict[str, Any]:
+    """Return hint and options to pass votes and items apart if one file has either; else empty."""
     votes = [file for file, names in columns.items() if {"item", "label"} <= {*names}]
     items = [file for file, names in columns.items() if "item" in names and suggested_columns(names)]
     items = [file for file in items if not is_recognized([*columns[file]])]
     if len(votes) != 1 or len(items) != 1:
-        return ""
-    return f"Pass {votes[0]!r}, and the table of items with $items {items[0]!r}."
+        return {}
+    hint = f"Pass {votes[0]!r}, and the table of items with $items=."
+    return {"hint": hint, "options": {"path": votes[0], "items": items[0]}}
 
 
 def _check_same(columns: Mapping[str, Collection[str]]) -> None:
@@ -169,9 +170,12 @@ def _check_same(columns: Mapping[str, Collection[str]]) -> None:
         for file, names in columns.items():
             if name not in names:
                 message = f"Column {name!r} of {having!r} not found in {file!r}, but all files need the same columns."
-                hint = did_you_mean(name, names).strip() or _hint_of_items(columns)
-                hint = hint or "If one of them is the table of items, pass it with $items."
-                raise invalid("path", message, hint=hint, code="columns-differ")
+                near, hint = (
+                    did_you_mean(name, names).strip(),
+                    "If one of them is the table of items, pass it with $items.",
+                )
+                fix = {"hint": hint, "choices": {"path": "VOTES", "items": "ITEMS"}} | _apart(columns)
+                raise invalid("path", message, code="columns-differ", **({"hint": near} if near else fix))
 
 
 def _open_text(connection: DuckDBPyConnection, files: list[str], separators: str) -> DuckDBPyRelation:

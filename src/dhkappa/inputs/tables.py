@@ -16,7 +16,8 @@ from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.core.label_rules import LabelRules
 from dhkappa.core.labels import SourceNote, name_key
-from dhkappa.errors import DataError, comma_list, counted, shown
+from dhkappa.core.relabel import duplicate_votes
+from dhkappa.errors import DataError, comma_separated, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
 from dhkappa.inputs.count_columns import find_count_columns
@@ -235,9 +236,9 @@ def _with_counts(error: DataError, votes: Frame, item: str) -> DataError:
     found = find_count_columns(votes, [name for name in votes.names if name not in {item, *suggested}], suggested)
     if not found:
         return error
-    one = "These columns look like numbers of votes, one column per category"
-    hint = f"{one}: pass them with $counts {comma_list(found)}."
-    return DataError(error.message, code=error.code, parameter="counts", hint=hint)
+    hint = "These columns look like numbers of votes, one column per category: pass them with $counts=."
+    data = {"options": {"counts": comma_separated(found)}, "choices": error.choices}
+    return DataError(error.message, code=error.code, parameter="counts", hint=hint, **data)
 
 
 def _are_swapped(votes: Frame, items: Frame, item: str) -> bool:
@@ -404,9 +405,7 @@ def _check_duplicates(table: VoteTable, long: LongTable) -> LongTable:
         removed = RemovedVotes(n, before, roles.duplicates, first_pairs()) if n else None
         return replace(long, frame=chosen, label_counts=counts, n_rows=long.n_rows - n, removed=removed)
     if few := first_pairs():
-        message = f"An annotator has several votes on one item of {table.votes.name}: {_said_pairs(few)}."
-        hint = "Pass $duplicates with 'first' or 'last' to choose one, or correct the data."
-        raise DataError(message, code="duplicate-votes", parameter="duplicates", hint=hint)
+        raise duplicate_votes(f"An annotator has several votes on one item of {table.votes.name}: {_said_pairs(few)}.")
     return long
 
 

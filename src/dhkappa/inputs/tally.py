@@ -24,7 +24,7 @@ from dhkappa.paths import FileStates, check_regular, file_name, system_message, 
 
 if TYPE_CHECKING:  # imported when needed
     from dhkappa.inputs.check import Check
-    from dhkappa.inputs.problems import Seen
+    from dhkappa.inputs.problems import Evidence
 
 _Codes = dict[tuple[type, Label | None], int]  # by type and label: to Python, True and 1.0 equal 1
 _MAX_TABLES = 64
@@ -150,14 +150,14 @@ class Tally:
         from dhkappa.inputs.problems import accept
 
         accept((), allow)
-        return check_of(self.seen(), find_problems(self.seen(), allow), Check((), "tally"))
+        return check_of(self.evidence(), find_problems(self.evidence(), allow), Check((), "tally"))
 
-    def seen(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Seen:
+    def evidence(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Evidence:
         """Return what the rules about problems look at."""
-        from dhkappa.inputs.problems import Seen
+        from dhkappa.inputs.problems import Evidence
 
         chosen = self.labelers if labelers is None else map(self.counts.columns.labeler, labelers)
-        return Seen(self.counts, ordered=ordered, labelers=tuple(chosen))
+        return Evidence(self.counts, ordered=ordered, labelers=tuple(chosen))
 
     def copy(self) -> Tally:
         """Return a copy that later updates of this tally do not change."""

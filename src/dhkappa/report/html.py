@@ -32,7 +32,7 @@ from dhkappa.report import (
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.resources import MIB, need, need_address_space
-from dhkappa.stats.verdict import digits_of
+from dhkappa.stats.grades import digits_of
 from dhkappa.table import library
 
 if TYPE_CHECKING:

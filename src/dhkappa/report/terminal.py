@@ -24,7 +24,7 @@ from dhkappa.report import (
     optional,
     percent,
 )
-from dhkappa.stats.verdict import digits_of
+from dhkappa.stats.grades import digits_of
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:

@@ -205,7 +205,7 @@ def annotator_baseline(
         return AnnotatorBaseline(confidence_level=level, reason=undefined, share_reason=undefined)
     n = votes.used.n
     own = estimate if n == estimate.n_items else estimate_dh(_with_votes(estimate.sample, votes.fewest))
-    labeler, *annotators = _sides(own, votes)
+    labeler, *annotators = _scores(own, votes)
     one = annotators[0]
     worst = -(labeler.reach + one.reach)
     best = -worst if votes.best is None else votes.best * one.reach
@@ -284,7 +284,7 @@ def _most_lost(N: int) -> float:
     return max(2 * p * (p - 1) * (N - p) / (N * (N - 1) * (N - 2)) for p in (top, top + 1))
 
 
-class _Side(NamedTuple):
+class _Score(NamedTuple):
     """The labeler, or annotators used as labeler: exact values, and the influence of an item of each pattern."""
 
     kappa: Fraction
@@ -295,7 +295,7 @@ class _Side(NamedTuple):
     items: npt.NDArray[np.int64]  # (K,) number of items
 
 
-def _sides(own: Estimate, votes: VotesBaseline) -> list[_Side]:
+def _scores(own: Estimate, votes: VotesBaseline) -> list[_Score]:
     """Return the labeler and annotators, who are two if the baseline has bounds.
 
     With eps_i and chi_i, the influences on E and on D of random labels, ``phi_i = (d_i - D - (1 - kappa) eps_i) /
@@ -321,25 +321,25 @@ def _sides(own: Estimate, votes: VotesBaseline) -> list[_Side]:
     def of_votes(values: Numbers) -> Numbers:
         return known.row_sums(values[code] * known.c)
 
-    def side(
+    def score(
         exact: tuple[Fraction, Fraction, Fraction], not_L: Numbers, of: Callable[[Numbers], Numbers], missed: Numbers
-    ) -> _Side:
+    ) -> _Score:
         D, E, random = exact
         eps = 2 * (float(2 - (3 * E + parts.C_E + parts.C_F) / 2) - of_votes(not_C + 2 * C * not_L))
         eps = eps - 2 * of(not_C * (1 + C))
         chi = float(3 - 2 * random - t) - (1 - known.t + 2 * (known.row_sums(not_L[code] * known.g) + of(not_G)))
         kappa, above, chance, move = (D - E) / (1 - E), (D - random) / (1 - E), float(1 - E), float(1 - D) - missed
         phi, phi_above = (move - float(1 - kappa) * eps) / chance, (move - chi + float(above) * eps) / chance
-        return _Side(kappa, above, 1 / chance, phi, phi_above, known.items)
+        return _Score(kappa, above, 1 / chance, phi, phi_above, known.items)
 
     random = Fraction(sum(g * (2 * b - n) for g, b in zip(votes.pairs, total.labels, strict=True)), n * pairs)
     missed = [float(2 - a) * (1 - known.t) for a in votes.a]  # 1 - d_Pi
     if not missed:
         agreeing, every = _triples(known.patterns)
         missed = [1 + known.t - 2 * (agreeing / every).astype(np.float64)]
-    labeler = side((parts.D, parts.E, random), not_L, of_label, 1 - known.d)
+    labeler = score((parts.D, parts.E, random), not_L, of_label, 1 - known.d)
     exact = ((D, votes.E, votes.random) for D in votes.D)
-    return [labeler, *(side(of, not_C, of_votes, each) for of, each in zip(exact, missed, strict=True))]
+    return [labeler, *(score(of, not_C, of_votes, each) for of, each in zip(exact, missed, strict=True))]
 
 
 def _gap(value: float, squares: float, cubes: float, n: int, worst: float, best: float) -> Gap:
@@ -348,7 +348,7 @@ def _gap(value: float, squares: float, cubes: float, n: int, worst: float, best:
     return Gap(value, se, skewness(cubes, squares), n, n - 1, worst, best)
 
 
-def _difference(labeler: _Side, annotators: _Side, worst: float, best: float) -> Gap:
+def _difference(labeler: _Score, annotators: _Score, worst: float, best: float) -> Gap:
     """Return the labeler's kappa minus that of annotators."""
     z, n = labeler.phi - annotators.phi, int(labeler.items.sum())
     squares, cubes = row_sums(np.array([z * z, z * z * z]) * labeler.items).tolist()
@@ -371,7 +371,7 @@ class Share(NamedTuple):
     cubes: list[float]  # sums of x^3, x^2 y, x y^2 and y^3
 
     @staticmethod
-    def of(labeler: _Side, annotators: _Side, best: float) -> Share:
+    def of(labeler: _Score, annotators: _Score, best: float) -> Share:
         """Return what the limits need from influences."""
         x, y = labeler.phi_above, annotators.phi_above
         xx, xy, yy = x * x, x * y, y * y

@@ -8,88 +8,28 @@ what the confidence limits of this share support. Problems of the data come befo
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from dhkappa.errors import Problem, counted
 from dhkappa.stats.annotator_baseline import KEEP, AnnotatorBaseline
 from dhkappa.stats.compare import AnnotatorComparison
+from dhkappa.stats.grades import GRADES, NEVER_JUDGED, Verdict, cannot_judge, digits_of, ungraded
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide, written
 from dhkappa.stats.kappa import Estimate, rounded
 from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, first_three, never_suggested, not_ranked_text
-from dhkappa.table import Table, plain
+from dhkappa.table import Table
 
-GRADES = {
-    "better": "better than a typical annotator",
-    "on-par": "on par with a typical annotator",
-    "slightly-below": "slightly below a typical annotator",
-    "clearly-below": "clearly below a typical annotator",
-    "no-better-than-random": "no better than random labels",
-    "not-enough-data": "not enough data",
-    "labels-from-votes": "labels made from these votes",
-    "data-problem": "data problem",
-}
-"""The grades, each in a few words. The first five are judgments, the best first."""
-_MADE_FROM_THEM = "its labels look as if they were made from them"
 MIN_ITEMS = 20  # the limits of the share were validated from this many items on
 _FAR = 0.5
 _AT_LEAST = "at least slightly below a typical annotator"  # it may be clearly below
 _ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
-_JUDGMENTS = list(GRADES)[:5]
-NEVER_JUDGED = ("labels-from-votes", "data-problem")
-"""The codes of labelers that no further votes of this kind can judge."""
 _SPLIT_ITEMS = 10  # with differing votes that show whether labels follow the majority
 _MAJORITY = 0.95  # of their labels that are the most frequent vote
 _SAME, _MUCH_MORE = 0.9, 0.2  # agreement with one annotator, and how much more than with the others
 _FEW_ANNOTATORS = 10  # with fewer, a grade must hold without any one of them
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The verdict on one labeler.
-
-    Attributes
-    ----------
-    code : the grade: ``"better"``, ``"on-par"``, ``"slightly-below"``, ``"clearly-below"`` (compared with a typical
-        annotator), ``"no-better-than-random"``, ``"not-enough-data"``, ``"labels-from-votes"`` or ``"data-problem"``
-    labeler : name of the labeler
-    short : the grade in a few words
-    headline : the verdict in one sentence
-    details : the numbers behind it, in sentences
-    ranked : whether the labeler has a place in a ranking: the votes can judge it, and it is better than random labels
-    more_items : whether votes on more items can change the verdict: not if other labels, annotators or votes are needed
-    share, low, high : place on the scale from random labels (0) to a typical annotator (1), with confidence limits
-    """
-
-    code: str
-    labeler: str
-    short: str
-    headline: str
-    details: str = ""
-    ranked: bool = False
-    more_items: bool = True
-    share: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-
-    @property
-    def text(self) -> str:
-        """Headline and details."""
-        return f"{self.headline} {self.details}".strip()
-
-    @property
-    def judged(self) -> bool:
-        """Whether the votes can judge the labels."""
-        return self.code in _JUDGMENTS
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; NaN is None."""
-        words = {name: getattr(self, name) for name in ("code", "short", "headline", "text")}
-        return words | {name: plain(getattr(self, name)) for name in ("share", "low", "high")}
 
 
 def judge(
@@ -113,7 +53,7 @@ def judge(
         return replace(unjudged, details=scored)
     if math.isnan(interval.low):
         reason = estimate.reason or interval.reason or ""
-        return _ungraded("not-enough-data", name, f"There is not enough data to judge {name}.", reason)
+        return ungraded("not-enough-data", name, f"There is not enough data to judge {name}.", reason)
     scored = _scored(estimate, interval)
     random = rounded(estimate.baselines.random)
     write = _digits(interval.high - interval.low)
@@ -127,7 +67,7 @@ def judge(
     if interval.high < random and estimate.n_items >= MIN_ITEMS:
         headline = f"{name} is worse than random labels, which would score {write(random)}."
         advice = "Check that labels and votes mean the same and belong to the same items."
-        worse = _ungraded("no-better-than-random", name, headline, f"{scored}. {advice}")
+        worse = ungraded("no-better-than-random", name, headline, f"{scored}. {advice}")
         return replace(worse, short="worse than random labels")
     if interval.low <= random:
         if not interval.high < typical or estimate.n_items < MIN_ITEMS:
@@ -135,13 +75,13 @@ def judge(
                 return _unclear(name, estimate, scored)
             items = counted(estimate.n_items, "item")
             headline = f"There is not enough data to judge {name}: {items} cannot tell it from random labels."
-            return _ungraded("not-enough-data", name, headline, f"{scored}; random labels would score {write(random)}.")
+            return ungraded("not-enough-data", name, headline, f"{scored}; random labels would score {write(random)}.")
         headline = f"{name} is no better than random labels, which would score {write(random)}."
-        return _ungraded("no-better-than-random", name, headline, f"{scored}.")
+        return ungraded("no-better-than-random", name, headline, f"{scored}.")
     if baseline is None or math.isnan(baseline.low):
         reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
         headline = f"{name} is better than random labels, but the data cannot compare it with an annotator."
-        return _ungraded("not-enough-data", name, headline, f"{reason} {scored}.{caution}", ranked=True)
+        return ungraded("not-enough-data", name, headline, f"{reason} {scored}.{caution}", ranked=True)
     if math.isnan(baseline.share_low) and baseline.method != "two-votes":  # annotators may be no better than random
         return replace(_unclear(name, estimate, scored), ranked=True)
     code = _grade(baseline, random)
@@ -157,27 +97,11 @@ def judge(
     return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, more_items, *limits)
 
 
-def cannot_judge(name: str, problems: Sequence[Problem]) -> Verdict | None:
-    """Return the verdict on a labeler that the votes cannot judge, because of a problem of the data; else None."""
-    own = [problem for problem in problems if problem.concerns(name)]
-    for problem in own:
-        if problem.severity == "error":
-            headline = f"Cannot judge {name}: {continued(problem.message)}"
-            return replace(_ungraded("data-problem", name, headline), more_items=False)
-    for problem in own:
-        if problem.code in ("labels-from-votes", "labeler-equals-annotator"):
-            copied = problem.code == "labeler-equals-annotator"
-            why = f"it may be annotator {problem.examples[0]}" if copied else _MADE_FROM_THEM
-            found = _ungraded("labels-from-votes", name, f"These votes cannot judge {name}: {why}.")
-            return replace(found, short="may be one of the annotators" if copied else found.short, more_items=False)
-    return None
-
-
 def _unclear(name: str, estimate: Estimate, scored: str) -> Verdict:
     """Return the verdict if the annotators are not shown to be better than random labels."""
     headline = f"The annotators agree too little with each other to judge {name}."
     details = f"Fleiss' kappa is {_digits(1)(rounded(estimate.fleiss))}. {scored}."
-    return replace(_ungraded("not-enough-data", name, headline, details), more_items=False)
+    return replace(ungraded("not-enough-data", name, headline, details), more_items=False)
 
 
 def _from_comparison(comparison: AnnotatorComparison | None, random: float) -> AnnotatorBaseline | None:
@@ -206,15 +130,6 @@ def _scored(estimate: Estimate, interval: ConfidenceInterval) -> str:
         metric = "Weighted kappa"
     level = f"{written(interval.confidence_level, 100)}% CI"
     return f"{metric} is {write(estimate.value)} ({level} {write(interval.low)} to {write(interval.high)})"
-
-
-def continued(message: str) -> str:
-    """Return a sentence as the part after a colon: without a capital, unless it starts with a name."""
-    return re.sub(
-        "^(The|Its|In|On|Most|Some|Each|Every|Votes|Labels|Categories|Columns?|Rows|Items|There|All) ",
-        lambda found: found[0].lower(),
-        message,
-    )
 
 
 def _grade(baseline: AnnotatorBaseline, random: float) -> str:
@@ -296,11 +211,6 @@ def _copied(annotators: Table, n_items: int) -> str:
     return (
         f"it agrees with annotator {most['annotator']} on {most['agree']:.0%} of items, with the others on {mean:.0%}"
     )
-
-
-def _ungraded(code: str, name: str, headline: str, details: str = "", ranked: bool = False) -> Verdict:
-    """Return a verdict without a place on the scale."""
-    return Verdict(code, name, GRADES[code], headline, details, ranked)
 
 
 def _words(name: str, code: str, baseline: AnnotatorBaseline, least: str = "") -> tuple[str, str]:
@@ -430,11 +340,6 @@ def summarize(
 def _joined(names: Sequence[str]) -> str:
     """Return up to three names as words."""
     return " and ".join(names) if len(names) < 3 else first_three(names)
-
-
-def digits_of(width: float, least: int = 2) -> int:
-    """Return how many digits show an interval of this width: two, or more if it is narrow."""
-    return min(max(least, math.ceil(-math.log10(width))), 6) if 0 < width < math.inf else least
 
 
 def _digits(width: float) -> Callable[[float], str]:

@@ -10,7 +10,6 @@ import pytest
 
 import dhkappa
 from dhkappa import DataError
-from dhkappa.errors import comma_list
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, check_keywords, find_roles, likely_annotators
 from expect import expect_error
 
@@ -143,10 +142,23 @@ def test_only_likely_annotators_are_proposed(columns: list[str], likely: list[st
     assert likely_annotators(columns) == likely
     with pytest.raises(DataError) as caught:
         roles(columns, "llm")
-    assert caught.value.hint.partition("may be annotators: ")[2] == (
-        f"$annotators {comma_list(likely)}." if likely else ""
-    )
+    assert caught.value.options == ({"annotators": ",".join(likely)} if likely else {})
+    assert caught.value.choices == {"annotators": "COLUMN,COLUMN"}
     assert "llm" not in caught.value.hint
+
+
+def test_columns_that_are_not_found() -> None:
+    columns = ["item", "ann_1", "ann,2", "suggested_llm"]
+    cases: list[tuple[dict[str, Any], dict[str, str], dict[str, str]]] = [
+        ({"annotators": ["ann_1", "an,2"]}, {"annotators": 'ann_1,"ann,2"'}, {"annotators": "ann_1,COLUMN"}),
+        ({"annotators": ["ann_1", "xyz"]}, {}, {"annotators": "ann_1,COLUMN"}),
+        ({"item": "an,2"}, {"item": "ann,2"}, {"item": "COLUMN"}),
+        ({"suggested": ["llmm"]}, {"suggested": "llm"}, {"suggested": "COLUMN"}),
+    ]
+    for given, options, choices in cases:
+        with expect_error("column-not-found") as caught:
+            roles(columns, given.pop("suggested", None), **given)
+        assert (caught.value.options, caught.value.choices) == (options, choices)
 
 
 def test_unknown_keywords_are_type_errors() -> None:

@@ -35,7 +35,7 @@ def codes(data: Any, **given: Any) -> set[str]:
 def test_number_of_votes_are_suggested_as_counts(prefix: str, vary: bool) -> None:
     with expect_error("format-unknown", parameter="counts") as caught:
         Dataset(table(prefix, vary), "suggested_llm").check_labeled()
-    assert f'$counts "{",".join(prefix + name for name in NAMES)}"' in caught.value.hint
+    assert caught.value.options == {"counts": ",".join(prefix + name for name in NAMES)}
 
 
 @pytest.mark.parametrize("vary", [False, True])
@@ -56,7 +56,7 @@ def test_a_column_of_totals_is_left_out() -> None:
     data = table().with_columns(total=pl.sum_horizontal(pl.col(NAMES).cast(int)), id=pl.col("item") + 1000)
     with expect_error("format-unknown") as caught:
         Dataset(data, "suggested_llm").check_labeled()
-    assert '$counts "1,2,3,4,5"' in caught.value.hint
+    assert caught.value.options == {"counts": "1,2,3,4,5"}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -87,7 +87,7 @@ def test_rare_votes_are_votes() -> None:
 @pytest.mark.parametrize("name", ["wikipedia_fleiss", "irrcac_raw4raters"])
 def test_published_tables(name: str) -> None:
     [problem] = read(DATA / name / "counts.csv").check().problems
-    assert '$counts "1,2,3,4,5"' in problem.fix
+    assert problem.options == {"counts": "1,2,3,4,5"}
     found = read(DATA / name / "counts.csv", annotators=NAMES).check().problems
     assert "looks-like-counts" in {one.code for one in found}
 

@@ -478,15 +478,15 @@ def test_a_folder_of_votes_and_items(tmp_path: Path) -> None:
     (tmp_path / "annotations.csv").write_text("item,annotator,label\n1,a,x\n")
     (tmp_path / "items.csv").write_text("item,suggested_llm\n1,x\n")
     votes, items = str(tmp_path / "annotations.csv"), str(tmp_path / "items.csv")
-    hint = f"Pass {votes!r}, and the table of items with $items {items!r}."
     for path, code in ((tmp_path, "path-is-folder"), (tmp_path / "*.csv", "columns-differ")):
         with expect_error(code) as caught:
             dhkappa.read(path)
-        assert caught.value.hint == hint
+        assert caught.value.options == {"path": votes, "items": items}
+        assert str(caught.value).endswith(f"Pass {votes!r}, and the table of items with items={items!r}.")
     (tmp_path / "more.csv").write_text("item,annotator,label\n1,b,x\n")  # which one has the votes is unclear
     with expect_error("path-is-folder") as caught:
         dhkappa.read(tmp_path)
-    assert "*.csv" in caught.value.hint
+    assert caught.value.options == {"path": str(tmp_path / "*.csv")}
     with expect_error("columns-differ") as caught:
         dhkappa.read(tmp_path / "*.csv")
-    assert "$items" in caught.value.hint
+    assert (caught.value.options, caught.value.choices) == ({}, {"path": "VOTES", "items": "ITEMS"})

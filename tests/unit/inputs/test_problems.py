@@ -17,9 +17,9 @@ import pytest
 import dhkappa
 import problem_rates
 from dhkappa import Dataset, Problem, audit, simulate, tally
-from dhkappa.errors import comma_list
+from dhkappa.errors import comma_separated
 from dhkappa.inputs import dataset as dataset_module
-from dhkappa.inputs.problems import CODES, accept, copies, differences, panel, percent, spelling
+from dhkappa.inputs.problems import CODES, accept, copies, differences, percent, sampled_votes, spelling
 from dhkappa.inputs.problems import votes as vote_rules
 from dhkappa.inputs.problems.labels import compound_labels
 from expect import expect_error
@@ -90,8 +90,8 @@ def test_shares_are_written(share: float, text: str) -> None:
 
 
 def test_lists_can_be_pasted() -> None:
-    assert comma_list(["a", "b c"]) == '"a,b c"'
-    assert comma_list(["a", "b, c"]) == "'a,\"b, c\"'"
+    assert comma_separated(["a", "b c"]) == "a,b c"
+    assert comma_separated(["a", "b, c", '"d"', 'e "f"']) == 'a,"b, c","""d""",e "f"'
 
 
 # Spelling
@@ -154,26 +154,25 @@ def test_category_variants() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "severity", "fix"),
+    ("variant", "severity", "options"),
     [
-        ("c\u200bat", "error", "$normalize unicode."),
-        ("cat\u00a0", "error", "$normalize spaces."),
-        ("cat.", "warning", '$map "cat.=cat".'),
-        ("CAT", "error", "$normalize case."),
+        ("c\u200bat", "error", {"normalize": "unicode"}),
+        ("cat\u00a0", "error", {"normalize": "spaces"}),
+        ("cat.", "warning", {"map": "cat.=cat"}),
+        ("CAT", "error", {"normalize": "case"}),
     ],
 )
-def test_fix_of_category_variants(variant: str, severity: str, fix: str) -> None:
+def test_fix_of_category_variants(variant: str, severity: str, options: dict[str, str]) -> None:
     problem = found([["cat", variant, "cat"], *VOTES[1:]])["category-variants"]
-    assert problem.severity == severity
-    assert problem.fix.endswith(fix)
-    given: dict[str, Any] = {"map": {variant: "cat"}} if "$map" in fix else {"normalize": fix.split()[1].strip(".")}
+    assert (problem.severity, problem.options) == (severity, options)
+    given: dict[str, Any] = {"map": {variant: "cat"}} if "map" in options else options
     assert found([["cat", variant, "cat"], *VOTES[1:]], **given) == {}
 
 
 def test_numbers_that_are_one_category() -> None:
     votes = [["1", "1.0", "1"], ["2", "2", "2"]] * 15
     problem = found(votes, ["1", "2"] * 15)["category-variants"]
-    assert problem.fix.endswith("$normalize numbers.")
+    assert problem.options == {"normalize": "numbers"}
     assert "category-variants" not in found(votes, [1, 2] * 15, normalize="numbers")
 
 
@@ -203,8 +202,8 @@ def test_a_suggested_word_is_no_missing_value() -> None:
         (["a|b", "b|c", "a|c", "c"], "|"),
         (["a, b", "b, a", "c"], ","),
         (["a", "b", "c", "a/b", "a/c", "b/c", "a/b/c"], "/"),
-        (["['a', 'b']", "['a']"], "JSON"),
-        (['["a", "b"]', "c"], "JSON"),
+        (["['a', 'b']", "['a']"], "json"),
+        (['["a", "b"]', "c"], "json"),
         (["yes", "no", "yes/no"], ""),
         (["R, Python", "Java", "C"], ""),
         (["negative", "neutral", "positive", "neutral/positive", "negative/neutral"], ""),
@@ -228,7 +227,7 @@ def test_looks_multilabel_of_a_labeler() -> None:
 def test_labels_that_are_codes() -> None:
     problem = found(labels=[NAMES.index(name) for name in LABELS])["labels-not-in-votes"]
     assert problem.labelers == ("llm",)
-    assert '$map "0=cat,1=dog,2=cow"' in problem.fix
+    assert problem.options == {"map": "0=cat,1=dog,2=cow"}
     assert "codes (0, 1, 2)" in problem.message
 
 
@@ -237,7 +236,7 @@ def test_labels_of_another_column() -> None:
         suggested_lang=["en", "de"] * 15, topic=LABELS, ann_1=LABELS, ann_2=LABELS, note=[f"n{n}" for n in range(30)]
     )["labels-not-in-votes"]
     assert "something else (de, en)" in problem.message
-    assert "'topic'" in problem.fix
+    assert problem.options == {"suggested": "topic"}
 
 
 def test_labels_that_nobody_votes_for() -> None:
@@ -281,7 +280,7 @@ def test_of_equally_frequent_spellings_that_of_the_labels_is_kept() -> None:
     for used, other in (("cat.", "cat"), ("cat", "cat.")):
         votes = [["cat", "cat."], ["dog", "dog"]] * 20
         problem = found(votes, [used, "dog"] * 20)["category-variants"]
-        assert f"{other}={used}" in problem.fix
+        assert problem.options == {"map": f"{other}={used}"}
         assert "labels of llm" not in problem.message
 
 
@@ -310,7 +309,7 @@ def test_percentages_that_are_rounded() -> None:
 def test_columns_about_an_annotator_with_the_values_of_votes(what: str) -> None:
     problem = wide(**{f"ann_1_{what}": LABELS})["not-annotators"]
     assert (problem.severity, problem.examples) == ("error", (f"ann_1_{what}",))
-    assert problem.fix == 'Name the annotators with $annotators "ann_0,ann_1,ann_2".'
+    assert problem.options == {"annotators": "ann_0,ann_1,ann_2"}
 
 
 @pytest.mark.parametrize("text", ["\u200b", "N/A.", "'N/A'", '"null"', "nan.", "N\u200b/A", "\uff4e/\uff41", "#REF!"])
@@ -371,13 +370,13 @@ def test_expected_exceptions_of_true_labels() -> None:
         (["c"] * 4, 11),
     ]
     votes = [row for row, items in patterns for _ in range(items)]
-    seen = Dataset(votes, {"llm": [row[0] for row in votes]}).seen()
+    evidence = Dataset(votes, {"llm": [row[0] for row in votes]}).evidence()
     every = [vote for row in votes for vote in row]
     prior = {label: Fraction(every.count(label), len(every)) for label in "abc"}
-    most = np.zeros(len(seen.counts.patterns), np.int64)
-    np.maximum.at(most, seen.row, seen.counts.patterns.votes)
+    most = np.zeros(len(evidence.counts.patterns), np.int64)
+    np.maximum.at(most, evidence.row, evidence.counts.patterns.votes)
     rows = np.ones(len(most), np.bool_)
-    accuracy, expected = vote_rules._exceptions_of_true_labels(seen, rows, most)
+    accuracy, expected = vote_rules._exceptions_of_true_labels(evidence, rows, most)
     pairs = [(row[i] == row[j], len(row)) for row in votes for i in range(len(row)) for j in range(i)]
     t = sum(2 * same / (n * (n - 1)) for same, n in pairs) / len(votes)
     assert accuracy**2 + (1 - accuracy) ** 2 / 2 == pytest.approx(t, abs=1e-12)
@@ -386,16 +385,16 @@ def test_expected_exceptions_of_true_labels() -> None:
 
 def test_poisson_tail() -> None:
     terms = [Fraction(5) ** k / math.factorial(k) for k in range(4)]
-    assert panel.poisson_tail(3, 5.0) == pytest.approx(float(sum(terms)) * math.exp(-5), rel=1e-12)
-    assert panel.poisson_tail(5, 5.0) == 1.0
+    assert sampled_votes.poisson_tail(3, 5.0) == pytest.approx(float(sum(terms)) * math.exp(-5), rel=1e-12)
+    assert sampled_votes.poisson_tail(5, 5.0) == 1.0
 
 
 def test_closeness_of_an_order() -> None:
     """Mean distance of differing votes over its expectation, by loops."""
     rng = np.random.default_rng(3)
     votes = [[str(one) for one in rng.integers(1, 5, 4)] for _ in range(60)]
-    seen = Dataset(votes, {"llm": [row[0] for row in votes]}).seen()
-    pairs, items = vote_rules._differing_pairs(seen, [0, 1, 2, 3])
+    evidence = Dataset(votes, {"llm": [row[0] for row in votes]}).evidence()
+    pairs, items = vote_rules._differing_pairs(evidence, [0, 1, 2, 3])
     distances, weights = [], []
     for row in votes:
         for i, j in product(range(4), repeat=2):
@@ -405,7 +404,7 @@ def test_closeness_of_an_order() -> None:
     every = [int(vote) for row in votes for vote in row]
     apart = [abs(one - other) for one, other in product(every, repeat=2) if one != other]
     expected = np.average(distances, weights=weights) / np.mean(apart)
-    shares = seen.votes / seen.votes.sum()
+    shares = evidence.votes / evidence.votes.sum()
     assert vote_rules._closeness(pairs, shares, np.arange(4)) == pytest.approx(expected, rel=1e-12)
     assert items == sum(len({*row}) > 1 for row in votes)
 
@@ -443,7 +442,7 @@ def test_order_is_reported_unless_weights_use_it() -> None:
 
 def test_not_annotators() -> None:
     problem = wide(ann_0_seconds=list(range(30)))["not-annotators"]
-    assert problem.fix == 'Name the annotators with $annotators "ann_0,ann_1,ann_2".'
+    assert problem.options == {"annotators": "ann_0,ann_1,ann_2"}
     assert "not-annotators" in wide(ann_0_sure=["high", "low"] * 15, ann_1_sure=["low", "high"] * 15)
     assert "not-annotators" not in wide(ann_3=some([None] * 30, "rare", "rare"))  # too few votes
     assert "not-annotators" not in wide(ann_3=[name.upper() for name in LABELS])  # another spelling

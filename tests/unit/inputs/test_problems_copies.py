@@ -14,7 +14,7 @@ import pytest
 
 import dhkappa
 from dhkappa import Dataset, Problem
-from dhkappa.inputs.problems import copies, panel, rows
+from dhkappa.inputs.problems import copies, rows, sampled_votes
 
 NAMES = ["cat", "dog", "cow"]
 
@@ -52,10 +52,10 @@ def changed(labels: list[str], share: float, seed: int = 5) -> list[str]:
 # Statistics
 
 
-def _panel(votes: Any) -> panel.Panel:
+def _sampled(votes: Any) -> sampled_votes.SampledVotes:
     item_votes = Dataset(votes, {"llm": votes[:, 0].tolist()}).item_votes()
     assert item_votes is not None
-    return panel.Panel.of(item_votes)
+    return sampled_votes.SampledVotes.of(item_votes)
 
 
 def test_agreement_of_independent_raters() -> None:
@@ -64,10 +64,10 @@ def test_agreement_of_independent_raters() -> None:
     n = 60
     truth = rng.integers(0, 3, n)
     grid = np.where(rng.random((n, 5)) < 0.8, truth[:, None], rng.integers(0, 3, (n, 5)))
-    others = _panel(np.array(NAMES, object)[grid[:, :3]])
+    others = _sampled(np.array(NAMES, object)[grid[:, :3]])
     order = sorted(NAMES)
     one, other = ([order.index(NAMES[code]) for code in grid[:, place]] for place in (3, 4))
-    result = panel.agreement(others, np.array(one), np.array(other))
+    result = sampled_votes.agreement(others, np.array(one), np.array(other))
     values = []
     for row, a, b in zip(grid[:, :3], one, other, strict=True):
         codes = [order.index(NAMES[code]) for code in row]
@@ -104,11 +104,11 @@ def test_exceptions_of_true_labels_by_annotator() -> None:
     votes = [list(row) for row in zip(*(data[f"ann_{place}"] for place in range(3)), strict=True)]
     labels = majority(*(data[f"ann_{place}"] for place in range(3)))
     labels = changed(labels, 0.1)
-    seen = Dataset(np.array(votes, object), {"llm": labels}).seen()
-    assert seen.item_votes is not None
-    shared = panel.panel_of(seen.item_votes)
-    codes = seen.item_votes.columns.codes("llm", seen.item_votes.categories)[shared.chosen]
-    result = panel.from_votes(shared, codes)
+    evidence = Dataset(np.array(votes, object), {"llm": labels}).evidence()
+    assert evidence.item_votes is not None
+    shared = sampled_votes.sampled_votes(evidence.item_votes)
+    codes = evidence.item_votes.columns.codes("llm", evidence.item_votes.categories)[shared.chosen]
+    result = sampled_votes.from_votes(shared, codes)
     assert result is not None
     every = Counter(vote for row in votes for vote in row)
     prior = {label: every[label] / 450 for label in NAMES}
@@ -191,7 +191,7 @@ def test_names_that_are_no_annotators(name: str, flagged: bool) -> None:
     assert bool(says) == flagged
     if flagged:
         assert table["not-annotators"].severity == "warning"
-        assert says[0].fix.endswith('$annotators "ann_0,ann_1,ann_2".')
+        assert (says[0].options, says[0].choices) == ({}, {"annotators": "ann_0,ann_1,ann_2"})
 
 
 # Annotators that are other annotators
@@ -201,7 +201,7 @@ def test_equal_annotators() -> None:
     data = wide()
     problem = in_table(**data, ann_3=data["ann_1"])["annotators-equal"]
     assert problem.examples == ("ann_1", "ann_3")
-    assert '"ann_0,ann_1,ann_2"' in problem.fix
+    assert problem.options == {"annotators": "ann_0,ann_1,ann_2"}
     assert "annotators-equal" not in in_table(**data)
     del data["ann_2"]
     assert "annotators-equal" in in_table(**data, ann_3=data["ann_1"])  # by one more annotator and the labeler

@@ -218,7 +218,7 @@ def tallied() -> dhkappa.Audit:
 @pytest.mark.parametrize(
     ("make", "texts"),
     [
-        (tallied, ["A tally does not keep items", "does not say who cast which vote"]),
+        (tallied, ["The items are unknown", "does not say who cast which vote"]),
         (lambda: dhkappa.audit([["a", "a", "b"], ["b", "b"]] * 20, ["a", "b"] * 20), ["who cast which vote"]),
         (lambda: dhkappa.audit([["a", "a"], ["a", "a"]], ["a", "a"]), ["Kappa is undefined", "interval is undefined"]),
         (lambda: dhkappa.audit(np.array([["a", "b", "a"]], object), ["a"]), ["1 item."]),

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import dhkappa
 from dhkappa.report.terminal import Terminal
-from dhkappa.stats.verdict import digits_of
+from dhkappa.stats.grades import digits_of
 from terminal_checks import HOSTILE, check_columns, check_lines
 
 DRAWN = dhkappa.simulate(

@@ -14,8 +14,9 @@ from dhkappa.auditing import Audit
 from dhkappa.errors import Problem
 from dhkappa.stats import verdict as verdict_module
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline
+from dhkappa.stats.grades import GRADES, digits_of
 from dhkappa.stats.intervals import decided_by
-from dhkappa.stats.verdict import GRADES, digits_of, groups_of, judge, summarize
+from dhkappa.stats.verdict import groups_of, judge, summarize
 from dhkappa.table import Table
 
 ACCURACIES = [0.85, 0.85, 0.85, 0.85]

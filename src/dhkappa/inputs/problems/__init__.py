@@ -2,7 +2,7 @@
 
 A rule looks at counted patterns, at single votes if they are known, or at a few rows of the table, and yields problems.
 The rules are in ``labels`` (spelling), ``votes`` (patterns), ``copies`` (annotators that are none), ``rows`` and
-``items`` (annotators, ids and columns). ``panel`` has the statistics of single votes.
+``items`` (annotators, ids and columns). ``sampled_votes`` has the statistics of single votes.
 """
 
 from __future__ import annotations
@@ -27,45 +27,22 @@ if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
 
 CODES = (
-    *(
-        "annotator-variants",
-        "annotators-equal",
-        "annotators-unused",
-        "category-variants",
-        "duplicates-removed",
-        "few-common-items",
-    ),
-    *("ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator", "labelers-unused"),
-    "labels-from-votes",
-    *(
-        "labels-not-in-votes",
-        "looks-clustered",
-        "looks-like-counts",
-        "looks-like-percent",
-        "looks-missing",
-        "looks-multilabel",
-    ),
-    *(
-        "looks-ordinal",
-        "mixed-time-zones",
-        "no-items",
-        "not-annotators",
-        "one-vote",
-        "repeated-rows",
-        "too-few-items",
-        "votes-follow-agreement",
-    ),
+    *("annotator-variants", "annotators-equal", "annotators-unused", "category-variants", "duplicates-removed"),
+    *("few-common-items", "ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator"),
+    *("labelers-unused", "labels-from-votes", "labels-not-in-votes", "looks-clustered", "looks-like-counts"),
+    *("looks-like-percent", "looks-missing", "looks-multilabel", "looks-ordinal", "mixed-time-zones", "no-items"),
+    *("not-annotators", "one-vote", "repeated-rows", "too-few-items", "votes-follow-agreement"),
     "weights-look-like-counts",
 )
 """The codes of all problems that ``allow`` can accept."""
 FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds
 SEVERITIES = ("error", "warning", "info")  # most severe first
 
-Rule = Callable[["Seen"], Iterator[Problem]]
+Rule = Callable[["Evidence"], Iterator[Problem]]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CategoryShares:
     """The share of votes that some categories hold, and of the labels of each labeler that suggests them."""
 
     votes: float
@@ -85,7 +62,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Evidence:
     """What the rules look at: counted patterns and, as far as known, single votes and the table."""
 
     counts: Counts
@@ -127,6 +104,12 @@ class Seen:
         return np.bincount(patterns.code, weights=number, minlength=len(self.categories)).astype(np.float64)
 
     @cached_property
+    def voted(self) -> list[Label]:
+        """The categories with votes, the most frequent first."""
+        order = np.argsort(-self.votes, kind="stable").tolist()
+        return [self.categories[code] for code in order if self.votes[code]]
+
+    @cached_property
     def _codes(self) -> dict[str, Integers]:
         columns, row = self.counts.columns, self.counts.patterns.suggested
         return {name: columns.codes(name, self.categories)[row] for name in self.labelers}
@@ -145,17 +128,17 @@ class Seen:
         used = codes >= 0
         return np.bincount(codes[used], weights=items[used], minlength=len(self.categories)).astype(np.float64)
 
-    def held(self, codes: Sequence[int]) -> Held:
+    def category_shares(self, codes: Sequence[int]) -> CategoryShares:
         """Return what some categories hold."""
         chosen = list(codes)
         labels = {name: self.labels(name) for name in self.labelers}
         parts = {name: float(items[chosen].sum() / max(items.sum(), 1)) for name, items in labels.items()}
         votes = float(self.votes[chosen].sum() / max(self.votes.sum(), 1))
-        return Held(votes, {name: part for name, part in parts.items() if part})
+        return CategoryShares(votes, {name: part for name, part in parts.items() if part})
 
-    def concerned(self, held: Held) -> tuple[str, ...]:
+    def concerned(self, shares: CategoryShares) -> tuple[str, ...]:
         """Return the labelers whose verdict depends on some categories; empty for all, as if votes have them."""
-        return () if held.votes or len(held.labels) == len(self.labelers) else tuple(held.labels)
+        return () if shares.votes or len(shares.labels) == len(self.labelers) else tuple(shares.labels)
 
 
 def accept(problems: Iterable[Problem], allow: Iterable[str]) -> tuple[Problem, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
 from dhkappa.core import Integers
-from dhkappa.errors import Problem, comma_list, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, percent, spelling
-from dhkappa.inputs.problems.panel import Panel, agreement, from_votes, is_made_from_votes, panel_of
+from dhkappa.errors import Problem, comma_separated, counted, shown
+from dhkappa.inputs.problems import Evidence, Rule, percent, spelling
+from dhkappa.inputs.problems.sampled_votes import SampledVotes, agreement, from_votes, is_made_from_votes, sampled_votes
 
 _COPIED = 0.98  # share of common items with equal labels
 _SIMILAR = 0.8
@@ -36,15 +36,15 @@ _NO_PERSON = re.compile(
 )
 
 
-def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
+def labeler_equals_annotator(data: Evidence) -> Iterator[Problem]:
     """Find labelers that are a copy of an annotator or agree with one like a copy, or have the name of one."""
-    votes = seen.item_votes
+    votes = data.item_votes
     if votes is None or votes.annotators is None:
         return
     names = [str(one) for one in votes.annotators]
     row, who, code = votes.sorted_votes
     items = np.ones(len(votes.columns)) if votes.items is None else votes.items.astype(np.float64)
-    for labeler in seen.labelers:
+    for labeler in data.labelers:
         labels = votes.columns.codes(labeler, votes.categories)
         labeled = labels[row] >= 0
         same = (labels[row] == code) & labeled
@@ -66,26 +66,27 @@ def labeler_equals_annotator(seen: Seen) -> Iterator[Problem]:
                 break
         if problem is None:
             likely = np.flatnonzero((common >= enough) & (equal >= _SIMILAR * common))
-            problem = _nearly_equal(panel_of(votes), labeler, labels, likely.tolist())
+            problem = _nearly_equal(sampled_votes(votes), labeler, labels, likely.tolist())
         if problem is None:
             alike = [name for name in names if _person(name) == _person(labeler)]
             if alike:
                 problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
         if problem is not None:
-            fix = "If its labels are that annotator's votes, leave them out of the votes, or do not judge the labeler."
-            if seen.table is not None and (kept := [one for one in seen.table.roles.annotators if one != problem[1]]):
-                fix = "If its labels are that annotator's votes, do not judge it, or leave the votes out with "
-                fix += f"$annotators {comma_list(kept)}."
-            yield Problem("labeler-equals-annotator", "warning", problem[0], (problem[1],), fix, (labeler,))
+            kept = _other_annotators(data, [problem[1]])
+            fix = "leave them out of the votes, or do not judge the labeler."
+            fix = "do not judge it, or leave the votes out with $annotators=." if kept else fix
+            fix = f"If its labels are that annotator's votes, {fix}"
+            message, copied = problem[0], (problem[1],)
+            yield Problem("labeler-equals-annotator", "warning", message, copied, fix, (labeler,), choices=kept)
 
 
-def _nearly_equal(panel: Panel, labeler: str, labels: Integers, places: list[int]) -> tuple[str, str] | None:
+def _nearly_equal(sample: SampledVotes, labeler: str, labels: Integers, places: list[int]) -> tuple[str, str] | None:
     """Return the message about an annotator who agrees with a labeler too often, and the name; None without one."""
     for place in places:
-        votes = panel.votes_of(place)
-        found = agreement(panel.without([place]), votes, labels[panel.chosen])
-        if found is not None and found.is_copy and _stands_out(panel, place, votes, labels[panel.chosen]):
-            name = panel.annotators[place]
+        votes = sample.votes_of(place)
+        found = agreement(sample.without([place]), votes, labels[sample.chosen])
+        if found is not None and found.is_copy and _stands_out(sample, place, votes, labels[sample.chosen]):
+            name = sample.annotators[place]
             message = f"{labeler} gives the same label as annotator {name} on {percent(found.observed)} of "
             message += f"{counted(found.n, 'common item')}. By how both agree with the other annotators, about "
             message += f"{percent(found.expected)} is expected: they share errors, like two runs of one model."
@@ -93,15 +94,15 @@ def _nearly_equal(panel: Panel, labeler: str, labels: Integers, places: list[int
     return None
 
 
-def _stands_out(panel: Panel, place: int, votes: Integers, labels: Integers) -> bool:
+def _stands_out(sample: SampledVotes, place: int, votes: Integers, labels: Integers) -> bool:
     """Tell whether no other annotator agrees with the labels, or with the annotator, nearly as often.
 
     One who does shows that several share a view, not that one is a copy.
     """
-    for other in _compared(panel):
-        own = panel.votes_of(other)
+    for other in _compared(sample):
+        own = sample.votes_of(other)
         rows = (own >= 0) & (votes >= 0) & (labels >= 0)
-        weight = panel.weight[rows]
+        weight = sample.weight[rows]
         if other == place or weight.sum() < _COMMON_ITEMS:
             continue
         for pair in (own == labels, own == votes):
@@ -129,29 +130,28 @@ def _at_least(k: int, n: int, rate: float) -> float:
     return math.fsum(map(math.exp, terms))
 
 
-def named_otherwise(seen: Seen) -> Iterator[Problem]:
+def named_otherwise(data: Evidence) -> Iterator[Problem]:
     """Find annotators with the name of a model, or of a column that is not an annotator's."""
-    votes = seen.item_votes
+    votes = data.item_votes
     if votes is None or votes.annotators is None:
         return
     names = [name for name in votes.annotators if isinstance(name, str)]
-    labelers = {_person(name) for name in seen.labelers}
+    labelers = {_person(name) for name in data.labelers}
     models = [name for name in names if _MODEL.search(name) and _person(name) not in labelers]
-    free = [] if seen.listed else names
+    free = [] if data.listed else names
     if about := [name for name in free if any(_is_about(name, other) for other in names)]:
-        message = (
-            f"{shown(about, 3)} {'says' if len(about) == 1 else 'say'} something about the votes of an annotator, "
-        )
-        message += "by the name, but is counted as votes." if len(about) == 1 else "by their names, but count as votes."
-        fix = _leave_out(seen, about).removeprefix("If so, ")
-        yield Problem("not-annotators", "error", message, tuple(about[:3]), f"{fix[0].upper()}{fix[1:]}")
+        one = len(about) == 1
+        message = f"{shown(about, 3)} {'says' if one else 'say'} something about the votes of an annotator, "
+        message += "by the name, but is counted as votes." if one else "by their names, but count as votes."
+        kept = _other_annotators(data, about)
+        yield Problem("not-annotators", "error", message, tuple(about[:3]), _leave_out(kept).capitalize(), options=kept)
     columns = [name for name in free if name not in about and _NO_PERSON.fullmatch(_PREFIX.sub("", name))]
     for found, kind in ((models, "a model"), (columns, "a result or a note")):
         if found:
-            message = (
-                f"{shown(found, 3)} {'is' if len(found) == 1 else 'are'} named like {kind}, not like an annotator."
-            )
-            yield Problem("not-annotators", "warning", message, tuple(found[:3]), _leave_out(seen, found))
+            are, kept = "is" if len(found) == 1 else "are", _other_annotators(data, found)
+            message = f"{shown(found, 3)} {are} named like {kind}, not like an annotator."
+            fix = f"If so, {_leave_out(kept)}"
+            yield Problem("not-annotators", "warning", message, tuple(found[:3]), fix, choices=kept)
 
 
 def _is_about(name: str, annotator: str) -> bool:
@@ -161,82 +161,86 @@ def _is_about(name: str, annotator: str) -> bool:
     return starts and _NO_PERSON.fullmatch(rest.strip(" _.-")) is not None
 
 
-def _leave_out(seen: Seen, names: list[str]) -> str:
-    """Return how to leave annotators out."""
-    table = seen.table
-    if table is not None and (kept := [name for name in table.roles.annotators if name not in names]):
-        return f"If so, name the annotators with $annotators {comma_list(kept)}."
-    return "If so, leave out its votes."
+def _other_annotators(data: Evidence, names: Collection[str]) -> dict[str, str]:
+    """Return the option that leaves annotators out; empty if there is none."""
+    kept = [] if data.table is None else [name for name in data.table.roles.annotators if name not in names]
+    return {"annotators": comma_separated(kept)} if kept else {}
 
 
-def _compared(panel: Panel) -> list[int]:
+def _leave_out(kept: Mapping[str, str]) -> str:
+    """Return the end of a sentence that says how to leave annotators out."""
+    return "name the annotators with $annotators=." if kept else "leave out its votes."
+
+
+def _compared(sample: SampledVotes) -> list[int]:
     """Return the annotators with votes on half of the items."""
-    number = np.bincount(panel.who, weights=panel.weight[panel.row], minlength=len(panel.annotators))
-    enough = max(_COMMON_ITEMS, float(panel.weight.sum()) / 2)
+    number = np.bincount(sample.who, weights=sample.weight[sample.row], minlength=len(sample.annotators))
+    enough = max(_COMMON_ITEMS, float(sample.weight.sum()) / 2)
     return [place for place in np.argsort(-number, kind="stable").tolist() if number[place] >= enough][:_MOST_COMPARED]
 
 
-def annotators_equal(seen: Seen) -> Iterator[Problem]:
+def annotators_equal(data: Evidence) -> Iterator[Problem]:
     """Find annotators whose votes are those of another one, although the others differ."""
-    votes = seen.item_votes
+    votes = data.item_votes
     if votes is None or len(votes.annotators or ()) < 3:
         return
-    panel = panel_of(votes)
-    places = _compared(panel)
-    columns = np.array([panel.votes_of(place) for place in places])
+    sample = sampled_votes(votes)
+    places = _compared(sample)
+    columns = np.array([sample.votes_of(place) for place in places])
     free = [*range(len(places))]
     while len(free) > 1:
         first, *rest = free
         both = (columns >= 0) & (columns[first] >= 0)
-        same = ((columns == columns[first]) & both) @ panel.weight
-        common = both @ panel.weight
-        equal = (common >= max(_COMMON_ITEMS, panel.weight.sum() / 2)) & (same >= _COPIED * common)
+        same = ((columns == columns[first]) & both) @ sample.weight
+        common = both @ sample.weight
+        equal = (common >= max(_COMMON_ITEMS, sample.weight.sum() / 2)) & (same >= _COPIED * common)
         group = [other for other in rest if equal[other]]
         free = [place for place in rest if place not in group]
         if not group:
             continue
-        others = panel.without([places[place] for place in (first, *group)])
-        if others.total.max(initial=0) < 2 and seen.labelers:  # with one more annotator, compare with a labeler, too
-            others = others.with_labels(votes.columns.codes(seen.labelers[0], votes.categories)[panel.chosen])
+        others = sample.without([places[place] for place in (first, *group)])
+        if others.total.max(initial=0) < 2 and data.labelers:  # with one more annotator, compare with a labeler, too
+            others = others.with_labels(votes.columns.codes(data.labelers[0], votes.categories)[sample.chosen])
         found = agreement(others, columns[first], columns[group[0]])
         alike = max((same / np.maximum(common, 1))[~equal & (common >= _COMMON_ITEMS)], default=1.0)
         n = float(common[equal].min())
         never_differ = bool((same[equal] == common[equal]).all()) and n * (1 - alike) > _DIFFERENCES
         if never_differ or (found is not None and found.is_copy):
-            names = [panel.annotators[places[place]] for place in (first, *group)]
+            names = [sample.annotators[places[place]] for place in (first, *group)]
             share = 1.0 if never_differ or found is None else found.observed
-            message = (
-                f"Annotators {shown(names, 3)} vote alike on {percent(share)} of {counted(round(n), 'common item')}."
-            )
+            common_items = counted(round(n), "common item")
+            message = f"Annotators {shown(names, 3)} vote alike on {percent(share)} of {common_items}."
             if found is not None and found.is_copy:
                 message += f" By how they agree with the others, about {percent(found.expected)} is expected."
             else:
                 message += f" With any other annotator, it is {percent(alike)} at most."
-            fix = f"If they are copies, keep one of them. {_leave_out(seen, names[1:])}"
-            yield Problem("annotators-equal", "warning", message, tuple(names[:3]), fix)
+            kept = _other_annotators(data, names[1:])
+            fix = f"If they are copies, keep one of them. If so, {_leave_out(kept)}"
+            yield Problem("annotators-equal", "warning", message, tuple(names[:3]), fix, options=kept)
 
 
-def made_from_others(seen: Seen) -> Iterator[Problem]:
+def made_from_others(data: Evidence) -> Iterator[Problem]:
     """Find annotators whose votes are made from those of the others, such as a column with the majority."""
-    votes = seen.item_votes
+    votes = data.item_votes
     if votes is None or len(votes.annotators or ()) < 3:
         return
-    panel, names = panel_of(votes), []
+    sample, names = sampled_votes(votes), []
     # A vote that is no most frequent one is none without itself, either: most annotators need no closer look.
-    weight = panel.weight[panel.row]
-    behind = np.bincount(panel.who, weights=weight * ~panel.leading[0][panel.cell], minlength=len(panel.annotators))
-    number = np.bincount(panel.who, weights=weight, minlength=len(panel.annotators))
-    for place in [place for place in _compared(panel) if behind[place] <= _SELDOM * number[place]]:
-        found = from_votes(panel.without([place]), panel.votes_of(place))
+    weight = sample.weight[sample.row]
+    behind = np.bincount(sample.who, weights=weight * ~sample.leading[0][sample.cell], minlength=len(sample.annotators))
+    number = np.bincount(sample.who, weights=weight, minlength=len(sample.annotators))
+    for place in [place for place in _compared(sample) if behind[place] <= _SELDOM * number[place]]:
+        found = from_votes(sample.without([place]), sample.votes_of(place))
         if found is not None and is_made_from_votes(
             found.exceptions, found.split, found.perfect, found.n, found.accuracy
         ):
-            names.append(panel.annotators[place])
+            names.append(sample.annotators[place])
             numbers = f"on all but {found.exceptions:,}" if found.exceptions else "on each"
             numbers += f" of {counted(found.n, 'item')}, although these differ on {found.split:,}"
     if len(names) == 1:
         message = f"Annotator {names[0]} gives a most frequent vote of the others {numbers}: it may be made from them."
-        yield Problem("not-annotators", "warning", message, tuple(names), _leave_out(seen, names))
+        kept = _other_annotators(data, names)
+        yield Problem("not-annotators", "warning", message, tuple(names), f"If so, {_leave_out(kept)}", choices=kept)
 
 
 RULES: tuple[Rule, ...] = (named_otherwise,)

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import label_rules
+from dhkappa.core import Integers, label_rules
 from dhkappa.core.agreement import pair_agreement
+from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import Problem, comma_list, counted, shown
+from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.columns import is_recognized, suggested_columns
 from dhkappa.inputs.problems import (
     FIRST_ROWS,
+    Evidence,
     Rule,
-    Seen,
     differences,
     first_values,
     spelling,
@@ -57,9 +58,9 @@ _GROUPING = re.compile(
 )
 
 
-def annotator_variants(seen: Seen) -> Iterator[Problem]:
+def annotator_variants(data: Evidence) -> Iterator[Problem]:
     """Find annotators that are spellings of one name."""
-    votes = seen.item_votes
+    votes = data.item_votes
     groups: dict[Any, list[str]] = {}
     for name in (votes.annotators or ()) if votes is not None else ():
         if isinstance(name, str):
@@ -70,35 +71,35 @@ def annotator_variants(seen: Seen) -> Iterator[Problem]:
     how = [rule for rule in label_rules.RULES if any(rule in (differences(group) or ()) for group in alike)]
     more = f" ({counted(len(alike) - 1, 'more group')} like this)" if len(alike) > 1 else ""
     message = f"{shown(alike[0])} look like one annotator, but count as {len(alike[0])}{more}."
-    fix = f"Unite them with $normalize {','.join(how)}." if how else "Write the names alike."
+    fix, options = "Unite them with $normalize=." if how else "Write the names alike.", {"normalize": ",".join(how)}
     examples = tuple(" = ".join(map(repr, group)) for group in alike[:3])
-    yield Problem("annotator-variants", "warning", message, examples, fix)
+    yield Problem("annotator-variants", "warning", message, examples, fix, options=options if how else {})
 
 
-def duplicates_removed(seen: Seen) -> Iterator[Problem]:
+def duplicates_removed(data: Evidence) -> Iterator[Problem]:
     """Report votes that were left out because their annotator had another one on the item."""
-    removed = None if seen.table is None else seen.table.removed
+    removed = None if data.table is None else data.table.removed
     if removed:
-        fix = "Check with $duplicates error which votes these are."
+        fix, choices = "Check with $duplicates= which votes these are.", {"duplicates": "error"}
         severity = "warning" if removed.n >= _MANY_REMOVED * removed.n_before else "info"
-        yield Problem("duplicates-removed", severity, str(removed.note), (), fix)
+        yield Problem("duplicates-removed", severity, str(removed.note), (), fix, choices=choices)
 
 
-def not_annotators(seen: Seen) -> Iterator[Problem]:
+def not_annotators(data: Evidence) -> Iterator[Problem]:
     """Find columns of votes whose values the annotators do not use."""
-    table = seen.table
+    table = data.table
     if table is None or not 2 <= len(table.roles.annotators) <= _MOST_ANNOTATORS:
         return
-    columns, used = table.roles.annotators, _column_votes(seen, table)
+    columns, used = table.roles.annotators, _column_votes(data, table)
     total = used.sum(axis=1)
     shares = used / np.maximum(total, 1)[:, None]
     group = _components(shares, total)
     if len({*group} - {-1}) < 2:
         return
     labels = {
-        spelling(seen.categories[code]) for name in seen.labelers for code in np.flatnonzero(seen.labels(name)).tolist()
+        spelling(data.categories[code]) for name in data.labelers for code in np.flatnonzero(data.labels(name)).tolist()
     }
-    keys = [*dict.fromkeys(map(spelling, seen.categories))]
+    keys = [*dict.fromkeys(map(spelling, data.categories))]
     suggested = np.array([key in labels for key in keys])
     # The annotators use the values that are suggested; if none are, the group of most columns with the fewest values.
     fit = {
@@ -116,42 +117,41 @@ def not_annotators(seen: Seen) -> Iterator[Problem]:
     values = [key for place, key in enumerate(keys) if used[columns.index(other[0]), place]]
     message = f"{shown(other, 3)} {'is a column' if len(other) == 1 else 'are columns'} of votes, but "
     message += f"{'its' if len(other) == 1 else 'their'} values ({shown(values, 3)}) are not those of the annotators."
-    fix = f"Name the annotators with $annotators {comma_list(kept)}."
-    yield Problem("not-annotators", "error", message, tuple(other[:3]), fix)
+    fix, options = "Name the annotators with $annotators=.", {"annotators": comma_separated(kept)}
+    yield Problem("not-annotators", "error", message, tuple(other[:3]), fix, options=options)
 
 
-def one_vote(seen: Seen) -> Iterator[Problem]:
+def one_vote(data: Evidence) -> Iterator[Problem]:
     """Find data without pairs of votes."""
-    if (seen.totals == 1).any() and not (seen.totals > 1).any():
+    if (data.totals == 1).any() and not (data.totals > 1).any():
         message = "Every item has at most one vote, so kappa is undefined"
-        message += "; the audit uses Cohen's kappa." if seen.labelers else "."
+        message += "; the audit uses Cohen's kappa." if data.labelers else "."
         fix = "Kappa needs items with votes of two annotators or more."
         yield Problem("one-vote", "info", message, (), fix)
 
 
-def looks_like_counts(seen: Seen) -> Iterator[Problem]:
+def looks_like_counts(data: Evidence) -> Iterator[Problem]:
     """Find numbers of votes per category that are read as votes of annotators."""
     from dhkappa.inputs.count_columns import find_count_columns
 
-    table = seen.table
-    voted = {str(label) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
+    table = data.table
+    voted = set(map(str, data.voted))
     if table is None or not table.roles.annotators or "0" not in voted or not all(map(str.isdecimal, voted)):
         return
     roles, names = table.roles, list(table.roles.annotators)
-    suggested = [column for name, column in roles.suggested.items() if name in seen.labelers]
+    suggested = [column for name, column in roles.suggested.items() if name in data.labelers]
     if find_count_columns(table.votes, names, suggested) == names:
-        message = (
-            f"The votes of each item add up to nearly the same number, and some are 0: {shown(names, 3)} look like "
-        )
-        message += "numbers of votes, one column per category."
-        fix = f"Name them with $counts {comma_list(names)}."
-        yield Problem("looks-like-counts", "error", message, tuple(names[:3]), fix)
+        message = "The votes of each item add up to nearly the same number, and some are 0: "
+        message += f"{shown(names, 3)} look like numbers of votes, one column per category."
+        options = {"counts": comma_separated(names)}
+        fix = "Name them with $counts=."
+        yield Problem("looks-like-counts", "error", message, tuple(names[:3]), fix, options=options)
 
 
-def _column_votes(seen: Seen, table: Any) -> npt.NDArray[np.float64]:
+def _column_votes(data: Evidence, table: Any) -> npt.NDArray[np.float64]:
     """Return the number of votes of each column for each spelling of a category; of the first rows if not fetched."""
-    keys = {key: place for place, key in enumerate(dict.fromkeys(map(spelling, seen.categories)))}
-    columns, votes = table.roles.annotators, seen.item_votes
+    keys = {key: place for place, key in enumerate(dict.fromkeys(map(spelling, data.categories)))}
+    columns, votes = table.roles.annotators, data.item_votes
     found = np.zeros((len(columns), len(keys)))
     if votes is not None and votes.annotators is not None:
         place = np.array([keys[spelling(label)] for label in votes.categories] or [0])
@@ -179,10 +179,10 @@ def _components(shares: npt.NDArray[np.float64], total: npt.NDArray[np.float64])
     return group
 
 
-def labelers_unused(seen: Seen) -> Iterator[Problem]:
+def labelers_unused(data: Evidence) -> Iterator[Problem]:
     """Find columns that are called like suggested labels, but for case, spaces or an ending, and are not used."""
-    table = seen.table
-    if table is None or seen.listed_labelers:
+    table = data.table
+    if table is None or data.listed_labelers:
         return
     frames = [table.votes] if table.items is None else [table.votes, table.items]
     free = dict.fromkeys(name for frame in frames for name in unused_columns(table, frame))
@@ -190,32 +190,33 @@ def labelers_unused(seen: Seen) -> Iterator[Problem]:
         one, known = len(unused) == 1, [*table.roles.suggested.values(), *unused]
         message = f"{shown(unused, 3)} {'looks' if one else 'look'} like suggested labels, but "
         message += f"{'is' if one else 'are'} not used."
-        fix = f"If so, name all labelers with $suggested {comma_list(known)}."
-        yield Problem("labelers-unused", "warning", message, tuple(unused[:3]), fix)
+        fix, choices = "If so, name all labelers with $suggested=.", {"suggested": comma_separated(known)}
+        yield Problem("labelers-unused", "warning", message, tuple(unused[:3]), fix, choices=choices)
 
 
-def annotators_unused(seen: Seen) -> Iterator[Problem]:
+def annotators_unused(data: Evidence) -> Iterator[Problem]:
     """Find columns that look like annotators and hold categories, but are not used."""
-    table = seen.table
+    table = data.table
     if table is not None and table.roles.label is not None and table.roles.annotator is None:
         named = [name for name in unused_columns(table, table.votes) if _WHO.fullmatch(name.strip())]
         if named:
             message = f"{shown(named[:1])} looks like the annotator of each vote, but is not used: double votes of an "
             message += "annotator are counted as votes of two."
-            fix = f"If so, name it with $annotator {comma_list(named[:1])}."
-            yield Problem("annotators-unused", "warning", message, tuple(named[:1]), fix)
-    if table is None or not table.roles.annotators or seen.listed:
+            fix, choices = "If so, name it with $annotator=.", {"annotator": named[0]}
+            yield Problem("annotators-unused", "warning", message, tuple(named[:1]), fix, choices=choices)
+    if table is None or not table.roles.annotators or data.listed:
         return
     stems = {_stem(name) for name in table.roles.annotators}
     likely = [
         name for name in unused_columns(table, table.votes) if _PEOPLE.match(name.strip()) or _stem(name) in stems
     ]
-    if unused := [name for name in likely if _holds(table, table.votes, name, seen) >= _MOSTLY]:
+    if unused := [name for name in likely if _holds(table, table.votes, name, data) >= _MOSTLY]:
         one = len(unused) == 1
         message = f"{shown(unused, 3)} {'looks like an annotator' if one else 'look like annotators'} and "
         message += f"{'holds' if one else 'hold'} categories, but {'is' if one else 'are'} not used."
-        fix = f"If so, name all annotators with $annotators {comma_list([*table.roles.annotators, *unused])}."
-        yield Problem("annotators-unused", "warning", message, tuple(unused[:3]), fix)
+        fix = "If so, name all annotators with $annotators=."
+        choices = {"annotators": comma_separated([*table.roles.annotators, *unused])}
+        yield Problem("annotators-unused", "warning", message, tuple(unused[:3]), fix, choices=choices)
 
 
 def _stem(name: str) -> str:
@@ -223,86 +224,90 @@ def _stem(name: str) -> str:
     return re.sub("[0-9]+$|(?<=[ _.-])[a-z]$", "#", str(spelling(name)))
 
 
-def _holds(table: Any, frame: Frame, name: str, seen: Seen) -> float:
+def _holds(table: Any, frame: Frame, name: str, data: Evidence) -> float:
     """Return the share of values of a column that are categories with votes."""
-    voted = {spelling(str(label)) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
+    voted = {spelling(str(label)) for label in data.voted}
     values = first_values(table, frame, name)
     return sum(spelling(str(value)) in voted for value in values) / len(values) if values else 0.0
 
 
-def fitting_columns(seen: Seen) -> list[str]:
+def fitting_columns(data: Evidence) -> list[str]:
     """Return unused columns that hold categories with votes, those named like suggested labels first."""
-    table = seen.table
+    table = data.table
     if table is None:
         return []
     frame = table.votes if table.items is None else table.items
     free = [name for name in unused_columns(table, frame) if not is_recognized([name]) and not _PEOPLE.match(name)][:50]
     known = suggested_columns(free)
-    fit = [(name not in known, -_holds(table, frame, name, seen), name) for name in free]
+    fit = [(name not in known, -_holds(table, frame, name, data), name) for name in free]
     return [name for _, share, name in sorted(fit) if -share >= _MOSTLY]
 
 
-def ids_are_row_numbers(seen: Seen) -> Iterator[Problem]:
+def ids_are_row_numbers(data: Evidence) -> Iterator[Problem]:
     """Find tables that were joined by row numbers although their rows differ."""
-    names = _item_names(seen)
-    if seen.table is None or seen.table.items is None or names is None or len(names) < _COMMON_ITEMS:
+    names = _item_names(data)
+    if data.table is None or data.table.items is None or names is None or len(names) < _COMMON_ITEMS:
         return
     numbers = [int(name) for name in names if isinstance(name, int) or (isinstance(name, str) and name.isdecimal())]
     low, high = min(numbers, default=-1), max(numbers, default=-1)
     if len(numbers) < len(names) or low not in (0, 1) or high - low + 1 != len(numbers):
         return
-    agreed, chance = _agreement(seen)
-    if not seen.labelers or agreed - chance <= _AGREEING * (1 - chance):
+    agreed, chance = _agreement(data)
+    if not data.labelers or agreed - chance <= _AGREEING * (1 - chance):
         return
-    if max(_fit(seen, labeler) for labeler in seen.labelers) < _RANDOM_FIT * (agreed - chance):
+    if max(_fit(data, labeler) for labeler in data.labelers) < _RANDOM_FIT * (agreed - chance):
         message = f"Both tables number their {counted(len(names), 'item')} from {low}, and the labels fit the votes no "
         message += "better than random labels, although the annotators agree. The rows may not belong together."
         fix = "Join the tables by ids of the items instead of row numbers: name the column with $item."
         yield Problem("ids-are-row-numbers", "warning", message, tuple(map(str, names[:3])), fix)
 
 
-def _item_names(seen: Seen) -> Sequence[Any] | None:
+def _item_names(data: Evidence) -> Sequence[Any] | None:
     """Return the names of the items, one per row or per item of a group; None if they are not known."""
-    votes = seen.item_votes
+    votes = data.item_votes
     return None if votes is None or votes.find is not None or votes.names is None else list(votes.names)
 
 
-def _agreement(seen: Seen) -> tuple[float, float]:
+def _agreement(data: Evidence) -> tuple[float, float]:
     """Return the share of pairs of votes that agree, and the share by chance; 0 and 1 without pairs."""
-    usable = seen.totals > 1
+    usable = data.totals > 1
     if not usable.any():
         return 0.0, 1.0
-    agreed = float(np.average(seen.agreement[usable], weights=seen.counts.patterns.items[usable]))
-    return agreed, float(((seen.votes / seen.votes.sum()) ** 2).sum())
+    agreed = float(np.average(data.agreement[usable], weights=data.counts.patterns.items[usable]))
+    return agreed, float(((data.votes / data.votes.sum()) ** 2).sum())
 
 
-def _fit(seen: Seen, labeler: str) -> float:
+def _fit(data: Evidence, labeler: str) -> float:
     """Return the share of votes that are the suggested label beyond chance: its upper limit, two standard errors up."""
-    patterns, codes = seen.counts.patterns, seen.codes(labeler)
-    rows = (seen.totals > 1) & (codes >= 0)
-    n = seen.items(rows)
+    patterns, codes = data.counts.patterns, data.codes(labeler)
+    rows = (data.totals > 1) & (codes >= 0)
+    n = data.items(rows)
     if n < _COMMON_ITEMS:
         return 1.0
-    fit = patterns.code == codes[seen.row]
-    share = np.bincount(seen.row[fit], weights=patterns.votes[fit], minlength=len(patterns)) / np.maximum(
-        seen.totals, 1
-    )
+    share = _vote_shares(patterns, data.row, codes)
     mean = float(np.average(share[rows], weights=patterns.items[rows]))
     error = math.sqrt(float(np.average((share[rows] - mean) ** 2, weights=patterns.items[rows])) / n)
-    labels = seen.labels(labeler)
-    return mean - float((labels / labels.sum() * seen.votes / seen.votes.sum()).sum()) + _RANDOM_Z * error
+    labels = data.labels(labeler)
+    return mean - float((labels / labels.sum() * data.votes / data.votes.sum()).sum()) + _RANDOM_Z * error
 
 
-def looks_clustered(seen: Seen) -> Iterator[Problem]:
+def _vote_shares(patterns: Patterns, row: npt.NDArray[np.int64], codes: Integers) -> npt.NDArray[np.float64]:
+    """Return (K,) the share of votes that are the label of the pattern; ``row`` is the pattern of each entry."""
+    fits = patterns.code == codes[row]
+    votes = np.bincount(row[fits], weights=patterns.votes[fits], minlength=len(patterns))
+    return np.asarray(votes / np.maximum(patterns.vote_totals(), 1), np.float64)
+
+
+def looks_clustered(data: Evidence) -> Iterator[Problem]:
     """Find groups of items, by a column or by a prefix of the ids; a warning if items of a group are alike."""
-    votes, names = seen.item_votes, _item_names(seen)
+    votes, names = data.item_votes, _item_names(data)
     if votes is None or names is None:
         return
     found = []
-    for column, groups in _groupings(seen, names):
+    for column, groups in _groupings(data, names):
         sizes = np.unique(groups, return_counts=True)[1]
         if len(sizes) >= _GROUPS and 2 * (sizes > 1).sum() >= len(sizes) and 2 * sizes.max() <= len(groups):
-            effect = _design_effect(seen, votes, groups)
+            effect = _design_effect(data, votes, groups)
             if column is not None or effect > _DESIGN_EFFECT:
                 found.append((effect, column, groups, len(sizes)))
     if not found:
@@ -316,17 +321,16 @@ def looks_clustered(seen: Seen) -> Iterator[Problem]:
         message += ", and items of a group are alike. Confidence intervals treat items as independent: they are too "
         message += f"narrow, by a factor of about {effect**0.5:.1f}."
     else:
-        message += (
-            ". Items of a group are not clearly more alike than others, so confidence intervals hardly depend on it."
-        )
+        message += ". Items of a group are not clearly more alike than others, so confidence intervals hardly depend "
+        message += "on it."
     fix = f"Intervals by group need $clusters {column or 'with a column of the groups'}, which is not supported yet."
     examples = tuple(dict.fromkeys(groups.tolist()))[:3]
     yield Problem("looks-clustered", "warning" if alike else "info", message, examples, fix)
 
 
-def _groupings(seen: Seen, names: Sequence[Any]) -> Iterator[tuple[str | None, npt.NDArray[Any]]]:
+def _groupings(data: Evidence, names: Sequence[Any]) -> Iterator[tuple[str | None, npt.NDArray[Any]]]:
     """Yield each column that may name groups, None for a prefix of the ids, with the group of each item."""
-    table = seen.table
+    table = data.table
     if table is not None and table.roles.item is not None:
         frame = table.votes if table.items is None else table.items
         for column in [name for name in unused_columns(table, frame) if _GROUPING.fullmatch(name)][:3]:
@@ -359,7 +363,7 @@ def _values_by_item(table: Any, frame: Frame, column: str) -> Mapping[Any, Any] 
     return found if len(found) == len(rows["item"]) else None
 
 
-def _design_effect(seen: Seen, votes: ItemVotes, groups: npt.NDArray[Any]) -> float:
+def _design_effect(data: Evidence, votes: ItemVotes, groups: npt.NDArray[Any]) -> float:
     """Return the largest design effect of groups of items on their votes, agreement and labels; 1 if all may be chance.
 
     The statistic is the number of pairs in a group with the same most frequent vote, or the sum of products of pairs.
@@ -379,12 +383,8 @@ def _design_effect(seen: Seen, votes: ItemVotes, groups: npt.NDArray[Any]) -> fl
     most = np.full(len(patterns), -1, np.int64)
     order = np.lexsort((-patterns.code.astype(np.int64), patterns.votes, row))
     most[row[order]] = patterns.code[order]  # the last one stays: the most frequent vote
-    measures = [pair_agreement(patterns)[rows]]
-    for labeler in seen.labelers[:_MEASURED_LABELERS]:
-        fits = patterns.code == votes.columns.codes(labeler, votes.categories)[row]
-        measures.append(
-            (np.bincount(row[fits], weights=patterns.votes[fits], minlength=len(total)) / np.maximum(total, 1))[rows]
-        )
+    labels = [votes.columns.codes(labeler, votes.categories) for labeler in data.labelers[:_MEASURED_LABELERS]]
+    measures = [pair_agreement(patterns)[rows], *(_vote_shares(patterns, row, codes)[rows] for codes in labels)]
     whole = np.bincount(most[rows]).astype(np.float64)
     m, chance = len(votes.categories), float((whole * (whole - 1)).sum() / (n * (n - 1.0)))
 

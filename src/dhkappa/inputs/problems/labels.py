@@ -6,14 +6,15 @@ import ast
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label, label_rules
-from dhkappa.errors import Problem, comma_list, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, differences, spelling
+from dhkappa.errors import Problem, comma_separated, counted, shown
+from dhkappa.inputs.problems import Evidence, Rule, differences, spelling
 from dhkappa.inputs.problems.items import fitting_columns
 
 _SMALL_SHARE = 0.01  # of votes or labels: below it, a problem of spelling is no error
@@ -21,116 +22,76 @@ _STRANGE = 0.05  # share of labels that nobody votes for
 _FEW_STRANGE = 3
 _SIMILAR = 3.0  # shares of a label among votes and suggested labels are similar up to this factor
 _Z = 3.0  # standard errors by which the vote for a code stands out
-_SEPARATORS = (
-    ";",
-    "|",
-    ",",
-    "/",
-    "||",
-    "::",
-    "\n",
-    "\t",
-    "\u3001",
-    "\uff1b",
-    "\uff0c",
-    "+",
-    "&",
-    " and ",
-    " - ",
-    "~",
-    "#",
-    "\\",
-)
+_SEPARATORS = (*";|,/", "||", "::", *"\n\t\u3001\uff1b\uff0c+&", " and ", " - ", *"~#\\")
 _COMPOUNDS_OF_COMMA = 4  # categories with a comma or slash, such as "neutral/positive", are common
 _DIFFERENCES = {"case": "case", "spaces": "spaces", "unicode": "Unicode form", "numbers": "how a number is written"}
 _MISSING = {"", "#n/a", "#na", "#n/a n/a", "<na>", "\\n", "nat", "nan", "null", "--", "n/a", "<null>", "(null)"}
 _MISSING |= {"#ref!", "#name?", "#value!", "#div/0!", "#null!", "#num!", '""', "''", "(empty)", "<empty>", "(blank)"}
 _MAYBE_MISSING = {"na", "n.a.", "none", "missing", "?", "-", "nil", "skip", "skipped", "unknown", "unsure", "not sure"}
 _MAYBE_MISSING |= {"don't know", "dont know", "idk", "can't tell", "cannot tell", "not applicable", "no answer"}
-_MAYBE_MISSING |= {
-    "...",
-    "\u2026",
-    "[]",
-    "{}",
-    "blank",
-    "empty",
-    "n/d",
-    "n / a",
-    "not available",
-    "unlabeled",
-    "unlabelled",
-}
-_MAYBE_MISSING |= {
-    "not labeled",
-    "not annotated",
-    "no label",
-    "tbd",
-    "abstain",
-    "declined",
-    "cannot judge",
-    "-99",
-    "-999",
-}
+_MAYBE_MISSING |= {"...", "\u2026", "[]", "{}", "blank", "empty", "n/d", "n / a", "not available", "unlabeled", "tbd"}
+_MAYBE_MISSING |= {"unlabelled", "not labeled", "not annotated", "no label", "abstain", "declined", "cannot judge"}
+_MAYBE_MISSING |= {"-99", "-999"}
 
 
-def category_variants(seen: Seen) -> Iterator[Problem]:
+def category_variants(data: Evidence) -> Iterator[Problem]:
     """Find categories that are spellings of one label; an error if label rules unite them."""
     groups: dict[Any, list[int]] = {}
-    for code, label in enumerate(seen.categories):
+    for code, label in enumerate(data.categories):
         if not isinstance(label, bool) and spelling(label) not in _MISSING:
             groups.setdefault(spelling(label), []).append(code)
-    labels = sum((seen.labels(name) for name in seen.labelers), np.zeros(len(seen.categories)))
-    used = [[code for code in group if seen.votes[code] or labels[code]] for group in groups.values()]
+    labels = sum((data.labels(name) for name in data.labelers), np.zeros(len(data.categories)))
+    used = [[code for code in group if data.votes[code] or labels[code]] for group in groups.values()]
     # The first spelling is kept: the most frequent one, of several the one that labelers use.
-    alike = [sorted(group, key=lambda code: (-seen.votes[code], -labels[code])) for group in used if len(group) > 1]
+    alike = [sorted(group, key=lambda code: (-data.votes[code], -labels[code])) for group in used if len(group) > 1]
     if not alike:
         return
-    alike.sort(key=lambda group: -seen.votes[group].sum())
-    names = [[seen.categories[code] for code in group] for group in alike]
+    alike.sort(key=lambda group: -data.votes[group].sum())
+    names = [[data.categories[code] for code in group] for group in alike]
     steps = [differences(group) for group in names]
     how = [rule for rule in label_rules.RULES if any(rule in (found or ()) for found in steps)]
     what = " or ".join([*(_DIFFERENCES[rule] for rule in how), *(["punctuation"] if None in steps else [])])
     more = f" ({counted(len(alike) - 1, 'more group')} like this)" if len(alike) > 1 else ""
-    held = seen.held([code for group in alike for code in group[1:]])
+    shares = data.category_shares([code for group in alike for code in group[1:]])
     sure = [code for group, found in zip(alike, steps, strict=True) if found for code in group[1:]]
     message = f"{shown(names[0])} differ only in {what}, but count as different categories{more}. "
-    message += f"The less frequent spellings hold {held}."
-    severity = "error" if sure and seen.held(sure).most >= _SMALL_SHARE else "warning"
+    message += f"The less frequent spellings hold {shares}."
+    severity = "error" if sure and data.category_shares(sure).most >= _SMALL_SHARE else "warning"
     pairs = [
         f"{other}={group[0]}" for group, found in zip(names, steps, strict=True) if not found for other in group[1:]
     ]
-    ways = [f"$normalize {','.join(how)}"] if how else []
-    ways += [f"$map {comma_list(pairs)}"] if pairs else []
+    options = {"normalize": ",".join(how), "map": comma_separated(pairs)}
+    options = {name: value for name, value in options.items() if value}
     examples = tuple(" = ".join(map(repr, group)) for group in names[:3])
-    fix = f"{'Unite' if sure else 'If they are one, unite'} them with {' and '.join(ways)}."
-    yield Problem("category-variants", severity, message, examples, fix, seen.concerned(held))
+    fix = f"{'Unite' if sure else 'If they are one, unite'} them with {' and '.join(f'${name}=' for name in options)}."
+    yield Problem("category-variants", severity, message, examples, fix, data.concerned(shares), options=options)
 
 
-def looks_missing(seen: Seen) -> Iterator[Problem]:
+def looks_missing(data: Evidence) -> Iterator[Problem]:
     """Find categories that are written like a missing value."""
     sure, maybe = [], []
-    for code, label in enumerate(seen.categories):
+    for code, label in enumerate(data.categories):
         spelled = {label.strip().casefold(), spelling(label)} if isinstance(label, str) else set()
         if spelled & _MISSING:
             sure.append(code)
         elif spelled & _MAYBE_MISSING:
-            held = seen.held([code])
-            votes = held.votes
-            if not any(votes <= _SIMILAR * part and part <= _SIMILAR * votes for part in held.labels.values()):
+            shares = data.category_shares([code])
+            votes = shares.votes
+            if not any(votes <= _SIMILAR * part and part <= _SIMILAR * votes for part in shares.labels.values()):
                 maybe.append(code)
     for codes, certain in ((sure, True), (maybe, False)):
-        held = seen.held(codes)
-        if held.most == 0:
+        shares = data.category_shares(codes)
+        if shares.most == 0:
             continue
-        names = [seen.categories[code] for code in sorted(codes, key=lambda code: -seen.votes[code])]
-        severity = ("info", "warning", "error")[certain + (held.most >= _SMALL_SHARE)]
+        names = [data.categories[code] for code in sorted(codes, key=lambda code: -data.votes[code])]
+        severity = ("info", "warning", "error")[certain + (shares.most >= _SMALL_SHARE)]
         them, are = ("it", "is") if len(names) == 1 else ("them", "are")
-        kind = (
-            "a missing value, but counts as a category" if them == "it" else "missing values, but count as categories"
-        )
-        message = f"{shown(names, 3)} {are if certain else 'may be'} {kind}: {held}."
-        fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing {comma_list(names)}."
-        yield Problem("looks-missing", severity, message, tuple(map(repr, names[:3])), fix, seen.concerned(held))
+        one, several = "a missing value, but counts as a category", "missing values, but count as categories"
+        message = f"{shown(names, 3)} {are if certain else 'may be'} {one if them == 'it' else several}: {shares}."
+        fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing=."
+        problem = Problem("looks-missing", severity, message, tuple(map(repr, names[:3])), fix, data.concerned(shares))
+        found = {"missing": comma_separated(names)}
+        yield replace(problem, options=found) if certain else replace(problem, choices=found)
 
 
 def _list_parts(label: str) -> tuple[str, ...] | None:
@@ -149,7 +110,7 @@ def compound_labels(categories: Categories) -> tuple[str, dict[Label, tuple[str,
     texts = [label for label in categories if isinstance(label, str)]
     lists: dict[Label, tuple[str, ...]] = {label: parts for label in texts if (parts := _list_parts(label))}
     if any(len(parts) > 1 for parts in lists.values()):
-        return "JSON", lists
+        return "json", lists
     for separator in _SEPARATORS:
         cut = {label: tuple(map(spelling, label.split(separator))) for label in texts if separator in label}
         split: dict[Label, tuple[str, ...]]
@@ -178,48 +139,48 @@ def _is_mixed(split: list[tuple[str, ...]], simple: set[Any]) -> bool:
     return all(n > 1 or part in simple for part, n in labels.items()) and any(len(at) > 1 for at in places.values())
 
 
-def looks_multilabel(seen: Seen) -> Iterator[Problem]:
+def looks_multilabel(data: Evidence) -> Iterator[Problem]:
     """Find cells with several labels."""
-    separator, split = compound_labels(seen.categories)
-    codes = [code for code, label in enumerate(seen.categories) if label in split]
-    held = seen.held(codes)
-    if held.most == 0:
+    separator, split = compound_labels(data.categories)
+    codes = [code for code, label in enumerate(data.categories) if label in split]
+    shares = data.category_shares(codes)
+    if shares.most == 0:
         return
-    names = [seen.categories[code] for code in sorted(codes, key=lambda code: -seen.votes[code])]
-    how = "a list" if separator == "JSON" else f"separated by {separator!r}"
+    names = [data.categories[code] for code in sorted(codes, key=lambda code: -data.votes[code])]
+    how = "a list" if separator == "json" else f"separated by {separator!r}"
     orders: dict[frozenset[str], Label] = {}
     twice = [(orders[key], name) for name in names if orders.setdefault(key := frozenset(split[name]), name) != name]
     both = f" {shown(twice[0])} count as different categories." if twice else ""
-    message = f"Some cells hold several labels, {how}: {held}.{both}"
-    examples = tuple(map(repr, [*(twice[0] if twice else ()), *names][:3]))
-    fix = f'Split them with $multilabel "{separator}".' if separator != "JSON" else "Split them with $multilabel json."
-    severity = "error" if held.most >= _SMALL_SHARE else "warning"
-    yield Problem("looks-multilabel", severity, message, tuple(dict.fromkeys(examples)), fix, seen.concerned(held))
+    message = f"Some cells hold several labels, {how}: {shares}.{both}"
+    examples = tuple(dict.fromkeys(map(repr, [*(twice[0] if twice else ()), *names][:3])))
+    fix, options = "Split them with $multilabel=.", {"multilabel": separator}
+    severity = "error" if shares.most >= _SMALL_SHARE else "warning"
+    yield Problem("looks-multilabel", severity, message, examples, fix, data.concerned(shares), options=options)
 
 
-def labels_not_in_votes(seen: Seen) -> Iterator[Problem]:
+def labels_not_in_votes(data: Evidence) -> Iterator[Problem]:
     """Find labelers with labels that nobody ever votes for: an error if most are."""
-    voted = {spelling(label) for label, votes in zip(seen.categories, seen.votes, strict=True) if votes}
-    _, split = compound_labels(seen.categories)
+    voted = set(map(spelling, data.voted))
+    _, split = compound_labels(data.categories)
     known = np.array(
-        [spelling(label) in voted or label in split or spelling(label) in _MISSING for label in seen.categories],
+        [spelling(label) in voted or label in split or spelling(label) in _MISSING for label in data.categories],
         np.bool_,
     )
     # Of many categories, votes that nobody shares may be for one that nobody else ever chooses: labels, too.
-    patterns = seen.counts.patterns
-    lone = float(patterns.items[seen.row[patterns.votes == 1]].sum())
-    single = float((seen.votes == 1).sum()) / max(lone, 1.0)
-    for name in seen.labelers:
-        codes = np.where(seen.totals > 0, seen.codes(name), -1)
+    patterns = data.counts.patterns
+    lone = float(patterns.items[data.row[patterns.votes == 1]].sum())
+    single = float((data.votes == 1).sum()) / max(lone, 1.0)
+    for name in data.labelers:
+        codes = np.where(data.totals > 0, data.codes(name), -1)
         labeled = codes >= 0
         strange = labeled & ~np.append(known, True)[codes]
-        lost, n = seen.items(strange), seen.items(labeled)
-        shared = np.bincount(seen.row[patterns.code == codes[seen.row]], minlength=len(patterns)) > 0
+        lost, n = data.items(strange), data.items(labeled)
+        shared = np.bincount(data.row[patterns.code == codes[data.row]], minlength=len(patterns)) > 0
         if voted and 2 * lost > n:
-            yield _strange_labels(seen, name, codes, strange, lost, n)
-        elif voted and lost >= max(_FEW_STRANGE, _STRANGE * n, _SIMILAR * single * seen.items(labeled & ~shared)):
-            number = seen.labels(name) * ~known
-            texts = [seen.categories[code] for code in np.argsort(-number, kind="stable") if number[code]]
+            yield _strange_labels(data, name, codes, strange, lost, n)
+        elif voted and lost >= max(_FEW_STRANGE, _STRANGE * n, _SIMILAR * single * data.items(labeled & ~shared)):
+            number = data.labels(name) * ~known
+            texts = [data.categories[code] for code in np.argsort(-number, kind="stable") if number[code]]
             message = f"On {lost:,} of {counted(n, 'item')}, the label of {name} is a category that nobody ever votes "
             message += f"for ({_few(texts)}): no vote can agree with it there."
             fix = "If annotators could not choose it, or use another name for it, replace it with $map."
@@ -227,31 +188,31 @@ def labels_not_in_votes(seen: Seen) -> Iterator[Problem]:
 
 
 def _strange_labels(
-    seen: Seen, name: str, codes: Integers, strange: npt.NDArray[np.bool_], lost: int, n: int
+    data: Evidence, name: str, codes: Integers, strange: npt.NDArray[np.bool_], lost: int, n: int
 ) -> Problem:
     """Return the problem of a labeler whose labels are codes, or of another column."""
     labels = sorted({*codes[strange].tolist()})
-    texts = [seen.categories[code] for code in labels]
-    votes = [seen.categories[code] for code in np.argsort(-seen.votes, kind="stable")[:3] if seen.votes[code]]
+    texts = [data.categories[code] for code in labels]
+    votes = data.voted[:3]
     numeric = [all(re.fullmatch("-?[0-9]+", str(text)) for text in side) for side in (texts, votes)]
-    found = _translation(seen, codes, labels)
+    found, options = _translation(data, codes, labels), {}
     where = f"On {lost:,} of {counted(n, 'item')}, the label of {name} is a category that nobody ever votes for."
     if found or numeric[0] != numeric[1]:
         kinds = ("codes", "names") if numeric[0] and not numeric[1] else ("names", "codes")
         if numeric[0] == numeric[1]:
             kinds = ("codes", "other names")
         message = f"{where} Its labels are {kinds[0]} ({_few(texts)}), the votes are {kinds[1]} ({_few(votes)})."
-        fix = "Translate them with $map, such as "
-        fix += f'"{texts[0]}={votes[0]}".'
+        fix = f'Translate them with $map, such as "{texts[0]}={votes[0]}".'
         if found:
-            fix = "This translation fits the votes best; check it, and pass it with $map "
-            fix += f"{comma_list(f'{code}={vote}' for code, vote in found.items())}."
+            fix = "This translation fits the votes best; check it, and pass it with $map=."
+            options = {"map": comma_separated(f"{code}={vote}" for code, vote in found.items())}
     else:
         message = f"{where} The column holds something else ({_few(texts)}) than the votes ({_few(votes)})."
         fix = "Name the column of suggested labels with $suggested."
-    if not found and (others := fitting_columns(seen)):
-        fix = f"Column {others[0]!r} holds labels like the votes: name it with $suggested {comma_list(others[:1])}."
-    return Problem("labels-not-in-votes", "error", message, tuple(map(repr, texts[:3])), fix, (name,))
+    if not found and (others := fitting_columns(data)):
+        fix = f"Column {others[0]!r} holds labels like the votes: name it with $suggested=."
+        options = {"suggested": comma_separated(others[:1])}
+    return Problem("labels-not-in-votes", "error", message, tuple(map(repr, texts[:3])), fix, (name,), options=options)
 
 
 def _few(values: Sequence[Any]) -> str:
@@ -259,13 +220,13 @@ def _few(values: Sequence[Any]) -> str:
     return ", ".join(map(str, values[:3])) + (", ..." if len(values) > 3 else "")
 
 
-def _translation(seen: Seen, codes: Integers, labels: list[int]) -> dict[Label, Label]:
+def _translation(data: Evidence, codes: Integers, labels: list[int]) -> dict[Label, Label]:
     """Return the most frequent vote for each code, if each stands out and no two codes share it; else nothing."""
-    patterns, shares = seen.counts.patterns, seen.votes / seen.votes.sum()
+    patterns, shares = data.counts.patterns, data.votes / data.votes.sum()
     found: dict[int, int] = {}
     for label in labels:
-        rows = codes[seen.row] == label
-        weights = patterns.items[seen.row[rows]] * patterns.votes[rows] / seen.totals[seen.row[rows]]
+        rows = codes[data.row] == label
+        weights = patterns.items[data.row[rows]] * patterns.votes[rows] / data.totals[data.row[rows]]
         votes = np.bincount(patterns.code[rows], weights=weights, minlength=len(shares))
         most, n = int(votes.argmax()), votes.sum()
         expected = n * shares[most]
@@ -274,7 +235,7 @@ def _translation(seen: Seen, codes: Integers, labels: list[int]) -> dict[Label, 
         found[label] = most
     if len({*found.values()}) < len(found) or len(found) < 2:
         return {}
-    return {seen.categories[label]: seen.categories[vote] for label, vote in sorted(found.items())}
+    return {data.categories[label]: data.categories[vote] for label, vote in sorted(found.items())}
 
 
 RULES: tuple[Rule, ...] = (labels_not_in_votes, category_variants, looks_missing, looks_multilabel)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dhkappa.core.grouping import Encoded, group_rows
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import Problem, counted
-from dhkappa.inputs.problems import Rule, Seen, first_values, unused_columns
+from dhkappa.inputs.problems import Evidence, Rule, first_values, unused_columns
 
 _MOST_ROWS = 200_000  # that are compared
 _MOST_IN_ORDER = 30_000  # of the first rows that are compared with sequences of others
@@ -30,34 +30,34 @@ _PAIRS = 10  # rows that occur twice
 _PAIRS_Z = 4.0
 
 
-def no_items(seen: Seen) -> Iterator[Problem]:
+def no_items(data: Evidence) -> Iterator[Problem]:
     """Find data without items."""
-    if not seen.counts.n_items:
-        what = "The data have no items." if seen.table is None else "The table has no rows."
+    if not data.counts.n_items:
+        what = "The data have no items." if data.table is None else "The table has no rows."
         fix = "Check the file: it may have a header only, or be another one."
         yield Problem("no-items", "error", what, (), fix)
 
 
-def repeated_rows(seen: Seen) -> Iterator[Problem]:
+def repeated_rows(data: Evidence) -> Iterator[Problem]:
     """Find rows that repeat others, by a column that tells items apart, by their order, or by how many are equal."""
-    votes, table = seen.item_votes, seen.table
+    votes, table = data.item_votes, data.table
     named = votes is None or votes.names is not None if table is None else table.roles.item or table.roles.label
-    if votes is None or named or votes.find is not None or seen.counts.n_items > _MOST_ROWS:
+    if votes is None or named or votes.find is not None or data.counts.n_items > _MOST_ROWS:
         return
-    message = _by_column(seen)
+    message = _by_column(data)
     kind = _kinds(votes) if message is None else None
     if kind is not None and len(kind):
         message = _in_order(kind[:_MOST_IN_ORDER]) or _by_number(np.bincount(kind))
     if message:
-        fix = "Keep one row of each item. If rows are different items, accept this with $allow repeated-rows."
+        fix = "Keep one row of each item. If rows are different items, accept this with $allow=."
         yield Problem("repeated-rows", "warning", f"{message} Repeated items are counted twice.", (), fix)
 
 
-def _by_column(seen: Seen) -> str | None:
+def _by_column(data: Evidence) -> str | None:
     """Compare rows with a column that tells items apart; None if there is none."""
     import narwhals.stable.v2 as nw
 
-    table = seen.table
+    table = data.table
     for name in [] if table is None else unused_columns(table, table.votes):
         values = first_values(table, table.votes, name)
         texts = [value for value in values if isinstance(value, str)]
@@ -69,7 +69,7 @@ def _by_column(seen: Seen) -> str | None:
             frame = frame.filter(~nw.col("value").is_null())
             repeats = table.repeats(frame, ["value", *columns, *roles.item_columns()])
             [found] = zip(*table.ask(repeats.select(nw.col("n").sum(), kinds=nw.len())).values(), strict=True)
-            extra, n = int(found[0] or 0) - int(found[1] or 0), seen.counts.n_items
+            extra, n = int(found[0] or 0) - int(found[1] or 0), data.counts.n_items
             if extra < max(_FEW, _REPEATED * n):
                 return ""
             return f"{extra:,} of {counted(n, 'row')} repeat another one: the same {name!r}, votes and labels."

@@ -14,19 +14,19 @@ from dhkappa.core.grouping import Encoded
 from dhkappa.core.items import ItemColumns, ItemVotes
 from dhkappa.core.label_sets import SettledSets
 from dhkappa.errors import Problem, shown
-from dhkappa.inputs.problems import Held, Seen, spelling
+from dhkappa.inputs.problems import CategoryShares, Evidence, spelling
 
 
 @dataclass(frozen=True)
-class SingleLabels(Seen):
+class SingleLabels(Evidence):
     """What the rules look at, with the labels in the sets as categories."""
 
     sets: SettledSets | None = None
 
     @classmethod
-    def of(cls, seen: Seen, sets: SettledSets) -> SingleLabels:
+    def of(cls, data: Evidence, sets: SettledSets) -> SingleLabels:
         """Return the labels in the cells of some data."""
-        return cls(seen.counts, seen.item_votes, seen.table, labelers=seen.labelers, sets=sets)
+        return cls(data.counts, data.item_votes, data.table, labelers=data.labelers, sets=sets)
 
     @property
     def categories(self) -> Categories:
@@ -41,8 +41,8 @@ class SingleLabels(Seen):
         return [self.sets.sets[cell] for cell in self.counts.categories]
 
     @cached_property
-    def _whole(self) -> Seen:
-        return Seen(self.counts, labelers=self.labelers)
+    def _whole(self) -> Evidence:
+        return Evidence(self.counts, labelers=self.labelers)
 
     def _by_label(self, cells: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return (m,) sums of a value per cell over the cells that have a label."""
@@ -60,10 +60,10 @@ class SingleLabels(Seen):
         """Return (m,) the number of items for which each label is suggested."""
         return self._by_label(self._whole.labels(labeler))
 
-    def held(self, codes: Sequence[int]) -> Held:
+    def category_shares(self, codes: Sequence[int]) -> CategoryShares:
         """Return the share of votes, and of suggested sets, that have one of some labels."""
         names = {self.categories[code] for code in codes}
-        return self._whole.held([place for place, own in enumerate(self._cells) if own & names])
+        return self._whole.category_shares([place for place, own in enumerate(self._cells) if own & names])
 
     def votes_for_labels(self) -> ItemVotes | None:
         """Return one vote for each label of a vote; None if annotators are unknown."""
@@ -86,20 +86,19 @@ class SingleLabels(Seen):
         return replace(made, annotators=read.annotators, voter=np.repeat(who, each).astype(np.int64))
 
 
-def labels_not_in_votes(seen: SingleLabels, compound: Container[Label]) -> Iterator[Problem]:
+def labels_not_in_votes(data: SingleLabels, compound: Container[Label]) -> Iterator[Problem]:
     """Find labelers most of whose labels nobody ever votes for; ``compound`` labels hold several."""
-    names = seen.categories
-    voted = {spelling(label) for label, number in zip(names, seen.votes, strict=True) if number}
+    names = data.categories
+    voted = set(map(spelling, data.voted))
     strange = np.array([spelling(label) not in voted and label not in compound for label in names], np.bool_)
-    for labeler in seen.labelers:
-        number = seen.labels(labeler)
+    for labeler in data.labelers:
+        number = data.labels(labeler)
         lost, n = int(number[strange].sum()), int(number.sum())
         if not voted or 2 * lost <= n:
             continue
         few = [names[code] for code in np.flatnonzero(strange & (number > 0))]
-        common = [names[code] for code in np.argsort(-seen.votes, kind="stable")[:3] if seen.votes[code]]
         message = f"{lost:,} of {n:,} labels of {labeler} are categories that nobody ever votes for ({shown(few, 3)}). "
-        message += f"The votes are {shown(common, 3)}."
+        message += f"The votes are {shown(data.voted[:3])}."
         fix = "Translate them with $map, name another column with $suggested, or separate labels as in the votes."
         yield Problem("labels-not-in-votes", "error", message, tuple(map(repr, few[:3])), fix, (labeler,))
 

@@ -12,18 +12,19 @@ import numpy.typing as npt
 
 from dhkappa.core import Integers, Label
 from dhkappa.core.agreement import agreement_follows_votes, sum_rows
-from dhkappa.errors import Problem, comma_list, counted, shown
-from dhkappa.inputs.problems import Rule, Seen, copies, percent
+from dhkappa.errors import Problem, comma_separated, counted, shown
+from dhkappa.inputs.problems import Evidence, Rule, copies, percent
 from dhkappa.inputs.problems import rows as row_rules
-from dhkappa.inputs.problems.panel import (
+from dhkappa.inputs.problems.sampled_votes import (
     CHANCE,
     ENOUGH_EXCEPTIONS,
     FEWER_ERRORS,
     FromVotes,
     from_votes,
     is_made_from_votes,
-    panel_of,
     poisson_tail,
+    sampled_votes,
+    vote_accuracy,
 )
 
 _FEW_ITEMS = 20
@@ -63,14 +64,14 @@ RATINGS = [[str(n) for n in range(*ends)] for ends in ((1, 6), (1, 8), (1, 11), 
 _LIKE_COUNTS = re.compile("(n|num|number|no)?_?(of_)?(n|counts?|votes?|annotators|freq|frequency)", re.IGNORECASE)
 
 
-def labeler_abstains(seen: Seen) -> Iterator[Problem]:
+def labeler_abstains(data: Evidence) -> Iterator[Problem]:
     """Find labelers without a label on items that have votes."""
-    usable = seen.totals > 1
-    n = seen.items(usable)
-    for name in seen.labelers:
-        without = usable & (seen.codes(name) < 0)
-        absent = seen.items(without)
-        if n and not seen.labels(name).any():
+    usable = data.totals > 1
+    n = data.items(usable)
+    for name in data.labelers:
+        without = usable & (data.codes(name) < 0)
+        absent = data.items(without)
+        if n and not data.labels(name).any():
             fix = "Name the column of suggested labels with $suggested, or leave this one out."
             yield Problem("labeler-abstains", "error", f"{name} has no labels: all are missing.", (), fix, (name,))
         if not absent or absent == n:
@@ -78,7 +79,7 @@ def labeler_abstains(seen: Seen) -> Iterator[Problem]:
         message = f"{name} has no label on {absent:,} of {counted(n, 'item')} with votes ({percent(absent / n)})."
         means = []
         for rows in (without, usable & ~without):
-            items, shares = seen.counts.patterns.items[rows], seen.agreement[rows]
+            items, shares = data.counts.patterns.items[rows], data.agreement[rows]
             mean = float(np.average(shares, weights=items))
             variance = float(np.average((shares - mean) ** 2, weights=items))
             means.append((mean, variance / items.sum()))
@@ -91,17 +92,17 @@ def labeler_abstains(seen: Seen) -> Iterator[Problem]:
         yield Problem("labeler-abstains", severity, message, (), fix, (name,))
 
 
-def few_common_items(seen: Seen) -> Iterator[Problem]:
+def few_common_items(data: Evidence) -> Iterator[Problem]:
     """Find labelers that share few items with the others."""
-    if len(seen.labelers) < 2 or not (seen.totals > 1).any():
+    if len(data.labelers) < 2 or not (data.totals > 1).any():
         return
-    labeled = {name: (seen.totals > 1) & (seen.codes(name) >= 0) for name in seen.labelers}
-    each = {name: seen.items(rows) for name, rows in labeled.items()}
-    common, typical = seen.items(np.logical_and.reduce([*labeled.values()])), float(np.median([*each.values()]))
+    labeled = {name: (data.totals > 1) & (data.codes(name) >= 0) for name in data.labelers}
+    each = {name: data.items(rows) for name, rows in labeled.items()}
+    common, typical = data.items(np.logical_and.reduce([*labeled.values()])), float(np.median([*each.values()]))
     share: dict[str, float] = {}
     for name, rows in labeled.items():
         others = np.logical_or.reduce([own for other, own in labeled.items() if other != name])
-        share[name] = seen.items(rows & others) / max(seen.items(others), 1)
+        share[name] = data.items(rows & others) / max(data.items(others), 1)
     if common >= _COMMON * typical and min(share.values()) >= _COMMON:
         return
     few = [name for name, part in share.items() if part < _COMMON] or [min(share, key=lambda name: share[name])]
@@ -113,55 +114,52 @@ def few_common_items(seen: Seen) -> Iterator[Problem]:
     yield Problem("few-common-items", "warning", message, tuple(few[:3]), fix)
 
 
-def too_few_items(seen: Seen) -> Iterator[Problem]:
+def too_few_items(data: Evidence) -> Iterator[Problem]:
     """Find labelers, or all, with few eligible items."""
-    usable = seen.totals > 1
-    if (seen.totals == 1).any() and not usable.any():  # labelers are compared with the only vote
+    usable = data.totals > 1
+    if (data.totals == 1).any() and not usable.any():  # labelers are compared with the only vote
         return
-    labeled = [name for name in seen.labelers if seen.labels(name).any()]  # another problem says if there are none
-    n = {name: seen.items(usable & (seen.codes(name) >= 0)) for name in labeled}
+    labeled = [name for name in data.labelers if data.labels(name).any()]  # another problem says if there are none
+    n = {name: data.items(usable & (data.codes(name) >= 0)) for name in labeled}
     few = {name: number for name, number in n.items() if number < _FEW_ITEMS}
     if not few:
         return
-    everyone = len(few) == len(seen.labelers)
+    everyone = len(few) == len(data.labelers)
     message = f"{counted(max(few.values()), 'item')} {'has' if max(few.values()) == 1 else 'have'} "
     message += "two votes or more and a suggested label"
-    message += (
-        "."
-        if everyone and len({*few.values()}) == 1
-        else f" ({'labeler' if len(few) == 1 else 'labelers'} {shown(few, 3)})."
-    )
-    message += f" With fewer than {_FEW_ITEMS}, a result says little."
+    if not everyone or len({*few.values()}) > 1:
+        message += f" ({'labeler' if len(few) == 1 else 'labelers'} {shown(few, 3)})"
+    message += f". With fewer than {_FEW_ITEMS}, a result says little."
     fix = "Have more items voted on: dhkappa plan says how many."
     yield Problem("too-few-items", "warning", message, (), fix, () if everyone else tuple(few))
 
 
-def looks_like_percent(seen: Seen) -> Iterator[Problem]:
+def looks_like_percent(data: Evidence) -> Iterator[Problem]:
     """Find percentages where numbers of votes are expected."""
-    n = seen.items(seen.totals > 0)
-    if not seen.numbers or n < _SOME_ITEMS:
+    n = data.items(data.totals > 0)
+    if not data.numbers or n < _SOME_ITEMS:
         return
-    near = {whole: seen.items(np.abs(seen.totals - whole) <= whole / 50) for whole in (100, 1000)}
+    near = {whole: data.items(np.abs(data.totals - whole) <= whole / 50) for whole in (100, 1000)}
     whole = max(near, key=lambda one: near[one])
-    if near[whole] < _MOST_ROWS * n or seen.items(np.abs(seen.totals - whole) <= whole / 100) < n / 3:
+    if near[whole] < _MOST_ROWS * n or data.items(np.abs(data.totals - whole) <= whole / 100) < n / 3:
         return
     number = counted(n, "item") if near[whole] == n else f"{near[whole]:,} of {counted(n, 'item')}"
     message = f"The numbers of votes add up to about {whole:,} on {number}: they look like percentages."
     fix = "Replace the percentages in these columns by numbers of votes. If each item has 100 votes, accept this with "
-    fix += "$allow looks-like-percent."
+    fix += "$allow=."
     yield Problem("looks-like-percent", "error", message, (), fix)
 
 
-def weights_look_like_counts(seen: Seen) -> Iterator[Problem]:
+def weights_look_like_counts(data: Evidence) -> Iterator[Problem]:
     """Find sample weights that are numbers of votes."""
-    weight = seen.counts.columns.weight
-    if weight is None or not len(seen.totals):
+    weight = data.counts.columns.weight
+    if weight is None or not len(data.totals):
         return
-    each = weight[seen.counts.patterns.suggested]
-    voted = seen.totals > 0
-    name = None if seen.table is None else seen.table.roles.sample_weight
+    each = weight[data.counts.patterns.suggested]
+    voted = data.totals > 0
+    name = None if data.table is None else data.table.roles.sample_weight
     where = "sample_weight" if name is None else f"Column {name!r}"
-    equal = np.array_equal(each[voted], seen.totals[voted]) and len(np.unique(each[voted])) > 1
+    equal = np.array_equal(each[voted], data.totals[voted]) and len(np.unique(each[voted])) > 1
     named = name is not None and _LIKE_COUNTS.fullmatch(name) is not None and bool((each == np.rint(each)).all())
     if equal or (named and len(np.unique(each)) > 1):
         what = "is the number of votes of every item" if equal else "looks like a number of votes"
@@ -170,9 +168,9 @@ def weights_look_like_counts(seen: Seen) -> Iterator[Problem]:
         yield Problem("weights-look-like-counts", "warning", message, (), fix)
 
 
-def votes_follow_agreement(seen: Seen) -> Iterator[Problem]:
+def votes_follow_agreement(data: Evidence) -> Iterator[Problem]:
     """Find numbers of votes that depend on the agreement of the first ones."""
-    if found := agreement_follows_votes(seen.counts.patterns):
+    if found := agreement_follows_votes(data.counts.patterns):
         few, one, many, other = found
         pairs = f"{one:.2f} of pairs agree on items with {few} votes, {other:.2f} on items with {many}"
         message = f"Agreement depends on the number of votes: {pairs}."
@@ -180,25 +178,25 @@ def votes_follow_agreement(seen: Seen) -> Iterator[Problem]:
         yield Problem("votes-follow-agreement", "warning", message, (), fix)
 
 
-def labels_from_votes(seen: Seen) -> Iterator[Problem]:
+def labels_from_votes(data: Evidence) -> Iterator[Problem]:
     """Find labelers whose labels are a most frequent vote, or any vote, too often to be made without the votes."""
-    patterns = seen.counts.patterns
+    patterns = data.counts.patterns
     if not len(patterns):
         return
     most = np.zeros(len(patterns), np.int64)
-    np.maximum.at(most, seen.row, patterns.votes)
-    for name in seen.labelers:
-        codes = seen.codes(name)
-        rows = (seen.totals > 1) & (codes >= 0)
-        n = seen.items(rows)
-        single = _from_single_votes(seen, name)
-        accuracy, perfect = _exceptions_of_true_labels(seen, rows, most)
+    np.maximum.at(most, data.row, patterns.votes)
+    for name in data.labelers:
+        codes = data.codes(name)
+        rows = (data.totals > 1) & (codes >= 0)
+        n = data.items(rows)
+        single = _from_single_votes(data, name)
+        accuracy, perfect = _exceptions_of_true_labels(data, rows, most)
         if single is not None:  # annotators differ in accuracy
             accuracy, perfect = single.accuracy, single.perfect
-        leads = (patterns.code == codes[seen.row]) & (patterns.votes == most[seen.row])
-        first = np.bincount(seen.row[leads], minlength=len(patterns)) > 0
-        exceptions = n - seen.items(rows & first)
-        split = seen.items(rows & (np.diff(patterns.start) > 1))
+        leads = (patterns.code == codes[data.row]) & (patterns.votes == most[data.row])
+        first = np.bincount(data.row[leads], minlength=len(patterns)) > 0
+        exceptions = n - data.items(rows & first)
+        split = data.items(rows & (np.diff(patterns.start) > 1))
         if is_made_from_votes(exceptions, split, perfect, n, accuracy):
             often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
             message = f"{often} a most frequent vote, although votes differ on {counted(split, 'item')}. "
@@ -208,8 +206,8 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
             message += f"{expected:.0f} items."
         else:
             message = _changed_majority(single)
-            if not message and name not in seen.copies:  # the votes of one annotator are like random votes
-                message = _random_votes(seen, codes, rows & ~first, most)
+            if not message and name not in data.copies:  # the votes of one annotator are like random votes
+                message = _random_votes(data, codes, rows & ~first, most)
         if not message:
             continue
         fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels."
@@ -217,13 +215,13 @@ def labels_from_votes(seen: Seen) -> Iterator[Problem]:
         yield Problem("labels-from-votes", "warning", message, (), fix, (name,))
 
 
-def _from_single_votes(seen: Seen, labeler: str) -> FromVotes | None:
+def _from_single_votes(data: Evidence, labeler: str) -> FromVotes | None:
     """Compare the labels with the most frequent votes of annotators who differ in accuracy; None if unknown."""
-    votes = seen.item_votes
+    votes = data.item_votes
     if votes is None or votes.annotators is None:
         return None
-    panel = panel_of(votes)
-    return from_votes(panel, votes.columns.codes(labeler, votes.categories)[panel.chosen])
+    sample = sampled_votes(votes)
+    return from_votes(sample, votes.columns.codes(labeler, votes.categories)[sample.chosen])
 
 
 def _changed_majority(found: FromVotes | None) -> str:
@@ -231,34 +229,32 @@ def _changed_majority(found: FromVotes | None) -> str:
     if found is None or not found.is_changed_majority:
         return ""
     message = f"where votes differ, its label is no most frequent vote on {found.split_exceptions:,} of "
-    message += (
-        f"{counted(found.split, 'item')}. Labels made without the votes, with as many errors on the other items, "
-    )
-    return f"{message}would be another one on about {found.expected:.0f}."
+    message += f"{counted(found.split, 'item')}. Labels made without the votes, with as many errors on the other "
+    return f"{message}items, would be another one on about {found.expected:.0f}."
 
 
-def _random_votes(seen: Seen, codes: Integers, behind: npt.NDArray[np.bool_], most: npt.NDArray[np.int64]) -> str:
+def _random_votes(data: Evidence, codes: Integers, behind: npt.NDArray[np.bool_], most: npt.NDArray[np.int64]) -> str:
     """Return what shows that each label is a vote of its item, drawn at random; empty if nothing does.
 
     Labels of a good labeler are a most frequent vote more often than a random vote; labels of any other labeler are
     sometimes a category that the item has no vote for, like votes that no other annotator of the item gives.
     """
-    patterns, several = seen.counts.patterns, seen.totals > 2
+    patterns, several = data.counts.patterns, data.totals > 2
     rows = several & (codes >= 0)
-    fits = patterns.code == codes[seen.row]
-    outside = seen.items(rows & (np.bincount(seen.row[fits], minlength=len(patterns)) == 0))
-    items = patterns.items[seen.row] * several[seen.row]
+    fits = patterns.code == codes[data.row]
+    outside = data.items(rows & (np.bincount(data.row[fits], minlength=len(patterns)) == 0))
+    items = patterns.items[data.row] * several[data.row]
     lone = float(items[patterns.votes == 1].sum()) / max(float((items * patterns.votes).sum()), 1.0)
-    n = seen.items(rows)
+    n = data.items(rows)
     if outside > _NO_VOTE * n or poisson_tail(outside, n * lone * FEWER_ERRORS) >= CHANCE:
         return ""
     leading = np.bincount(
-        seen.row, weights=patterns.votes * (patterns.votes == most[seen.row]), minlength=len(patterns)
+        data.row, weights=patterns.votes * (patterns.votes == most[data.row]), minlength=len(patterns)
     )
-    share = 1 - leading[rows] / seen.totals[rows]  # of votes that are no most frequent one
+    share = 1 - leading[rows] / data.totals[rows]  # of votes that are no most frequent one
     expected = float((share * patterns.items[rows]).sum())
     deviation = math.sqrt(float((share * (1 - share) * patterns.items[rows]).sum()))
-    if seen.items(rows & behind) < expected - _RANDOM_Z * deviation:
+    if data.items(rows & behind) < expected - _RANDOM_Z * deviation:
         return ""
     message = f"{f'all but {outside:,} of' if outside else 'all'} {counted(n, 'label')} are a vote of their item. They "
     message += "look like one vote picked at random on each item. Of the votes, "
@@ -266,54 +262,51 @@ def _random_votes(seen: Seen, codes: Integers, behind: npt.NDArray[np.bool_], mo
 
 
 def _exceptions_of_true_labels(
-    seen: Seen, rows: npt.NDArray[np.bool_], most: npt.NDArray[np.int64]
+    data: Evidence, rows: npt.NDArray[np.bool_], most: npt.NDArray[np.int64]
 ) -> tuple[float, float]:
     """Return the accuracy of a vote, and the expected number of items whose true label is not a most frequent vote.
 
-    A vote is the true label with probability a, else any other of m categories alike, so that pairs of votes agree
-    with probability t = a^2 + (1 - a)^2 / (m - 1). The vote shares are the prior of the true label.
+    The vote shares are the prior of the true label.
     """
-    patterns, items = seen.counts.patterns, seen.counts.patterns.items
-    m, n = int((seen.votes > 0).sum()), seen.items(rows)
+    patterns, items = data.counts.patterns, data.counts.patterns.items
+    m, n = int((data.votes > 0).sum()), data.items(rows)
     if m < 2 or n == 0:
         return 1.0, 0.0
-    t = float(np.average(seen.agreement[rows], weights=items[rows]))
-    accuracy = (1 + math.sqrt(max(1 - m * (1 - t * (m - 1)), 0.0))) / m
+    t = float(np.average(data.agreement[rows], weights=items[rows]))
+    accuracy = vote_accuracy(t, m)
     if not 1 / m < accuracy < 1:
         return 1.0, 0.0
-    prior = seen.votes / seen.votes.sum()
+    prior = data.votes / data.votes.sum()
     odds = math.log(accuracy * (m - 1) / (1 - accuracy))  # of one more vote
-    behind = np.exp(odds * (patterns.votes - most[seen.row].astype(np.float64)))
+    behind = np.exp(odds * (patterns.votes - most[data.row].astype(np.float64)))
     own = prior[patterns.code]
-    first = sum_rows(patterns, own * (patterns.votes == most[seen.row]))
+    first = sum_rows(patterns, own * (patterns.votes == most[data.row]))
     voted = sum_rows(patterns, own * behind)
     without = np.clip(1 - sum_rows(patterns, own), 0, None) * np.exp(-odds * most)
     exceptions = 1 - first[rows] / (voted + without)[rows]
     return accuracy, float((exceptions * items[rows]).sum())
 
 
-def looks_ordinal(seen: Seen) -> Iterator[Problem]:
+def looks_ordinal(data: Evidence) -> Iterator[Problem]:
     """Find ordered categories: votes that differ are closer than the vote shares alone would give."""
-    voted = [code for code, votes in enumerate(seen.votes) if votes]
-    if seen.ordered or not 3 <= len(voted) <= _MOST_ORDERED:
+    voted = [code for code, votes in enumerate(data.votes) if votes]
+    if data.ordered or not 3 <= len(voted) <= _MOST_ORDERED:
         return
-    order = natural_order([seen.categories[code] for code in voted])
+    order = natural_order([data.categories[code] for code in voted])
     if order is None:
         return
     codes = [voted[place] for place in order]
-    names = [seen.categories[code] for code in codes]
-    pairs, items = _differing_pairs(seen, codes)
-    shares = seen.votes[codes] / seen.votes[codes].sum()
+    names = [data.categories[code] for code in codes]
+    pairs, items = _differing_pairs(data, codes)
+    shares = data.votes[codes] / data.votes[codes].sum()
     ratio = _closeness(pairs, shares, np.arange(len(codes))) if items >= _DIFFERING_ITEMS else 1.0
     close = ratio <= _CLOSE and _rank_of_order(pairs, shares, ratio) <= _BEST_ORDERS
-    rating = [str(label) for label in seen.categories] in RATINGS
+    rating = [str(label) for label in data.categories] in RATINGS
     if not close and not rating:
         return
     message = f"The categories {'look like ratings' if rating else 'look ordered'} ({' < '.join(map(str, names))})"
-    message += (
-        f": when two votes differ, they are {1 - ratio:.0%} closer in this order than the vote shares alone would "
-    )
-    message += "give. Kappa counts a near vote like any other wrong vote."
+    message += f": when two votes differ, they are {1 - ratio:.0%} closer in this order than the vote shares alone "
+    message += "would give. Kappa counts a near vote like any other wrong vote."
     if not close:
         message = f"The categories look like ratings ({names[0]} to {names[-1]}), but "
         message += (
@@ -321,14 +314,13 @@ def looks_ordinal(seen: Seen) -> Iterator[Problem]:
             if items >= _DIFFERING_ITEMS
             else f"only {counted(items, 'item')} with different votes cannot show it."
         )
-    fix = f"Give near votes partial credit with $weights linear and $categories {comma_list(names)}."
-    yield Problem(
-        "looks-ordinal",
-        "warning" if close else "info",
-        message,
-        tuple(map(str, names[:3])),
-        fix if close else f"If the categories are ordered, {fix[0].lower()}{fix[1:]}",
-    )
+    fix = "give near votes partial credit with $weights= and $categories=."
+    found, examples = {"weights": "linear", "categories": comma_separated(names)}, tuple(map(str, names[:3]))
+    if close:
+        yield Problem("looks-ordinal", "warning", message, examples, fix.capitalize(), options=found)
+    else:
+        fix = f"If the categories are ordered, {fix}"
+        yield Problem("looks-ordinal", "info", message, examples, fix, choices=found)
 
 
 def natural_order(labels: Sequence[Label]) -> list[int] | None:
@@ -350,17 +342,17 @@ def natural_order(labels: Sequence[Label]) -> list[int] | None:
     return None
 
 
-def _differing_pairs(seen: Seen, codes: Sequence[int]) -> tuple[npt.NDArray[np.float64], int]:
+def _differing_pairs(data: Evidence, codes: Sequence[int]) -> tuple[npt.NDArray[np.float64], int]:
     """Return how often votes differ by each pair of categories, each item alike, and the number of such items."""
-    patterns = seen.counts.patterns
-    votes = np.zeros((len(patterns), len(seen.categories)))
-    votes[seen.row, patterns.code] = patterns.votes
+    patterns = data.counts.patterns
+    votes = np.zeros((len(patterns), len(data.categories)))
+    votes[data.row, patterns.code] = patterns.votes
     votes = votes[:, codes]
-    rows = (seen.totals > 1) & (np.diff(patterns.start) > 1)
-    weight = patterns.items[rows] / (seen.totals[rows] * (seen.totals[rows] - 1.0))
+    rows = (data.totals > 1) & (np.diff(patterns.start) > 1)
+    weight = patterns.items[rows] / (data.totals[rows] * (data.totals[rows] - 1.0))
     pairs = votes[rows].T @ (votes[rows] * weight[:, None])
     np.fill_diagonal(pairs, 0.0)
-    return pairs, seen.items(rows)
+    return pairs, data.items(rows)
 
 
 def _closeness(pairs: npt.NDArray[np.float64], shares: npt.NDArray[np.float64], rank: npt.NDArray[np.int64]) -> float:

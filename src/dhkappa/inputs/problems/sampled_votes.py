@@ -41,11 +41,11 @@ _HARDLY_ANY = 0.01  # share of the items
 _CHANGED = 0.05  # share of the items: the most frequent votes themselves have no exceptions
 _NEARLY_NONE = 0.02  # share of the items with different votes
 _Floats = npt.NDArray[np.float64]
-_PANELS: WeakKeyDictionary[ItemVotes, Panel] = WeakKeyDictionary()
+_SAMPLES: WeakKeyDictionary[ItemVotes, SampledVotes] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class Panel:
+class SampledVotes:
     """Single votes on R rows of items, in order of rows, then categories."""
 
     row: Integers  # (T,)
@@ -56,7 +56,7 @@ class Panel:
     annotators: tuple[str, ...]
 
     @staticmethod
-    def of(votes: ItemVotes) -> Panel:
+    def of(votes: ItemVotes) -> SampledVotes:
         """Choose items at regular distances."""
         rows = len(votes.columns)
         weight = np.zeros(rows)
@@ -71,14 +71,14 @@ class Panel:
         row, who, code = votes.sorted_votes
         kept = place[row] >= 0
         names = tuple(map(str, votes.annotators or ()))
-        return Panel(place[row[kept]], who[kept], code[kept].astype(np.int64), weight[chosen], chosen, names)
+        return SampledVotes(place[row[kept]], who[kept], code[kept].astype(np.int64), weight[chosen], chosen, names)
 
-    def without(self, places: Collection[int]) -> Panel:
+    def without(self, places: Collection[int]) -> SampledVotes:
         """Leave out annotators."""
         kept = ~np.isin(self.who, [*places])
         return replace(self, row=self.row[kept], who=self.who[kept], code=self.code[kept])
 
-    def with_labels(self, labels: Integers) -> Panel:
+    def with_labels(self, labels: Integers) -> SampledVotes:
         """Add labels as votes of one more annotator."""
         used = np.flatnonzero(labels >= 0)
         row, code = np.append(self.row, used), np.append(self.code, labels[used].astype(np.int64))
@@ -148,11 +148,11 @@ class Panel:
         return np.bincount(self.row[self.code == labels[self.row]], minlength=len(self.weight)).astype(np.float64)
 
 
-def panel_of(votes: ItemVotes) -> Panel:
-    """Return the panel of some votes, which several rules share."""
-    if votes not in _PANELS:
-        _PANELS[votes] = Panel.of(votes)
-    return _PANELS[votes]
+def sampled_votes(votes: ItemVotes) -> SampledVotes:
+    """Return the votes on a sample of items, which several rules share."""
+    if votes not in _SAMPLES:
+        _SAMPLES[votes] = SampledVotes.of(votes)
+    return _SAMPLES[votes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Agreement:
         return fewer and self.z > (_NEVER_Z if never else _CHANCE_Z)
 
 
-def agreement(others: Panel, one: Integers, other: Integers) -> Agreement | None:
+def agreement(others: SampledVotes, one: Integers, other: Integers) -> Agreement | None:
     """Compare two raters with the ``others``, on items with two votes of these; None if these say too little.
 
     The larger expectation of two is taken: with errors that are spread over all categories, and by the vote shares.
@@ -221,28 +221,28 @@ class FromVotes:
         return few and self.z > _MADE_Z and self.errors < _ERRORS * self.split
 
 
-def from_votes(panel: Panel, labels: Integers) -> FromVotes | None:
+def from_votes(sample: SampledVotes, labels: Integers) -> FromVotes | None:
     """Compare labels with the most frequent votes; None if votes differ, or do not differ, on few items.
 
     Where votes differ, the true label is often no most frequent one, and a labeler that does not see the votes is wrong
     there at least as often as on items of the same category on which they do not differ.
     """
-    at, code = panel.row[panel.first], panel.code[panel.first]
-    leads, most = panel.leading
-    labeled = (labels >= 0) & (panel.total > 1)
-    easy, hard = labeled & (most == panel.total), labeled & (most < panel.total)
-    if min(panel.weight[easy].sum(), panel.weight[hard].sum()) < _COMMON_ITEMS:
+    at, code = sample.row[sample.first], sample.code[sample.first]
+    leads, most = sample.leading
+    labeled = (labels >= 0) & (sample.total > 1)
+    easy, hard = labeled & (most == sample.total), labeled & (most < sample.total)
+    if min(sample.weight[easy].sum(), sample.weight[hard].sum()) < _COMMON_ITEMS:
         return None
-    posterior, accuracy = panel.truth
+    posterior, accuracy = sample.truth
     miss = 1.0 - np.bincount(at[leads], weights=posterior[leads], minlength=len(most)).astype(np.float64)
     leader = np.zeros(len(most), np.int64)
     leader[at[leads][::-1]] = code[leads][::-1]
-    exception = panel.exceptions(labels)
+    exception = sample.exceptions(labels)
 
     m = int(leader.max(initial=0)) + 1
 
     def by_leader(rows: npt.NDArray[np.bool_], values: _Floats) -> _Floats:
-        weight = (panel.weight * values)[rows]
+        weight = (sample.weight * values)[rows]
         return np.bincount(leader[rows], weights=weight, minlength=m).astype(np.float64)
 
     one = np.ones(len(most))
@@ -256,7 +256,7 @@ def from_votes(panel: Panel, labels: Integers) -> FromVotes | None:
     variance = expected + float((n_hard**2 * rate * (1 - rate) / (n_easy + _PRIOR)).sum())
     every = easy | hard
     return FromVotes(
-        n=round(float(panel.weight[every].sum())),
+        n=round(float(sample.weight[every].sum())),
         split=round(float(n_hard.sum())),
         exceptions=round(float(by_leader(every, exception).sum())),
         perfect=float(by_leader(every, miss).sum()),
@@ -292,26 +292,35 @@ def poisson_tail(most: int, mean: float) -> float:
     return math.fsum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(most + 1))
 
 
-def _truth(panel: Panel) -> tuple[_Floats, float]:
+def vote_accuracy(t: float, m: int) -> float:
+    """Return the accuracy of votes of which pairs agree with probability t.
+
+    A vote is the true label with probability a, else any other of m categories alike, so that
+    ``t = a^2 + (1 - a)^2 / (m - 1)``.
+    """
+    return (1 + math.sqrt(max(1 - m * (1 - t * (m - 1)), 0.0))) / m
+
+
+def _truth(sample: SampledVotes) -> tuple[_Floats, float]:
     """Return the probability that each voted category of an item is the true one, and the mean accuracy of a vote.
 
     Annotators differ in accuracy, and errors are spread evenly over the other categories; estimated by EM (Dawid and
     Skene 1979), with the vote shares as prior.
     """
-    at, code, voted = panel.row[panel.first], panel.code[panel.first], panel.total > 1
-    weight, m = panel.weight[panel.row], max(int((panel.shares > 0).sum()), 2)
-    n, rows = len(panel.annotators), len(panel.weight)
-    agreed = float((panel.weight * panel.pairs / np.maximum(panel.total * (panel.total - 1), 1))[voted].sum())
-    t = agreed / float(panel.weight[voted].sum())
+    at, code, voted = sample.row[sample.first], sample.code[sample.first], sample.total > 1
+    weight, m = sample.weight[sample.row], max(int((sample.shares > 0).sum()), 2)
+    n, rows = len(sample.annotators), len(sample.weight)
+    agreed = float((sample.weight * sample.pairs / np.maximum(sample.total * (sample.total - 1), 1))[voted].sum())
+    t = agreed / float(sample.weight[voted].sum())
     low, high = 1 / m + 0.01, 0.999
-    mean = min(max((1 + math.sqrt(max(1 - m * (1 - t * (m - 1)), 0.0))) / m, low), high)
-    accuracy, number = np.full(n, mean), np.bincount(panel.who, weights=weight, minlength=n)
-    prior = panel.shares[code]
+    mean = min(max(vote_accuracy(t, m), low), high)
+    accuracy, number = np.full(n, mean), np.bincount(sample.who, weights=weight, minlength=n)
+    prior = sample.shares[code]
     others = np.clip(1 - np.bincount(at, weights=prior, minlength=rows), 0, None)
     for _ in range(_STEPS):
         odds = np.log(accuracy * (m - 1) / (1 - accuracy))
-        score = prior * np.exp(np.minimum(np.bincount(panel.cell, weights=odds[panel.who]), 500))
+        score = prior * np.exp(np.minimum(np.bincount(sample.cell, weights=odds[sample.who]), 500))
         posterior = score / (np.bincount(at, weights=score, minlength=rows) + others)[at]
-        right = np.bincount(panel.who, weights=weight * posterior[panel.cell], minlength=n)
+        right = np.bincount(sample.who, weights=weight * posterior[sample.cell], minlength=n)
         accuracy = np.clip((right + _PRIOR * mean) / (number + _PRIOR), low, high)
     return posterior, float(np.average(accuracy, weights=number))

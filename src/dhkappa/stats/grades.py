@@ -1,0 +1,107 @@
+"""Grades: the words of verdicts, and labelers that no votes can grade because of a problem of the data."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dhkappa.errors import Problem
+from dhkappa.table import plain
+
+GRADES = {
+    "better": "better than a typical annotator",
+    "on-par": "on par with a typical annotator",
+    "slightly-below": "slightly below a typical annotator",
+    "clearly-below": "clearly below a typical annotator",
+    "no-better-than-random": "no better than random labels",
+    "not-enough-data": "not enough data",
+    "labels-from-votes": "labels made from these votes",
+    "data-problem": "data problem",
+}
+"""The grades, each in a few words. The first five are judgments, the best first."""
+_JUDGMENTS = list(GRADES)[:5]
+NEVER_JUDGED = ("labels-from-votes", "data-problem")
+"""The codes of labelers that no further votes of this kind can judge."""
+_MADE_FROM_THEM = "its labels look as if they were made from them"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict on one labeler.
+
+    Attributes
+    ----------
+    code : the grade: ``"better"``, ``"on-par"``, ``"slightly-below"``, ``"clearly-below"`` (compared with a typical
+        annotator), ``"no-better-than-random"``, ``"not-enough-data"``, ``"labels-from-votes"`` or ``"data-problem"``
+    labeler : name of the labeler
+    short : the grade in a few words
+    headline : the verdict in one sentence
+    details : the numbers behind it, in sentences
+    ranked : whether the labeler has a place in a ranking: the votes can judge it, and it is better than random labels
+    more_items : whether votes on more items can change the verdict: not if other labels, annotators or votes are needed
+    share, low, high : place on the scale from random labels (0) to a typical annotator (1), with confidence limits
+    """
+
+    code: str
+    labeler: str
+    short: str
+    headline: str
+    details: str = ""
+    ranked: bool = False
+    more_items: bool = True
+    share: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def text(self) -> str:
+        """Headline and details."""
+        return f"{self.headline} {self.details}".strip()
+
+    @property
+    def judged(self) -> bool:
+        """Whether the votes can judge the labels."""
+        return self.code in _JUDGMENTS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; NaN is None."""
+        words = {name: getattr(self, name) for name in ("code", "short", "headline", "text")}
+        return words | {name: plain(getattr(self, name)) for name in ("share", "low", "high")}
+
+
+def cannot_judge(name: str, problems: Sequence[Problem]) -> Verdict | None:
+    """Return the verdict on a labeler that the votes cannot judge, because of a problem of the data; else None."""
+    own = [problem for problem in problems if problem.concerns(name)]
+    for problem in own:
+        if problem.severity == "error":
+            headline = f"Cannot judge {name}: {continued(problem.message)}"
+            return replace(ungraded("data-problem", name, headline), more_items=False)
+    for problem in own:
+        if problem.code in ("labels-from-votes", "labeler-equals-annotator"):
+            copied = problem.code == "labeler-equals-annotator"
+            why = f"it may be annotator {problem.examples[0]}" if copied else _MADE_FROM_THEM
+            found = ungraded("labels-from-votes", name, f"These votes cannot judge {name}: {why}.")
+            return replace(found, short="may be one of the annotators" if copied else found.short, more_items=False)
+    return None
+
+
+def ungraded(code: str, name: str, headline: str, details: str = "", ranked: bool = False) -> Verdict:
+    """Return a verdict without a place on the scale."""
+    return Verdict(code, name, GRADES[code], headline, details, ranked)
+
+
+def continued(message: str) -> str:
+    """Return a sentence as the part after a colon: without a capital, unless it starts with a name."""
+    return re.sub(
+        "^(The|Its|In|On|Most|Some|Each|Every|Votes|Labels|Categories|Columns?|Rows|Items|There|All) ",
+        lambda found: found[0].lower(),
+        message,
+    )
+
+
+def digits_of(width: float, least: int = 2) -> int:
+    """Return how many digits show an interval of this width: two, or more if it is narrow."""
+    return min(max(least, math.ceil(-math.log10(width))), 6) if 0 < width < math.inf else least
