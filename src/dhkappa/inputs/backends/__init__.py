@@ -7,7 +7,7 @@ column name of the data becomes part of a query. What differs between engines is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,7 +23,10 @@ from dhkappa.core.labels import RULE, NotALabelError, to_label
 from dhkappa.errors import DataError
 
 Query: TypeAlias = nw.LazyFrame[Any]  # a table that is read when it is fetched
+Ask: TypeAlias = Callable[[Query], dict[str, list[Any]]]  # run a query
 ROW_NUMBER = "dhkappa: row number"  # name of the column that numbers the rows of a file
+
+_AT_ONCE = 50  # values replaced in one expression: SQLite allows 127 arguments of a function
 
 # Schemes of database addresses, with the package that each needs.
 _POSTGRES = "dhkappa[postgres]"
@@ -285,3 +288,25 @@ def with_none(column: list[Any]) -> list[Any]:
     except (TypeError, ValueError):  # NA and arrays have no truth value
         column = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
         return [None if type(value).__name__ in ("NoneType", "NAType") or value != value else value for value in column]
+
+
+def balanced(terms: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Expr]) -> nw.Expr:
+    """Join terms as a balanced tree: SQLite's parser overflows on deep nesting."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return join(balanced(terms[:half], join), balanced(terms[half:], join))
+
+
+def replace_values(frame: Query, role: str, values: Mapping[Any, Any]) -> Query:
+    """Replace values of a column; no new value is itself replaced.
+
+    One expression, in which every part refers to the old column: engines insert a replaced column wherever it is used,
+    so that replacing step by step would multiply the size of the query.
+    """
+    if not values:
+        return frame
+    parts: list[nw.Expr] = [nw.when(nw.col(role) == nw.lit(old)).then(nw.lit(new)) for old, new in values.items()]
+    while len(parts) > _AT_ONCE:
+        parts = [nw.coalesce(*parts[place : place + _AT_ONCE]) for place in range(0, len(parts), _AT_ONCE)]
+    return frame.with_columns(nw.coalesce(*parts, nw.col(role)).alias(role))
