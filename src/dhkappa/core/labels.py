@@ -1,10 +1,11 @@
-"""Label values, missing values, the order of categories, and labels encoded as integers.
+"""Label values, missing values, the natural order of labels (3 before 10), lists of labels, and codes of labels.
 
 None, NaN, the NA and NaT of other libraries, and empty text are missing. The texts "NA", "nan" and "None" are labels.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Collection, Container, Iterable
@@ -21,6 +22,8 @@ from dhkappa.core.grouping import Encoded
 from dhkappa.errors import DataError, invalid, shown
 
 RULE = "A label is a string, an integer, a boolean or an enum member."
+LIST_MARK = "dhkappa-list:"  # start of the text of a cell that was a list
+_SET_RULE = "Write cells as lists, as JSON lists, or as text with a separator, and name it: $multilabel with ';'."
 
 _DENSE = 64  # a range of this many integers is used as it is, with gaps
 _WIDE = 1 << 16
@@ -287,3 +290,22 @@ def check_declared(labels: Iterable[Label], categories: Collection[Label], name:
         message = f"{name} holds {shown(outside)}, which is not among the {where} {shown(categories, 10)}."
         hint = f"Add {'a column' if columns else 'it to $categories'}, or name it in $missing if it means missing."
         raise DataError(message, code="undeclared-label", parameter=name, hint=hint)
+
+
+def list_text(value: Any, name: str = "votes") -> Any:
+    """Return a list, tuple, set or array of labels as text; other values as they are."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        return value
+    try:
+        labels = {label for one in value if (label := to_label(one)) is not None}
+    except (NotALabelError, TypeError) as wrong:
+        raise not_a_label_set(f"{name}: {shown([value])}", str(wrong)) from None
+    return LIST_MARK + json.dumps(sorted(labels, key=natural_key))
+
+
+def not_a_label_set(cell: str, why: str) -> DataError:
+    """Return the error for a cell that is not a set of labels."""
+    message = f"A cell is not a set of labels: {cell} ({why})."
+    return DataError(message, code="not-a-label-set", parameter="multilabel", hint=_SET_RULE)

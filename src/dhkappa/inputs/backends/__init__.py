@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from importlib import import_module
@@ -19,7 +19,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.core.labels import RULE, NotALabelError, to_label
+from dhkappa.core.labels import RULE, NotALabelError, list_text, to_label
 from dhkappa.errors import DataError
 
 Query: TypeAlias = nw.LazyFrame[Any]  # a table that is read when it is fetched
@@ -138,6 +138,10 @@ class Frame:
         """Names of the rows (the index of pandas), if the engine has them."""
         return None
 
+    def lists_as_text(self) -> Any:
+        """Return the table of the engine with lists of labels, for multi-label data, as text that can be grouped."""
+        return self.native
+
     def pick(
         self, roles: Mapping[str, str], labels: Sequence[str] = (), row_number: bool = False
     ) -> tuple[Query, dict[str, Coding]]:
@@ -254,6 +258,29 @@ def _frame(kind: str, data: Any, columns: tuple[str, ...], in_memory: bool) -> F
     engine, module, name = _ENGINES[kind]
     made: Frame = getattr(import_module(f"{__name__}.{module}"), name)(data, engine, columns, in_memory)
     return made
+
+
+def lists_as_text(data: Any) -> Any:
+    """Return data in which lists of labels are text: rows of votes, labels by labeler, or a table; others unchanged."""
+    if isinstance(data, (list, tuple)):
+        return [[list_text(cell) for cell in row] if isinstance(row, (list, tuple)) else row for row in data]
+    if isinstance(data, np.ndarray) and data.dtype == object:
+        return np.array([*map(list_text, data.ravel()), None], object)[:-1].reshape(data.shape)
+    if hasattr(data, "votes"):  # the tables of a file that was opened
+        return replace(data, votes=lists_as_text(data.votes), items=lists_as_text(data.items))
+    if hasattr(data, "to_frame") and not hasattr(data, "columns"):  # a column of pandas or Polars
+        return nw.from_native(lists_as_text(data.to_frame()), eager_only=True)[:, 0].to_native()
+    frame = frame_of(data)
+    return data if frame is None else frame.lists_as_text()
+
+
+def labels_as_text(suggested: Any) -> Any:
+    """Return suggested labels in which lists are text; names of columns are unchanged."""
+    if isinstance(suggested, Mapping):
+        return {name: labels_as_text(labels) for name, labels in suggested.items()}
+    if isinstance(suggested, (list, tuple)):
+        return [list_text(cell, "suggested") for cell in suggested]
+    return lists_as_text(suggested)
 
 
 def lazy(native: Any) -> Query:
