@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import replace
 from enum import Enum
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.grouping import Encoded
 from dhkappa.errors import DataError, invalid, shown
+from dhkappa.paths import natural_order
 
 RULE = "A label is a string, an integer, a boolean or an enum member."
 LIST_MARK = "dhkappa-list:"  # start of the text of a cell that was a list
@@ -198,11 +198,7 @@ def natural_key(label: Label) -> tuple[Any, ...]:
     """Return a sort key: numbers before text, numbers inside text by size."""
     if not isinstance(label, str):
         return (0, label)
-    runs = re.split("([0-9]+)", label.casefold())
-    for index in range(1, len(runs), 2):
-        digits = runs[index].lstrip("0")
-        runs[index] = f"{len(digits):09d}{digits}"
-    return (1, runs, label)
+    return (1, *natural_order(label))
 
 
 def name_key(name: Any) -> tuple[Any, ...]:
