@@ -120,7 +120,7 @@ def _matches(path: str) -> list[str]:
             message = f"File not found: {path!r} is a link to {os.readlink(path)!r}, which does not exist."
             raise invalid("path", message, code="file-not-found") from None
         if not matching or "\0" in path:
-            raise _not_found(path) from None
+            raise not_found(path) from None
         return matching
     except OSError as error:
         raise _not_readable(path, error) from None
@@ -134,7 +134,8 @@ def _not_readable(path: str, error: OSError) -> DataError:
     return invalid("path", message, hint="Check its permissions.", code="file-not-readable")
 
 
-def _not_found(path: str) -> DataError:
+def not_found(path: str) -> DataError:
+    """Return the error for a file that does not exist, with a similar name in its folder as the hint."""
     folder, name = os.path.split(path)
     message, hint = f"File not found: {path!r}.", ""
     if glob.escape(path) != path:
