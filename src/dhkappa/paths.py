@@ -141,14 +141,18 @@ def not_found(path: str) -> DataError:
     if glob.escape(path) != path:
         message = f"No file matches {path!r}."
     elif os.path.isdir(folder or "."):
-        hint = did_you_mean(name, os.listdir(folder or ".")).strip()
+        with suppress(OSError):  # a folder that cannot be listed
+            hint = did_you_mean(name, os.listdir(folder or ".")).strip()
     else:
         message += f" There is no folder {folder!r}."
     return invalid("path", message, hint=hint, code="file-not-found")
 
 
 def _is_folder(folder: str) -> DataError:
-    names = sorted(os.listdir(folder))
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        return _not_readable(folder, error)
     suffix = next((ending for ending in FILE_TYPES for name in names if name.lower().endswith(ending)), None)
     pattern = os.path.join(glob.escape(folder), f"*{suffix}")
     hint = "" if suffix is None else f"Pass a pattern, such as {pattern!r}."
