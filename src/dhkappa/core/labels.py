@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers, Label
+from dhkappa.core import Array, Categories, Integers, Label
 from dhkappa.core.grouping import Encoded
 from dhkappa.errors import DataError, invalid, shown
 from dhkappa.paths import natural_order
@@ -32,7 +32,7 @@ _MAX_BITS = 10_000  # of an integer label; Python refuses to print larger ones
 
 
 def encode(
-    values: npt.NDArray[Any], name: str, missing: Container[Label] = (), item_of: Callable[[int], int] | None = None
+    values: Array, name: str, missing: Container[Label] = (), item_of: Callable[[int], int] | None = None
 ) -> Encoded:
     """Encode an array of labels of any shape and type.
 
@@ -121,7 +121,7 @@ class _Digits(dict[Any, int]):
         return self[value]
 
 
-def _encode_objects(values: npt.NDArray[Any], name: str, item_of: Callable[[int], int] | None) -> Encoded:
+def _encode_objects(values: Array, name: str, item_of: Callable[[int], int] | None) -> Encoded:
     """Encode text and mixed objects."""
     flat = values.ravel().tolist()
     table, kinds = _Digits(), set(map(type, flat))

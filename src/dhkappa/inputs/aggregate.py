@@ -14,9 +14,8 @@ from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 
-from dhkappa.core import Categories, Label
+from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import check_categories, check_declared, encode, name_key, natural_key, union
@@ -32,7 +31,6 @@ _VALUE = 128  # bytes of a fetched value in Python
 _WORD_BITS = 52  # a join of pandas or Dask turns int64 into float64
 _MOST_WORDS = 16
 
-_Counts: TypeAlias = npt.NDArray[np.int64]
 _Codings: TypeAlias = Mapping[str, Coding]
 _Rows: TypeAlias = Mapping[str, Sequence[Any]]
 
@@ -77,7 +75,7 @@ class PackedCounts:
             found[name] = word if times is None else word * nw.col(times).cast(count_type)
         return found
 
-    def counts(self, keys: Mapping[str, Sequence[int]]) -> _Counts | None:
+    def counts(self, keys: Mapping[str, Sequence[int]]) -> Integers | None:
         """Return (K, m) counts for words; None if a word is out of range."""
         found = np.zeros((len(keys["items"]), len(self.categories)), np.int64)
         for place, name in enumerate(self.names):
@@ -217,7 +215,7 @@ class _Sums:
     codings: dict[str, Coding]
     keys: dict[str, list[Any]]
     categories: Categories
-    counts: _Counts
+    counts: Integers
 
     @property
     def n_votes(self) -> int:
@@ -303,7 +301,7 @@ def _join_items(table: VoteTable, by_item: Query, numbers: Sequence[str]) -> tup
 
 
 def _read_counts(
-    table: VoteTable, counts: _Counts, categories: Categories, codings: _Codings, rows: _Rows
+    table: VoteTable, counts: Integers, categories: Categories, codings: _Codings, rows: _Rows
 ) -> ItemVotes:
     """Read rows of counts. Suggested labels outside the categories are categories without votes, in long format."""
     own = _item_columns(table, codings, rows)

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Array
 from dhkappa.core.grouping import Patterns
 from dhkappa.errors import counted, invalid
-from dhkappa.stats.influence import ROUNDING, Numbers, terms
+from dhkappa.stats.influence import ROUNDING, terms
 from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Estimate, Sums, distinct, estimate_dh, majority_sums, sums
 from dhkappa.stats.sample import Sample, Stratum, check_level, check_real
@@ -259,7 +260,7 @@ def _with_votes(sample: Sample, fewest: int) -> Sample:
     return replace(sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=None)
 
 
-def _triples(patterns: Patterns) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _triples(patterns: Patterns) -> tuple[Array, Array]:
     """Return (K,) the triples of votes on an item that agree, and all of its triples, as integers."""
     sizes = patterns.vote_totals()
     votes = patterns.votes.astype(integer_type(int(sizes.max()) ** 3))
@@ -290,8 +291,8 @@ class _Side(NamedTuple):
     kappa: Fraction
     above: Fraction  # kappa minus that of the same labels in random order
     reach: float  # 1 / (1 - E)
-    phi: Numbers  # (K,) influence on kappa
-    phi_above: Numbers  # (K,) influence on ``above``
+    phi: Array  # (K,) influence on kappa
+    phi_above: Array  # (K,) influence on ``above``
     items: npt.NDArray[np.int64]  # (K,) number of items
 
 
@@ -314,15 +315,15 @@ def _sides(own: Estimate, votes: VotesBaseline) -> list[_Side]:
     )
     C, code, t = known.C, known.patterns.code, parts.R + parts.S
 
-    def of_label(values: Numbers) -> Numbers:
-        found: Numbers = values[known.suggested]
+    def of_label(values: Array) -> Array:
+        found: Array = values[known.suggested]
         return found
 
-    def of_votes(values: Numbers) -> Numbers:
+    def of_votes(values: Array) -> Array:
         return known.row_sums(values[code] * known.c)
 
     def side(
-        exact: tuple[Fraction, Fraction, Fraction], not_L: Numbers, of: Callable[[Numbers], Numbers], missed: Numbers
+        exact: tuple[Fraction, Fraction, Fraction], not_L: Array, of: Callable[[Array], Array], missed: Array
     ) -> _Side:
         D, E, random = exact
         eps = 2 * (float(2 - (3 * E + parts.C_E + parts.C_F) / 2) - of_votes(not_C + 2 * C * not_L))

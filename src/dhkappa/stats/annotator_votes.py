@@ -7,18 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dhkappa.core import Array, Integers
 from dhkappa.core.grouping import Entries, Patterns, group_rows
 from dhkappa.core.items import ItemVotes
 from dhkappa.stats.influence import vote_pairs
 from dhkappa.stats.sample import Sample
-from dhkappa.stats.summation import Array
 from dhkappa.stats.weights import VotePairs, Weights
 
 _BLOCK = 1 << 20  # entries of patterns that are processed at once
-
-_Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +35,7 @@ class AnnotatorVotes:
         return 1 if self.weights is None else self.weights.unit
 
     @property
-    def n_votes(self) -> _Index:
+    def n_votes(self) -> Integers:
         """(T,) number of votes on the item."""
         return self.sample.patterns.vote_totals()[self.row]
 
@@ -48,7 +45,7 @@ class AnnotatorVotes:
         return self.sample.mass[self.row]
 
     @property
-    def items(self) -> _Index:
+    def items(self) -> Integers:
         """(T,) number of items of the pattern."""
         return self.sample.patterns.items[self.row]
 
@@ -93,7 +90,7 @@ class AnnotatorVotes:
             yield self.who[first[start:end]], replace(votes, who=index)
             start = end
 
-    def patterns(self) -> tuple[Patterns, _Index]:
+    def patterns(self) -> tuple[Patterns, Integers]:
         """Return the pattern of each vote, and the entry that counts the vote."""
         patterns = self.sample.patterns.take(self.row)
         entries = Entries(patterns.start, patterns.code, patterns.votes.astype(np.int64))

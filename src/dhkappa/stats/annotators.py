@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers
+from dhkappa.core import Array, Floats, Integers
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes
@@ -21,7 +21,7 @@ from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import KappaSums, Parts, Units, above_chance, dh_parts, distinct, sums, units
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
-from dhkappa.stats.summation import Array, Floats, exact_sum, integer_type, item_sums, ratios, totals
+from dhkappa.stats.summation import exact_sum, integer_type, item_sums, ratios, totals
 from dhkappa.stats.weighted import weighted_parts
 from dhkappa.stats.weights import Weights, pair_sums
 from dhkappa.table import Table
@@ -42,8 +42,6 @@ _COLUMNS = ("kappa_annotator", "kappa_labeler", "difference", "se", "low", "high
 _CLOSE = 1e-5  # of 1 - E: below, influence is computed for one annotator at a time, by formulas that keep its digits
 
 _ONE_STRATUM = (Stratum(None, 0, None),)
-
-_Index = npt.NDArray[np.int64]
 
 
 def require_annotators(item_votes: ItemVotes | None) -> None:

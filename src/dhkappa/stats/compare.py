@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Array
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.stats.influence import ROUNDING, Numbers, Terms, influence, terms, unseen_parts, variance
+from dhkappa.stats.influence import ROUNDING, Terms, influence, terms, unseen_parts, variance
 from dhkappa.stats.intervals import Gap, skewness, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three, source_note
@@ -47,12 +48,12 @@ class _Labeler(NamedTuple):
     estimate: Estimate
     not_by_chance: float = 0.0  # 1 - E; 0 if it is too small for a float, and without kappa
     key: npt.NDArray[np.int64] = np.zeros(1, np.int64)
-    phi: Numbers = np.zeros(1)
+    phi: Array = np.zeros(1)
     ratio: tuple[int, int] | None = None  # kappa as a fraction, if it is defined
 
-    def at(self, keys: npt.NDArray[np.int64]) -> Numbers:
+    def at(self, keys: npt.NDArray[np.int64]) -> Array:
         """Return phi by key; that of another key where no item has the key."""
-        found: Numbers = self.phi[np.minimum(np.searchsorted(self.key, keys), self.key.size - 1)]
+        found: Array = self.phi[np.minimum(np.searchsorted(self.key, keys), self.key.size - 1)]
         return found
 
 
@@ -61,10 +62,10 @@ class _Counts(NamedTuple):
 
     pairs: list[_Pair]
     rows: ItemTable  # C rows of votes and two labels; their own items mean nothing
-    items: npt.NDArray[Any]  # (P, C) number of items, as integers or floats
-    move: Numbers  # (P, C) influence of an item on the difference, phi_A - phi_B
+    items: Array  # (P, C) number of items, as integers or floats
+    move: Array  # (P, C) influence of an item on the difference, phi_A - phi_B
 
-    def table(self, place: int) -> tuple[ItemTable, Numbers]:
+    def table(self, place: int) -> tuple[ItemTable, Array]:
         """Return the rows of one pair that have items, and the influence of each."""
         keep = np.flatnonzero(self.items[place])
         return replace(self.rows.take(keep), items=self.items[place, keep].astype(np.int64)), self.move[place, keep]
@@ -268,7 +269,7 @@ def _designed_moments(counts: _Counts, place: int, found: Sequence[_Labeler], po
     return *variance(known, move), skew
 
 
-def _powers(z: Numbers, items: npt.NDArray[Any]) -> list[tuple[float, float]]:
+def _powers(z: Array, items: Array) -> list[tuple[float, float]]:
     """Return the sum of squares over items of each row, and the skewness ``sum z^3 / (sum z^2)^1.5``, 0 if all 0."""
     squares = z * z
     cubes = squares * z

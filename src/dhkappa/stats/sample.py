@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, ItemWeights, Label
+from dhkappa.core import Array, Floats, Integers, ItemWeights, Label
 from dhkappa.core.grouping import LabeledPatterns, Patterns, group_rows
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.stats.summation import exact_sum, group_sums, split_sums
@@ -86,7 +86,7 @@ class Sample:
     categories: tuple[Label, ...]  # the m categories, in the order of codes
     patterns: Patterns  # the eligible patterns, K rows; ``items`` counts items
     excluded: Excluded
-    mass: npt.NDArray[Any]  # (K,) weight of all items of a pattern, as integers; only ratios matter
+    mass: Array  # (K,) weight of all items of a pattern, as integers; only ratios matter
     stratum: Integers  # (K,) index into ``strata``
     strata: tuple[Stratum, ...]  # at least one; a sample without strata has one without a name
     kept: npt.NDArray[np.int64] | None = None  # (K,) row of each pattern in the data; None if patterns were merged
@@ -94,7 +94,7 @@ class Sample:
     is_merged: bool = False  # whether patterns are distinct and in canonical order
     item_weights: ItemWeights | None = None  # if items of a pattern have different weights
     # with item_weights: (K,) sums of squares and of cubes of the weights of a pattern's items, scaled to mean 1
-    powers: tuple[npt.NDArray[np.float64], ...] | None = None
+    powers: tuple[Floats, ...] | None = None
 
     @property
     def n(self) -> int:
@@ -183,7 +183,7 @@ def _sample_of_weighted_items(
     return replace(sample, mass=_total_weights(items, K), item_weights=items, powers=powers)
 
 
-def _total_weights(items: ItemWeights, K: int) -> npt.NDArray[Any]:
+def _total_weights(items: ItemWeights, K: int) -> Array:
     """Return (K,) the total weight of each pattern as integers, up to a common factor, without rounding."""
     mantissas, exponents = np.frexp(np.array(split_sums(items.weight, items.row, K)))
     whole = (mantissas * 2.0**53).astype(np.int64)
@@ -207,7 +207,7 @@ def drawn(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample:
 
 
 def eligible(
-    n_votes: Integers, items: Integers, unlabeled: npt.NDArray[np.bool_], weight: npt.NDArray[np.float64] | None
+    n_votes: Integers, items: Integers, unlabeled: npt.NDArray[np.bool_], weight: Floats | None
 ) -> tuple[npt.NDArray[np.bool_], Excluded]:
     """Return (K,) which rows are eligible, and the number of items that are not; ``unlabeled`` rows lack a label."""
     few = n_votes < 2
@@ -296,7 +296,7 @@ def _size(value: Any, n: int, stratum: Label | None = None) -> int:
     return value
 
 
-def _mass(items: npt.NDArray[np.int64], weights: Sequence[Any], place: Integers) -> npt.NDArray[Any]:
+def _mass(items: npt.NDArray[np.int64], weights: Sequence[Any], place: Integers) -> Array:
     """Return (K,) items times the weights at their place as integers, which is exact: every float is a fraction."""
     ratios = [weight.as_integer_ratio() for weight in weights]
     if not len(items) or len(set(ratios)) == 1:
@@ -304,11 +304,11 @@ def _mass(items: npt.NDArray[np.int64], weights: Sequence[Any], place: Integers)
     unit = math.lcm(*{below for _, below in ratios})
     whole = [above * (unit // below) for above, below in ratios]
     each = _reduced(whole, int(items.sum()))
-    mass: npt.NDArray[Any] = each[place] * items.astype(each.dtype)
+    mass: Array = each[place] * items.astype(each.dtype)
     return mass
 
 
-def _reduced(numbers: list[int], n: int = 1) -> npt.NDArray[Any]:
+def _reduced(numbers: list[int], n: int = 1) -> Array:
     """Divide integers by their greatest common divisor; Python integers if n times the largest may not fit 64 bits."""
     common = math.gcd(*numbers)
     numbers = [number // common for number in numbers]
@@ -366,7 +366,7 @@ def check_level(confidence_level: float) -> float:
     return check_real("confidence_level", confidence_level, rule, lambda p: end < p < 1 - end, hint)
 
 
-def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:
+def category_shares(prevalence: Any, m: int | None) -> Floats:
     """Return the share of each of ``m`` categories; None for as many as ``prevalence`` has."""
     try:
         values = np.ones(m or 0) if prevalence is None else np.array([float(share) for share in prevalence])
@@ -377,7 +377,7 @@ def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:
         size = "numbers" if m is None else counted(m, "number")
         text = f"Prevalence must be {size}, one for each category, 0 or more and not all 0: got {shown([prevalence])}."
         raise invalid("prevalence", text)
-    shares: npt.NDArray[np.float64] = values / values.max()
+    shares: Floats = values / values.max()
     shares /= shares.sum()
     return shares
 

@@ -10,9 +10,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Array
 from dhkappa.stats.kappa import Baselines, Estimate, Parts, Sums, above_chance, distinct, estimate_dh, estimate_fleiss
 from dhkappa.stats.sample import Sample
-from dhkappa.stats.summation import Array, integer_type, totals
+from dhkappa.stats.summation import integer_type, totals
 from dhkappa.stats.weights import PairSums, Weights, label_sums, pair_sums
 
 _SAME = "Every category that occurs has weight 1 with every other."
