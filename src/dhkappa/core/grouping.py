@@ -30,7 +30,6 @@ _BINS = (1 << 12, 1 << 20)
 _MAX_SEEDS = 64
 TRIED = 1 << 12  # rows that show whether merging is worth it
 _MANY_VOTES = 50  # per item: beyond, counting votes is about as fast as comparing every two of them
-_WIDE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Encoded:
         first, step = 0, 1 << 10  # the first rows usually show all labels
         while first < digits.size and not seen.all():
             seen[digits[first : first + step]] = True
-            first, step = first + step, min(4 * step, _WIDE)
+            first, step = first + step, min(4 * step, BLOCK)
         found = (self.labels[digit] for digit in np.flatnonzero(seen).tolist())
         return [label for label in found if label is not None]
 
@@ -220,6 +219,10 @@ class Patterns:
             return np.full(*self.entries.codes.shape)
         return np.diff(_ends(self.entries.votes)[self.entries.start])
 
+    def row(self) -> npt.NDArray[np.int64]:
+        """Return (entries,) the index of the pattern of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
     def n_votes(self) -> int:
         """Return the number of votes on all items."""
         return sum(map(int.__mul__, self.items.tolist(), self.vote_totals().tolist()))
@@ -252,7 +255,7 @@ class Patterns:
             return Patterns(suggested, Grid(small[entries.codes]), self.items)
         code, votes = small[entries.code], entries.votes
         if (used[1:] <= used[:-1]).any():
-            order = np.lexsort((code, np.repeat(np.arange(len(self)), np.diff(entries.start))))
+            order = np.lexsort((code, self.row()))
             code, votes = code[order], votes[order]
         return Patterns(suggested, Entries(entries.start, code, votes), self.items)
 
@@ -321,9 +324,7 @@ def merge(tables: Iterable[Patterns]) -> Patterns:
     return stack(gathered).merged()
 
 
-def from_votes(
-    digits: Integers, start: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_], suggested: Integers, items: Integers
-) -> Patterns:
+def from_votes(digits: Integers, start: Integers, absent: Array, suggested: Integers, items: Integers) -> Patterns:
     """Count equal digits in each row ``start[i]:start[i + 1]``, where they ascend; ``absent`` ones are no votes."""
     fresh = np.ones(digits.size, np.bool_)
     np.not_equal(digits[1:], digits[:-1], out=fresh[1:])

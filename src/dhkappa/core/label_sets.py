@@ -150,7 +150,7 @@ class SettledSets:
         cells = [new.labels[cell] for cell in counts.categories]
         names = tuple(cell for cell in dict.fromkeys(cells) if cell is not None)
         m = max(len(names), 1)
-        row = np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
+        row = patterns.row()
         key, place = np.unique(row * m + lookup(cells, names)[patterns.code], return_inverse=True)
         votes = np.zeros(key.size, np.int64)
         np.add.at(votes, place, patterns.votes)

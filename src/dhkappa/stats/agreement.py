@@ -29,7 +29,7 @@ def category_agreement(sample: Sample) -> Table:
     """
     patterns, m = sample.patterns, len(sample.categories)
     n_votes, items = patterns.vote_totals(), patterns.items
-    row = np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
+    row = patterns.row()
     votes, total, each = patterns.votes.astype(np.float64), n_votes[row].astype(np.float64), _weight_shares(sample)[row]
     C = np.bincount(patterns.code, each * votes / total, m)
     both = np.bincount(patterns.code, each * votes * (votes - 1) / (total * (total - 1)), m)

@@ -77,7 +77,7 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Array:
     not grow with the number of categories.
     """
     code, c, items, n = terms.patterns.code, terms.c, terms.items, terms.n
-    row = np.repeat(np.arange(len(items)), np.diff(terms.patterns.start))
+    row = terms.patterns.row()
     label, each = terms.suggested[row], items[row]
     C, L, m = terms.C, terms.L, len(terms.C)
     pull = _pull(terms)
@@ -165,7 +165,7 @@ def confusion(terms: Terms) -> Table:
     """Return what annotators vote for and agree on, by suggested label; see ``Kappa.confusion``."""
     categories = terms.sample.categories
     m = len(categories)
-    row = np.repeat(np.arange(len(terms.items)), np.diff(terms.patterns.start))
+    row = terms.patterns.row()
     each = terms.weight[row]
     cells, place = np.unique(terms.suggested[row].astype(np.int64) * m + terms.patterns.code, return_inverse=True)
     pairs = group_sums(each * terms.g, place, len(cells))

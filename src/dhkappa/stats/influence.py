@@ -141,7 +141,7 @@ def vote_pairs(patterns: Patterns, weights: Weights | None) -> VotePairs:
     if weights is not None:
         return weighted_vote_pairs(patterns, weights)
     agreeing, differential = agreeing_pairs(patterns)
-    row, alike = np.repeat(np.arange(len(patterns)), np.diff(patterns.start)), patterns.votes.astype(np.int64) - 1
+    row, alike = patterns.row(), patterns.votes.astype(np.int64) - 1
     with_one = np.where(patterns.code == patterns.suggested[row], alike, -alike)
     return VotePairs(differential, with_one, alike * alike - agreeing[row])
 

@@ -233,7 +233,7 @@ def group_items(terms: Terms, g: Array) -> Groups:
     entries = Entries(start, code[keep], rank + 1)
     found = Patterns(np.zeros(len(patterns), np.int32), entries, patterns.items).merged()
     code, column = np.unique(found.code, return_inverse=True)
-    row = np.repeat(np.arange(len(found)), np.diff(found.start))
+    row = found.row()
     return Groups(found.items, code, labels[code], row, column, values[found.votes - 1])
 
 
