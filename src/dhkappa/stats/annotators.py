@@ -18,12 +18,12 @@ from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.influence import ROUNDING, influence, terms, weight_of_one
 from dhkappa.stats.intervals import Gap, skewness, written
-from dhkappa.stats.kappa import KappaSums, Parts, Units, above_chance, dh_parts, distinct, sums, units
+from dhkappa.stats.kappa import KappaSums, Parts, Units, above_chance, distinct, units
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
 from dhkappa.stats.summation import exact_sum, integer_type, item_sums, ratios, totals
-from dhkappa.stats.weighted import weighted_parts
-from dhkappa.stats.weights import Weights, pair_sums
+from dhkappa.stats.weighted import sample_parts
+from dhkappa.stats.weights import Weights
 from dhkappa.table import Table
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared
@@ -84,7 +84,7 @@ def annotator_parts(
     """Return the part of each annotator: D = sum_a omega_a D_a and kappa = sum_a omega_a kappa_a."""
     require_annotators(item_votes)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool) if sample is None else sample
-    whole = _whole(sample, weights) if sample.n else None
+    whole = sample_parts(sample, weights) if sample.n else None
     kappa = whole.kappa if whole else None
     no_change = None if kappa is None else Fraction(0)
     nothing = AnnotatorParts(0, None, Fraction(0), None, None, kappa, no_change, _NO_ITEMS)
@@ -97,14 +97,6 @@ def annotator_parts(
         for place, part in zip(who.tolist(), _parts(own, who.size, whole, unit), strict=True):
             found[place] = part
     return found
-
-
-def _whole(sample: Sample, weights: Weights | None) -> Parts:
-    """Return the parts of the kappa of a sample."""
-    total = sums(sample, weighted=sample.weighted)
-    if weights is None:
-        return dh_parts(total, sample.categories)
-    return weighted_parts(sample, pair_sums(sample.patterns, weights), total, weights)
 
 
 def _parts(votes: AnnotatorVotes, size: int, whole: Parts, unit: Units) -> Iterator[AnnotatorParts]:
@@ -228,7 +220,7 @@ class _Scored:
         for annotator in np.flatnonzero((1 - self.E < _CLOSE) & (self.E != 1)).tolist():
             rows = np.arange(*np.searchsorted(who, [annotator, annotator + 1]))
             part = _rows(self.sample, rows)
-            phi[rows] = influence(terms(part, _whole(part, self.weights), self.weights))
+            phi[rows] = influence(terms(part, sample_parts(part, self.weights), self.weights))
         return phi
 
     def _slopes(self) -> tuple[Floats, Floats]:

@@ -22,10 +22,10 @@ from dhkappa.stats.influence import (
     terms,
     weight_of_one,
 )
-from dhkappa.stats.kappa import KappaSums, Parts, dh_parts, distinct, sums, units
+from dhkappa.stats.kappa import KappaSums, distinct, sums, units
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.stats.summation import ratios
-from dhkappa.stats.weighted import weighted_parts
+from dhkappa.stats.weighted import sample_parts
 from dhkappa.stats.weights import Weights, pair_sums
 from dhkappa.table import Table
 
@@ -88,7 +88,7 @@ def leave_one_out(terms: Terms, whole: Sample | None = None, rows: Integers | No
         kept = np.delete(np.arange(len(sample.patterns)), row if rows is None else rows[row])
         patterns = sample.patterns.take(kept)
         mass = sample.mass[kept] if sample.weighted else patterns.items
-        kappa = _parts(replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept])).kappa
+        kappa = sample_parts(replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept])).kappa
         found[row] = math.nan if kappa is None else kappa
     return found
 
@@ -150,7 +150,7 @@ class _Scores:
 
     def __init__(self, sample: Sample, weights: Weights | None) -> None:
         self.sample, self.n_votes, self.weight = sample, sample.patterns.vote_totals(), weight_of_one(sample)
-        self.weights, self.parts = weights, _parts(sample, weights) if sample.n else None
+        self.weights, self.parts = weights, sample_parts(sample, weights) if sample.n else None
         all_pairs = self.n_votes * (self.n_votes - 1) // 2
         if weights is None:
             self.d = agreeing_pairs(sample.patterns)[1] / all_pairs
@@ -220,13 +220,6 @@ def _cubed(values: Array) -> Array:
     """Return the third powers, the same on every machine: the last bit of NumPy's depends on the processor."""
     distinct, place = np.unique(values, return_inverse=True)
     return np.array([value**3 for value in distinct.tolist()])[place]
-
-
-def _parts(sample: Sample, weights: Weights | None = None) -> Parts:
-    total = sums(sample, weighted=sample.weighted)
-    if weights is None:
-        return dh_parts(total, sample.categories)
-    return weighted_parts(sample, pair_sums(sample.patterns, weights), total, weights)
 
 
 def vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, list[Any]]:
