@@ -85,17 +85,14 @@ def terms(sample: Sample, parts: Parts, weights: Weights | None = None) -> Terms
     patterns, total = sample.patterns, parts.sums
     n_votes = patterns.vote_totals()
     votes = patterns.votes.astype(np.int64)
-    length, first = np.diff(patterns.start), patterns.start[:-1]
+    length = np.diff(patterns.start)
     labels = total.labels if any(total.labels) else []
     w = None
     if weights is None:
         pairs, all_pairs = votes * (votes - 1) // 2, n_votes * (n_votes - 1) // 2
-        agreeing = np.add.reduceat(pairs, first)
-        differential = agreeing
-        if labels:
-            on_label = np.where(patterns.code == np.repeat(patterns.suggested, length), pairs, 0)
-            differential = 2 * np.add.reduceat(on_label, first) - agreeing
-        g, t, d = pairs / np.repeat(all_pairs, length), agreeing / all_pairs, differential / all_pairs
+        agreeing, differential = agreeing_pairs(patterns)
+        g, t = pairs / np.repeat(all_pairs, length), agreeing / all_pairs
+        d = differential / all_pairs if labels else t
     else:
         w, found, unit = weights.matrix(), pair_sums(patterns, weights), weights.unit
         ordered = (n_votes * (n_votes - 1)).astype(found.near.dtype) * unit
