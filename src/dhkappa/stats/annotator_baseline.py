@@ -20,7 +20,7 @@ from dhkappa.core import Array
 from dhkappa.core.grouping import Patterns
 from dhkappa.errors import counted, invalid
 from dhkappa.stats.influence import ROUNDING, terms
-from dhkappa.stats.intervals import Gap, skewness, written
+from dhkappa.stats.intervals import NO_VARIANCE, Gap, skewness, written
 from dhkappa.stats.kappa import Estimate, Sums, distinct, estimate_dh, majority_sums, sums
 from dhkappa.stats.sample import Sample, Stratum, check_level, check_real
 from dhkappa.stats.summation import integer_type, row_sums, totals
@@ -32,7 +32,6 @@ KEEP = 0.8  # share of what annotators are above random labels that a labeler sh
 _NOT_VERIFIED = "The annotator baseline has not been verified with {}."
 _UNSUPPORTED = {"weighted": _NOT_VERIFIED.format("agreement weights"), "fleiss": "There are no suggested labels."}
 _ONE_CATEGORY = "Every vote is the same category."
-_NO_VARIANCE = "Every item has the same influence on the difference, so the variance is unknown."
 _BOUNDS = "Two votes per item give only bounds of the annotator baseline."
 _NOT_ABOVE = "Annotators are not shown to be better than random labels."
 _LONGEST_FRACTION = 10_000  # bits
@@ -212,7 +211,7 @@ def annotator_baseline(
     best = -worst if votes.best is None else votes.best * one.reach
     gaps = [_difference(labeler, other, worst, best) for other in annotators]
     few = None if n >= MIN_ITEMS else f"Confidence limits need {MIN_ITEMS} items: got {n}."
-    unknown = few or (_NO_VARIANCE if any(gap.se == 0 and gap.value != 0 for gap in gaps) else None)
+    unknown = few or (NO_VARIANCE if any(gap.se == 0 and gap.value != 0 for gap in gaps) else None)
     limits = [(math.nan, math.nan) if unknown else gap.limits(level) for gap in gaps]
     found = AnnotatorBaseline(
         value_low=float(one.kappa),

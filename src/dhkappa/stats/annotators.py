@@ -17,8 +17,8 @@ from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.influence import ROUNDING, influence, terms, weight_of_one
-from dhkappa.stats.intervals import Gap, skewness, written
-from dhkappa.stats.kappa import KappaSums, Parts, Units, above_chance, distinct, units
+from dhkappa.stats.intervals import NO_VARIANCE, Gap, skewness, written
+from dhkappa.stats.kappa import ONE_CATEGORY, KappaSums, Parts, Units, above_chance, distinct, units
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
 from dhkappa.stats.summation import exact_sum, integer_type, item_sums, ratios, totals
@@ -30,11 +30,9 @@ MIN_ITEMS = 10  # an annotator with fewer items is not compared
 
 _NO_ITEMS = "The annotator has no vote on an eligible item."
 _NO_PAIRS = "Without the annotator's votes, no labeled item has two votes."
-_CERTAIN = "Every vote and every suggested label is the same category."
 _CERTAIN_WITHOUT = "Without the annotator's votes, every vote and every suggested label is the same category."
 _FEW = f"Fewer than {MIN_ITEMS} items with two other votes and a suggested label."
 _CERTAIN_HERE = "Every vote and every label on these items is the same category."
-_NO_VARIANCE = "Every item has the same influence on the difference, so the variance is unknown."
 _ONE_WEIGHT = "One item has almost all the weight."
 _NOBODY = "No annotator can be compared."
 
@@ -116,7 +114,7 @@ def _parts(votes: AnnotatorVotes, size: int, whole: Parts, unit: Units) -> Itera
         without = Fraction(top, bottom) if bottom else None
         reason = None
         if kappa is None:
-            reason = _CERTAIN
+            reason = ONE_CATEGORY
         elif without is None:
             reason = _CERTAIN_WITHOUT if n else _NO_PAIRS
         yield AnnotatorParts(
@@ -345,7 +343,7 @@ def compare_with_annotators(
         limits = _intervals(kappas[1] - kappas[0], total[who], (-reach[who], reach[who]), moves, confidence_level)
         columns[:, who] = *kappas, *limits
     skipped = [(name, reason) for name, reason in zip(names, reasons.tolist(), strict=True) if reason is not None]
-    reasons[columns[3] == 0] = _NO_VARIANCE
+    reasons[columns[3] == 0] = NO_VARIANCE
     table = {"annotator": names, "items": items.tolist(), **dict(zip(_COLUMNS, columns.tolist(), strict=True))}
     title = f"{labeler} and each annotator, scored by the others, {written(confidence_level, 100)}% intervals"
     difference, n_items = columns[2][total > 0], int(sample.patterns.items[used].sum())
@@ -353,7 +351,7 @@ def compare_with_annotators(
     if n_items:
         moves = _Moves(np.zeros(used.sum(), np.int64), moved[used], weight[used], sample.patterns.items[used])
         means = _mean(difference, total[total > 0], reach[total > 0], moves, confidence_level)
-    reason = (None if means["se"] else _NO_VARIANCE) if n_items else _NOBODY
+    reason = (None if means["se"] else NO_VARIANCE) if n_items else _NOBODY
     return AnnotatorComparison(
         labeler=labeler,
         table=Table({**table, "reason": reasons.tolist()}, title=title),

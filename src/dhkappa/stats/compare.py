@@ -357,8 +357,9 @@ def differences_table(columns: Mapping[str, Sequence[Any]], confidence_level: fl
 
 def _notes(estimates: Mapping[str, Estimate], excluded: Excluded) -> Iterator[Note]:
     if excluded.total:
-        text = f"{counted(excluded.total, 'item')} excluded: {excluded.why()}."
-        yield Note("items-excluded", f"{text} Labelers are compared on the items that all of them labeled.")
+        yield Note(
+            "items-excluded", f"{excluded.sentence()} Labelers are compared on the items that all of them labeled."
+        )
     yield from majority_note(estimates)
 
 

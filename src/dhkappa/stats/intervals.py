@@ -20,6 +20,7 @@ _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 _MOST_REALISTIC = 100_000  # items
 _MOST_NARROWED = 10  # an interval that must be narrower by more than this factor takes too many items to name
 
+NO_VARIANCE = "Every item has the same influence on the difference, so the variance is unknown."
 Quantile: TypeAlias = Callable[[float, float, float], Any]
 
 

@@ -22,6 +22,7 @@ from dhkappa.stats.sample import Sample
 from dhkappa.stats.summation import integer_type
 from dhkappa.stats.weights import Weights
 
+ONE_CATEGORY = "Every vote and every suggested label is the same category."
 Ratio: TypeAlias = tuple[Array, Array]
 """Numerators and denominators."""
 
@@ -147,7 +148,7 @@ def estimate_dh(sample: Sample) -> Estimate:
     parts = dh_parts(total, sample.categories)
     fleiss = above_chance(parts.R + parts.S, parts.C_E + parts.C_F)  # eq. 3
     kappa = parts.kappa
-    reason = "Every vote and every suggested label is the same category." if kappa is None else None
+    reason = ONE_CATEGORY if kappa is None else None
     return Estimate("dh", sample, by_items, parts, kappa, fleiss, reason)
 
 

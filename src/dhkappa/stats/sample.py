@@ -56,6 +56,10 @@ class Excluded:
         """Return the numbers by reason."""
         return {name: getattr(self, name) for name in self.__slots__}
 
+    def sentence(self) -> str:
+        """Return how many items were excluded, and why."""
+        return f"{counted(self.total, 'item')} excluded: {self.why()}."
+
     def why(self) -> str:
         """Return the numbers by reason as text; of a single reason what the items have."""
         reasons = zip(self.to_dict().values(), ("no votes", "one vote", "no suggested label", "weight 0"), strict=True)
