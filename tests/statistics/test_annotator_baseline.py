@@ -351,9 +351,7 @@ def test_difference_on_real_data(name: str, labeler: str, expected: tuple[str, s
 def test_labelers_share_the_votes_of_real_data(shared_data: Path) -> None:
     table = table_of(shared_data / "dynasent_r1_dev")
     estimates = [dh_kappa(table.votes, table.suggested(who)).estimate for who in ("model", "stars", "gold_majority")]
-    votes = votes_baseline(estimates[0])
-    for estimate in estimates:
-        assert annotator_baseline(estimate, votes=votes) == annotator_baseline(estimate)
+    assert len({votes_baseline(estimate).kappas for estimate in estimates}) == 1
 
 
 # The simulations of validation/baseline_coverage.py

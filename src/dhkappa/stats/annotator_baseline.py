@@ -132,7 +132,6 @@ class AnnotatorBaseline(Display):
 class VotesBaseline:
     """The annotator baseline of some items, from their votes alone: the same for every labeler of these items."""
 
-    key: tuple[Any, ...]  # sums over all eligible items, to recognize them
     used: Sums | None = None  # sums over the items used; None if the baseline is undefined
     pairs: Sequence[int] = ()  # agreeing pairs of these items by category, G_j n pair_unit
     fewest: int = 2  # items with so many votes or more are used
@@ -152,17 +151,17 @@ class VotesBaseline:
 
 
 def votes_baseline(estimate: Estimate) -> VotesBaseline:
-    """Return the annotator baseline of the eligible items, to be shared by labelers with labels for the same items.
+    """Return the annotator baseline of the eligible items, which does not depend on their labels.
 
     Items with three votes or more are used. If two categories are voted for, d_Pi is 2 t_i - 1, so two votes suffice,
     and the baseline is Fleiss' kappa, whatever the labels. Otherwise, if too few items have three votes, there are
     bounds: ``d_Pi = 2 t_i - 1 + delta_i``, and the probability delta that three votes all differ is at most
     ``(1 - t) (k - 2) / k``, where k categories are voted for.
     """
-    sample, used, key = estimate.sample, estimate.sums, _key(estimate.sums)
+    sample, used = estimate.sample, estimate.sums
     if used.n == 0 or sample.designed:
         reason = estimate.reason if used.n == 0 else _NOT_VERIFIED.format("sample weights, strata or a pool")
-        return VotesBaseline(key, reason=reason)
+        return VotesBaseline(reason=reason)
     sizes = sample.patterns.vote_totals()
     enough, k = int(sample.patterns.items[sizes >= 3].sum()), sum(number > 0 for number in used.votes)
     by_triples = k > 2 and enough > 0 and (enough >= MIN_ITEMS or used.n < MIN_ITEMS)
@@ -172,22 +171,18 @@ def votes_baseline(estimate: Estimate) -> VotesBaseline:
     whole, pairs = used.n * used.vote_unit, used.n * used.pair_unit
     E = Fraction(sum(v * v * (2 * v - whole) for v in used.votes), whole**3)
     if E == 1:
-        return VotesBaseline(key, reason=_ONE_CATEGORY)
+        return VotesBaseline(reason=_ONE_CATEGORY)
     by_category = majority_sums(sample).pairs
     random = Fraction(sum(g * (2 * v - whole) for g, v in zip(by_category, used.votes, strict=True)), whole * pairs)
     t = Fraction(used.agreeing, pairs)
     a = () if by_triples else (Fraction(0),) if k == 2 else (Fraction(0), Fraction(k - 2, k))
     D = (2 * _agreeing_triples(sample.patterns) - t,) if by_triples else tuple(1 - (2 - each) * (1 - t) for each in a)
     best = max(map(_most_lost, distinct(sizes))) if sizes.min() > 2 else None
-    return VotesBaseline(key, used, by_category, 3 if by_triples else 2, a, D, E, random, best)
+    return VotesBaseline(used, by_category, 3 if by_triples else 2, a, D, E, random, best)
 
 
-def annotator_baseline(
-    estimate: Estimate, *, confidence_level: float = 0.95, votes: VotesBaseline | None = None
-) -> AnnotatorBaseline:
+def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) -> AnnotatorBaseline:
     """Compare a labeler with one more typical annotator, on the same items.
-
-    ``votes`` is the ``votes_baseline`` of these items, if it is known from another labeler.
 
     Examples
     --------
@@ -197,9 +192,7 @@ def annotator_baseline(
     Annotator baseline 0.5386 (500 items; difference +0.1044 [+0.0570, +0.1483] at 0.95; share kept 1.16 [1.08, 1.24])
     """
     level = check_level(confidence_level)
-    votes = votes_baseline(estimate) if votes is None else votes
-    if votes.key != _key(estimate.sums):
-        raise ValueError("The baseline is that of other items.")
+    votes = votes_baseline(estimate)
     undefined = _UNSUPPORTED.get(estimate.metric) or votes.reason
     if undefined or votes.used is None:
         return AnnotatorBaseline(confidence_level=level, reason=undefined, share_reason=undefined)
@@ -246,10 +239,6 @@ def annotator_baseline(
         share_high=share_high,
         share_reason=share_reason,
     )
-
-
-def _key(total: Sums) -> tuple[Any, ...]:
-    return total.n, total.n_votes, total.votes, total.agreeing
 
 
 def _with_votes(sample: Sample, fewest: int) -> Sample:

@@ -240,24 +240,13 @@ def test_most_lost_by_enumeration(N: int) -> None:
     assert module._most_lost(N) == float(max(values))
 
 
-# Reuse of votes
+# Several labelers
 
 
-def test_votes_are_reused_by_labelers() -> None:
+def test_labelers_of_the_same_items_have_one_baseline() -> None:
     drawn = simulate(200, labelers={"one": 0.9, "other": 0.6}, rng=4)
     one, other = (dh_kappa(drawn.votes, drawn.suggested[name]).estimate for name in ("one", "other"))
-    votes = votes_baseline(one)
-    assert annotator_baseline(other, votes=votes) == annotator_baseline(other)
-    assert annotator_baseline(other).exact == annotator_baseline(one).exact == votes.kappas[0]
-
-
-def test_votes_of_other_items_are_rejected() -> None:
-    drawn = simulate(200, labelers={"one": 0.9}, rng=4)
-    labels = [None, *drawn.suggested["one"][1:]]
-    votes = votes_baseline(dh_kappa(drawn.votes, drawn.suggested["one"]).estimate)
-    estimate = dh_kappa(drawn.votes, labels).estimate
-    with pytest.raises(ValueError, match="other items"):
-        annotator_baseline(estimate, votes=votes)
+    assert annotator_baseline(other).exact == annotator_baseline(one).exact == votes_baseline(one).kappas[0]
 
 
 # Numbers
