@@ -115,7 +115,7 @@ def category_variances(terms: Terms, parts: CategoryParts) -> Array:
     census = _unseen(terms).max() == 0
     for code in np.flatnonzero(parts.defined).tolist():
         spread = variance(terms, category_influence(terms, parts, code))
-        found[code] = spread.value if spread.endless or census or parts.kappa[code] == 1 else math.nan
+        found[code] = spread.value if spread.infinite_pool or census or parts.kappa[code] == 1 else math.nan
     return found
 
 

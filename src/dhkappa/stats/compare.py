@@ -237,13 +237,15 @@ def _compared(
         if reason is not None:
             rows[pair] = _Difference(*row)
             continue
-        squared, endless, skew = (
+        squared, infinite_pool, skew = (
             _moments(*powers[place], n) if powers else _designed_moments(counts, place, found, pool)
         )
-        few, pvalue = discordant < FEW_DISCORDANT or endless == 0, math.nan
+        few, pvalue = discordant < FEW_DISCORDANT or infinite_pool == 0, math.nan
         if few and discordant <= _MAX_ENUMERATED:
             pvalue = _swap_test(_terms(counts.table(place)[0], pair, found, pool), source)
-        rows[pair] = _Difference(*row, math.sqrt(squared), skew if endless else 0.0, "swap" if few else "t", pvalue)
+        rows[pair] = _Difference(
+            *row, math.sqrt(squared), skew if infinite_pool else 0.0, "swap" if few else "t", pvalue
+        )
     return rows
 
 

@@ -275,10 +275,10 @@ def sum_of_squares(phi: Floats, items: npt.NDArray[np.int64]) -> float:
 
 
 class Variance(NamedTuple):
-    """The variance of an estimate: ``value``, and ``endless`` for an infinite pool."""
+    """The variance of an estimate: ``value``, and ``infinite_pool`` for a sample of one."""
 
     value: float
-    endless: float
+    infinite_pool: float
 
 
 def variance(terms: Terms, phi: Array) -> Variance:
@@ -298,12 +298,12 @@ def variance(terms: Terms, phi: Array) -> Variance:
     if sample.powers is not None:  # add the variance within patterns
         by_pattern = by_pattern + phi * phi * np.maximum(sample.powers[0] - terms.weight**2 / items, 0)
     squares = np.bincount(sample.stratum, by_pattern, H).tolist() if H > 1 else [exact_sum(by_pattern)]
-    value = endless = 0.0
+    value = infinite_pool = 0.0
     for part, square in zip(sample.strata, squares, strict=True):
         if part.n > 1 and not square <= ROUNDING**2 * part.n:  # NaN stays
-            endless = endless + square * part.n / (part.n - 1)
+            infinite_pool = infinite_pool + square * part.n / (part.n - 1)
             value = value + float(1 - part.fraction) * square * part.n / (part.n - 1)
-    return Variance(value / terms.n**2, endless / terms.n**2)
+    return Variance(value / terms.n**2, infinite_pool / terms.n**2)
 
 
 def basis(estimate: Estimate) -> Basis | None:
@@ -323,7 +323,7 @@ def basis_of(terms: Terms, phi: Array, extremes: Extremes | None, bottom: float 
     if n < 2 or terms.E == 1:  # E is 1 only by rounding: one item outweighs all others
         return None
     found = variance(terms, phi)
-    if found.endless == 0 and terms.kappa != 1 and any(part.fraction != 1 for part in strata):
+    if found.infinite_pool == 0 and terms.kappa != 1 and any(part.fraction != 1 for part in strata):
         return None
     unseen = unseen_items(terms, phi)
     least, greatest = (Unseen(math.nan, math.nan),) * 2 if extremes is None else unseen.ends(extremes)

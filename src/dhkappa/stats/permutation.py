@@ -142,7 +142,7 @@ def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
         return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", reason=reason)
     difference = float(value * one_minus_D0 / chance_terms(terms).not_by_chance)
     spread = variance(terms, phi)
-    if not spread.endless or not spread.value:
+    if not spread.infinite_pool or not spread.value:
         reason = "Every item has the same influence on kappa, or the sample is the whole pool."
         return PermutationTest(difference, math.nan, math.nan, alternative, "wald", reason=reason)
     z = float(value) / math.sqrt(spread.value)

@@ -362,7 +362,7 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
         raise invalid("votes", text, hint=_FOUR_VOTES, code="too-many-votes-for-pilot")
     phi = influence(known)
     outlook = _outlook(pilot, known, phi)
-    own = n * float(sample_variance(known, phi).endless)  # for an infinite pool
+    own = n * float(sample_variance(known, phi).infinite_pool)  # for an infinite pool
     scale = own / float(known.mean(phi**2)) if own > _ROUNDING else 0.0
     products = observed(known, per_item)
     rows = [
@@ -384,8 +384,8 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
 def _outlook(pilot: Estimate, known: Terms, phi: Array) -> Outlook:
     """Return what a pilot shows, for an infinite pool."""
     n, far = pilot.n_items, extremes(known)
-    endless = replace(known.sample, strata=tuple(replace(part, size=None) for part in known.sample.strata))
-    unseen = unseen_items(replace(known, sample=endless), phi)
+    unlimited = replace(known.sample, strata=tuple(replace(part, size=None) for part in known.sample.strata))
+    unseen = unseen_items(replace(known, sample=unlimited), phi)
     least, greatest = (Unseen(end.phi, n * end.share) for end in unseen.ends(far))
     heaviest = float((known.weight / known.items).max())
     most = (heaviest * max(abs(float(far.low.min())), abs(float(far.high.max())))) ** 2

@@ -356,10 +356,10 @@ class TestVariance:
         kappa = dh_kappa([[int(vote) for vote in item] for item in self.VOTES], self.LABELS, **design)
         known, floats = exact_terms(kappa), float_terms(kappa)
         assert known.items.max() > 1 or "sample_weight" in design
-        value, endless = exact.variance(known, exact.influence(known))
+        value, infinite_pool = exact.variance(known, exact.influence(known))
         found = variance(floats, influence(floats))
         # Sums of some ten terms, and a root.
-        assert (found.value, found.endless) == pytest.approx((float(value), float(endless)), rel=1e-12)
+        assert (found.value, found.infinite_pool) == pytest.approx((float(value), float(infinite_pool)), rel=1e-12)
         assert kappa.se == pytest.approx(math.sqrt(value), rel=1e-12)
 
     @pytest.mark.parametrize("strata", [None, list("xxxyyyxyxxx")])
