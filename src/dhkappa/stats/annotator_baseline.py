@@ -20,7 +20,7 @@ from dhkappa.core import Array
 from dhkappa.core.grouping import Patterns
 from dhkappa.errors import counted, invalid
 from dhkappa.stats.influence import ROUNDING, terms
-from dhkappa.stats.intervals import NO_VARIANCE, Gap, skewness, written
+from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
 from dhkappa.stats.kappa import Estimate, Sums, distinct, estimate_dh, majority_sums, sums
 from dhkappa.stats.sample import Sample, Stratum, check_level, check_real
 from dhkappa.stats.summation import integer_type, row_sums, totals
@@ -331,13 +331,13 @@ def _sides(own: Estimate, votes: VotesBaseline) -> list[_Side]:
     return [labeler, *(side(of, not_C, of_votes, each) for of, each in zip(exact, missed, strict=True))]
 
 
-def _gap(value: float, squares: float, cubes: float, n: int, worst: float, best: float) -> Gap:
+def _gap(value: float, squares: float, cubes: float, n: int, worst: float, best: float) -> KappaDifference:
     """Return a difference from the sums of squares and cubes of the influence of items."""
     se = math.sqrt(squares / (n * (n - 1))) if n > 1 else math.nan
-    return Gap(value, se, skewness(cubes, squares), n, n - 1, worst, best)
+    return KappaDifference(value, se, skewness(cubes, squares), n, n - 1, worst, best)
 
 
-def _difference(labeler: _Side, annotators: _Side, worst: float, best: float) -> Gap:
+def _difference(labeler: _Side, annotators: _Side, worst: float, best: float) -> KappaDifference:
     """Return the labeler's kappa minus that of annotators."""
     z, n = labeler.phi - annotators.phi, int(labeler.items.sum())
     squares, cubes = row_sums(np.array([z * z, z * z * z]) * labeler.items).tolist()
@@ -368,7 +368,7 @@ class Share(NamedTuple):
         above, reach = (float(labeler.above), float(annotators.above)), (labeler.reach, annotators.reach)
         return Share(above, reach, best, int(labeler.items.sum()), powers[:3], powers[3:])
 
-    def gap(self, rho: float) -> Gap:
+    def gap(self, rho: float) -> KappaDifference:
         """Return w(rho)."""
         (xx, xy, yy), (xxx, xxy, xyy, yyy) = self.squares, self.cubes
         squares = max(xx - 2 * rho * xy + rho**2 * yy, 0.0)

@@ -17,7 +17,7 @@ from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.influence import ROUNDING, influence, terms, weight_of_one
-from dhkappa.stats.intervals import NO_VARIANCE, Gap, skewness, written
+from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
 from dhkappa.stats.kappa import ONE_CATEGORY, KappaSums, Parts, Units, above_chance, distinct, units
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
@@ -387,7 +387,7 @@ def _intervals(
     squares[squares <= ROUNDING**2 * n] = 0
     skew = [skewness(*pair) for pair in zip(cubes.tolist(), squares.tolist(), strict=True)]
     se, n_effective = np.sqrt(squares / (n * (n - 1))), moves.sums(each, size) ** 2 / moves.sums(each**2, size)
-    gap = Gap(difference, se, np.array(skew, np.float64), n_effective, n - 1, *ends)
+    gap = KappaDifference(difference, se, np.array(skew, np.float64), n_effective, n - 1, *ends)
     return difference, se, *gap.limits(confidence_level)
 
 

@@ -16,7 +16,7 @@ from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import ROUNDING, Terms, influence, terms, unseen_parts, variance
-from dhkappa.stats.intervals import Gap, skewness, written
+from dhkappa.stats.intervals import KappaDifference, skewness, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three, source_note
 from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, drawn, eligible, generator
@@ -339,7 +339,7 @@ def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], c
         reach = np.array([1 / (labeler.not_by_chance or math.nan) for labeler in found])
         reach = (reach[one] + reach[other]) * float(unseen_parts(strata).max())
         value, se, skew = (np.array(columns[name])[known] for name in ("difference", "se", "skew"))
-        gap = Gap(value, se, skew, effective[one], np.array([max(n - len(strata), 1.0)]), -reach, reach)
+        gap = KappaDifference(value, se, skew, effective[one], np.array([max(n - len(strata), 1.0)]), -reach, reach)
         limits = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
         for place, low, high, pvalue in zip(known, *limits, strict=True):
             columns["low"][place], columns["high"][place] = low, high

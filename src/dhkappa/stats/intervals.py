@@ -224,7 +224,7 @@ def beta_limits(basis: Basis, alpha: float) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class KappaDifference:
     """A difference between two kappas on the same items; each attribute is a number or an array."""
 
     value: Any
