@@ -19,7 +19,7 @@ from dhkappa.stats.influence import ROUNDING, Terms, influence, terms, unseen_pa
 from dhkappa.stats.intervals import KappaDifference, skewness, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three, source_note
-from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, drawn, eligible, generator
+from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, eligible, generator, make_sample
 from dhkappa.stats.summation import row_sums
 from dhkappa.stats.weighted import kappa_estimate
 from dhkappa.stats.weights import Weights
@@ -172,7 +172,7 @@ def labeler_sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) 
     label = table.labels[name].astype(np.int32)
     patterns = replace(table.votes.take(table.vote), suggested=label, items=table.items)
     rows = LabeledPatterns(table.categories, patterns, table.strata, table.stratum, table.weight)
-    return drawn(rows, excluded, pool)
+    return make_sample(rows, excluded, pool)
 
 
 def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool, weights: Weights | None) -> _Labeler:

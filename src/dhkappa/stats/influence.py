@@ -104,10 +104,10 @@ def terms(sample: Sample, parts: Parts, weights: Weights | None = None) -> Terms
     C = np.array([votes / whole for votes in total.votes], np.float64)  # Python integers: rounded once
     L = np.array([number / total.n for number in labels], np.float64)
     D, E, C_E, kappa = map(float, (parts.D, parts.E, parts.C_E, parts.kappa or 0))
-    return Terms(sample, item_weights(sample), c, g, t, d, C, L, D, E, C_E, kappa, w)
+    return Terms(sample, pattern_weights(sample), c, g, t, d, C, L, D, E, C_E, kappa, w)
 
 
-def item_weights(sample: Sample) -> Floats:
+def pattern_weights(sample: Sample) -> Floats:
     """Return (K,) weight of all items of a pattern; they sum to n."""
     if not sample.weighted:
         return sample.patterns.items.astype(np.float64)

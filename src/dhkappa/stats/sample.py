@@ -160,7 +160,7 @@ def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None)
         stratum = None if rows.stratum is None else rows.stratum[kept]
         weight = None if rows.weight is None else rows.weight[kept]
         rows = replace(rows, patterns=patterns.take(kept), stratum=stratum, weight=weight)
-    return replace(drawn(rows, excluded, pool), kept=kept)
+    return replace(make_sample(rows, excluded, pool), kept=kept)
 
 
 def _sample_of_weighted_items(
@@ -176,7 +176,7 @@ def _sample_of_weighted_items(
     items = items if keep.all() else items.take(keep, kept)
     if items.weight.max(initial=0) > _LARGE_WEIGHT:  # only ratios matter, and sums must not exceed the range of floats
         items = replace(items, weight=np.ldexp(items.weight, -200))
-    sample = drawn(replace(rows, patterns=patterns, stratum=stratum), excluded, pool)
+    sample = make_sample(replace(rows, patterns=patterns, stratum=stratum), excluded, pool)
     if not len(items.row) or items.weight.min() == items.weight.max():
         return sample
     weight = items.weight / items.weight.max()
@@ -196,7 +196,7 @@ def _total_weights(items: ItemWeights, K: int) -> Array:
     return _reduced(parts.sum(axis=0).tolist())
 
 
-def drawn(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample:
+def make_sample(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample:
     """Return a sample of eligible patterns."""
     pool, items = own_pool(pool), rows.patterns.items
     strata = _strata(rows, pool)

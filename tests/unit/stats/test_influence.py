@@ -21,7 +21,7 @@ from dhkappa.stats.influence import (
     complement,
     extremes,
     influence,
-    item_weights,
+    pattern_weights,
     sum_of_squares,
     terms,
     unseen_items,
@@ -252,7 +252,7 @@ class TestTerms:
         kappa = example(sample_weight=[1, 2, 3, 4, 5, 6])
         assert sorted(exact_terms(kappa).weight.tolist()) == [F(6 * w, 21) for w in range(1, 7)]
         assert sorted(float_terms(kappa).weight.tolist()) == [6 * w / 21 for w in range(1, 7)]
-        assert item_weights(kappa.sample).dtype == item_weights(example().sample).dtype == np.float64
+        assert pattern_weights(kappa.sample).dtype == pattern_weights(example().sample).dtype == np.float64
         by_hand = sum(w * self.ITEMS[key][3] for w, key in zip(range(1, 7), self.ITEMS, strict=True)) / 21
         known = exact_terms(kappa)
         assert known.mean(known.d) == known.D == by_hand
