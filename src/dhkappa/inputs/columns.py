@@ -120,8 +120,8 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
     labelers = _labelers(suggested, item_columns)
     hint = "If it is in a table of items, pass that as $items." if label is not None and not joined else ""
     design = {"sample_weight": given["sample_weight"], "strata": given["strata"]}
-    beside = [*(("suggested", column) for column in labelers.values()), *design.items()]
-    for role, column in beside:
+    per_item = [*(("suggested", column) for column in labelers.values()), *design.items()]
+    for role, column in per_item:
         if joined and isinstance(column, str) and column in columns and column not in item_columns:
             message = f"Column {column!r} is in {votes_name}, not in {items_name}. {list_columns(item_columns)}"
             more = f"Add it to {items_name}, or leave out $items."
@@ -129,7 +129,7 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
         _check_column(column, item_columns, role, items_name, {item: "item"} if joined else taken, hint)
     if joined:
         _check_column(item, item_columns, "item", items_name, hint="The column must have the same name in both tables.")
-    taken |= {column: role for role, column in beside}
+    taken |= {column: role for role, column in per_item}
     voters, counted = (
         _several(names, columns, role, taken, votes_name)
         for role, names in (("annotators", annotators), ("counts", counts))

@@ -198,7 +198,7 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
         return AnnotatorBaseline(confidence_level=level, reason=undefined, share_reason=undefined)
     n = votes.used.n
     own = estimate if n == estimate.n_items else estimate_dh(_with_votes(estimate.sample, votes.fewest))
-    labeler, *annotators = _sides(own, votes)
+    labeler, *annotators = _influences(own, votes)
     one = annotators[0]
     worst = -(labeler.reach + one.reach)
     best = -worst if votes.best is None else votes.best * one.reach
@@ -273,7 +273,7 @@ def _most_lost(N: int) -> float:
     return max(2 * p * (p - 1) * (N - p) / (N * (N - 1) * (N - 2)) for p in (top, top + 1))
 
 
-class _Side(NamedTuple):
+class _Influences(NamedTuple):
     """The labeler, or annotators used as labeler: exact values, and the influence of an item of each pattern."""
 
     kappa: Fraction
@@ -284,7 +284,7 @@ class _Side(NamedTuple):
     items: npt.NDArray[np.int64]  # (K,) number of items
 
 
-def _sides(own: Estimate, votes: VotesBaseline) -> list[_Side]:
+def _influences(own: Estimate, votes: VotesBaseline) -> list[_Influences]:
     """Return the labeler and annotators, who are two if the baseline has bounds.
 
     With eps_i and chi_i, the influences on E and on D of random labels, ``phi_i = (d_i - D - (1 - kappa) eps_i) /
@@ -312,14 +312,14 @@ def _sides(own: Estimate, votes: VotesBaseline) -> list[_Side]:
 
     def side(
         exact: tuple[Fraction, Fraction, Fraction], not_L: Array, of: Callable[[Array], Array], missed: Array
-    ) -> _Side:
+    ) -> _Influences:
         D, E, random = exact
         eps = 2 * (float(2 - (3 * E + parts.C_E + parts.C_F) / 2) - of_votes(not_C + 2 * C * not_L))
         eps = eps - 2 * of(not_C * (1 + C))
         chi = float(3 - 2 * random - t) - (1 - known.t + 2 * (known.row_sums(not_L[code] * known.g) + of(not_G)))
         kappa, above, chance, move = (D - E) / (1 - E), (D - random) / (1 - E), float(1 - E), float(1 - D) - missed
         phi, phi_above = (move - float(1 - kappa) * eps) / chance, (move - chi + float(above) * eps) / chance
-        return _Side(kappa, above, 1 / chance, phi, phi_above, known.items)
+        return _Influences(kappa, above, 1 / chance, phi, phi_above, known.items)
 
     random = Fraction(sum(g * (2 * b - n) for g, b in zip(votes.pairs, total.labels, strict=True)), n * pairs)
     missed = [float(2 - a) * (1 - known.t) for a in votes.a]  # 1 - d_Pi
@@ -337,7 +337,7 @@ def _gap(value: float, squares: float, cubes: float, n: int, worst: float, best:
     return KappaDifference(value, se, skewness(cubes, squares), n, n - 1, worst, best)
 
 
-def _difference(labeler: _Side, annotators: _Side, worst: float, best: float) -> KappaDifference:
+def _difference(labeler: _Influences, annotators: _Influences, worst: float, best: float) -> KappaDifference:
     """Return the labeler's kappa minus that of annotators."""
     z, n = labeler.phi - annotators.phi, int(labeler.items.sum())
     squares, cubes = row_sums(np.array([z * z, z * z * z]) * labeler.items).tolist()
@@ -360,7 +360,7 @@ class Share(NamedTuple):
     cubes: list[float]  # sums of x^3, x^2 y, x y^2 and y^3
 
     @staticmethod
-    def of(labeler: _Side, annotators: _Side, best: float) -> Share:
+    def of(labeler: _Influences, annotators: _Influences, best: float) -> Share:
         """Return what the limits need from influences."""
         x, y = labeler.phi_above, annotators.phi_above
         xx, xy, yy = x * x, x * y, y * y

@@ -64,12 +64,14 @@ class AnnotatorVotes:
         """Return (T,) the differential of the pairs of votes that include this one."""
         return self.pairs.with_one[self.entry]
 
-    def cells(self, columns: Sequence[tuple[Array, Array]], size: int) -> Cells:
-        """Return the cells of pairs of an annotator and a category; with agreement weights those of all categories."""
+    def annotator_categories(self, columns: Sequence[tuple[Array, Array]], size: int) -> AnnotatorCategories:
+        """Return the pairs of an annotator and a category in some columns; with agreement weights all pairs."""
         if self.weights is None:
-            return cells(columns)
+            return annotator_categories(columns)
         m = len(self.weights.scaled)
-        return Cells(*np.divmod(np.arange(size * m), m), [who.astype(np.int64) * m + code for who, code in columns])
+        return AnnotatorCategories(
+            *np.divmod(np.arange(size * m), m), [who.astype(np.int64) * m + code for who, code in columns]
+        )
 
     def take(self, votes: Any) -> AnnotatorVotes:
         """Return some votes, by mask or slice."""
@@ -121,17 +123,17 @@ def annotator_votes(item_votes: ItemVotes, sample: Sample, weights: Weights | No
     return AnnotatorVotes(sample, weights, vote_pairs(patterns, weights), who[order], row[order], entry[order])
 
 
-class Cells(NamedTuple):
+class AnnotatorCategories(NamedTuple):
     """Distinct pairs of an annotator and a category, in order."""
 
     who: Array
     code: Array
-    of: list[Array]  # for each column of pairs, the cell of each
+    of: list[Array]  # for each column of pairs, the index of each
 
 
-def cells(columns: Sequence[tuple[Array, Array]]) -> Cells:
-    """Return the cells of some columns of pairs (annotator, category)."""
+def annotator_categories(columns: Sequence[tuple[Array, Array]]) -> AnnotatorCategories:
+    """Return the distinct pairs (annotator, category) in some columns of pairs."""
     who, code = map(np.concatenate, zip(*columns, strict=True))
     first, group = group_rows([(int(values.max(initial=0)) + 1, values) for values in (who, code)])
     ends = np.cumsum([len(column) for column, _ in columns])[:-1]
-    return Cells(who[first], code[first], np.split(group, ends))
+    return AnnotatorCategories(who[first], code[first], np.split(group, ends))

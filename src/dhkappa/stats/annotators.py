@@ -142,7 +142,7 @@ def _rest(votes: AnnotatorVotes, size: int, parts: Parts, unit: Units) -> KappaS
     change = left * np.repeat(new, length) - patterns.votes * np.repeat(old, length)
     new, old = mass * unit.per_pair[n_votes - 1], mass * unit.per_pair[n_votes]
     pairs = new * (differential - votes.signed()) - old * differential
-    where = votes.cells([(np.repeat(who, length), patterns.code), (who, votes.label)], size)
+    where = votes.annotator_categories([(np.repeat(who, length), patterns.code), (who, votes.label)], size)
     by_vote, by_label = where.of
     k, integer = where.code.size, integer_type((total.n * unit.vote) ** 2 * total.n)
     whole = [number * (unit.vote // total.vote_unit) for number in total.votes]
@@ -252,7 +252,9 @@ def _scored(votes: AnnotatorVotes, size: int) -> tuple[_Scored, _Scored]:
     who, mass, patterns, scale = votes.who, votes.mass, votes.others(), votes.scale
     n_votes, length = votes.n_votes - 1, np.diff(patterns.start)
     unit = units(distinct(n_votes), int(votes.sample.mass.sum()) * scale**2)
-    where = votes.cells([(np.repeat(who, length), patterns.code), (who, votes.own), (who, votes.label)], size)
+    where = votes.annotator_categories(
+        [(np.repeat(who, length), patterns.code), (who, votes.own), (who, votes.label)], size
+    )
     by_vote, *by_label = where.of
     n, k = totals(mass, who, size).astype(unit.per_vote.dtype), where.code.size
     number = totals(np.repeat(mass * unit.per_vote[n_votes], length) * patterns.votes, by_vote, k)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Array, Floats, Label
 from dhkappa.stats.influence import Terms, category_chance, unseen_parts, variance
-from dhkappa.stats.intervals import flawless, written
+from dhkappa.stats.intervals import perfect_sample_limit, written
 from dhkappa.stats.sample import check_level
 from dhkappa.stats.summation import exact_sum, group_sums
 from dhkappa.table import Table
@@ -205,7 +205,7 @@ def _interval(
     reason = next((text for applies, text in reasons if applies), None)
     if reason:
         return math.nan, math.nan, math.nan, reason
-    low = min(kappa - t * se, flawless(float(share), E, alpha))
+    low = min(kappa - t * se, perfect_sample_limit(float(share), E, alpha))
     return se, max(low, 1 - 2 / (1 - E)), min(kappa + t * se, 1.0), None  # D_j >= -1
 
 

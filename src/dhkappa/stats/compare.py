@@ -57,7 +57,7 @@ class _Labeler(NamedTuple):
         return found
 
 
-class _Counts(NamedTuple):
+class _PairCounts(NamedTuple):
     """The number of items by votes and two labels, for P pairs of labelers."""
 
     pairs: list[_Pair]
@@ -193,7 +193,7 @@ def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
 
 def _counts(
     table: ItemTable, groups: Sequence[Sequence[str]], parts: Sequence[ItemTable], found: Sequence[_Labeler]
-) -> Iterator[_Counts]:
+) -> Iterator[_PairCounts]:
     """Yield the counts of every two labelers, in blocks, of some more than once; ``parts`` are tables of the groups."""
     names, size = list(table.labels), len(groups[0])
     cells = len(table.votes) * len(table.categories) ** 2 * table.n_designs
@@ -201,7 +201,7 @@ def _counts(
         for i, j in combinations(range(len(names)), 2):
             rows = table.distinct([names[i], names[j]])
             move = found[i].at(_keys(rows, names[i])) - found[j].at(_keys(rows, names[j]))
-            yield _Counts([(i, j)], rows, rows.items[None], move[None])
+            yield _PairCounts([(i, j)], rows, rows.items[None], move[None])
         return
     rows = table.grid()
     phi, other_phi = (np.array([labeler.at(_keys(rows, side)) for labeler in found]) for side in rows.labels)
@@ -213,11 +213,13 @@ def _counts(
         one, other = np.repeat(place[[*left]], size), np.tile(place[[*right]], size).ravel()
         new = one < other
         one, other, items = one[new], other[new], np.concatenate(counts)[new]
-        yield _Counts(list(zip(one.tolist(), other.tolist(), strict=True)), rows, items, phi[one] - other_phi[other])
+        yield _PairCounts(
+            list(zip(one.tolist(), other.tolist(), strict=True)), rows, items, phi[one] - other_phi[other]
+        )
 
 
 def _compared(
-    counts: _Counts, found: Sequence[_Labeler], pool: Pool, source: np.random.Generator
+    counts: _PairCounts, found: Sequence[_Labeler], pool: Pool, source: np.random.Generator
 ) -> dict[_Pair, _Difference]:
     """Return differences of pairs; the p-value is still NaN if it comes from a t distribution or random numbers."""
     differ = np.not_equal(*counts.rows.labels.values()).astype(counts.items.dtype)
@@ -263,7 +265,9 @@ def _moments(squares: float, skew: float, n: int) -> tuple[float, float, float]:
     return squares / (n * (n - 1)), squares, skew
 
 
-def _designed_moments(counts: _Counts, place: int, found: Sequence[_Labeler], pool: Pool) -> tuple[float, float, float]:
+def _designed_moments(
+    counts: _PairCounts, place: int, found: Sequence[_Labeler], pool: Pool
+) -> tuple[float, float, float]:
     """Return the same for a sample with weights, strata or a pool."""
     table, move = counts.table(place)
     known = next(_terms(table, counts.pairs[place], found, pool))

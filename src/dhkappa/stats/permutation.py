@@ -188,7 +188,7 @@ def _mean_g(terms: Terms) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class ScoreGroups:
     """V groups of items with the same scores g_ij (``label_scores``), and the U labels that occur with scores."""
 
     items: npt.NDArray[np.int64]  # (V,) items of each group
@@ -218,7 +218,7 @@ def label_scores(terms: Terms) -> Array:
     return np.column_stack(scores)
 
 
-def group_items(terms: Terms, g: Array) -> Groups:
+def group_items(terms: Terms, g: Array) -> ScoreGroups:
     """Group items by their ``label_scores``, in any unit, for the labels that occur."""
     patterns, labels = terms.patterns, np.zeros(len(terms.L), np.int64)
     np.add.at(labels, patterns.suggested, patterns.items)
@@ -234,10 +234,10 @@ def group_items(terms: Terms, g: Array) -> Groups:
     found = Patterns(np.zeros(len(patterns), np.int32), entries, patterns.items).merged()
     code, column = np.unique(found.code, return_inverse=True)
     row = found.row()
-    return Groups(found.items, code, labels[code], row, column, values[found.votes - 1])
+    return ScoreGroups(found.items, code, labels[code], row, column, values[found.votes - 1])
 
 
-def permutation_moments(terms: Terms, groups: Groups) -> tuple[float, float]:
+def permutation_moments(terms: Terms, groups: ScoreGroups) -> tuple[float, float]:
     """Return the mean D0 and the variance of D over all permutations of the labels.
 
     ``D0 = sum_j G_j (2 L_j - 1)`` and ``Var = 4/(n - 1) (sum_j L_j Sigma_jj - sum_jk L_j L_k Sigma_jk)``, where G
@@ -410,7 +410,7 @@ def _weighted_scores(patterns: Patterns, weights: Weights) -> Array:
     return scores
 
 
-def _draws(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[Floats]:
+def _draws(groups: ScoreGroups, n: int, draws: int, source: np.random.Generator) -> Iterator[Floats]:
     """Draw permutations; yield sum_i g_{i, l_i} for some of them at a time."""
     cells = groups.items.size * groups.code.size * _CELL
     shuffle = n < cells and n <= _MOST_SHUFFLED
@@ -421,7 +421,7 @@ def _draws(groups: Groups, n: int, draws: int, source: np.random.Generator) -> I
     yield from (_shuffled if shuffle else _tables)(groups, n, draws, source)
 
 
-def _tables(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[Floats]:
+def _tables(groups: ScoreGroups, n: int, draws: int, source: np.random.Generator) -> Iterator[Floats]:
     """Draw tables of groups by labels with both margins fixed, one label after the other."""
     cells = zip(groups.row.tolist(), groups.column.tolist(), strict=True)
     score = dict(zip(cells, groups.g.tolist(), strict=True))
@@ -443,7 +443,7 @@ def _tables(groups: Groups, n: int, draws: int, source: np.random.Generator) -> 
         yield total
 
 
-def _shuffled(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[Floats]:
+def _shuffled(groups: ScoreGroups, n: int, draws: int, source: np.random.Generator) -> Iterator[Floats]:
     """Shuffle the labels over the items, which is faster if there are about as many groups as items."""
     others = n - int(groups.labels.sum())
     labels = np.repeat(np.arange(groups.code.size + 1, dtype=np.int32), [*groups.labels.tolist(), others])
