@@ -1,4 +1,7 @@
-"""Tables of votes: open a table with the role of each column, pick its columns, and check it once."""
+"""Tables of votes: open a table with the role of each column, pick its columns, and check it once.
+
+Among the checks are double votes of an annotator on an item (``duplicates``), which are refused or removed.
+"""
 
 from __future__ import annotations
 

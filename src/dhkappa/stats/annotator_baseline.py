@@ -3,6 +3,8 @@
 Each vote of an item is in turn the suggested label, and the other votes judge it. The mean over the votes of an item is
 ``d_Pi = 2 T_i - t_i``, where t_i and T_i are the shares of its pairs and triples of votes that agree. With
 ``E_P = 2 sum_j C_j^3 - sum_j C_j^2``, that is E for the shares L = C, the baseline is (D_P - E_P) / (1 - E_P).
+
+The share kept is how far a labeler is above random labels, divided by how far the baseline is.
 """
 
 from __future__ import annotations

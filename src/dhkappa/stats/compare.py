@@ -1,4 +1,7 @@
-"""Compare labelers on the same items: paired differences of kappa with intervals and p-values."""
+"""Compare labelers on the same items: paired differences of kappa with intervals and p-values.
+
+P-values come from the t distribution, or from the label-swap test if the labels of few items differ.
+"""
 
 from __future__ import annotations
 
