@@ -127,13 +127,14 @@ class TestPaths:
         assert "Permission denied" in error.message
 
     @pytest.mark.parametrize("name", ["", "b.csv"])
-    def test_a_folder_that_cannot_be_listed(self, write: Write, name: str) -> None:
+    def test_a_folder_that_cannot_be_listed(self, write: Write, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         folder = write("in/a.csv", "a\n1\n").parent
-        folder.chmod(0o111)
-        for above in list(folder.parents)[:3]:
-            above.chmod(0o755)
-        with not_as_root():
-            error = refusal(folder / name)
+
+        def denied(path: str) -> list[str]:
+            raise PermissionError(13, "Permission denied", path)
+
+        monkeypatch.setattr("dhkappa.paths.os.listdir", denied)
+        error = refusal(folder / name)
         assert error.code == ("file-not-found" if name else "file-not-readable")
         assert error.hint == ("" if name else "Check its permissions.")
 
