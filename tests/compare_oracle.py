@@ -96,7 +96,7 @@ class Design:
 class Pair:
     difference: Fraction
     variance: Fraction
-    endless: Fraction
+    infinite_pool: Fraction
     largest: Fraction
     discordant: int
 
@@ -239,7 +239,7 @@ def check(found: Comparison, expected: Expected) -> None:
         assert row["se"] == pytest.approx(math.sqrt(pair.variance), rel=1e-12, abs=near)
         assert row["low"] <= row["difference"] + 1e-12
         assert row["difference"] - 1e-12 <= row["high"]
-        assert row["method"] == ("swap" if pair.discordant < 10 or pair.endless == 0 else "t")
+        assert row["method"] == ("swap" if pair.discordant < 10 or pair.infinite_pool == 0 else "t")
         if row["method"] == "swap" and pair.discordant <= 4:
             assert row["pvalue"] == float(expected.swap_p(row["labeler"], row["other"]))
         elif row["method"] == "t" and not pair.variance:

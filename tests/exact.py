@@ -95,7 +95,7 @@ def extremes(of: Terms) -> dict[int, tuple[Fraction, Fraction]]:
 
 def variance(of: Terms, phi: Fractions) -> tuple[Fraction, Fraction]:
     """sum_h (1 - f_h) n_h/(n_h - 1) sum_i (z_i - mean_h z)^2 with z_i = w_i phi_i / W; and the same with f_h = 0."""
-    value = endless = F(0)
+    value = infinite_pool = F(0)
     z = of.weight / fractions(of.items.tolist()) * phi / of.n
     for place, part in enumerate(of.sample.strata):
         rows = np.flatnonzero(of.sample.stratum == place)
@@ -103,9 +103,9 @@ def variance(of: Terms, phi: Fractions) -> tuple[Fraction, Fraction]:
         if part.n > 1:
             middle = (z[rows] * items).sum() / part.n
             spread = F(part.n, part.n - 1) * ((z[rows] - middle) ** 2 * items).sum()
-            endless += spread
+            infinite_pool += spread
             value += (1 - part.fraction) * spread
-    return value, endless
+    return value, infinite_pool
 
 
 def permutation_moments(of: Terms) -> tuple[Fraction, Fraction]:

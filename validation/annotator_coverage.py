@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from dhkappa.stats.annotators import MIN_ITEMS
-from dhkappa.stats.intervals import Gap
+from dhkappa.stats.intervals import KappaDifference
 from simulation import (
     LEVEL,
     TOO_LOW,
@@ -149,7 +149,7 @@ def gaps(difference: Floats, move: Floats, weight: Floats, whole: Floats, worst:
     alike = weight.sum(1) ** 2 / (weight**2).sum(1)
     pull = weight * move
     skew = (pull**3).sum(1) / np.where(se > 0, (pull**2).sum(1), 1) ** 1.5
-    low, high = Gap(difference, se, skew, alike, n - 1, worst, best).limits(LEVEL)
+    low, high = KappaDifference(difference, se, skew, alike, n - 1, worst, best).limits(LEVEL)
     return Gaps(difference, se, low, high, stdtrit(n - 1, (1 + LEVEL) / 2) * se)
 
 

@@ -20,7 +20,7 @@ from scipy.special import stdtr, stdtrit
 
 import simulation
 from dhkappa import dh_kappa
-from dhkappa.stats.intervals import Gap
+from dhkappa.stats.intervals import KappaDifference
 from simulation import (
     LEVEL,
     TOO_LOW,
@@ -250,11 +250,13 @@ def swap_test(
     return p
 
 
-def package(seen: Gaps) -> Gap:
+def package(seen: Gaps) -> KappaDifference:
     """Return the differences as the type of the package."""
     n = seen.n
     skew = seen.cubes / np.where(seen.squares > 0, seen.squares, 1) ** 1.5
-    return Gap(seen.difference, np.sqrt(seen.squares / (n * (n - 1))), skew, n, n - 1, -seen.reach, seen.reach)
+    return KappaDifference(
+        seen.difference, np.sqrt(seen.squares / (n * (n - 1))), skew, n, n - 1, -seen.reach, seen.reach
+    )
 
 
 def t_limits(seen: Gaps, confidence_level: float) -> tuple[Floats, Floats]:

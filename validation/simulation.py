@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from dhkappa.stats.intervals import LEAST, Basis, flawless
+from dhkappa.stats.intervals import LEAST, Basis, perfect_sample_limit
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ def plain_basis(kappa: float, E: float, n: int, squares: float, least: float, gr
 def logit_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     """Return a t interval on the logit scale, which the beta interval is compared with."""
     if basis.kappa == 1:
-        return max(LEAST, flawless(basis.unseen, basis.E, alpha)), 1.0
+        return max(LEAST, perfect_sample_limit(basis.unseen, basis.E, alpha)), 1.0
     above, below = basis.kappa - LEAST, 1 - basis.kappa
     middle = math.log(above / below)
     half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se * (1 / above + 1 / below)

@@ -8,7 +8,7 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -36,11 +36,31 @@ _SIGNATURES: dict[bytes, tuple[tuple[str, ...], str, str]] = {  # first bytes: s
 }
 
 
-def find_files(path: Paths, key: Callable[[str], Any] | None = None) -> list[str]:
-    """Return the files of a path, a glob pattern or a list of them; matches of a pattern sorted by ``key``."""
+def natural_order(name: str) -> tuple[list[str], str]:
+    """Return a sort key of text in which numbers are compared by size: day2.csv before day10.csv."""
+    runs = re.split("([0-9]+)", name.casefold())
+    for index in range(1, len(runs), 2):
+        digits = runs[index].lstrip("0")
+        runs[index] = f"{len(digits):09d}{digits}"
+    return runs, name
+
+
+def expand_patterns(paths: Iterable[str]) -> list[str]:
+    """Replace glob patterns by the files that match, in natural order; a name that exists or matches none stays."""
+    found = ([path] if os.path.exists(path) else _glob(path) or [path] for path in paths)
+    return list(chain.from_iterable(found))
+
+
+def _glob(pattern: str) -> list[str]:
+    found = glob.iglob(pattern.replace("\0", ""), recursive=True)  # glob fails on it, and no name can contain it
+    return sorted((file for file in found if not os.path.isdir(file)), key=natural_order)
+
+
+def find_files(path: Paths) -> list[str]:
+    """Return the files of a path, a glob pattern or a list of them; matches of a pattern are in natural order."""
     try:
         given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-        files = list(chain.from_iterable(_matches(os.path.expanduser(os.fspath(one)), key) for one in given))
+        files = list(chain.from_iterable(_matches(os.path.expanduser(os.fspath(one))) for one in given))
     except TypeError:
         raise invalid("path", f"The path must be a path or a list of paths, got {shown([path])}.") from None
     if not files:
@@ -87,7 +107,7 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def _matches(path: str, key: Callable[[str], Any] | None) -> list[str]:
+def _matches(path: str) -> list[str]:
     if re.match("[A-Za-z][A-Za-z0-9+.-]+://", path):
         message = f"URLs of type {path.partition(':')[0]}:// are not supported."
         hint = "Download the file first, or open it with your own engine and pass the table."
@@ -95,14 +115,12 @@ def _matches(path: str, key: Callable[[str], Any] | None) -> list[str]:
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        pattern = path.replace("\0", "")  # glob fails on it, and no name can contain it
-        found = glob.iglob(pattern, recursive=True)
-        matching = sorted((file for file in found if not os.path.isdir(file)), key=key)
+        matching = _glob(path)
         if matching == [path]:  # listed, but not there
             message = f"File not found: {path!r} is a link to {os.readlink(path)!r}, which does not exist."
             raise invalid("path", message, code="file-not-found") from None
-        if not matching or pattern != path:
-            raise _not_found(path) from None
+        if not matching or "\0" in path:
+            raise not_found(path) from None
         return matching
     except OSError as error:
         raise _not_readable(path, error) from None
@@ -116,20 +134,25 @@ def _not_readable(path: str, error: OSError) -> DataError:
     return invalid("path", message, hint="Check its permissions.", code="file-not-readable")
 
 
-def _not_found(path: str) -> DataError:
+def not_found(path: str) -> DataError:
+    """Return the error for a file that does not exist, with a similar name in its folder as the hint."""
     folder, name = os.path.split(path)
     message, hint = f"File not found: {path!r}.", ""
     if glob.escape(path) != path:
         message = f"No file matches {path!r}."
     elif os.path.isdir(folder or "."):
-        hint = did_you_mean(name, os.listdir(folder or ".")).strip()
+        with suppress(OSError):  # a folder that cannot be listed
+            hint = did_you_mean(name, os.listdir(folder or ".")).strip()
     else:
         message += f" There is no folder {folder!r}."
     return invalid("path", message, hint=hint, code="file-not-found")
 
 
 def _is_folder(folder: str) -> DataError:
-    names = sorted(os.listdir(folder))
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        return _not_readable(folder, error)
     suffix = next((ending for ending in FILE_TYPES for name in names if name.lower().endswith(ending)), None)
     pattern = os.path.join(glob.escape(folder), f"*{suffix}")
     hint, options = ("", {}) if suffix is None else (f"Pass a pattern, such as {pattern!r}.", {"path": pattern})

@@ -83,7 +83,7 @@ def check_error(kappa: Kappa, expected: Fraction) -> None:
         assert close(kappa.se, expected)
     else:
         known = float_terms(kappa)
-        assert variance(known, influence(known)).endless == 0
+        assert variance(known, influence(known)).infinite_pool == 0
 
 
 # The estimates

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dhkappa
-from dhkappa.core.label_sets import LIST_MARK
+from dhkappa.core.labels import LIST_MARK
 from expect import expect_error
 
 Cell = list[Any] | None

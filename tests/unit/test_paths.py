@@ -126,6 +126,18 @@ class TestPaths:
         assert error.code == "file-not-readable"
         assert "Permission denied" in error.message
 
+    @pytest.mark.parametrize("name", ["", "b.csv"])
+    def test_a_folder_that_cannot_be_listed(self, write: Write, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        folder = write("in/a.csv", "a\n1\n").parent
+
+        def denied(path: str) -> list[str]:
+            raise PermissionError(13, "Permission denied", path)
+
+        monkeypatch.setattr("dhkappa.paths.os.listdir", denied)
+        error = refusal(folder / name)
+        assert error.code == ("file-not-found" if name else "file-not-readable")
+        assert error.hint == ("" if name else "Check its permissions.")
+
 
 class not_as_root:  # noqa: N801
     """Become nobody for a while, where we are root, who may read everything."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import glob
 import os
 import re
 import shlex
@@ -19,7 +18,7 @@ from click.core import ParameterSource
 import dhkappa
 from dhkappa.cli import discard_output, fail
 from dhkappa.errors import DataError, Problem, flag, invalid, masked, shown
-from dhkappa.paths import is_stream, system_message
+from dhkappa.paths import expand_patterns, is_stream, natural_order, system_message
 from dhkappa.resources import MIB, need
 
 EXIT = "dhkappa.exit"
@@ -208,7 +207,7 @@ class Input:
     @cached_property
     def data(self) -> Any:
         """The data as the library takes it: a ``Tally`` if the files are tallies, else a ``Dataset``."""
-        files = expanded(self.given["files"])
+        files = expand_patterns(self.given["files"])
         tallies = [file for file in files if is_tally(file)]
         if not tallies:
             return self._dataset()
@@ -223,12 +222,11 @@ class Input:
         return sum_of(tallies)
 
     def _dataset(self) -> dhkappa.Dataset:
-        from dhkappa.core.labels import natural_key
         from dhkappa.inputs.files import open_source
 
         files = list(self.given["files"])
         if files == sorted(files):  # as a shell expands a pattern, with day10.csv before day2.csv
-            files.sort(key=natural_key)
+            files.sort(key=natural_order)
         path: Any = files[0] if len(files) == 1 else files
         source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
         dataset = dhkappa.Dataset(source, self._suggested, **self.roles)
@@ -374,14 +372,6 @@ def label_map(given: Iterable[str]) -> dict[str, str]:
     return dict(pairs)  # type: ignore[arg-type]
 
 
-def expanded(paths: Iterable[str]) -> list[str]:
-    """Replace patterns by the files that match; a name that exists or matches nothing stays."""
-    from dhkappa.core.labels import natural_key
-
-    found = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) or [path] for path in paths)
-    return list(chain.from_iterable(sorted(files, key=natural_key) for files in found))
-
-
 def masked_argument(argument: str) -> str:
     """Mask the password of an argument that is an address, whatever characters it contains."""
     return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", argument, flags=re.DOTALL))
@@ -419,7 +409,7 @@ def check_output(path: str | None, inputs: Sequence[str | None], endings: Sequen
 
     if not path.lower().endswith(tuple(endings)) and not is_stream(path) and not os.path.isdir(path):
         raise error("output-ending", f"the name must end in {' or '.join(endings)}")
-    for other in expanded(name for name in inputs if name is not None):
+    for other in expand_patterns(name for name in inputs if name is not None):
         if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
             raise error("output-is-input", "it is an input file", "Choose another name.")
     folder = os.path.dirname(os.path.realpath(path))

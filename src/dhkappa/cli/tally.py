@@ -9,9 +9,10 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
-from dhkappa.cli.options import Commands, Input, check_output, expanded, is_tally, option, sum_of
+from dhkappa.cli.options import Commands, Input, check_output, is_tally, option, sum_of
 from dhkappa.cli.output import json_text, open_errors, refuse, warn
 from dhkappa.errors import invalid, visible
+from dhkappa.paths import expand_patterns
 from dhkappa.resources import Progress
 
 _OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar="FILE")
@@ -33,7 +34,7 @@ def tally_make(output: str, **given: Any) -> None:
     The data is checked first, because a tally keeps no single votes: nothing is written if there is an error.
     """
     check_output(output, [*given["files"], given["items"]], (".json",))
-    if any(map(is_tally, expanded(given["files"]))):
+    if any(map(is_tally, expand_patterns(given["files"]))):
         raise invalid("data", "A file is already a tally.", code="already-tally", hint="Add with dhkappa tally add.")
     source = Input(given)
     with Progress(None, "counting votes"):
@@ -52,7 +53,7 @@ def tally_make(output: str, **given: Any) -> None:
 def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
     """Add tallies."""
     check_output(output, files, (".json",))
-    paths = expanded(files)
+    paths = expand_patterns(files)
     if others := [path for path in paths if os.path.exists(path) and not is_tally(path)]:
         message = f"{others[0]!r} is not a tally."
         raise invalid("data", message, code="not-a-tally", hint="Use dhkappa tally make first.")

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 Label: TypeAlias = str | int  # a category's name: text, an integer or a boolean
 Categories: TypeAlias = tuple[Label, ...]
+Array: TypeAlias = npt.NDArray[Any]
+Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.integer[Any]]
 
 
@@ -18,7 +20,7 @@ class ItemWeights:
     """Sample weights of n items, each an item of one of K patterns."""
 
     row: Integers  # (n,) index of the pattern
-    weight: npt.NDArray[np.float64]  # (n,)
+    weight: Floats  # (n,)
 
     def take(self, keep: npt.NDArray[np.bool_], rows: npt.NDArray[np.bool_]) -> ItemWeights:
         """Return the items ``keep``, and number only the patterns ``rows``, by masks."""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from dhkappa.core import Floats
 from dhkappa.core.grouping import Patterns
 
 FEW_ITEMS = 30
@@ -16,7 +16,7 @@ _GAP = 0.1
 _Z = 4.0
 
 
-def sum_rows(patterns: Patterns, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def sum_rows(patterns: Patterns, values: Floats) -> Floats:
     """Return (K,) the sum of values over the categories of each pattern; 0 for a pattern without votes."""
     if not len(patterns):
         return np.zeros(0)
@@ -26,7 +26,7 @@ def sum_rows(patterns: Patterns, values: npt.NDArray[np.float64]) -> npt.NDArray
     return sums
 
 
-def pair_agreement(patterns: Patterns) -> npt.NDArray[np.float64]:
+def pair_agreement(patterns: Patterns) -> Floats:
     """Return (K,) the share of pairs of votes that agree, NaN with fewer than two votes."""
     votes = patterns.votes.astype(np.float64)
     total = patterns.vote_totals().astype(np.float64)

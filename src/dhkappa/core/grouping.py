@@ -12,27 +12,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers, ItemWeights, Label
+from dhkappa.core import Array, Categories, Floats, Integers, ItemWeights, Label
 
 MAX_ITEMS = 2**62
 MAX_VOTES = 2**31 - 1  # on one item: the number of its pairs then fits 64 bits
 BLOCK = 1 << 16  # rows processed at once, so that temporaries stay in the cache
 WORD = 2**63  # keys below this fit 64 bits
 
-_Array = npt.NDArray[Any]
 _Items = npt.NDArray[np.int64] | None  # how many items each row stands for; None for one each
-_Columns = Callable[[slice], Sequence[_Array]]  # returns the digits of some rows
+_Columns = Callable[[slice], Sequence[Array]]  # returns the digits of some rows
 _Bins = tuple[int, int]
 _BINS = (1 << 12, 1 << 20)
 _MAX_SEEDS = 64
 TRIED = 1 << 12  # rows that show whether merging is worth it
 _MANY_VOTES = 50  # per item: beyond, counting votes is about as fast as comparing every two of them
-_WIDE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class Encoded:
         """Return n missing labels."""
         return Encoded(np.broadcast_to(np.uint8(0), n), 0, (None,))
 
-    def take(self, rows: _Array | slice) -> Encoded:
+    def take(self, rows: Array | slice) -> Encoded:
         """Return some rows, by index or slice."""
         return Encoded(self.values[rows], self.low, self.labels)
 
@@ -69,12 +66,12 @@ class Encoded:
         first, step = 0, 1 << 10  # the first rows usually show all labels
         while first < digits.size and not seen.all():
             seen[digits[first : first + step]] = True
-            first, step = first + step, min(4 * step, _WIDE)
+            first, step = first + step, min(4 * step, BLOCK)
         found = (self.labels[digit] for digit in np.flatnonzero(seen).tolist())
         return [label for label in found if label is not None]
 
 
-def join_digits(bases: Sequence[int], digits: Sequence[_Array], dtype: npt.DTypeLike) -> _Array:
+def join_digits(bases: Sequence[int], digits: Sequence[Array], dtype: npt.DTypeLike) -> Array:
     """Return the key of each row."""
     key = digits[0].astype(dtype)
     for base, digit in zip(bases[1:], digits[1:], strict=True):
@@ -83,7 +80,7 @@ def join_digits(bases: Sequence[int], digits: Sequence[_Array], dtype: npt.DType
     return key
 
 
-def split_digits(keys: _Array, bases: Sequence[int]) -> list[_Array]:
+def split_digits(keys: Array, bases: Sequence[int]) -> list[Array]:
     """Return the columns of digits that some keys stand for, one per base."""
     digits = []
     for base in bases[:0:-1]:
@@ -95,7 +92,7 @@ def split_digits(keys: _Array, bases: Sequence[int]) -> list[_Array]:
 
 def count_rows(
     n: int, bases: Sequence[int], columns: _Columns, *, items: _Items = None, block: int = BLOCK, bins: _Bins = _BINS
-) -> tuple[_Array, npt.NDArray[np.int64]]:
+) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the distinct keys of n rows, ascending, and the number of items with each.
 
     The ``bases`` have a product below ``WORD``. A row stands for ``items`` items. ``block`` rows are processed at once.
@@ -132,7 +129,7 @@ def _slices(n: int, rows: int) -> Iterator[slice]:
     return (slice(first, min(first + rows, n)) for first in range(0, n, rows))
 
 
-def group_rows(columns: Sequence[tuple[int, _Array]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+def group_rows(columns: Sequence[tuple[int, Array]]) -> tuple[npt.NDArray[np.int64], Array]:
     """Return the first row of each group of equal rows, in order of their keys, and (n,) the group of each row.
 
     A column is a pair (base, digits). A base of 0 marks values of any kind, such as floats or negative integers.
@@ -170,7 +167,7 @@ class Entries:
     code: Integers  # categories that have votes, ascending in each row
     votes: Integers  # how many, at least 1
 
-    def take(self, rows: npt.NDArray[Any]) -> Entries:
+    def take(self, rows: Array) -> Entries:
         """Return some rows, by index."""
         length = (self.start[1:] - self.start[:-1])[rows]
         start = _ends(length)
@@ -185,7 +182,7 @@ class Grid:
 
     codes: Integers  # (K, N)
 
-    def take(self, rows: npt.NDArray[Any]) -> Entries | Grid:
+    def take(self, rows: Array) -> Entries | Grid:
         """Return some rows, by index."""
         return self.entries.take(rows) if "entries" in vars(self) else Grid(self.codes[rows])
 
@@ -222,6 +219,10 @@ class Patterns:
             return np.full(*self.entries.codes.shape)
         return np.diff(_ends(self.entries.votes)[self.entries.start])
 
+    def row(self) -> npt.NDArray[np.int64]:
+        """Return (entries,) the index of the pattern of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
     def n_votes(self) -> int:
         """Return the number of votes on all items."""
         return sum(map(int.__mul__, self.items.tolist(), self.vote_totals().tolist()))
@@ -238,7 +239,7 @@ class Patterns:
             entries = Entries(start - start[0], self.code[span], self.votes[span])
             yield Patterns(self.suggested[part], entries, self.items[part])
 
-    def take(self, rows: npt.NDArray[Any]) -> Patterns:
+    def take(self, rows: Array) -> Patterns:
         """Return some rows, by index or mask."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
@@ -254,7 +255,7 @@ class Patterns:
             return Patterns(suggested, Grid(small[entries.codes]), self.items)
         code, votes = small[entries.code], entries.votes
         if (used[1:] <= used[:-1]).any():
-            order = np.lexsort((code, np.repeat(np.arange(len(self)), np.diff(entries.start))))
+            order = np.lexsort((code, self.row()))
             code, votes = code[order], votes[order]
         return Patterns(suggested, Entries(entries.start, code, votes), self.items)
 
@@ -262,7 +263,7 @@ class Patterns:
         """Return each distinct pattern once, items added up, in an order that depends on the patterns only."""
         return self.grouped()[0]
 
-    def grouped(self) -> tuple[Patterns, npt.NDArray[Any]]:
+    def grouped(self) -> tuple[Patterns, Array]:
         """Return the merged patterns, and (K,) the index of each row among them."""
         if len(self) == 0:
             return self, np.zeros(0, np.int64)
@@ -295,7 +296,7 @@ class LabeledPatterns:
     patterns: Patterns  # K rows; not necessarily distinct
     strata: Categories = ()  # in order
     stratum: Integers | None = None  # (K,) index into strata; None without strata
-    weight: npt.NDArray[np.float64] | None = None  # (K,) sample weight of one item; None without weights
+    weight: Floats | None = None  # (K,) sample weight of one item; None without weights
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
     item_weights: ItemWeights | None = None  # instead of ``weight``, if items of a pattern have different weights
 
@@ -323,9 +324,7 @@ def merge(tables: Iterable[Patterns]) -> Patterns:
     return stack(gathered).merged()
 
 
-def from_votes(
-    digits: Integers, start: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_], suggested: Integers, items: Integers
-) -> Patterns:
+def from_votes(digits: Integers, start: Integers, absent: Array, suggested: Integers, items: Integers) -> Patterns:
     """Count equal digits in each row ``start[i]:start[i + 1]``, where they ascend; ``absent`` ones are no votes."""
     fresh = np.ones(digits.size, np.bool_)
     np.not_equal(digits[1:], digits[:-1], out=fresh[1:])
@@ -349,7 +348,7 @@ def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patte
     return Patterns(suggested, Entries(start, code, votes), items.astype(np.int64, copy=False))
 
 
-def _ends(length: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _ends(length: Array) -> npt.NDArray[np.int64]:
     """Return where rows of these lengths start, and where the last one ends."""
     start = np.zeros(length.size + 1, np.int64)
     np.cumsum(length, out=start[1:])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers, Label, grouping
+from dhkappa.core import Array, Categories, Floats, Integers, Label, grouping
 from dhkappa.core.grouping import Encoded, LabeledPatterns, Patterns, group_rows, stack
 from dhkappa.core.labels import check_declared, check_missing, union
 from dhkappa.errors import invalid, one_labeler, shown
@@ -30,7 +30,7 @@ class ItemColumns:
 
     labels: dict[str, Encoded]  # (n,) suggested labels, by labeler
     stratum: Encoded | None = None  # (n,); None without strata
-    weight: npt.NDArray[np.float64] | None = None  # (n,) sample weights; None without weights
+    weight: Floats | None = None  # (n,) sample weights; None without weights
 
     @property
     def labelers(self) -> tuple[str, ...]:
@@ -64,12 +64,12 @@ class ItemColumns:
         column = self.labels[labeler]
         return lookup(column.labels, categories)[column.digits() if column.low else column.values]
 
-    def design(self, rows: Any = slice(None)) -> tuple[Categories, Integers | None, npt.NDArray[np.float64] | None]:
+    def design(self, rows: Any = slice(None)) -> tuple[Categories, Integers | None, Floats | None]:
         """Return the strata, and the stratum and weight of some rows; of columns encoded by ``recode``."""
         stratum = None if self.stratum is None else self.stratum.values[rows]
         return self.strata, stratum, None if self.weight is None else self.weight[rows]
 
-    def take(self, rows: npt.NDArray[Any]) -> ItemColumns:
+    def take(self, rows: Array) -> ItemColumns:
         """Return some items, by index."""
         labels = {name: column.take(rows) for name, column in self.labels.items()}
         stratum = None if self.stratum is None else self.stratum.take(rows)
@@ -85,13 +85,13 @@ class ItemColumns:
         labels = {name: Encoded(self.codes(name, categories) + 1, 0, known) for name in self.labels}
         return ItemColumns(labels, stratum, self.weight)
 
-    def keys(self) -> list[tuple[int, npt.NDArray[Any]]]:
+    def keys(self) -> list[tuple[int, Array]]:
         """Return the columns as ``group_rows`` takes them."""
         encoded = [*self.labels.values(), *([] if self.stratum is None else [self.stratum])]
-        columns: list[tuple[int, npt.NDArray[Any]]] = [(len(column.labels), column.digits()) for column in encoded]
+        columns: list[tuple[int, Array]] = [(len(column.labels), column.digits()) for column in encoded]
         return columns if self.weight is None else [*columns, (0, self.weight)]
 
-    def distinct(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    def distinct(self) -> tuple[npt.NDArray[np.int64], Array]:
         """Return the first item of each group of equal items, and (n,) the group of each item."""
         return group_rows(self.keys())
 
@@ -111,7 +111,7 @@ class ItemColumns:
         return ItemColumns(labels, stratum, np.concatenate(weights) if weights else None)
 
 
-def _repeats(first: npt.NDArray[Any], group: npt.NDArray[Any]) -> bool:
+def _repeats(first: Array, group: Array) -> bool:
     """Tell whether there are at most half as many distinct rows as rows."""
     return 0 < 2 * first.size <= group.size
 
@@ -164,7 +164,7 @@ class ItemVotes:
             return grouping.count_lists(self.votes, self.length, labels).merged()
         return grouping.count_grid(self.votes, labels, self.items, merged)
 
-    def distinct_votes(self) -> tuple[Patterns, npt.NDArray[Any]]:
+    def distinct_votes(self) -> tuple[Patterns, Array]:
         """Return the distinct vote patterns without labels, in digits, and (n,) the index of each row's pattern."""
         votes = self.votes
         if self.matrix is not None:
@@ -233,7 +233,7 @@ class ItemVotes:
         design = replace(self.columns, labels={}).recode(self.categories).design()
         return LabeledPatterns(self.categories, replace(self._unlabeled, suggested=suggested), *design)
 
-    def distinct_patterns(self) -> tuple[LabeledPatterns, npt.NDArray[Any]]:
+    def distinct_patterns(self) -> tuple[LabeledPatterns, Array]:
         """Return the distinct patterns of one labeler by stratum, whatever the weights, and (n,) that of each item."""
         votes, columns = self.votes, replace(self.columns, weight=None)
         patterns, vote = self.distinct_votes()
@@ -332,7 +332,7 @@ class ItemTable:
     strata: Categories
     design: Integers | None  # (K,) index into the next two; None without strata and weights
     design_stratum: Integers | None  # (S,) index into strata
-    design_weight: npt.NDArray[np.float64] | None  # (S,) sample weight of one item
+    design_weight: Floats | None  # (S,) sample weight of one item
     items: npt.NDArray[np.int64]  # (K,) number of items
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
     single: bool = False  # each row is one item
@@ -344,7 +344,7 @@ class ItemTable:
         return None if self.design_stratum is None else self.design_stratum[self.design]
 
     @property
-    def weight(self) -> npt.NDArray[np.float64] | None:
+    def weight(self) -> Floats | None:
         """(K,) sample weight of one item."""
         return None if self.design_weight is None else self.design_weight[self.design]
 
@@ -358,7 +358,7 @@ class ItemTable:
     def _base(self) -> int:
         return max(len(self.categories) + (not self.labeled), 1)
 
-    def take(self, rows: npt.NDArray[Any]) -> ItemTable:
+    def take(self, rows: Array) -> ItemTable:
         """Return some rows, by index or mask."""
         labels = {who: codes[rows] for who, codes in self.labels.items()}
         design = None if self.design is None else self.design[rows]
@@ -394,7 +394,7 @@ class ItemTable:
         items = np.zeros(vote.size, np.int64)
         return replace(self, vote=vote, labels=labels, design=None if self.design is None else design, items=items)
 
-    def pair_counts(self, groups: Sequence[Sequence[str]]) -> Iterator[tuple[int, int, npt.NDArray[Any]]]:
+    def pair_counts(self, groups: Sequence[Sequence[str]]) -> Iterator[tuple[int, int, Array]]:
         """Yield the indices of each two groups, and the number of items of each labeler of one with each of the other.
 
         The array has shape (size^2, C): pairs of labelers, and rows of ``grid``. Groups have the same size. Two groups

@@ -14,31 +14,19 @@ from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import Encoded, Entries, Patterns, from_counts
 from dhkappa.core.items import Counts, ItemVotes, add, lookup
 from dhkappa.core.label_rules import Absent, LabelRules
-from dhkappa.core.labels import NotALabelError, SourceNote, check_declared, natural_key, to_label, union
+from dhkappa.core.labels import (
+    LIST_MARK,
+    NotALabelError,
+    SourceNote,
+    check_declared,
+    not_a_label_set,
+    to_label,
+    union,
+)
 from dhkappa.core.relabel import Relabeling, rule_notes
-from dhkappa.errors import DataError, invalid, shown
+from dhkappa.errors import invalid, shown
 
 YES_NO: Categories = ("no", "yes")
-LIST_MARK = "dhkappa-list:"  # start of the text of a cell that was a list
-_HINT = "Write cells as lists, as JSON lists, or as text with a separator, and name it: $multilabel with ';'."
-
-
-def list_text(value: Any, name: str = "votes") -> Any:
-    """Return a list, tuple, set or array of labels as text; other values as they are."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if not isinstance(value, (list, tuple, set, frozenset)):
-        return value
-    try:
-        labels = {label for one in value if (label := to_label(one)) is not None}
-    except (NotALabelError, TypeError) as wrong:
-        raise _invalid(f"{name}: {shown([value])}", str(wrong)) from None
-    return LIST_MARK + json.dumps(sorted(labels, key=natural_key))
-
-
-def _invalid(cell: str, why: str) -> DataError:
-    message = f"A cell is not a set of labels: {cell} ({why})."
-    return DataError(message, code="not-a-label-set", parameter="multilabel", hint=_HINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +58,7 @@ class LabelSets:
         if self.separator is not None:
             return _stripped(text.split(self.separator))
         if not self.json:
-            raise _invalid(shown([cell]), "it is text, not a list")
+            raise not_a_label_set(shown([cell]), "it is text, not a list")
         return self._from_json(text, cell)
 
     def _from_json(self, text: str, cell: str) -> frozenset[Label] | None:
@@ -81,7 +69,7 @@ class LabelSets:
             labels = [to_label(value) for value in (held if isinstance(held, list) else [held])]
         except (ValueError, RecursionError, NotALabelError) as error:
             why = "it is not JSON" if isinstance(error, ValueError) else str(error)[:100]
-            raise _invalid(shown([cell]), why) from None
+            raise not_a_label_set(shown([cell]), why) from None
         return _stripped(label for label in labels if label is not None)
 
     def absent(self) -> Absent:
@@ -162,7 +150,7 @@ class SettledSets:
         cells = [new.labels[cell] for cell in counts.categories]
         names = tuple(cell for cell in dict.fromkeys(cells) if cell is not None)
         m = max(len(names), 1)
-        row = np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
+        row = patterns.row()
         key, place = np.unique(row * m + lookup(cells, names)[patterns.code], return_inverse=True)
         votes = np.zeros(key.size, np.int64)
         np.add.at(votes, place, patterns.votes)

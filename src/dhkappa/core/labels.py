@@ -1,12 +1,12 @@
-"""Label values, missing values, the order of categories, and labels encoded as integers.
+"""Label values, missing values, the natural order of labels (3 before 10), lists of labels, and codes of labels.
 
 None, NaN, the NA and NaT of other libraries, and empty text are missing. The texts "NA", "nan" and "None" are labels.
 """
 
 from __future__ import annotations
 
+import json
 import math
-import re
 from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import replace
 from enum import Enum
@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers, Label
+from dhkappa.core import Array, Categories, Integers, Label
 from dhkappa.core.grouping import Encoded
 from dhkappa.errors import DataError, invalid, shown
+from dhkappa.paths import natural_order
 
 RULE = "A label is a string, an integer, a boolean or an enum member."
+LIST_MARK = "dhkappa-list:"  # start of the text of a cell that was a list
+_SET_RULE = "Write cells as lists, as JSON lists, or as text with a separator, and name it: $multilabel with ';'."
 
 _DENSE = 64  # a range of this many integers is used as it is, with gaps
 _WIDE = 1 << 16
@@ -29,7 +32,7 @@ _MAX_BITS = 10_000  # of an integer label; Python refuses to print larger ones
 
 
 def encode(
-    values: npt.NDArray[Any], name: str, missing: Container[Label] = (), item_of: Callable[[int], int] | None = None
+    values: Array, name: str, missing: Container[Label] = (), item_of: Callable[[int], int] | None = None
 ) -> Encoded:
     """Encode an array of labels of any shape and type.
 
@@ -118,7 +121,7 @@ class _Digits(dict[Any, int]):
         return self[value]
 
 
-def _encode_objects(values: npt.NDArray[Any], name: str, item_of: Callable[[int], int] | None) -> Encoded:
+def _encode_objects(values: Array, name: str, item_of: Callable[[int], int] | None) -> Encoded:
     """Encode text and mixed objects."""
     flat = values.ravel().tolist()
     table, kinds = _Digits(), set(map(type, flat))
@@ -195,11 +198,7 @@ def natural_key(label: Label) -> tuple[Any, ...]:
     """Return a sort key: numbers before text, numbers inside text by size."""
     if not isinstance(label, str):
         return (0, label)
-    runs = re.split("([0-9]+)", label.casefold())
-    for index in range(1, len(runs), 2):
-        digits = runs[index].lstrip("0")
-        runs[index] = f"{len(digits):09d}{digits}"
-    return (1, runs, label)
+    return (1, *natural_order(label))
 
 
 def name_key(name: Any) -> tuple[Any, ...]:
@@ -287,3 +286,22 @@ def check_declared(labels: Iterable[Label], categories: Collection[Label], name:
         message = f"{name} holds {shown(outside)}, which is not among the {where} {shown(categories, 10)}."
         hint = f"Add {'a column' if columns else 'it to $categories'}, or name it in $missing if it means missing."
         raise DataError(message, code="undeclared-label", parameter=name, hint=hint)
+
+
+def list_text(value: Any, name: str = "votes") -> Any:
+    """Return a list, tuple, set or array of labels as text; other values as they are."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        return value
+    try:
+        labels = {label for one in value if (label := to_label(one)) is not None}
+    except (NotALabelError, TypeError) as wrong:
+        raise not_a_label_set(f"{name}: {shown([value])}", str(wrong)) from None
+    return LIST_MARK + json.dumps(sorted(labels, key=natural_key))
+
+
+def not_a_label_set(cell: str, why: str) -> DataError:
+    """Return the error for a cell that is not a set of labels."""
+    message = f"A cell is not a set of labels: {cell} ({why})."
+    return DataError(message, code="not-a-label-set", parameter="multilabel", hint=_SET_RULE)

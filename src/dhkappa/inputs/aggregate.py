@@ -7,22 +7,21 @@ items in the group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 
-from dhkappa.core import Categories, Label
+from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.grouping import MAX_VOTES, Encoded
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import check_categories, check_declared, encode, name_key, natural_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
-from dhkappa.inputs.backends import Coding, Query, kind_in
+from dhkappa.inputs.backends import Ask, Coding, Query, balanced, kind_in
 from dhkappa.inputs.joins import check_unlisted
 from dhkappa.inputs.tables import LongTable, VoteTable, pick_items, whole_counts
 from dhkappa.resources import need
@@ -32,7 +31,6 @@ _VALUE = 128  # bytes of a fetched value in Python
 _WORD_BITS = 52  # a join of pandas or Dask turns int64 into float64
 _MOST_WORDS = 16
 
-_Counts: TypeAlias = npt.NDArray[np.int64]
 _Codings: TypeAlias = Mapping[str, Coding]
 _Rows: TypeAlias = Mapping[str, Sequence[Any]]
 
@@ -73,11 +71,11 @@ class PackedCounts:
                 for digit, label in enumerate(own)
                 if coding.value(label) is not None
             ]
-            word = _balanced(terms or [nw.lit(0, nw.Int64)], lambda one, other: one + other)
+            word = balanced(terms or [nw.lit(0, nw.Int64)], lambda one, other: one + other)
             found[name] = word if times is None else word * nw.col(times).cast(count_type)
         return found
 
-    def counts(self, keys: Mapping[str, Sequence[int]]) -> _Counts | None:
+    def counts(self, keys: Mapping[str, Sequence[int]]) -> Integers | None:
         """Return (K, m) counts for words; None if a word is out of range."""
         found = np.zeros((len(keys["items"]), len(self.categories)), np.int64)
         for place, name in enumerate(self.names):
@@ -89,14 +87,6 @@ class PackedCounts:
         return found
 
 
-def _balanced(terms: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Expr]) -> nw.Expr:
-    """Join terms as a balanced tree: SQLite's parser overflows on deep nesting."""
-    if len(terms) == 1:
-        return terms[0]
-    half = len(terms) // 2
-    return join(_balanced(terms[:half], join), _balanced(terms[half:], join))
-
-
 @dataclass(frozen=True, slots=True)
 class Groups:
     """Groups of equal items, counted by the engine, and read like rows of an array with a number of items each."""
@@ -104,7 +94,7 @@ class Groups:
     read: ItemVotes
     each: Query  # one row per item with its keys
     keys: dict[str, list[Any]]  # their values for each group, and the number of its items
-    ask: Callable[[Query], dict[str, list[Any]]]
+    ask: Ask
 
     @property
     def _names(self) -> list[str]:
@@ -129,7 +119,7 @@ class Groups:
         whole, names = rows[:-1], self._names
         if whole:
             group = {tuple(self.keys[name][row] for name in names): row for row in whole}
-            either = _balanced([self._is_in(row) for row in whole], lambda one, other: one | other)
+            either = balanced([self._is_in(row) for row in whole], lambda one, other: one | other)
             some = self.ask(self.each.filter(either))
             keys = zip(*(some[name] for name in names), strict=True)
             place = {row: index for index, row in enumerate(rows)}
@@ -225,7 +215,7 @@ class _Sums:
     codings: dict[str, Coding]
     keys: dict[str, list[Any]]
     categories: Categories
-    counts: _Counts
+    counts: Integers
 
     @property
     def n_votes(self) -> int:
@@ -311,7 +301,7 @@ def _join_items(table: VoteTable, by_item: Query, numbers: Sequence[str]) -> tup
 
 
 def _read_counts(
-    table: VoteTable, counts: _Counts, categories: Categories, codings: _Codings, rows: _Rows
+    table: VoteTable, counts: Integers, categories: Categories, codings: _Codings, rows: _Rows
 ) -> ItemVotes:
     """Read rows of counts. Suggested labels outside the categories are categories without votes, in long format."""
     own = _item_columns(table, codings, rows)

@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Categories, Integers, ItemWeights, Label
+from dhkappa.core import Array, Categories, Floats, Integers, ItemWeights, Label
 from dhkappa.core.grouping import MAX_VOTES, Encoded, LabeledPatterns
 from dhkappa.core.items import ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
@@ -122,7 +122,7 @@ def _index_of(table: Any) -> list[Any] | None:
     return list(index) if hasattr(index, "equals") else None
 
 
-def _rows_of(votes: Any) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def _rows_of(votes: Any) -> Array | tuple[Array, npt.NDArray[np.int64]]:
     """Read votes as an (n, N) array, or as a flat array and n lengths if lists differ in length."""
     if not isinstance(votes, (list, tuple)):
         array = _array_of(votes, "votes")
@@ -147,7 +147,7 @@ def _not_2d(what: str) -> DataError:
     return invalid("votes", message, code="invalid-shape", hint="Pass one list of votes per item.")
 
 
-def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
+def _array_of(values: Any, name: str) -> Array:
     """Read anything that numpy takes as an array, without changing its labels."""
     if isinstance(values, np.ndarray):
         return values if hasattr(values, "mask") else np.asarray(values)
@@ -159,7 +159,7 @@ def _array_of(values: Any, name: str) -> npt.NDArray[Any]:
     raise invalid(name.partition("[")[0], message, code="invalid-type")
 
 
-def _flat_array(values: list[Any]) -> npt.NDArray[Any]:
+def _flat_array(values: list[Any]) -> Array:
     """Make a 1-D array of a list; numpy itself would turn 1 next to "a" into "1"."""
     if set(map(type, values)) == {int}:
         array = np.array(values)
@@ -236,7 +236,7 @@ def _encode_labels(labels: Any, shape: _Shape, votes: str, missing: _Labels, nam
     return encode(array, name, missing)
 
 
-def read_weights(sample_weight: Any, n: int, votes: str) -> npt.NDArray[np.float64]:
+def read_weights(sample_weight: Any, n: int, votes: str) -> Floats:
     """Check one weight per item: a number, 0 or more, not all 0."""
     try:
         given = np.asarray(sample_weight)
@@ -280,7 +280,7 @@ def _count_matrix(counts: Any) -> Integers:
     return matrix
 
 
-def _grid(values: Any, name: str) -> npt.NDArray[Any]:
+def _grid(values: Any, name: str) -> Array:
     """Make an array of nested lists or of anything that numpy reads."""
     try:
         array = np.asarray(values)
@@ -292,7 +292,7 @@ def _grid(values: Any, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _whole(matrix: npt.NDArray[Any], name: str) -> Integers:
+def _whole(matrix: Array, name: str) -> Integers:
     """Return a matrix of counts as integers."""
     if matrix.dtype.kind == "b":
         return matrix.astype(np.uint8)

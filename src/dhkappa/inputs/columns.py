@@ -120,9 +120,9 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
     labelers = _labelers(suggested, item_columns)
     hint = "If it is in a table of items, pass that as $items." if label is not None and not joined else ""
     design = {"sample_weight": given["sample_weight"], "strata": given["strata"]}
-    beside = [*(("suggested", column) for column in labelers.values()), *design.items()]
+    per_item = [*(("suggested", column) for column in labelers.values()), *design.items()]
     several = {"suggested": _as_list(suggested.values() if isinstance(suggested, Mapping) else suggested)}
-    for role, column in beside:
+    for role, column in per_item:
         if joined and isinstance(column, str) and column in columns and column not in item_columns:
             message = f"Column {column!r} is in {votes_name}, not in {items_name}. {list_columns(item_columns)}"
             more = f"Add it to {items_name}, or leave out $items."
@@ -132,7 +132,7 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
     if joined:
         hint, given_item = "The column must have the same name in both tables.", None if keywords.get("item") else ()
         _check_column(item, item_columns, "item", items_name, hint=hint, given=given_item)
-    taken |= {column: role for role, column in beside}
+    taken |= {column: role for role, column in per_item}
     voters, counted = (
         _several(names, columns, role, taken, votes_name)
         for role, names in (("annotators", annotators), ("counts", counts))

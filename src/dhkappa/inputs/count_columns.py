@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dhkappa.core import Floats
 from dhkappa.errors import DataError
 from dhkappa.inputs.backends import Frame
 
@@ -52,7 +52,7 @@ def _number(cell: Any) -> float:
     return 0.0 if cell is None or cell == "" else float(cell)
 
 
-def are_counts(values: npt.NDArray[np.float64], names: Sequence[str], labels: Collection[str]) -> bool:
+def are_counts(values: Floats, names: Sequence[str], labels: Collection[str]) -> bool:
     """Tell whether (n, k) whole numbers are numbers of votes: rows add up to nearly the same number, and 0 occurs.
 
     The sum of votes of independent annotators has the variances of their votes added up, and more if they agree; that

@@ -139,7 +139,7 @@ class Dataset:
         if self._copied:
             self._data, self._columns, self._roles = _copy(self._data), _copy(columns), _copy(roles)
         if self.multilabel is not None:
-            from dhkappa.inputs.lists import labels_as_text, lists_as_text
+            from dhkappa.inputs.backends import labels_as_text, lists_as_text
 
             self._data = lists_as_text(self._data)
             self._columns = {**self._columns, "suggested": labels_as_text(columns["suggested"])}

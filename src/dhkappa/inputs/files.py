@@ -25,14 +25,13 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zipfile import is_zipfile
 
-from dhkappa.core.labels import natural_key
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
 from dhkappa.inputs.backends import DATABASES
 from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
 from dhkappa.inputs.columns import is_recognized, suggested_columns
 from dhkappa.inputs.readers import TOOLS, find_tool, read_file
 from dhkappa.inputs.tables import Source
-from dhkappa.paths import FileStates, Paths, file_type, find_files
+from dhkappa.paths import FileStates, Paths, file_type, find_files, natural_order
 from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def open_source(
         message = f"question names a question of an annotation tool's export, but {shown([path])} is a table."
         raise invalid("question", message, hint="Omit $question.", code="option-not-supported")
     try:
-        files = find_files(path, natural_key)  # day2.csv before day10.csv
+        files = find_files(path)
     except DataError as error:
         one = os.fspath(path) if error.code == "path-is-folder" and isinstance(path, (str, os.PathLike)) else None
         if one is not None and (apart := _apart_in_folder(one)):
@@ -144,7 +143,7 @@ def _literal(files: Iterable[str]) -> Any:  # a list, which the type hints of Du
 def _apart_in_folder(folder: str) -> dict[str, Any]:
     """Return hint and options to pass two files of a folder apart; see ``_apart``."""
     columns: dict[str, list[str]] = {}
-    for name in sorted(os.listdir(folder), key=natural_key)[:_MOST_FILES]:
+    for name in sorted(os.listdir(folder), key=natural_order)[:_MOST_FILES]:
         path = os.path.join(folder, name)
         if name.lower().endswith((".csv", ".tsv")) and os.path.isfile(path):
             with suppress(DataError, OSError):

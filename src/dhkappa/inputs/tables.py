@@ -1,10 +1,13 @@
-"""Tables of votes: open a table with the role of each column, pick its columns, and check it once."""
+"""Tables of votes: open a table with the role of each column, pick its columns, and check it once.
+
+Among the checks are double votes of an annotator on an item (``duplicates``), which are refused or removed.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,13 +18,12 @@ import narwhals.stable.v2 as nw
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.core.label_rules import LabelRules
-from dhkappa.core.labels import SourceNote, name_key
+from dhkappa.core.labels import SourceNote, name_key, natural_key
 from dhkappa.core.relabel import duplicate_votes
 from dhkappa.errors import DataError, comma_separated, counted, shown
-from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of
+from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of, replace_values
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
 from dhkappa.inputs.count_columns import find_count_columns
-from dhkappa.inputs.rules import annotator_names, rename, unify
 from dhkappa.paths import FileStates
 
 EXAMPLES = 3  # items that an error names
@@ -151,9 +153,14 @@ class VoteTable:
     @cached_property
     def annotator_names(self) -> dict[Any, Any]:
         """The names of annotators by their spelling in the data, if there are label rules; empty otherwise."""
-        if self.rules is None or self.roles.annotator is None:
-            return {} if self.rules is None else self.rules.names(dict.fromkeys(self.roles.annotators, 1))
-        return annotator_names(self.rules, self.votes, self.roles.annotator, self.ask)
+        rules, column = self.rules, self.roles.annotator
+        if rules is None or column is None:
+            return {} if rules is None else rules.names(dict.fromkeys(self.roles.annotators, 1))
+        frame = self.votes.pick({"annotator": column})[0] if rules.normalize else None
+        if frame is None or kind_in(frame, "annotator") != "text":
+            return {}
+        found = self.ask(self.votes.group(frame, ["annotator"], nw.len().alias("n")))
+        return rules.names({name: int(n) for name, n in zip(found["annotator"], found["n"], strict=True) if name})
 
     @cached_property
     def long(self) -> LongTable:
@@ -358,9 +365,10 @@ def _count_labels(table: VoteTable) -> LongTable:
         whole_counts(table.ask(frame.select("count").unique())["count"], table.votes.said(roles.count), "count")
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
     if table.rules is not None:
-        frame = rename(frame, table.annotator_names)
+        names = {old: new or "" for old, new in table.annotator_names.items() if new != old}  # "" is missing
+        frame = replace_values(frame, "annotator", names)
         suggested = {role: codings[role] for role in labels[1:] if role != "strata"}
-        frame = unify(table.rules, frame, suggested, table.ask)
+        frame = _unify_labels(table, table.rules, frame, suggested)
     texts = [role for role in labels[1:] if codings[role].kind == "text"]
     texts += ["annotator"] if roles.annotator is not None and kind_in(frame, "annotator") == "text" else []
     if texts:  # empty text and null are one
@@ -380,6 +388,24 @@ def _count_labels(table: VoteTable) -> LongTable:
         if label is not None and label not in table.missing and n:
             counts[label] += n
     return LongTable(frame, codings, counts, sum(map(int, found["rows"])))
+
+
+def _unify_labels(table: VoteTable, rules: LabelRules, frame: Query, codings: Mapping[str, Coding]) -> Query:
+    """Write labels that are one by the rules alike, in columns in which all rows of an item must be equal.
+
+    The labels of votes are replaced after they were counted, see ``dhkappa.core.relabel``.
+    """
+    for role, coding in codings.items():
+        first: dict[Hashable, Any] = {None: "" if coding.values is None else -1}
+        new = {}
+        labels = {label for label in coding.labels(table.ask(frame.select(role).unique())[role]) if label is not None}
+        for label in sorted(labels, key=lambda label: natural_key(rules.cleaned(label) or "")):
+            value = coding.value(label)
+            other = first.setdefault(rules.final_key(label), value)
+            if other != value:
+                new[value] = other
+        frame = replace_values(frame, role, new)
+    return frame
 
 
 def _check_duplicates(table: VoteTable, long: LongTable) -> LongTable:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from dhkappa.core import Floats
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
@@ -18,8 +18,6 @@ from dhkappa.stats.review import vote_columns
 from dhkappa.stats.sample import Sample, check_level, sample_of
 from dhkappa.stats.summation import exact_sum
 from dhkappa.table import Table
-
-_Floats = npt.NDArray[np.float64]
 
 
 def category_agreement(sample: Sample) -> Table:
@@ -31,7 +29,7 @@ def category_agreement(sample: Sample) -> Table:
     """
     patterns, m = sample.patterns, len(sample.categories)
     n_votes, items = patterns.vote_totals(), patterns.items
-    row = np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
+    row = patterns.row()
     votes, total, each = patterns.votes.astype(np.float64), n_votes[row].astype(np.float64), _weight_shares(sample)[row]
     C = np.bincount(patterns.code, each * votes / total, m)
     both = np.bincount(patterns.code, each * votes * (votes - 1) / (total * (total - 1)), m)
@@ -50,7 +48,7 @@ def category_agreement(sample: Sample) -> Table:
     return Table(columns, title="Agreement of annotators by category")
 
 
-def _weight_shares(sample: Sample) -> _Floats:
+def _weight_shares(sample: Sample) -> Floats:
     """Return (K,) the share of each pattern's items in the total weight."""
     return np.asarray(sample.mass / sample.mass.sum(), np.float64)  # mass may be integers of any size
 
@@ -175,7 +173,7 @@ def cohen_kappa(rows: LabeledPatterns, confidence_level: float = 0.95) -> CohenK
         return CohenKappa(n, float(po), None, math.nan, undefined)
     shares = (np.array(L / n, np.float64), np.array(C / n, np.float64))
     a, own = (label == vote) - float(po), shares[1][label] + shares[0][vote] - 2 * float(pe)
-    phi: _Floats = (a - (1 - float(kappa)) * own) / (1 - float(pe))
+    phi: Floats = (a - (1 - float(kappa)) * own) / (1 - float(pe))
     se = math.sqrt(exact_sum(phi * phi * items)) / n
     half = float(stdtrit(max(n - 1, 1), (1 + level) / 2)) * se
     reason = None if se else "The items show no variation."

@@ -3,6 +3,8 @@
 Each vote of an item is in turn the suggested label, and the other votes judge it. The mean over the votes of an item is
 ``d_Pi = 2 T_i - t_i``, where t_i and T_i are the shares of its pairs and triples of votes that agree. With
 ``E_P = 2 sum_j C_j^3 - sum_j C_j^2``, that is E for the shares L = C, the baseline is (D_P - E_P) / (1 - E_P).
+
+The share kept is how far a labeler is above random labels, divided by how far the baseline is.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Array
 from dhkappa.core.grouping import Patterns
 from dhkappa.errors import counted, invalid
-from dhkappa.stats.influence import ROUNDING, Numbers, terms
-from dhkappa.stats.intervals import Gap, skewness, written
+from dhkappa.stats.influence import ROUNDING, terms
+from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
 from dhkappa.stats.kappa import Estimate, Sums, distinct, estimate_dh, majority_sums, sums
 from dhkappa.stats.sample import Sample, Stratum, check_level, check_real
 from dhkappa.stats.summation import integer_type, row_sums, totals
@@ -31,7 +34,6 @@ KEEP = 0.8  # share of what annotators are above random labels that a labeler sh
 _NOT_VERIFIED = "The annotator baseline has not been verified with {}."
 _UNSUPPORTED = {"weighted": _NOT_VERIFIED.format("agreement weights"), "fleiss": "There are no suggested labels."}
 _ONE_CATEGORY = "Every vote is the same category."
-_NO_VARIANCE = "Every item has the same influence on the difference, so the variance is unknown."
 _BOUNDS = "Two votes per item give only bounds of the annotator baseline."
 _NOT_ABOVE = "Annotators are not shown to be better than random labels."
 _LONGEST_FRACTION = 10_000  # bits
@@ -132,7 +134,6 @@ class AnnotatorBaseline(Display):
 class VotesBaseline:
     """The annotator baseline of some items, from their votes alone: the same for every labeler of these items."""
 
-    key: tuple[Any, ...]  # sums over all eligible items, to recognize them
     used: Sums | None = None  # sums over the items used; None if the baseline is undefined
     pairs: Sequence[int] = ()  # agreeing pairs of these items by category, G_j n pair_unit
     fewest: int = 2  # items with so many votes or more are used
@@ -152,17 +153,17 @@ class VotesBaseline:
 
 
 def votes_baseline(estimate: Estimate) -> VotesBaseline:
-    """Return the annotator baseline of the eligible items, to be shared by labelers with labels for the same items.
+    """Return the annotator baseline of the eligible items, which does not depend on their labels.
 
     Items with three votes or more are used. If two categories are voted for, d_Pi is 2 t_i - 1, so two votes suffice,
     and the baseline is Fleiss' kappa, whatever the labels. Otherwise, if too few items have three votes, there are
     bounds: ``d_Pi = 2 t_i - 1 + delta_i``, and the probability delta that three votes all differ is at most
     ``(1 - t) (k - 2) / k``, where k categories are voted for.
     """
-    sample, used, key = estimate.sample, estimate.sums, _key(estimate.sums)
+    sample, used = estimate.sample, estimate.sums
     if used.n == 0 or sample.designed:
         reason = estimate.reason if used.n == 0 else _NOT_VERIFIED.format("sample weights, strata or a pool")
-        return VotesBaseline(key, reason=reason)
+        return VotesBaseline(reason=reason)
     sizes = sample.patterns.vote_totals()
     enough, k = int(sample.patterns.items[sizes >= 3].sum()), sum(number > 0 for number in used.votes)
     by_triples = k > 2 and enough > 0 and (enough >= MIN_ITEMS or used.n < MIN_ITEMS)
@@ -172,22 +173,18 @@ def votes_baseline(estimate: Estimate) -> VotesBaseline:
     whole, pairs = used.n * used.vote_unit, used.n * used.pair_unit
     E = Fraction(sum(v * v * (2 * v - whole) for v in used.votes), whole**3)
     if E == 1:
-        return VotesBaseline(key, reason=_ONE_CATEGORY)
+        return VotesBaseline(reason=_ONE_CATEGORY)
     by_category = majority_sums(sample).pairs
     random = Fraction(sum(g * (2 * v - whole) for g, v in zip(by_category, used.votes, strict=True)), whole * pairs)
     t = Fraction(used.agreeing, pairs)
     a = () if by_triples else (Fraction(0),) if k == 2 else (Fraction(0), Fraction(k - 2, k))
     D = (2 * _agreeing_triples(sample.patterns) - t,) if by_triples else tuple(1 - (2 - each) * (1 - t) for each in a)
     best = max(map(_most_lost, distinct(sizes))) if sizes.min() > 2 else None
-    return VotesBaseline(key, used, by_category, 3 if by_triples else 2, a, D, E, random, best)
+    return VotesBaseline(used, by_category, 3 if by_triples else 2, a, D, E, random, best)
 
 
-def annotator_baseline(
-    estimate: Estimate, *, confidence_level: float = 0.95, votes: VotesBaseline | None = None
-) -> AnnotatorBaseline:
+def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) -> AnnotatorBaseline:
     """Compare a labeler with one more typical annotator, on the same items.
-
-    ``votes`` is the ``votes_baseline`` of these items, if it is known from another labeler.
 
     Examples
     --------
@@ -197,21 +194,19 @@ def annotator_baseline(
     Annotator baseline 0.5386 (500 items; difference +0.1044 [+0.0570, +0.1483] at 0.95; share kept 1.16 [1.08, 1.24])
     """
     level = check_level(confidence_level)
-    votes = votes_baseline(estimate) if votes is None else votes
-    if votes.key != _key(estimate.sums):
-        raise ValueError("The baseline is that of other items.")
+    votes = votes_baseline(estimate)
     undefined = _UNSUPPORTED.get(estimate.metric) or votes.reason
     if undefined or votes.used is None:
         return AnnotatorBaseline(confidence_level=level, reason=undefined, share_reason=undefined)
     n = votes.used.n
     own = estimate if n == estimate.n_items else estimate_dh(_with_votes(estimate.sample, votes.fewest))
-    labeler, *annotators = _scores(own, votes)
+    labeler, *annotators = _influences(own, votes)
     one = annotators[0]
     worst = -(labeler.reach + one.reach)
     best = -worst if votes.best is None else votes.best * one.reach
     gaps = [_difference(labeler, other, worst, best) for other in annotators]
     few = None if n >= MIN_ITEMS else f"Confidence limits need {MIN_ITEMS} items: got {n}."
-    unknown = few or (_NO_VARIANCE if any(gap.se == 0 and gap.value != 0 for gap in gaps) else None)
+    unknown = few or (NO_VARIANCE if any(gap.se == 0 and gap.value != 0 for gap in gaps) else None)
     limits = [(math.nan, math.nan) if unknown else gap.limits(level) for gap in gaps]
     found = AnnotatorBaseline(
         value_low=float(one.kappa),
@@ -248,10 +243,6 @@ def annotator_baseline(
     )
 
 
-def _key(total: Sums) -> tuple[Any, ...]:
-    return total.n, total.n_votes, total.votes, total.agreeing
-
-
 def _with_votes(sample: Sample, fewest: int) -> Sample:
     """Return the items that have so many votes or more, of a sample without weights, strata and pool."""
     patterns = sample.patterns.take(sample.patterns.vote_totals() >= fewest)
@@ -259,7 +250,7 @@ def _with_votes(sample: Sample, fewest: int) -> Sample:
     return replace(sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=None)
 
 
-def _triples(patterns: Patterns) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _triples(patterns: Patterns) -> tuple[Array, Array]:
     """Return (K,) the triples of votes on an item that agree, and all of its triples, as integers."""
     sizes = patterns.vote_totals()
     votes = patterns.votes.astype(integer_type(int(sizes.max()) ** 3))
@@ -284,18 +275,18 @@ def _most_lost(N: int) -> float:
     return max(2 * p * (p - 1) * (N - p) / (N * (N - 1) * (N - 2)) for p in (top, top + 1))
 
 
-class _Score(NamedTuple):
+class _Influences(NamedTuple):
     """The labeler, or annotators used as labeler: exact values, and the influence of an item of each pattern."""
 
     kappa: Fraction
     above: Fraction  # kappa minus that of the same labels in random order
     reach: float  # 1 / (1 - E)
-    phi: Numbers  # (K,) influence on kappa
-    phi_above: Numbers  # (K,) influence on ``above``
+    phi: Array  # (K,) influence on kappa
+    phi_above: Array  # (K,) influence on ``above``
     items: npt.NDArray[np.int64]  # (K,) number of items
 
 
-def _scores(own: Estimate, votes: VotesBaseline) -> list[_Score]:
+def _influences(own: Estimate, votes: VotesBaseline) -> list[_Influences]:
     """Return the labeler and annotators, who are two if the baseline has bounds.
 
     With eps_i and chi_i, the influences on E and on D of random labels, ``phi_i = (d_i - D - (1 - kappa) eps_i) /
@@ -314,23 +305,23 @@ def _scores(own: Estimate, votes: VotesBaseline) -> list[_Score]:
     )
     C, code, t = known.C, known.patterns.code, parts.R + parts.S
 
-    def of_label(values: Numbers) -> Numbers:
-        found: Numbers = values[known.suggested]
+    def of_label(values: Array) -> Array:
+        found: Array = values[known.suggested]
         return found
 
-    def of_votes(values: Numbers) -> Numbers:
+    def of_votes(values: Array) -> Array:
         return known.row_sums(values[code] * known.c)
 
     def score(
-        exact: tuple[Fraction, Fraction, Fraction], not_L: Numbers, of: Callable[[Numbers], Numbers], missed: Numbers
-    ) -> _Score:
+        exact: tuple[Fraction, Fraction, Fraction], not_L: Array, of: Callable[[Array], Array], missed: Array
+    ) -> _Influences:
         D, E, random = exact
         eps = 2 * (float(2 - (3 * E + parts.C_E + parts.C_F) / 2) - of_votes(not_C + 2 * C * not_L))
         eps = eps - 2 * of(not_C * (1 + C))
         chi = float(3 - 2 * random - t) - (1 - known.t + 2 * (known.row_sums(not_L[code] * known.g) + of(not_G)))
         kappa, above, chance, move = (D - E) / (1 - E), (D - random) / (1 - E), float(1 - E), float(1 - D) - missed
         phi, phi_above = (move - float(1 - kappa) * eps) / chance, (move - chi + float(above) * eps) / chance
-        return _Score(kappa, above, 1 / chance, phi, phi_above, known.items)
+        return _Influences(kappa, above, 1 / chance, phi, phi_above, known.items)
 
     random = Fraction(sum(g * (2 * b - n) for g, b in zip(votes.pairs, total.labels, strict=True)), n * pairs)
     missed = [float(2 - a) * (1 - known.t) for a in votes.a]  # 1 - d_Pi
@@ -342,13 +333,13 @@ def _scores(own: Estimate, votes: VotesBaseline) -> list[_Score]:
     return [labeler, *(score(of, not_C, of_votes, each) for of, each in zip(exact, missed, strict=True))]
 
 
-def _gap(value: float, squares: float, cubes: float, n: int, worst: float, best: float) -> Gap:
+def _gap(value: float, squares: float, cubes: float, n: int, worst: float, best: float) -> KappaDifference:
     """Return a difference from the sums of squares and cubes of the influence of items."""
     se = math.sqrt(squares / (n * (n - 1))) if n > 1 else math.nan
-    return Gap(value, se, skewness(cubes, squares), n, n - 1, worst, best)
+    return KappaDifference(value, se, skewness(cubes, squares), n, n - 1, worst, best)
 
 
-def _difference(labeler: _Score, annotators: _Score, worst: float, best: float) -> Gap:
+def _difference(labeler: _Influences, annotators: _Influences, worst: float, best: float) -> KappaDifference:
     """Return the labeler's kappa minus that of annotators."""
     z, n = labeler.phi - annotators.phi, int(labeler.items.sum())
     squares, cubes = row_sums(np.array([z * z, z * z * z]) * labeler.items).tolist()
@@ -371,7 +362,7 @@ class Share(NamedTuple):
     cubes: list[float]  # sums of x^3, x^2 y, x y^2 and y^3
 
     @staticmethod
-    def of(labeler: _Score, annotators: _Score, best: float) -> Share:
+    def of(labeler: _Influences, annotators: _Influences, best: float) -> Share:
         """Return what the limits need from influences."""
         x, y = labeler.phi_above, annotators.phi_above
         xx, xy, yy = x * x, x * y, y * y
@@ -379,7 +370,7 @@ class Share(NamedTuple):
         above, reach = (float(labeler.above), float(annotators.above)), (labeler.reach, annotators.reach)
         return Share(above, reach, best, int(labeler.items.sum()), powers[:3], powers[3:])
 
-    def gap(self, rho: float) -> Gap:
+    def gap(self, rho: float) -> KappaDifference:
         """Return w(rho)."""
         (xx, xy, yy), (xxx, xxy, xyy, yyy) = self.squares, self.cubes
         squares = max(xx - 2 * rho * xy + rho**2 * yy, 0.0)

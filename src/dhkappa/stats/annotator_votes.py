@@ -7,18 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dhkappa.core import Array, Integers
 from dhkappa.core.grouping import Entries, Patterns, group_rows
 from dhkappa.core.items import ItemVotes
 from dhkappa.stats.influence import vote_pairs
 from dhkappa.stats.sample import Sample
-from dhkappa.stats.summation import Array
 from dhkappa.stats.weights import VotePairs, Weights
 
 _BLOCK = 1 << 20  # entries of patterns that are processed at once
-
-_Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +35,7 @@ class AnnotatorVotes:
         return 1 if self.weights is None else self.weights.unit
 
     @property
-    def n_votes(self) -> _Index:
+    def n_votes(self) -> Integers:
         """(T,) number of votes on the item."""
         return self.sample.patterns.vote_totals()[self.row]
 
@@ -48,7 +45,7 @@ class AnnotatorVotes:
         return self.sample.mass[self.row]
 
     @property
-    def items(self) -> _Index:
+    def items(self) -> Integers:
         """(T,) number of items of the pattern."""
         return self.sample.patterns.items[self.row]
 
@@ -67,12 +64,14 @@ class AnnotatorVotes:
         """Return (T,) the differential of the pairs of votes that include this one."""
         return self.pairs.with_one[self.entry]
 
-    def cells(self, columns: Sequence[tuple[Array, Array]], size: int) -> Cells:
-        """Return the cells of pairs of an annotator and a category; with agreement weights those of all categories."""
+    def annotator_categories(self, columns: Sequence[tuple[Array, Array]], size: int) -> AnnotatorCategories:
+        """Return the pairs of an annotator and a category in some columns; with agreement weights all pairs."""
         if self.weights is None:
-            return cells(columns)
+            return annotator_categories(columns)
         m = len(self.weights.scaled)
-        return Cells(*np.divmod(np.arange(size * m), m), [who.astype(np.int64) * m + code for who, code in columns])
+        return AnnotatorCategories(
+            *np.divmod(np.arange(size * m), m), [who.astype(np.int64) * m + code for who, code in columns]
+        )
 
     def take(self, votes: Any) -> AnnotatorVotes:
         """Return some votes, by mask or slice."""
@@ -93,7 +92,7 @@ class AnnotatorVotes:
             yield self.who[first[start:end]], replace(votes, who=index)
             start = end
 
-    def patterns(self) -> tuple[Patterns, _Index]:
+    def patterns(self) -> tuple[Patterns, Integers]:
         """Return the pattern of each vote, and the entry that counts the vote."""
         patterns = self.sample.patterns.take(self.row)
         entries = Entries(patterns.start, patterns.code, patterns.votes.astype(np.int64))
@@ -124,17 +123,17 @@ def annotator_votes(item_votes: ItemVotes, sample: Sample, weights: Weights | No
     return AnnotatorVotes(sample, weights, vote_pairs(patterns, weights), who[order], row[order], entry[order])
 
 
-class Cells(NamedTuple):
+class AnnotatorCategories(NamedTuple):
     """Distinct pairs of an annotator and a category, in order."""
 
     who: Array
     code: Array
-    of: list[Array]  # for each column of pairs, the cell of each
+    of: list[Array]  # for each column of pairs, the index of each
 
 
-def cells(columns: Sequence[tuple[Array, Array]]) -> Cells:
-    """Return the cells of some columns of pairs (annotator, category)."""
+def annotator_categories(columns: Sequence[tuple[Array, Array]]) -> AnnotatorCategories:
+    """Return the distinct pairs (annotator, category) in some columns of pairs."""
     who, code = map(np.concatenate, zip(*columns, strict=True))
     first, group = group_rows([(int(values.max(initial=0)) + 1, values) for values in (who, code)])
     ends = np.cumsum([len(column) for column, _ in columns])[:-1]
-    return Cells(who[first], code[first], np.split(group, ends))
+    return AnnotatorCategories(who[first], code[first], np.split(group, ends))

@@ -11,30 +11,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers
+from dhkappa.core import Array, Floats, Integers
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.influence import ROUNDING, influence, terms, weight_of_one
-from dhkappa.stats.intervals import Gap, skewness, written
-from dhkappa.stats.kappa import KappaSums, Parts, Units, above_chance, dh_parts, distinct, sums, units
+from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
+from dhkappa.stats.kappa import ONE_CATEGORY, KappaSums, Parts, Units, above_chance, distinct, units
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
-from dhkappa.stats.summation import Array, Floats, exact_sum, integer_type, item_sums, ratios, totals
-from dhkappa.stats.weighted import weighted_parts
-from dhkappa.stats.weights import Weights, pair_sums
+from dhkappa.stats.summation import exact_sum, integer_type, item_sums, ratios, totals
+from dhkappa.stats.weighted import sample_parts
+from dhkappa.stats.weights import Weights
 from dhkappa.table import Table
 
 MIN_ITEMS = 10  # an annotator with fewer items is not compared
 
 _NO_ITEMS = "The annotator has no vote on an eligible item."
 _NO_PAIRS = "Without the annotator's votes, no labeled item has two votes."
-_CERTAIN = "Every vote and every suggested label is the same category."
 _CERTAIN_WITHOUT = "Without the annotator's votes, every vote and every suggested label is the same category."
 _FEW = f"Fewer than {MIN_ITEMS} items with two other votes and a suggested label."
 _CERTAIN_HERE = "Every vote and every label on these items is the same category."
-_NO_VARIANCE = "Every item has the same influence on the difference, so the variance is unknown."
 _ONE_WEIGHT = "One item has almost all the weight."
 _NOBODY = "No annotator can be compared."
 
@@ -42,8 +40,6 @@ _COLUMNS = ("kappa_annotator", "kappa_labeler", "difference", "se", "low", "high
 _CLOSE = 1e-5  # of 1 - E: below, influence is computed for one annotator at a time, by formulas that keep its digits
 
 _ONE_STRATUM = (Stratum(None, 0, None),)
-
-_Index = npt.NDArray[np.int64]
 
 
 def require_annotators(item_votes: ItemVotes | None) -> None:
@@ -86,7 +82,7 @@ def annotator_parts(
     """Return the part of each annotator: D = sum_a omega_a D_a and kappa = sum_a omega_a kappa_a."""
     require_annotators(item_votes)
     sample = sample_of(item_votes.labeled_patterns(labeler), pool=pool) if sample is None else sample
-    whole = _whole(sample, weights) if sample.n else None
+    whole = sample_parts(sample, weights) if sample.n else None
     kappa = whole.kappa if whole else None
     no_change = None if kappa is None else Fraction(0)
     nothing = AnnotatorParts(0, None, Fraction(0), None, None, kappa, no_change, _NO_ITEMS)
@@ -99,14 +95,6 @@ def annotator_parts(
         for place, part in zip(who.tolist(), _parts(own, who.size, whole, unit), strict=True):
             found[place] = part
     return found
-
-
-def _whole(sample: Sample, weights: Weights | None) -> Parts:
-    """Return the parts of the kappa of a sample."""
-    total = sums(sample, weighted=sample.weighted)
-    if weights is None:
-        return dh_parts(total, sample.categories)
-    return weighted_parts(sample, pair_sums(sample.patterns, weights), total, weights)
 
 
 def _parts(votes: AnnotatorVotes, size: int, whole: Parts, unit: Units) -> Iterator[AnnotatorParts]:
@@ -126,7 +114,7 @@ def _parts(votes: AnnotatorVotes, size: int, whole: Parts, unit: Units) -> Itera
         without = Fraction(top, bottom) if bottom else None
         reason = None
         if kappa is None:
-            reason = _CERTAIN
+            reason = ONE_CATEGORY
         elif without is None:
             reason = _CERTAIN_WITHOUT if n else _NO_PAIRS
         yield AnnotatorParts(
@@ -154,7 +142,7 @@ def _rest(votes: AnnotatorVotes, size: int, parts: Parts, unit: Units) -> KappaS
     change = left * np.repeat(new, length) - patterns.votes * np.repeat(old, length)
     new, old = mass * unit.per_pair[n_votes - 1], mass * unit.per_pair[n_votes]
     pairs = new * (differential - votes.signed()) - old * differential
-    where = votes.cells([(np.repeat(who, length), patterns.code), (who, votes.label)], size)
+    where = votes.annotator_categories([(np.repeat(who, length), patterns.code), (who, votes.label)], size)
     by_vote, by_label = where.of
     k, integer = where.code.size, integer_type((total.n * unit.vote) ** 2 * total.n)
     whole = [number * (unit.vote // total.vote_unit) for number in total.votes]
@@ -230,7 +218,7 @@ class _Scored:
         for annotator in np.flatnonzero((1 - self.E < _CLOSE) & (self.E != 1)).tolist():
             rows = np.arange(*np.searchsorted(who, [annotator, annotator + 1]))
             part = _rows(self.sample, rows)
-            phi[rows] = influence(terms(part, _whole(part, self.weights), self.weights))
+            phi[rows] = influence(terms(part, sample_parts(part, self.weights), self.weights))
         return phi
 
     def _slopes(self) -> tuple[Floats, Floats]:
@@ -264,7 +252,9 @@ def _scored(votes: AnnotatorVotes, size: int) -> tuple[_Scored, _Scored]:
     who, mass, patterns, scale = votes.who, votes.mass, votes.others(), votes.scale
     n_votes, length = votes.n_votes - 1, np.diff(patterns.start)
     unit = units(distinct(n_votes), int(votes.sample.mass.sum()) * scale**2)
-    where = votes.cells([(np.repeat(who, length), patterns.code), (who, votes.own), (who, votes.label)], size)
+    where = votes.annotator_categories(
+        [(np.repeat(who, length), patterns.code), (who, votes.own), (who, votes.label)], size
+    )
     by_vote, *by_label = where.of
     n, k = totals(mass, who, size).astype(unit.per_vote.dtype), where.code.size
     number = totals(np.repeat(mass * unit.per_vote[n_votes], length) * patterns.votes, by_vote, k)
@@ -355,7 +345,7 @@ def compare_with_annotators(
         limits = _intervals(kappas[1] - kappas[0], total[who], (-reach[who], reach[who]), moves, confidence_level)
         columns[:, who] = *kappas, *limits
     skipped = [(name, reason) for name, reason in zip(names, reasons.tolist(), strict=True) if reason is not None]
-    reasons[columns[3] == 0] = _NO_VARIANCE
+    reasons[columns[3] == 0] = NO_VARIANCE
     table = {"annotator": names, "items": items.tolist(), **dict(zip(_COLUMNS, columns.tolist(), strict=True))}
     title = f"{labeler} and each annotator, scored by the others, {written(confidence_level, 100)}% intervals"
     difference, n_items = columns[2][total > 0], int(sample.patterns.items[used].sum())
@@ -363,7 +353,7 @@ def compare_with_annotators(
     if n_items:
         moves = _Moves(np.zeros(used.sum(), np.int64), moved[used], weight[used], sample.patterns.items[used])
         means = _mean(difference, total[total > 0], reach[total > 0], moves, confidence_level)
-    reason = (None if means["se"] else _NO_VARIANCE) if n_items else _NOBODY
+    reason = (None if means["se"] else NO_VARIANCE) if n_items else _NOBODY
     return AnnotatorComparison(
         labeler=labeler,
         table=Table({**table, "reason": reasons.tolist()}, title=title),
@@ -399,7 +389,7 @@ def _intervals(
     squares[squares <= ROUNDING**2 * n] = 0
     skew = [skewness(*pair) for pair in zip(cubes.tolist(), squares.tolist(), strict=True)]
     se, n_effective = np.sqrt(squares / (n * (n - 1))), moves.sums(each, size) ** 2 / moves.sums(each**2, size)
-    gap = Gap(difference, se, np.array(skew, np.float64), n_effective, n - 1, *ends)
+    gap = KappaDifference(difference, se, np.array(skew, np.float64), n_effective, n - 1, *ends)
     return difference, se, *gap.limits(confidence_level)
 
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Floats
 from dhkappa.resources import Progress
 from dhkappa.stats.influence import Terms, sum_of_squares
 from dhkappa.stats.intervals import ConfidenceInterval, skewness
 from dhkappa.stats.sample import Rng, check_n_resamples, generator
 from dhkappa.stats.summation import exact_sum
 from dhkappa.table import Display
-
-Floats = npt.NDArray[np.float64]
 
 _BLOCK_BYTES = 1 << 24  # bytes for the draws of a block: under 64 MB with all temporaries, and near the cache
 # A multinomial draw costs about 90 ns per pattern; drawing single items about 10 ns per item and 10 us per replicate.

@@ -9,9 +9,9 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Label
-from dhkappa.stats.influence import Numbers, Terms, category_chance, unseen_parts, variance
-from dhkappa.stats.intervals import flawless, written
+from dhkappa.core import Array, Floats, Label
+from dhkappa.stats.influence import Terms, category_chance, unseen_parts, variance
+from dhkappa.stats.intervals import perfect_sample_limit, written
 from dhkappa.stats.sample import check_level
 from dhkappa.stats.summation import exact_sum, group_sums
 from dhkappa.table import Table
@@ -26,10 +26,10 @@ class CategoryParts:
     """Kappa of each of m suggested categories; arrays are (m,)."""
 
     items: npt.NDArray[np.int64]  # items with this suggested label, n L_j
-    D: Numbers  # mean agreement differential of these items, NaN if there are none
-    E: Numbers  # differential expected by chance, 2 k_j - sum_x C_x (wC)_x; without weights 2 C_j^2 - sum_x C_x^2
-    kappa: Numbers  # (D_j - E_j) / (1 - E_j), NaN if undefined
-    weight: Numbers  # L_j (1 - E_j) divided by their sum, 0 if kappa_j is undefined
+    D: Array  # mean agreement differential of these items, NaN if there are none
+    E: Array  # differential expected by chance, 2 k_j - sum_x C_x (wC)_x; without weights 2 C_j^2 - sum_x C_x^2
+    kappa: Array  # (D_j - E_j) / (1 - E_j), NaN if undefined
+    weight: Array  # L_j (1 - E_j) divided by their sum, 0 if kappa_j is undefined
     defined: npt.NDArray[np.bool_]  # L_j > 0 and C_j < 1
 
 
@@ -50,7 +50,7 @@ def category_parts(terms: Terms) -> CategoryParts:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a label may have almost no weight
-def category_influence(terms: Terms, parts: CategoryParts, code: int) -> Numbers:
+def category_influence(terms: Terms, parts: CategoryParts, code: int) -> Array:
     """Return (K,) phi_ij, the influence of an item of each pattern on a defined kappa_j.
 
     ``phi_ij = ((q_ij / L_j) (d_i - D_j) - (1 - kappa_j) eps_ij) / (1 - E_j)`` with q_ij = 1 if the suggested label is
@@ -66,18 +66,18 @@ def category_influence(terms: Terms, parts: CategoryParts, code: int) -> Numbers
         wC = terms.near(C)
         slope = 2 * (terms.w[code] * wC + terms.near(terms.w[code] * C) - wC)
         eps = terms.row_sums(slope[terms.patterns.code] * terms.c) - (slope * C).sum()
-    phi: Numbers = (gap - (1 - parts.kappa[code]) * eps) / (1 - parts.E[code])
+    phi: Array = (gap - (1 - parts.kappa[code]) * eps) / (1 - parts.E[code])
     return phi
 
 
-def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
+def category_squares(terms: Terms, parts: CategoryParts) -> Array:
     """Return (m,) sum_i phi_ij^2, NaN if kappa_j is undefined; values that are only rounding become 0.
 
     The square is expanded, so that each sum runs only over patterns with label j or with votes for j: the cost does
     not grow with the number of categories.
     """
     code, c, items, n = terms.patterns.code, terms.c, terms.items, terms.n
-    row = np.repeat(np.arange(len(items)), np.diff(terms.patterns.start))
+    row = terms.patterns.row()
     label, each = terms.suggested[row], items[row]
     C, L, m = terms.C, terms.L, len(terms.C)
     pull = _pull(terms)
@@ -106,7 +106,7 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Numbers:
     return squares
 
 
-def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
+def category_variances(terms: Terms, parts: CategoryParts) -> Array:
     """Return (m,) the variance of each kappa_j, NaN if it is undefined."""
     n = terms.n
     if not terms.sample.designed and terms.w is None:
@@ -115,11 +115,11 @@ def category_variances(terms: Terms, parts: CategoryParts) -> Numbers:
     census = _unseen(terms).max() == 0
     for code in np.flatnonzero(parts.defined).tolist():
         spread = variance(terms, category_influence(terms, parts, code))
-        found[code] = spread.value if spread.endless or census or parts.kappa[code] == 1 else math.nan
+        found[code] = spread.value if spread.infinite_pool or census or parts.kappa[code] == 1 else math.nan
     return found
 
 
-def _unseen(terms: Terms) -> npt.NDArray[np.float64]:
+def _unseen(terms: Terms) -> Floats:
     """Return (m,) the unseen part of the pool of items with each label, 0 if all were drawn; see ``unseen_parts``."""
     found = np.zeros(len(terms.C))
     np.maximum.at(found, terms.suggested, unseen_parts(terms.sample.strata)[terms.sample.stratum])
@@ -165,7 +165,7 @@ def confusion(terms: Terms) -> Table:
     """Return what annotators vote for and agree on, by suggested label; see ``Kappa.confusion``."""
     categories = terms.sample.categories
     m = len(categories)
-    row = np.repeat(np.arange(len(terms.items)), np.diff(terms.patterns.start))
+    row = terms.patterns.row()
     each = terms.weight[row]
     cells, place = np.unique(terms.suggested[row].astype(np.int64) * m + terms.patterns.code, return_inverse=True)
     pairs = group_sums(each * terms.g, place, len(cells))
@@ -188,7 +188,7 @@ def confusion(terms: Terms) -> Table:
 
 
 def _interval(
-    parts: CategoryParts, variances: Numbers, code: int, share: float, alpha: float, t: float
+    parts: CategoryParts, variances: Array, code: int, share: float, alpha: float, t: float
 ) -> tuple[float, float, float, str | None]:
     """Return standard error, limits, and the reason if they are NaN, of one kappa_j."""
     items, defined = int(parts.items[code]), bool(parts.defined[code])
@@ -205,11 +205,11 @@ def _interval(
     reason = next((text for applies, text in reasons if applies), None)
     if reason:
         return math.nan, math.nan, math.nan, reason
-    low = min(kappa - t * se, flawless(float(share), E, alpha))
+    low = min(kappa - t * se, perfect_sample_limit(float(share), E, alpha))
     return se, max(low, 1 - 2 / (1 - E)), min(kappa + t * se, 1.0), None  # D_j >= -1
 
 
-def _effective(terms: Terms, parts: CategoryParts) -> npt.NDArray[np.float64]:
+def _effective(terms: Terms, parts: CategoryParts) -> Floats:
     """Return (m,) the effective number of items with each label (Kish)."""
     if not terms.sample.weighted:
         return parts.items.astype(np.float64)
@@ -219,9 +219,9 @@ def _effective(terms: Terms, parts: CategoryParts) -> npt.NDArray[np.float64]:
     return total**2 / np.where(squares > 0, squares, 1)
 
 
-def _pull(terms: Terms) -> Numbers:
+def _pull(terms: Terms) -> Array:
     """Return (K,) sum_k C_k (c_ik - C_k)."""
     C = terms.C
-    pull: Numbers = terms.row_sums(C[terms.patterns.code] * terms.c) - (C**2).sum()
+    pull: Array = terms.row_sums(C[terms.patterns.code] * terms.c) - (C**2).sum()
     pull[np.abs(pull) <= _EQUAL] = 0
     return pull

@@ -267,9 +267,8 @@ def _notes(
 ) -> Iterator[Note]:
     """Yield notes on the items that each number is for, and on labelers that are not ranked."""
     if ranked and excluded.total:
-        text = f"{counted(excluded.total, 'item')} excluded: {excluded.why()}."
         only = " Labelers are compared on the items that all of them labeled." if len(names) == 2 else ""
-        yield Note("items-excluded", text + only)
+        yield Note("items-excluded", excluded.sentence() + only)
     each = "Each difference is for the items that both labelers labeled"
     if not ranked:
         yield Note("different-items", f"{each}, and each kappa for all items that the labeler labeled.")

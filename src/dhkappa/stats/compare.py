@@ -1,4 +1,7 @@
-"""Compare labelers on the same items: paired differences of kappa with intervals and p-values."""
+"""Compare labelers on the same items: paired differences of kappa with intervals and p-values.
+
+P-values come from the t distribution, or from the label-swap test if the labels of few items differ.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Array
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.stats.influence import ROUNDING, Numbers, Terms, influence, terms, unseen_parts, variance
-from dhkappa.stats.intervals import Gap, skewness, written
+from dhkappa.stats.influence import ROUNDING, Terms, influence, terms, unseen_parts, variance
+from dhkappa.stats.intervals import KappaDifference, skewness, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three, source_note
-from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, drawn, eligible, generator
+from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, eligible, generator, make_sample
 from dhkappa.stats.summation import row_sums
 from dhkappa.stats.weighted import kappa_estimate
 from dhkappa.stats.weights import Weights
@@ -47,24 +51,24 @@ class _Labeler(NamedTuple):
     estimate: Estimate
     not_by_chance: float = 0.0  # 1 - E; 0 if it is too small for a float, and without kappa
     key: npt.NDArray[np.int64] = np.zeros(1, np.int64)
-    phi: Numbers = np.zeros(1)
+    phi: Array = np.zeros(1)
     ratio: tuple[int, int] | None = None  # kappa as a fraction, if it is defined
 
-    def at(self, keys: npt.NDArray[np.int64]) -> Numbers:
+    def at(self, keys: npt.NDArray[np.int64]) -> Array:
         """Return phi by key; that of another key where no item has the key."""
-        found: Numbers = self.phi[np.minimum(np.searchsorted(self.key, keys), self.key.size - 1)]
+        found: Array = self.phi[np.minimum(np.searchsorted(self.key, keys), self.key.size - 1)]
         return found
 
 
-class _Counts(NamedTuple):
+class _PairCounts(NamedTuple):
     """The number of items by votes and two labels, for P pairs of labelers."""
 
     pairs: list[_Pair]
     rows: ItemTable  # C rows of votes and two labels; their own items mean nothing
-    items: npt.NDArray[Any]  # (P, C) number of items, as integers or floats
-    move: Numbers  # (P, C) influence of an item on the difference, phi_A - phi_B
+    items: Array  # (P, C) number of items, as integers or floats
+    move: Array  # (P, C) influence of an item on the difference, phi_A - phi_B
 
-    def table(self, place: int) -> tuple[ItemTable, Numbers]:
+    def table(self, place: int) -> tuple[ItemTable, Array]:
         """Return the rows of one pair that have items, and the influence of each."""
         keep = np.flatnonzero(self.items[place])
         return replace(self.rows.take(keep), items=self.items[place, keep].astype(np.int64)), self.move[place, keep]
@@ -171,7 +175,7 @@ def labeler_sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) 
     label = table.labels[name].astype(np.int32)
     patterns = replace(table.votes.take(table.vote), suggested=label, items=table.items)
     rows = LabeledPatterns(table.categories, patterns, table.strata, table.stratum, table.weight)
-    return drawn(rows, excluded, pool)
+    return make_sample(rows, excluded, pool)
 
 
 def _labeler(table: ItemTable, name: str, excluded: Excluded, pool: Pool, weights: Weights | None) -> _Labeler:
@@ -192,7 +196,7 @@ def _keys(table: ItemTable, name: str) -> npt.NDArray[np.int64]:
 
 def _counts(
     table: ItemTable, groups: Sequence[Sequence[str]], parts: Sequence[ItemTable], found: Sequence[_Labeler]
-) -> Iterator[_Counts]:
+) -> Iterator[_PairCounts]:
     """Yield the counts of every two labelers, in blocks, of some more than once; ``parts`` are tables of the groups."""
     names, size = list(table.labels), len(groups[0])
     cells = len(table.votes) * len(table.categories) ** 2 * table.n_designs
@@ -200,7 +204,7 @@ def _counts(
         for i, j in combinations(range(len(names)), 2):
             rows = table.distinct([names[i], names[j]])
             move = found[i].at(_keys(rows, names[i])) - found[j].at(_keys(rows, names[j]))
-            yield _Counts([(i, j)], rows, rows.items[None], move[None])
+            yield _PairCounts([(i, j)], rows, rows.items[None], move[None])
         return
     rows = table.grid()
     phi, other_phi = (np.array([labeler.at(_keys(rows, side)) for labeler in found]) for side in rows.labels)
@@ -212,11 +216,13 @@ def _counts(
         one, other = np.repeat(place[[*left]], size), np.tile(place[[*right]], size).ravel()
         new = one < other
         one, other, items = one[new], other[new], np.concatenate(counts)[new]
-        yield _Counts(list(zip(one.tolist(), other.tolist(), strict=True)), rows, items, phi[one] - other_phi[other])
+        yield _PairCounts(
+            list(zip(one.tolist(), other.tolist(), strict=True)), rows, items, phi[one] - other_phi[other]
+        )
 
 
 def _compared(
-    counts: _Counts, found: Sequence[_Labeler], pool: Pool, source: np.random.Generator
+    counts: _PairCounts, found: Sequence[_Labeler], pool: Pool, source: np.random.Generator
 ) -> dict[_Pair, _Difference]:
     """Return differences of pairs; the p-value is still NaN if it comes from a t distribution or random numbers."""
     differ = np.not_equal(*counts.rows.labels.values()).astype(counts.items.dtype)
@@ -236,13 +242,15 @@ def _compared(
         if reason is not None:
             rows[pair] = _Difference(*row)
             continue
-        squared, endless, skew = (
+        squared, infinite_pool, skew = (
             _moments(*powers[place], n) if powers else _designed_moments(counts, place, found, pool)
         )
-        few, pvalue = discordant < FEW_DISCORDANT or endless == 0, math.nan
+        few, pvalue = discordant < FEW_DISCORDANT or infinite_pool == 0, math.nan
         if few and discordant <= _MAX_ENUMERATED:
             pvalue = _swap_test(_terms(counts.table(place)[0], pair, found, pool), source)
-        rows[pair] = _Difference(*row, math.sqrt(squared), skew if endless else 0.0, "swap" if few else "t", pvalue)
+        rows[pair] = _Difference(
+            *row, math.sqrt(squared), skew if infinite_pool else 0.0, "swap" if few else "t", pvalue
+        )
     return rows
 
 
@@ -260,7 +268,9 @@ def _moments(squares: float, skew: float, n: int) -> tuple[float, float, float]:
     return squares / (n * (n - 1)), squares, skew
 
 
-def _designed_moments(counts: _Counts, place: int, found: Sequence[_Labeler], pool: Pool) -> tuple[float, float, float]:
+def _designed_moments(
+    counts: _PairCounts, place: int, found: Sequence[_Labeler], pool: Pool
+) -> tuple[float, float, float]:
     """Return the same for a sample with weights, strata or a pool."""
     table, move = counts.table(place)
     known = next(_terms(table, counts.pairs[place], found, pool))
@@ -268,7 +278,7 @@ def _designed_moments(counts: _Counts, place: int, found: Sequence[_Labeler], po
     return *variance(known, move), skew
 
 
-def _powers(z: Numbers, items: npt.NDArray[Any]) -> list[tuple[float, float]]:
+def _powers(z: Array, items: Array) -> list[tuple[float, float]]:
     """Return the sum of squares over items of each row, and the skewness ``sum z^3 / (sum z^2)^1.5``, 0 if all 0."""
     squares = z * z
     cubes = squares * z
@@ -336,7 +346,7 @@ def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], c
         reach = np.array([1 / (labeler.not_by_chance or math.nan) for labeler in found])
         reach = (reach[one] + reach[other]) * float(unseen_parts(strata).max())
         value, se, skew = (np.array(columns[name])[known] for name in ("difference", "se", "skew"))
-        gap = Gap(value, se, skew, effective[one], np.array([max(n - len(strata), 1.0)]), -reach, reach)
+        gap = KappaDifference(value, se, skew, effective[one], np.array([max(n - len(strata), 1.0)]), -reach, reach)
         limits = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
         for place, low, high, pvalue in zip(known, *limits, strict=True):
             columns["low"][place], columns["high"][place] = low, high
@@ -356,8 +366,9 @@ def differences_table(columns: Mapping[str, Sequence[Any]], confidence_level: fl
 
 def _notes(estimates: Mapping[str, Estimate], excluded: Excluded) -> Iterator[Note]:
     if excluded.total:
-        text = f"{counted(excluded.total, 'item')} excluded: {excluded.why()}."
-        yield Note("items-excluded", f"{text} Labelers are compared on the items that all of them labeled.")
+        yield Note(
+            "items-excluded", f"{excluded.sentence()} Labelers are compared on the items that all of them labeled."
+        )
     yield from majority_note(estimates)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Array, Floats
 from dhkappa.core.grouping import Patterns
 from dhkappa.stats.intervals import LEAST, Basis
 from dhkappa.stats.kappa import Estimate, Parts
@@ -17,8 +18,6 @@ from dhkappa.stats.sample import Sample, Stratum
 from dhkappa.stats.summation import exact_sum
 from dhkappa.stats.weights import VotePairs, Weights, pair_sums
 from dhkappa.stats.weights import vote_pairs as weighted_vote_pairs
-
-Numbers = npt.NDArray[Any]
 
 _CLOSE = 1e-6  # of 1 - E: below, the plain formula loses half of its digits or more
 ROUNDING = 1e-12  # a root mean square below this is rounding: one odd item in 10^18 makes it 10^-9
@@ -29,26 +28,26 @@ class Terms:
     """The terms of kappa for K eligible patterns and m categories, as floats."""
 
     sample: Sample  # the eligible patterns, with an entry for each category that has votes
-    weight: Numbers  # (K,) weight of all items of a pattern; item weights have mean 1, so these sum to n
-    c: Numbers  # (entries,) share of the item's votes, P_ij / N_i
+    weight: Array  # (K,) weight of all items of a pattern; item weights have mean 1, so these sum to n
+    c: Array  # (entries,) share of the item's votes, P_ij / N_i
     # (entries,) share of the item's pairs that agree on the category, C(P_ij, 2) / C(N_i, 2); with agreement weights
     # the agreement of a vote for the category with another vote, P_ij ((wP)_ij - 1) / (N_i (N_i - 1))
-    g: Numbers
-    t: Numbers  # (K,) share of the item's pairs that agree on any category, sum_j g_ij
-    d: Numbers  # (K,) agreement differential of the item, R_i - S_i (eq. 10, 12); for Fleiss' kappa, t
-    C: Numbers  # (m,) shares of votes (eq. 1, 4)
-    L: Numbers  # (m,) shares of suggested labels (eq. 5); for Fleiss' kappa empty
+    g: Array
+    t: Array  # (K,) share of the item's pairs that agree on any category, sum_j g_ij
+    d: Array  # (K,) agreement differential of the item, R_i - S_i (eq. 10, 12); for Fleiss' kappa, t
+    C: Array  # (m,) shares of votes (eq. 1, 4)
+    L: Array  # (m,) shares of suggested labels (eq. 5); for Fleiss' kappa empty
     D: Any  # the means over items, and kappa, as in the paper
     E: Any
     C_E: Any
     kappa: Any
-    w: Numbers | None = None  # (m, m) agreement weights; None for those of the paper, 1 for equal categories and else 0
+    w: Array | None = None  # (m, m) agreement weights; None for those of the paper, 1 for equal categories and else 0
 
-    def near(self, values: Numbers) -> Numbers:
+    def near(self, values: Array) -> Array:
         """Return (m,) sum_y w_xy values_y, with the same bits on every machine, which BLAS does not guarantee."""
         return values if self.w is None else (self.w * values).sum(axis=1)
 
-    def apart(self, shares: Numbers) -> Numbers:
+    def apart(self, shares: Array) -> Array:
         """Return (m,) sum_y (1 - w_xy) shares_y of shares that sum to 1."""
         return complement(shares) if self.w is None else ((1 - self.w) * shares).sum(axis=1)
 
@@ -63,7 +62,7 @@ class Terms:
         return self.patterns.items
 
     @property
-    def suggested(self) -> npt.NDArray[Any]:
+    def suggested(self) -> Array:
         """(K,) code of the suggested label."""
         return self.patterns.suggested
 
@@ -72,11 +71,11 @@ class Terms:
         """Number of eligible items."""
         return self.sample.n
 
-    def row_sums(self, entries: Numbers) -> Numbers:
+    def row_sums(self, entries: Array) -> Array:
         """Add up entries within each pattern."""
         return np.add.reduceat(entries, self.patterns.start[:-1])
 
-    def mean(self, values: Numbers) -> Any:
+    def mean(self, values: Array) -> Any:
         """Return the weighted mean over items of a value per pattern."""
         return (values * self.weight).sum() / self.n
 
@@ -86,17 +85,14 @@ def terms(sample: Sample, parts: Parts, weights: Weights | None = None) -> Terms
     patterns, total = sample.patterns, parts.sums
     n_votes = patterns.vote_totals()
     votes = patterns.votes.astype(np.int64)
-    length, first = np.diff(patterns.start), patterns.start[:-1]
+    length = np.diff(patterns.start)
     labels = total.labels if any(total.labels) else []
     w = None
     if weights is None:
         pairs, all_pairs = votes * (votes - 1) // 2, n_votes * (n_votes - 1) // 2
-        agreeing = np.add.reduceat(pairs, first)
-        differential = agreeing
-        if labels:
-            on_label = np.where(patterns.code == np.repeat(patterns.suggested, length), pairs, 0)
-            differential = 2 * np.add.reduceat(on_label, first) - agreeing
-        g, t, d = pairs / np.repeat(all_pairs, length), agreeing / all_pairs, differential / all_pairs
+        agreeing, differential = agreeing_pairs(patterns)
+        g, t = pairs / np.repeat(all_pairs, length), agreeing / all_pairs
+        d = differential / all_pairs if labels else t
     else:
         w, found, unit = weights.matrix(), pair_sums(patterns, weights), weights.unit
         ordered = (n_votes * (n_votes - 1)).astype(found.near.dtype) * unit
@@ -108,10 +104,10 @@ def terms(sample: Sample, parts: Parts, weights: Weights | None = None) -> Terms
     C = np.array([votes / whole for votes in total.votes], np.float64)  # Python integers: rounded once
     L = np.array([number / total.n for number in labels], np.float64)
     D, E, C_E, kappa = map(float, (parts.D, parts.E, parts.C_E, parts.kappa or 0))
-    return Terms(sample, item_weights(sample), c, g, t, d, C, L, D, E, C_E, kappa, w)
+    return Terms(sample, pattern_weights(sample), c, g, t, d, C, L, D, E, C_E, kappa, w)
 
 
-def item_weights(sample: Sample) -> npt.NDArray[np.float64]:
+def pattern_weights(sample: Sample) -> Floats:
     """Return (K,) weight of all items of a pattern; they sum to n."""
     if not sample.weighted:
         return sample.patterns.items.astype(np.float64)
@@ -120,7 +116,7 @@ def item_weights(sample: Sample) -> npt.NDArray[np.float64]:
     return np.array([mass * n / whole for mass in masses])  # Python integers: rounded once
 
 
-def weight_of_one(sample: Sample) -> npt.NDArray[np.float64]:
+def weight_of_one(sample: Sample) -> Floats:
     """Return (K,) the weight of one item of each pattern; those of all items sum to their number."""
     if not sample.weighted:
         return np.ones(len(sample.patterns))
@@ -142,12 +138,12 @@ def vote_pairs(patterns: Patterns, weights: Weights | None) -> VotePairs:
     if weights is not None:
         return weighted_vote_pairs(patterns, weights)
     agreeing, differential = agreeing_pairs(patterns)
-    row, alike = np.repeat(np.arange(len(patterns)), np.diff(patterns.start)), patterns.votes.astype(np.int64) - 1
+    row, alike = patterns.row(), patterns.votes.astype(np.int64) - 1
     with_one = np.where(patterns.code == patterns.suggested[row], alike, -alike)
     return VotePairs(differential, with_one, alike * alike - agreeing[row])
 
 
-def influence(terms: Terms) -> Numbers:
+def influence(terms: Terms) -> Array:
     """Return (K,) phi: the derivative of kappa as an item of a pattern gains weight. Its mean over items is 0.
 
     With ``eps_i = 2 (sum_j h_j c_ij + k_{l_i} - E - C_E)``, the influence on E (see ``chance_slopes``),
@@ -163,11 +159,11 @@ def influence(terms: Terms) -> Numbers:
         eps = 2 * (terms.row_sums(h[code] * terms.c) + k[terms.suggested] - E - terms.C_E)
     else:  # Fleiss' kappa: E = sum_j C_j (wC)_j
         eps = 2 * (terms.row_sums(terms.near(terms.C)[code] * terms.c) - E)
-    phi: Numbers = ((terms.d - terms.D) - (1 - terms.kappa) * eps) / (1 - E)
+    phi: Array = ((terms.d - terms.D) - (1 - terms.kappa) * eps) / (1 - E)
     return phi
 
 
-def chance_slopes(terms: Terms) -> tuple[Numbers, Numbers]:
+def chance_slopes(terms: Terms) -> tuple[Array, Array]:
     """Return (m,) h and k, half the slopes of E by votes and by labels.
 
     ``E = sum_l L_l (2 k_l - sum_x C_x (wC)_x)`` with ``k = w (C wC)``, which is C^2 without weights, and
@@ -177,7 +173,7 @@ def chance_slopes(terms: Terms) -> tuple[Numbers, Numbers]:
     return (wC * lean + terms.near(C * lean)) / 2, terms.near(C * wC)
 
 
-def category_chance(terms: Terms) -> Numbers:
+def category_chance(terms: Terms) -> Array:
     """Return (m,) 1 - E_j of items with label j, as sums without cancellation; E = sum_j L_j E_j.
 
     ``1 - E_j = sum_x C_x ((1 - w) C)_x + 2 ((1 - w) (C wC))_j``: the votes differ, or agree on another category than j,
@@ -185,15 +181,15 @@ def category_chance(terms: Terms) -> Numbers:
     """
     C, agreeing = terms.C, terms.C * terms.near(terms.C)
     if terms.w is not None:
-        short: Numbers = (C * terms.apart(C)).sum() + 2 * ((1 - terms.w) * agreeing).sum(axis=1)
+        short: Array = (C * terms.apart(C)).sum() + 2 * ((1 - terms.w) * agreeing).sum(axis=1)
     else:
         short = (C * other_shares(C)).sum() + 2 * other_shares(agreeing)
     return short
 
 
-def other_shares(shares: Numbers) -> Numbers:
+def other_shares(shares: Array) -> Array:
     """Return (m,) the sum of all other entries, without cancellation if one entry dominates."""
-    others: Numbers = shares.sum() - shares
+    others: Array = shares.sum() - shares
     top = int(shares.argmax())
     others[top] = np.delete(shares, top).sum()
     return others
@@ -204,14 +200,14 @@ class Chance(NamedTuple):
 
     not_by_chance: float  # 1 - E; 0 if it is too small for a float
     middle: float  # 2 - E - C_E, or 1 - E for Fleiss' kappa
-    votes: Numbers  # (m,) 1 - h_j, or 1 - (wC)_j; see ``chance_slopes``
-    labels: Numbers  # (m,) 1 - k_j, or 0
+    votes: Array  # (m,) 1 - h_j, or 1 - (wC)_j; see ``chance_slopes``
+    labels: Array  # (m,) 1 - k_j, or 0
 
     @np.errstate(over="ignore", invalid="ignore")
-    def influence(self, kappa: float, votes: Numbers, suggested: Numbers, one_minus_d: Numbers) -> Numbers:
+    def influence(self, kappa: float, votes: Array, suggested: Array, one_minus_d: Array) -> Array:
         """Return phi of items from their sums over votes; NaN if 1 - E is too small for a float."""
         eps, one_minus_E = 2 * (self.middle - votes - self.labels[suggested]), self.not_by_chance or math.nan
-        phi: Numbers = (1 - kappa) * (1 - eps / one_minus_E) - one_minus_d / one_minus_E
+        phi: Array = (1 - kappa) * (1 - eps / one_minus_E) - one_minus_d / one_minus_E
         return phi
 
 
@@ -233,9 +229,9 @@ def chance_terms(terms: Terms) -> Chance:
     return Chance(whole, whole + exact_sum(L * labels), others + wC * unlabeled + terms.near(C * unlabeled), labels)
 
 
-def complement(shares: Numbers) -> Numbers:
+def complement(shares: Array) -> Array:
     """Return 1 - shares, (m,), of shares that sum to 1; of the largest as the sum of the others, to keep its digits."""
-    found: Numbers = 1 - shares
+    found: Array = 1 - shares
     if len(shares):
         largest = int(shares.argmax())
         others = shares.copy()
@@ -248,8 +244,8 @@ class Extremes(NamedTuple):
     """Least and greatest influence of an item whose votes are all equal, by its label."""
 
     label: npt.NDArray[np.int64]  # (J,) codes of the categories that occur among votes or labels
-    low: Numbers  # (J,)
-    high: Numbers  # (J,)
+    low: Array  # (J,)
+    high: Array  # (J,)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # if E is 1 by rounding only
@@ -272,20 +268,20 @@ def extremes(terms: Terms) -> Extremes:
     return Extremes(label, phi.min(axis=0), phi.max(axis=0))
 
 
-def sum_of_squares(phi: npt.NDArray[np.float64], items: npt.NDArray[np.int64]) -> float:
+def sum_of_squares(phi: Floats, items: npt.NDArray[np.int64]) -> float:
     """Return sum_i phi_i^2 over items, the same in any order; 0 if only rounding is left."""
     total = exact_sum(phi * phi * items)
     return 0.0 if total <= ROUNDING**2 * int(items.sum()) else total
 
 
 class Variance(NamedTuple):
-    """The variance of an estimate: ``value``, and ``endless`` for an infinite pool."""
+    """The variance of an estimate: ``value``, and ``infinite_pool`` for a sample of one."""
 
     value: float
-    endless: float
+    infinite_pool: float
 
 
-def variance(terms: Terms, phi: Numbers) -> Variance:
+def variance(terms: Terms, phi: Array) -> Variance:
     """Return the variance of an estimate with influence values phi, (K,).
 
     With ``z_i = w_i phi_i / W`` it is ``sum_h (1 - f_h) n_h/(n_h - 1) sum_i (z_i - mean_h z)^2``, where stratum h has
@@ -302,12 +298,12 @@ def variance(terms: Terms, phi: Numbers) -> Variance:
     if sample.powers is not None:  # add the variance within patterns
         by_pattern = by_pattern + phi * phi * np.maximum(sample.powers[0] - terms.weight**2 / items, 0)
     squares = np.bincount(sample.stratum, by_pattern, H).tolist() if H > 1 else [exact_sum(by_pattern)]
-    value = endless = 0.0
+    value = infinite_pool = 0.0
     for part, square in zip(sample.strata, squares, strict=True):
         if part.n > 1 and not square <= ROUNDING**2 * part.n:  # NaN stays
-            endless = endless + square * part.n / (part.n - 1)
+            infinite_pool = infinite_pool + square * part.n / (part.n - 1)
             value = value + float(1 - part.fraction) * square * part.n / (part.n - 1)
-    return Variance(value / terms.n**2, endless / terms.n**2)
+    return Variance(value / terms.n**2, infinite_pool / terms.n**2)
 
 
 def basis(estimate: Estimate) -> Basis | None:
@@ -321,13 +317,13 @@ def basis(estimate: Estimate) -> Basis | None:
     return basis_of(known, influence(known), far, bottom)
 
 
-def basis_of(terms: Terms, phi: Numbers, extremes: Extremes | None, bottom: float = LEAST) -> Basis | None:
+def basis_of(terms: Terms, phi: Array, extremes: Extremes | None, bottom: float = LEAST) -> Basis | None:
     """Return the basis of a kappa with influence values phi; ``extremes`` is None if no interval needs them."""
     n, strata = terms.n, terms.sample.strata
     if n < 2 or terms.E == 1:  # E is 1 only by rounding: one item outweighs all others
         return None
     found = variance(terms, phi)
-    if found.endless == 0 and terms.kappa != 1 and any(part.fraction != 1 for part in strata):
+    if found.infinite_pool == 0 and terms.kappa != 1 and any(part.fraction != 1 for part in strata):
         return None
     unseen = unseen_items(terms, phi)
     least, greatest = (Unseen(math.nan, math.nan),) * 2 if extremes is None else unseen.ends(extremes)
@@ -347,8 +343,8 @@ class UnseenItems(NamedTuple):
     """Kinds of items that the sample may have missed, by stratum and label; other labels have the largest share."""
 
     label: npt.NDArray[np.int64]  # (J,) code of the label
-    share: npt.NDArray[np.float64]  # (J,) share of the whole weight that one such item might have had
-    middle: npt.NDArray[np.float64]  # (J,) mean influence of the items of its stratum, which it would replace
+    share: Floats  # (J,) share of the whole weight that one such item might have had
+    middle: Floats  # (J,) mean influence of the items of its stratum, which it would replace
     most: float  # the largest share, also that of labels which no item has
 
     def ends(self, extremes: Extremes) -> tuple[Unseen, Unseen]:
@@ -359,7 +355,7 @@ class UnseenItems(NamedTuple):
         middle = np.append(self.middle, np.zeros(never.size))
         place = np.searchsorted(extremes.label, label)
 
-        def end(values: Numbers, sign: int) -> Unseen:
+        def end(values: Array, sign: int) -> Unseen:
             move = values[place] - middle
             move[np.abs(move) < ROUNDING] = 0
             first = int(np.lexsort((sign * move, sign * move * share))[0])
@@ -368,7 +364,7 @@ class UnseenItems(NamedTuple):
         return end(extremes.low, 1), end(extremes.high, -1)
 
 
-def unseen_items(terms: Terms, phi: Numbers) -> UnseenItems:
+def unseen_items(terms: Terms, phi: Array) -> UnseenItems:
     """Return the kinds of items that the sample may have missed.
 
     Among items A with shares p_i of the weight, one more might have had ``share(A) = sum p^3 / sum p^2``: an item whose
@@ -395,13 +391,13 @@ def unseen_items(terms: Terms, phi: Numbers) -> UnseenItems:
     return UnseenItems(cells % m, np.sqrt(share * most), middle[cells // m], most)
 
 
-def unseen_parts(strata: Sequence[Stratum]) -> npt.NDArray[np.float64]:
+def unseen_parts(strata: Sequence[Stratum]) -> Floats:
     """Return the unseen part of each stratum, on the scale of 1/n: ``f / -log(1 - f)``."""
     fractions = (float(part.fraction) for part in strata)
     return np.array([1 - f if f in (0, 1) else f / -math.log1p(-f) for f in fractions])
 
 
-def _ratio(top: npt.NDArray[Any], bottom: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _ratio(top: Array, bottom: Array) -> Floats:
     """Return top / bottom; top where bottom is 0."""
-    ratio: npt.NDArray[np.float64] = top / np.where(bottom > 0, bottom, 1)
+    ratio: Floats = top / np.where(bottom > 0, bottom, 1)
     return ratio

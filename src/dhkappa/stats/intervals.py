@@ -20,6 +20,7 @@ _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 _MOST_REALISTIC = 100_000  # items
 _MOST_NARROWED = 10  # an interval that must be narrower by more than this factor takes too many items to name
 
+NO_VARIANCE = "Every item has the same influence on the difference, so the variance is unknown."
 Quantile: TypeAlias = Callable[[float, float, float], Any]
 
 
@@ -99,8 +100,8 @@ def decided_by(more: int | None) -> str:
     return f"About {counted(more, 'more item')} would decide it."
 
 
-def flawless(share: float, E: float, alpha: float) -> float:
-    """Return the lower limit of a flawless sample whose items have this share each, an upper bound of lower limits."""
+def perfect_sample_limit(share: float, E: float, alpha: float) -> float:
+    """Return the lower limit if every vote is the suggested label, an upper bound; ``share`` is that of one item."""
     hidden: float = 1 - (alpha / 2) ** share  # share of bad items that may have stayed hidden
     return 1 - 2 * hidden / (1 - E)
 
@@ -110,7 +111,7 @@ def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     from scipy.special import stdtrit
 
     if basis.kappa == 1:
-        return max(basis.bottom, flawless(basis.unseen, basis.E, alpha)), 1.0
+        return max(basis.bottom, perfect_sample_limit(basis.unseen, basis.E, alpha)), 1.0
     half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se
     return max(basis.bottom, basis.kappa - half), min(1.0, basis.kappa + half)
 
@@ -173,7 +174,7 @@ def beta_interval(basis: Basis, alpha: float, quantile: Quantile = beta_quantile
     """
     low = _beta_limit(basis, basis.least, basis.least_share, 1 - alpha / 2, quantile)
     high = _beta_limit(basis, basis.greatest, basis.greatest_share, alpha / 2, quantile)
-    return max(basis.bottom, min(low, flawless(basis.unseen, basis.E, alpha))), high
+    return max(basis.bottom, min(low, perfect_sample_limit(basis.unseen, basis.E, alpha))), high
 
 
 def _beta_limit(basis: Basis, added: float, share: float, probability: float, quantile: Quantile) -> float:
@@ -223,7 +224,7 @@ def beta_limits(basis: Basis, alpha: float) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class KappaDifference:
     """A difference between two kappas on the same items; each attribute is a number or an array."""
 
     value: Any

@@ -15,14 +15,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Label
+from dhkappa.core import Array, Integers, Label
 from dhkappa.core.grouping import Grid, Patterns
 from dhkappa.errors import counted
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.summation import integer_type
 from dhkappa.stats.weights import Weights
 
-Ratio: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+ONE_CATEGORY = "Every vote and every suggested label is the same category."
+Ratio: TypeAlias = tuple[Array, Array]
 """Numerators and denominators."""
 
 _CACHE = 1 << 18  # votes compared at once
@@ -147,7 +148,7 @@ def estimate_dh(sample: Sample) -> Estimate:
     parts = dh_parts(total, sample.categories)
     fleiss = above_chance(parts.R + parts.S, parts.C_E + parts.C_F)  # eq. 3
     kappa = parts.kappa
-    reason = "Every vote and every suggested label is the same category." if kappa is None else None
+    reason = ONE_CATEGORY if kappa is None else None
     return Estimate("dh", sample, by_items, parts, kappa, fleiss, reason)
 
 
@@ -264,7 +265,7 @@ def sums(sample: Sample, labeled: bool = True, weighted: bool = False) -> Sums:
 class _Totals(NamedTuple):
     """Sums over items with the same number of votes."""
 
-    votes: npt.NDArray[Any]  # (m,) votes by category
+    votes: Array  # (m,) votes by category
     agreeing: int  # pairs that agree
     on_label: int  # pairs that agree on the suggested label
     perfect: int  # items on which every vote is the suggested label
@@ -341,18 +342,18 @@ def _by_size(patterns: Patterns, n_votes: npt.NDArray[np.int64]) -> dict[int, Pa
     return {size: patterns if len(sizes) == 1 else patterns.take(n_votes == size) for size in sizes}
 
 
-def _zeros(patterns: Patterns, m: int, size: int) -> npt.NDArray[Any]:
+def _zeros(patterns: Patterns, m: int, size: int) -> Array:
     """Return (m,) zeros to which sums over patterns with ``size`` votes can be added exactly."""
     return np.zeros(m, np.int64 if int(patterns.items.sum()) * size**2 < 2**63 else object)
 
 
-def _add_to(total: list[int], part: npt.NDArray[Any], factor: int) -> None:
+def _add_to(total: list[int], part: Array, factor: int) -> None:
     """Add a multiple of some sums by category."""
     for category in np.flatnonzero(part).tolist():
         total[category] += int(part[category]) * factor
 
 
-def distinct(n_votes: npt.NDArray[np.int64]) -> list[int]:
+def distinct(n_votes: Integers) -> list[int]:
     """Return the distinct numbers of votes, ascending."""
     if n_votes.size and n_votes.min() == n_votes.max():
         return [int(n_votes[0])]
@@ -362,24 +363,24 @@ def distinct(n_votes: npt.NDArray[np.int64]) -> list[int]:
 # Exact products and sums: 64-bit integers if they must fit, Python integers if they might not.
 
 
-def _top(values: npt.NDArray[Any]) -> int:
+def _top(values: Array) -> int:
     return int(values.max(initial=0))
 
 
-def _times(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Any:
+def _times(left: Array, right: Array) -> Any:
     if _top(left) <= 1:  # items: where there are many patterns, most have one item
         return right
     fits = _top(left) * _top(right) < 2**63
     return left * right if fits else left.astype(object) * right.astype(object)
 
 
-def _dot(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> int:
+def _dot(left: Array, right: Array) -> int:
     if _top(left) * _top(right) * left.size < 2**63:
         return int(left @ right)
     return sum(map(int.__mul__, left.tolist(), right.tolist()))
 
 
-def _by_category(code: npt.NDArray[Any], numbers: npt.NDArray[Any], m: int) -> npt.NDArray[Any]:
+def _by_category(code: Array, numbers: Array, m: int) -> Array:
     """Sum integers by category; sums of doubles are exact below 2^53."""
     if _top(numbers) * numbers.size < 2**53:
         return np.bincount(code, numbers.astype(np.float64), m).astype(np.int64)
@@ -393,8 +394,8 @@ class Units(NamedTuple):
 
     vote: int
     pair: int
-    per_vote: npt.NDArray[Any]  # vote / N, by N; 0 if no item has N votes
-    per_pair: npt.NDArray[Any]  # pair / C(N, 2), by N
+    per_vote: Array  # vote / N, by N; 0 if no item has N votes
+    per_pair: Array  # pair / C(N, 2), by N
 
 
 def units(sizes: Collection[int], mass: int) -> Units:
@@ -411,10 +412,10 @@ class KappaSums(NamedTuple):
     """What kappa is computed from, by group of items, as arrays of Python integers."""
 
     units: Units
-    n: npt.NDArray[Any]  # weight of the items
-    differential: npt.NDArray[Any]  # D, times n and the unit of pairs
-    same: npt.NDArray[Any]  # sum_j C_j^2, times (n and the unit of votes)^2
-    on: npt.NDArray[Any]  # sum_j C_j^2 L_j, times that and n
+    n: Array  # weight of the items
+    differential: Array  # D, times n and the unit of pairs
+    same: Array  # sum_j C_j^2, times (n and the unit of votes)^2
+    on: Array  # sum_j C_j^2 L_j, times that and n
     scale: int = 1  # unit of agreement weights, once in ``same`` and twice in ``differential`` and ``on``
 
     @property

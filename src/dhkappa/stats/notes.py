@@ -69,7 +69,7 @@ def _on_votes(estimate: Estimate) -> Iterator[Note]:
     """Yield notes on items and votes."""
     total, excluded = estimate.sums, estimate.sample.excluded
     if excluded.total:
-        yield Note("items-excluded", f"{counted(excluded.total, 'item')} excluded: {excluded.why()}.")
+        yield Note("items-excluded", excluded.sentence())
     if 0 < total.n < FEW_ITEMS:
         yield Note("few-items", f"There are only {counted(total.n, 'item')}; another sample may give another value.")
     voted = [label for label, votes in zip(estimate.categories, total.votes, strict=True) if votes]

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dhkappa.core import Array, Floats
 from dhkappa.core.grouping import Entries, Patterns
 from dhkappa.errors import counted, invalid
 from dhkappa.resources import need
-from dhkappa.stats.influence import Numbers, Terms, chance_terms, complement, variance
+from dhkappa.stats.influence import Terms, chance_terms, complement, variance
 from dhkappa.stats.sample import Rng, check_choice, check_n_resamples, generator
 from dhkappa.stats.weights import Weights, label_sums, pair_sums
 from dhkappa.table import Display, plain
@@ -141,7 +142,7 @@ def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
         return PermutationTest(math.nan, math.nan, math.nan, alternative, "wald", reason=reason)
     difference = float(value * one_minus_D0 / chance_terms(terms).not_by_chance)
     spread = variance(terms, phi)
-    if not spread.endless or not spread.value:
+    if not spread.infinite_pool or not spread.value:
         reason = "Every item has the same influence on kappa, or the sample is the whole pool."
         return PermutationTest(difference, math.nan, math.nan, alternative, "wald", reason=reason)
     z = float(value) / math.sqrt(spread.value)
@@ -156,7 +157,7 @@ def _tail(z: float, alternative: str) -> float:
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # if E is 1 by rounding only
-def above_random(terms: Terms) -> tuple[float, Numbers]:
+def above_random(terms: Terms) -> tuple[float, Array]:
     """Return kappa_P, which is 0 for random labels and 1 for perfect ones, and its influence values, (K,).
 
     ``kappa_P = (D - D0)/(1 - D0)``, with D0 the mean of D over permutations; with two categories it is kappa. Its
@@ -175,11 +176,11 @@ def above_random(terms: Terms) -> tuple[float, Numbers]:
     # 1 - G_j: pairs that agree on another category, or do not agree
     others = complement(np.append(G, disagreeing))[:-1] if terms.w is None else disagreeing + terms.apart(G)
     eps = on_votes + 2 * ((terms.L * others).sum() - others[terms.suggested])
-    phi: Numbers = one_minus_kappa * (1 - eps / one_minus_D0) - (1 - terms.d) / one_minus_D0
+    phi: Array = one_minus_kappa * (1 - eps / one_minus_D0) - (1 - terms.d) / one_minus_D0
     return 1 - one_minus_kappa, phi
 
 
-def _mean_g(terms: Terms) -> Numbers:
+def _mean_g(terms: Terms) -> Array:
     """Return (m,) G, the weighted means of g_ij."""
     G = np.zeros(len(terms.C))
     np.add.at(G, terms.patterns.code, np.repeat(terms.weight, np.diff(terms.patterns.start)) * terms.g)
@@ -187,24 +188,24 @@ def _mean_g(terms: Terms) -> Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class ScoreGroups:
     """V groups of items with the same scores g_ij (``label_scores``), and the U labels that occur with scores."""
 
     items: npt.NDArray[np.int64]  # (V,) items of each group
-    code: npt.NDArray[Any]  # (U,) category of each label
+    code: Array  # (U,) category of each label
     labels: npt.NDArray[np.int64]  # (U,) number of items with it
     row: npt.NDArray[np.int64]  # (entries,) group and label of each g_ij above 0
     column: npt.NDArray[np.int64]
-    g: Numbers
+    g: Array
 
-    def by_label(self, entries: Numbers) -> Numbers:
+    def by_label(self, entries: Array) -> Array:
         """Return (U,) sums over items of a value per entry."""
         total = np.zeros(self.code.size, entries.dtype)
         np.add.at(total, self.column, entries * self.items[self.row])
         return total
 
 
-def label_scores(terms: Terms) -> Numbers:
+def label_scores(terms: Terms) -> Array:
     """Return the share of pairs of votes on an item that would agree on each label.
 
     Without weights these are the g_ij by entry; with agreement weights ``(w g_i)_l``, (K, U) for labels that occur.
@@ -217,7 +218,7 @@ def label_scores(terms: Terms) -> Numbers:
     return np.column_stack(scores)
 
 
-def group_items(terms: Terms, g: Numbers) -> Groups:
+def group_items(terms: Terms, g: Array) -> ScoreGroups:
     """Group items by their ``label_scores``, in any unit, for the labels that occur."""
     patterns, labels = terms.patterns, np.zeros(len(terms.L), np.int64)
     np.add.at(labels, patterns.suggested, patterns.items)
@@ -232,11 +233,11 @@ def group_items(terms: Terms, g: Numbers) -> Groups:
     entries = Entries(start, code[keep], rank + 1)
     found = Patterns(np.zeros(len(patterns), np.int32), entries, patterns.items).merged()
     code, column = np.unique(found.code, return_inverse=True)
-    row = np.repeat(np.arange(len(found)), np.diff(found.start))
-    return Groups(found.items, code, labels[code], row, column, values[found.votes - 1])
+    row = found.row()
+    return ScoreGroups(found.items, code, labels[code], row, column, values[found.votes - 1])
 
 
-def permutation_moments(terms: Terms, groups: Groups) -> tuple[float, float]:
+def permutation_moments(terms: Terms, groups: ScoreGroups) -> tuple[float, float]:
     """Return the mean D0 and the variance of D over all permutations of the labels.
 
     ``D0 = sum_j G_j (2 L_j - 1)`` and ``Var = 4/(n - 1) (sum_j L_j Sigma_jj - sum_jk L_j L_k Sigma_jk)``, where G
@@ -310,7 +311,7 @@ def _exact_pvalue(terms: Terms, weights: Weights | None, alternative: str, most:
 
 def _several_labels(
     gain: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64], shape: tuple[int, ...], zero: int
-) -> Numbers:
+) -> Array:
     """Return the share of permutations with each score, from the gain of each item with each other label."""
     shares = np.zeros(shape)
     shares[(*(0 for _ in numbers), zero)] = 1
@@ -321,11 +322,11 @@ def _several_labels(
             given = np.moveaxis(shares * (left[place] / remaining), place, 0)
             np.moveaxis(after, place, 0)[1:] += np.roll(given[:-1], step, axis=-1)  # what rolls over an end is 0
         shares = after
-    found: Numbers = shares[(-1,) * len(numbers)]
+    found: Array = shares[(-1,) * len(numbers)]
     return found
 
 
-def _two_labels(gain: npt.NDArray[np.int64], items: npt.NDArray[np.int64], used: int, width: int, zero: int) -> Numbers:
+def _two_labels(gain: npt.NDArray[np.int64], items: npt.NDArray[np.int64], used: int, width: int, zero: int) -> Array:
     """Return the share of permutations with each score if there is one other label, group by group.
 
     Of a group of s items, k get the other label in C(s, k) ways. Each is multiplied by the odds of the other label to
@@ -351,7 +352,7 @@ def _two_labels(gain: npt.NDArray[np.int64], items: npt.NDArray[np.int64], used:
             for number in range(1, most + 1):
                 after[number:] += np.roll(shares[: used + 1 - number], number * step, axis=-1) * ways[number]
         shares = after
-    found: Numbers = shares[-1] / math.fsum(shares[-1].tolist())
+    found: Array = shares[-1] / math.fsum(shares[-1].tolist())
     return found
 
 
@@ -398,7 +399,7 @@ def _enumerated(terms: Terms, weights: Weights, alternative: str) -> float | Non
     return as_far / ways
 
 
-def _weighted_scores(patterns: Patterns, weights: Weights) -> Numbers:
+def _weighted_scores(patterns: Patterns, weights: Weights) -> Array:
     """Return (K, U) the ``label_scores`` with agreement weights as Python integers, in their common unit."""
     n_votes, near = patterns.vote_totals(), pair_sums(patterns, weights).near
     labels = (np.full(len(patterns), label) for label in np.unique(patterns.suggested).tolist())
@@ -409,7 +410,7 @@ def _weighted_scores(patterns: Patterns, weights: Weights) -> Numbers:
     return scores
 
 
-def _draws(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
+def _draws(groups: ScoreGroups, n: int, draws: int, source: np.random.Generator) -> Iterator[Floats]:
     """Draw permutations; yield sum_i g_{i, l_i} for some of them at a time."""
     cells = groups.items.size * groups.code.size * _CELL
     shuffle = n < cells and n <= _MOST_SHUFFLED
@@ -420,7 +421,7 @@ def _draws(groups: Groups, n: int, draws: int, source: np.random.Generator) -> I
     yield from (_shuffled if shuffle else _tables)(groups, n, draws, source)
 
 
-def _tables(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
+def _tables(groups: ScoreGroups, n: int, draws: int, source: np.random.Generator) -> Iterator[Floats]:
     """Draw tables of groups by labels with both margins fixed, one label after the other."""
     cells = zip(groups.row.tolist(), groups.column.tolist(), strict=True)
     score = dict(zip(cells, groups.g.tolist(), strict=True))
@@ -442,7 +443,7 @@ def _tables(groups: Groups, n: int, draws: int, source: np.random.Generator) -> 
         yield total
 
 
-def _shuffled(groups: Groups, n: int, draws: int, source: np.random.Generator) -> Iterator[npt.NDArray[np.float64]]:
+def _shuffled(groups: ScoreGroups, n: int, draws: int, source: np.random.Generator) -> Iterator[Floats]:
     """Shuffle the labels over the items, which is faster if there are about as many groups as items."""
     others = n - int(groups.labels.sum())
     labels = np.repeat(np.arange(groups.code.size + 1, dtype=np.int32), [*groups.labels.tolist(), others])

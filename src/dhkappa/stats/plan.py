@@ -9,11 +9,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dhkappa.core import Array, Floats
 from dhkappa.errors import counted, invalid
 from dhkappa.stats.influence import (
-    Numbers,
     Terms,
     Unseen,
     basis,
@@ -216,28 +215,28 @@ def _least(half_width: Callable[[int], float], goal: Goal) -> int:
 class Population(NamedTuple):
     """Shares and sums of a population of items, in the paper's notation."""
 
-    C: Numbers
-    L: Numbers
+    C: Array
+    L: Array
     D: Any
     E: Any
     C_E: Any
     kappa: Any
 
 
-def pair_influence(of: Population | Terms, code: npt.NDArray[Any], label: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
+def pair_influence(of: Population | Terms, code: Array, label: Array) -> tuple[Array, Array]:
     """Return v and s: two votes x and y, as an item of their own, have influence v_x + v_y, plus s_x if x = y."""
     eps = (of.C * (2 * of.L - 1))[code] + (of.C**2)[label] - of.E - of.C_E
     return -(of.D / 2 + (1 - of.kappa) * eps) / (1 - of.E), np.where(code == label, 1, -1) / (1 - of.E)
 
 
-def pair_products(start: npt.NDArray[Any], weight: Numbers, v: Numbers, s: Numbers, drawn: int) -> tuple[Numbers, ...]:
+def pair_products(start: Array, weight: Array, v: Array, s: Array, drawn: int) -> tuple[Array, ...]:
     """Return (K,) z_0, z_1, z_2 of rows ``start[k]:start[k + 1]`` of the other arguments.
 
     ``weight`` are the votes of an item by category, with ``drawn`` 1 as no vote is used twice, or their
     probabilities, with ``drawn`` 0. A mean that needs more votes than there are is 0.
     """
 
-    def rows(entries: Numbers) -> Any:
+    def rows(entries: Array) -> Any:
         return np.add.reduceat(entries, start[:-1])
 
     length = np.diff(start)
@@ -250,7 +249,7 @@ def pair_products(start: npt.NDArray[Any], weight: Numbers, v: Numbers, s: Numbe
     return _products(start, weight, sums, squares, drawn)
 
 
-def weighted_pair_products(known: Terms) -> tuple[Numbers, ...]:
+def weighted_pair_products(known: Terms) -> tuple[Array, ...]:
     """Return (K,) z_0, z_1, z_2 with agreement weights: two votes x and y have influence ``v_x + v_y + s_xy``."""
     assert known.w is not None
     patterns, w, one_minus_E = known.patterns, known.w, 1 - known.E
@@ -267,12 +266,10 @@ def weighted_pair_products(known: Terms) -> tuple[Numbers, ...]:
     return _products(patterns.start, weight, np.concatenate(sums), np.concatenate(squares), drawn=1)
 
 
-def _products(
-    start: npt.NDArray[Any], weight: Numbers, sums: Numbers, squares: Numbers, drawn: int
-) -> tuple[Numbers, ...]:
+def _products(start: Array, weight: Array, sums: Array, squares: Array, drawn: int) -> tuple[Array, ...]:
     """Return z_0, z_1, z_2 from the sum of the influence of one vote with all others, and that of its squares."""
 
-    def rows(entries: Numbers) -> Any:
+    def rows(entries: Array) -> Any:
         return np.add.reduceat(entries, start[:-1])
 
     size, two = rows(weight), rows(weight * squares)
@@ -292,7 +289,7 @@ def variance(products: Sequence[Any], N: int) -> Any:
     return (2 * two + 4 * (N - 2) * one + (N - 2) * (N - 3) * none) / (N * (N - 1))
 
 
-def model(prevalence: Numbers, a: Any, q: Any) -> tuple[Population, list[Any], tuple[Any, Any]]:
+def model(prevalence: Array, a: Any, q: Any) -> tuple[Population, list[Any], tuple[Any, Any]]:
     """Return the population for accuracies a of votes and q of labels, its z_0, z_1, z_2, and the extreme influence."""
     m = len(prevalence)
     wrong_vote, wrong_label = (1 - a) / (m - 1), (1 - q) / (m - 1)
@@ -330,7 +327,7 @@ def observed(known: Terms, n_votes: int) -> list[Any]:
     return [known.mean(enough * product) / known.mean(enough) for product in products]
 
 
-def _from_model(shares: npt.NDArray[np.float64], a: float, q: float, votes: int | None, goal: Goal) -> Plan:
+def _from_model(shares: Floats, a: float, q: float, votes: int | None, goal: Goal) -> Plan:
     """Plan from assumed accuracies."""
     whole, products, (least, greatest) = model(shares, a, q)
     ends = Unseen(float(least), 1.0), Unseen(float(greatest), 1.0)
@@ -365,7 +362,7 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
         raise invalid("votes", text, hint=_FOUR_VOTES, code="too-many-votes-for-pilot")
     phi = influence(known)
     outlook = _outlook(pilot, known, phi)
-    own = n * float(sample_variance(known, phi).endless)  # for an infinite pool
+    own = n * float(sample_variance(known, phi).infinite_pool)  # for an infinite pool
     scale = own / float(known.mean(phi**2)) if own > _ROUNDING else 0.0
     products = observed(known, per_item)
     rows = [
@@ -384,11 +381,11 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
     return outlook.plan(chosen, rows, goal, assumes, *notes, part=part and f", from {part}")
 
 
-def _outlook(pilot: Estimate, known: Terms, phi: Numbers) -> Outlook:
+def _outlook(pilot: Estimate, known: Terms, phi: Array) -> Outlook:
     """Return what a pilot shows, for an infinite pool."""
     n, far = pilot.n_items, extremes(known)
-    endless = replace(known.sample, strata=tuple(replace(part, size=None) for part in known.sample.strata))
-    unseen = unseen_items(replace(known, sample=endless), phi)
+    unlimited = replace(known.sample, strata=tuple(replace(part, size=None) for part in known.sample.strata))
+    unseen = unseen_items(replace(known, sample=unlimited), phi)
     least, greatest = (Unseen(end.phi, n * end.share) for end in unseen.ends(far))
     heaviest = float((known.weight / known.items).max())
     most = (heaviest * max(abs(float(far.low.min())), abs(float(far.high.max())))) ** 2

@@ -8,14 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dhkappa.core import Label
+from dhkappa.core import Array, Integers, Label
 from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
 from dhkappa.stats.influence import (
-    Numbers,
     Terms,
     agreeing_pairs,
     category_chance,
@@ -24,14 +22,12 @@ from dhkappa.stats.influence import (
     terms,
     weight_of_one,
 )
-from dhkappa.stats.kappa import KappaSums, Parts, dh_parts, distinct, sums, units
+from dhkappa.stats.kappa import KappaSums, distinct, sums, units
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.stats.summation import ratios
-from dhkappa.stats.weighted import weighted_parts
+from dhkappa.stats.weighted import sample_parts
 from dhkappa.stats.weights import Weights, pair_sums
 from dhkappa.table import Table
-
-_Rows = npt.NDArray[np.int64]
 
 _CANCELLED = 64  # a difference this many times smaller than its first term is recomputed exactly
 _DEFAULT_LIMIT = 100  # if the items are fetched from an engine
@@ -40,17 +36,17 @@ _DIGITS = 12  # influence values that agree to so many digits are equal up to ro
 
 
 @np.errstate(over="ignore", invalid="ignore")  # one item may have almost all the weight
-def contributions(terms: Terms) -> Numbers:
+def contributions(terms: Terms) -> Array:
     """Return (K,) the contribution of an item of each pattern; the weighted mean over items is kappa.
 
     ``(d_i - E_j) / (1 - E)`` with j the suggested label and E_j as in ``category_chance``.
     """
     short = category_chance(terms)
-    found: Numbers = (short[terms.suggested] - (1 - terms.d)) / (terms.L * short).sum()
+    found: Array = (short[terms.suggested] - (1 - terms.d)) / (terms.L * short).sum()
     return found
 
 
-def leave_one_out(terms: Terms, whole: Sample | None = None, rows: _Rows | None = None) -> Numbers:
+def leave_one_out(terms: Terms, whole: Sample | None = None, rows: Integers | None = None) -> Array:
     """Return (K,) kappa without one item of each pattern, NaN if it is undefined.
 
     Without an item of weight w of W, each mean x becomes ``(W x - w x_i) / (W - w)``. 1 - E is the expectation over
@@ -68,7 +64,7 @@ def leave_one_out(terms: Terms, whole: Sample | None = None, rows: _Rows | None 
     not_C, not_L = other_shares(C), other_shares(L)
     not_label = code != np.repeat(terms.suggested, length)
 
-    def gap(share: Numbers, other: Numbers, not_suggested: Numbers) -> Numbers:
+    def gap(share: Array, other: Array, not_suggested: Array) -> Array:
         """Draw one vote from the item: the votes differ, or agree on a category that is not suggested."""
         return terms.row_sums(c * (other + 2 * share * not_suggested))
 
@@ -92,12 +88,12 @@ def leave_one_out(terms: Terms, whole: Sample | None = None, rows: _Rows | None 
         kept = np.delete(np.arange(len(sample.patterns)), row if rows is None else rows[row])
         patterns = sample.patterns.take(kept)
         mass = sample.mass[kept] if sample.weighted else patterns.items
-        kappa = _parts(replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept])).kappa
+        kappa = sample_parts(replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept])).kappa
         found[row] = math.nan if kappa is None else kappa
     return found
 
 
-def weighted_leave_one_out(sample: Sample, rows: _Rows, weights: Weights) -> Numbers:
+def weighted_leave_one_out(sample: Sample, rows: Integers, weights: Weights) -> Array:
     """Return kappa with agreement weights without one item of each of some rows, from exact sums; NaN if undefined."""
     patterns, total, n_votes = sample.patterns, sums(sample, weighted=sample.weighted), sample.patterns.vote_totals()
     unit = units(distinct(n_votes), 2**62)  # Python integers
@@ -154,7 +150,7 @@ class _Scores:
 
     def __init__(self, sample: Sample, weights: Weights | None) -> None:
         self.sample, self.n_votes, self.weight = sample, sample.patterns.vote_totals(), weight_of_one(sample)
-        self.weights, self.parts = weights, _parts(sample, weights) if sample.n else None
+        self.weights, self.parts = weights, sample_parts(sample, weights) if sample.n else None
         all_pairs = self.n_votes * (self.n_votes - 1) // 2
         if weights is None:
             self.d = agreeing_pairs(sample.patterns)[1] / all_pairs
@@ -162,7 +158,7 @@ class _Scores:
             differential = pair_sums(sample.patterns, weights).differential(weights.unit)
             self.d = (differential / (all_pairs.astype(differential.dtype) * weights.unit**2)).astype(np.float64)
 
-    def terms(self, rows: _Rows) -> Terms | None:
+    def terms(self, rows: Integers) -> Terms | None:
         """Return the terms of one item of each row; None if kappa is undefined."""
         if self.parts is None or self.parts.kappa is None:
             return None
@@ -170,12 +166,12 @@ class _Scores:
         known = terms(replace(self.sample, patterns=one, mass=one.items), self.parts, self.weights)
         return replace(known, weight=self.weight[rows])
 
-    def pull(self, rows: _Rows) -> Numbers:
+    def pull(self, rows: Integers) -> Array:
         """Return influence times weight of one item of each row."""
         known = self.terms(rows)
         return np.zeros(rows.size) if known is None else np.round(influence(known) * known.weight, _DIGITS)
 
-    def columns(self, rows: _Rows) -> dict[str, list[Any]]:
+    def columns(self, rows: Integers) -> dict[str, list[Any]]:
         """Return the columns about kappa, for one item of each row."""
         known = self.terms(rows)
         added = phi = without = np.full(rows.size, math.nan)
@@ -189,7 +185,7 @@ class _Scores:
         return {name: values.tolist() for name, values in found.items()}
 
 
-def _first(item_votes: ItemVotes, scores: _Scores, limit: int) -> tuple[_Rows, list[Any]]:
+def _first(item_votes: ItemVotes, scores: _Scores, limit: int) -> tuple[Integers, list[Any]]:
     """Return the row and the name of each of the first items to review."""
     d, places, each = scores.d, scores.sample.kept, scores.sample.patterns.items
     assert places is not None
@@ -220,17 +216,10 @@ def _first(item_votes: ItemVotes, scores: _Scores, limit: int) -> tuple[_Rows, l
     return rows, [names[item] for item in items.tolist()]
 
 
-def _cubed(values: Numbers) -> Numbers:
+def _cubed(values: Array) -> Array:
     """Return the third powers, the same on every machine: the last bit of NumPy's depends on the processor."""
     distinct, place = np.unique(values, return_inverse=True)
     return np.array([value**3 for value in distinct.tolist()])[place]
-
-
-def _parts(sample: Sample, weights: Weights | None = None) -> Parts:
-    total = sums(sample, weighted=sample.weighted)
-    if weights is None:
-        return dh_parts(total, sample.categories)
-    return weighted_parts(sample, pair_sums(sample.patterns, weights), total, weights)
 
 
 def vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str, list[Any]]:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers, ItemWeights, Label
+from dhkappa.core import Array, Floats, Integers, ItemWeights, Label
 from dhkappa.core.grouping import LabeledPatterns, Patterns, group_rows
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.stats.summation import exact_sum, group_sums, split_sums
@@ -56,6 +56,10 @@ class Excluded:
         """Return the numbers by reason."""
         return {name: getattr(self, name) for name in self.__slots__}
 
+    def sentence(self) -> str:
+        """Return how many items were excluded, and why."""
+        return f"{counted(self.total, 'item')} excluded: {self.why()}."
+
     def why(self) -> str:
         """Return the numbers by reason as text; of a single reason what the items have."""
         reasons = zip(self.to_dict().values(), ("no votes", "one vote", "no suggested label", "weight 0"), strict=True)
@@ -86,7 +90,7 @@ class Sample:
     categories: tuple[Label, ...]  # the m categories, in the order of codes
     patterns: Patterns  # the eligible patterns, K rows; ``items`` counts items
     excluded: Excluded
-    mass: npt.NDArray[Any]  # (K,) weight of all items of a pattern, as integers; only ratios matter
+    mass: Array  # (K,) weight of all items of a pattern, as integers; only ratios matter
     stratum: Integers  # (K,) index into ``strata``
     strata: tuple[Stratum, ...]  # at least one; a sample without strata has one without a name
     kept: npt.NDArray[np.int64] | None = None  # (K,) row of each pattern in the data; None if patterns were merged
@@ -94,7 +98,7 @@ class Sample:
     is_merged: bool = False  # whether patterns are distinct and in canonical order
     item_weights: ItemWeights | None = None  # if items of a pattern have different weights
     # with item_weights: (K,) sums of squares and of cubes of the weights of a pattern's items, scaled to mean 1
-    powers: tuple[npt.NDArray[np.float64], ...] | None = None
+    powers: tuple[Floats, ...] | None = None
 
     @property
     def n(self) -> int:
@@ -156,7 +160,7 @@ def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None)
         stratum = None if rows.stratum is None else rows.stratum[kept]
         weight = None if rows.weight is None else rows.weight[kept]
         rows = replace(rows, patterns=patterns.take(kept), stratum=stratum, weight=weight)
-    return replace(drawn(rows, excluded, pool), kept=kept)
+    return replace(make_sample(rows, excluded, pool), kept=kept)
 
 
 def _sample_of_weighted_items(
@@ -172,7 +176,7 @@ def _sample_of_weighted_items(
     items = items if keep.all() else items.take(keep, kept)
     if items.weight.max(initial=0) > _LARGE_WEIGHT:  # only ratios matter, and sums must not exceed the range of floats
         items = replace(items, weight=np.ldexp(items.weight, -200))
-    sample = drawn(replace(rows, patterns=patterns, stratum=stratum), excluded, pool)
+    sample = make_sample(replace(rows, patterns=patterns, stratum=stratum), excluded, pool)
     if not len(items.row) or items.weight.min() == items.weight.max():
         return sample
     weight = items.weight / items.weight.max()
@@ -183,7 +187,7 @@ def _sample_of_weighted_items(
     return replace(sample, mass=_total_weights(items, K), item_weights=items, powers=powers)
 
 
-def _total_weights(items: ItemWeights, K: int) -> npt.NDArray[Any]:
+def _total_weights(items: ItemWeights, K: int) -> Array:
     """Return (K,) the total weight of each pattern as integers, up to a common factor, without rounding."""
     mantissas, exponents = np.frexp(np.array(split_sums(items.weight, items.row, K)))
     whole = (mantissas * 2.0**53).astype(np.int64)
@@ -192,7 +196,7 @@ def _total_weights(items: ItemWeights, K: int) -> npt.NDArray[Any]:
     return _reduced(parts.sum(axis=0).tolist())
 
 
-def drawn(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample:
+def make_sample(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample:
     """Return a sample of eligible patterns."""
     pool, items = own_pool(pool), rows.patterns.items
     strata = _strata(rows, pool)
@@ -207,7 +211,7 @@ def drawn(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample:
 
 
 def eligible(
-    n_votes: Integers, items: Integers, unlabeled: npt.NDArray[np.bool_], weight: npt.NDArray[np.float64] | None
+    n_votes: Integers, items: Integers, unlabeled: npt.NDArray[np.bool_], weight: Floats | None
 ) -> tuple[npt.NDArray[np.bool_], Excluded]:
     """Return (K,) which rows are eligible, and the number of items that are not; ``unlabeled`` rows lack a label."""
     few = n_votes < 2
@@ -296,7 +300,7 @@ def _size(value: Any, n: int, stratum: Label | None = None) -> int:
     return value
 
 
-def _mass(items: npt.NDArray[np.int64], weights: Sequence[Any], place: Integers) -> npt.NDArray[Any]:
+def _mass(items: npt.NDArray[np.int64], weights: Sequence[Any], place: Integers) -> Array:
     """Return (K,) items times the weights at their place as integers, which is exact: every float is a fraction."""
     ratios = [weight.as_integer_ratio() for weight in weights]
     if not len(items) or len(set(ratios)) == 1:
@@ -304,11 +308,11 @@ def _mass(items: npt.NDArray[np.int64], weights: Sequence[Any], place: Integers)
     unit = math.lcm(*{below for _, below in ratios})
     whole = [above * (unit // below) for above, below in ratios]
     each = _reduced(whole, int(items.sum()))
-    mass: npt.NDArray[Any] = each[place] * items.astype(each.dtype)
+    mass: Array = each[place] * items.astype(each.dtype)
     return mass
 
 
-def _reduced(numbers: list[int], n: int = 1) -> npt.NDArray[Any]:
+def _reduced(numbers: list[int], n: int = 1) -> Array:
     """Divide integers by their greatest common divisor; Python integers if n times the largest may not fit 64 bits."""
     common = math.gcd(*numbers)
     numbers = [number // common for number in numbers]
@@ -366,7 +370,7 @@ def check_level(confidence_level: float) -> float:
     return check_real("confidence_level", confidence_level, rule, lambda p: end < p < 1 - end, hint)
 
 
-def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:
+def category_shares(prevalence: Any, m: int | None) -> Floats:
     """Return the share of each of ``m`` categories; None for as many as ``prevalence`` has."""
     try:
         values = np.ones(m or 0) if prevalence is None else np.array([float(share) for share in prevalence])
@@ -377,7 +381,7 @@ def category_shares(prevalence: Any, m: int | None) -> npt.NDArray[np.float64]:
         size = "numbers" if m is None else counted(m, "number")
         text = f"Prevalence must be {size}, one for each category, 0 or more and not all 0: got {shown([prevalence])}."
         raise invalid("prevalence", text)
-    shares: npt.NDArray[np.float64] = values / values.max()
+    shares: Floats = values / values.max()
     shares /= shares.sum()
     return shares
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Integers
+from dhkappa.core import Array, Floats, Integers
 from dhkappa.core.grouping import LabeledPatterns, Patterns, count_rows, split_digits
 from dhkappa.stats.influence import ROUNDING, basis
 from dhkappa.stats.intervals import Basis, beta_interval, beta_limits
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.sample import check_level, sample_of
-from dhkappa.stats.summation import Floats, group_sums
+from dhkappa.stats.summation import group_sums
 
 _CLOSE = 1e-6  # of 1 - E: below, a group is computed alone
 _EXACT = 2**53  # integers below this are floats without rounding
@@ -127,7 +127,7 @@ class _Cells(NamedTuple):
         each = items * (known.pair_unit // known.pairs[pattern])
         vote_weight = (items * (known.vote_unit // patterns.vote_totals()[pattern]))[cell] * patterns.votes[entry]
 
-        def add(numbers: npt.NDArray[Any], place: npt.NDArray[Any], bins: int) -> npt.NDArray[Any]:
+        def add(numbers: Array, place: Array, bins: int) -> Array:
             return np.bincount(place, numbers, bins).astype(np.int64)
 
         n = add(items, group, size)
@@ -171,7 +171,7 @@ class _Cells(NamedTuple):
         return GroupKappas(n, kappa, *(np.where(unknown, np.nan, x) for x in (se, low, high)))
 
 
-def _ratio(top: npt.NDArray[Any], bottom: npt.NDArray[Any]) -> Floats:
+def _ratio(top: Array, bottom: Array) -> Floats:
     """Return the ratios of integers, rounded once; NaN where the denominator is 0."""
     ratio: Floats = (top / np.where(bottom == 0, 1, bottom)).astype(np.float64)
     return np.where(bottom == 0, np.nan, ratio)

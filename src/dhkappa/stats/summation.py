@@ -10,10 +10,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Array = npt.NDArray[Any]
+from dhkappa.core import Array, Floats
 
 _FEW = 1 << 10  # terms that are added up faster as Python floats
 _BITS = 53
@@ -21,14 +19,14 @@ _BLOCK = 1 << 15  # terms that stay in the cache
 _RANGE = 800  # of the exponent of the largest term in a row: nothing underflows or overflows
 
 
-def exact_sum(values: npt.NDArray[Any]) -> float:
+def exact_sum(values: Array) -> float:
     """Return the sum of a 1-D array, rounded once."""
     if values.size <= _FEW:
         return math.fsum(values.tolist())
     return float(group_sums(values)[0])
 
 
-def group_sums(values: npt.NDArray[Any], group: npt.NDArray[Any] | None = None, size: int = 1) -> Floats:
+def group_sums(values: Array, group: Array | None = None, size: int = 1) -> Floats:
     """Return (size,) the sums of a 1-D array by group, each rounded once.
 
     NaN, infinite terms and terms near the largest float, above about 1e300, are added as usual.
@@ -45,7 +43,7 @@ def group_sums(values: npt.NDArray[Any], group: npt.NDArray[Any] | None = None, 
     return np.array([math.fsum(part) for part in np.transpose(parts).tolist()])
 
 
-def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int = 1) -> list[Floats]:
+def split_sums(values: Floats, group: Array | None = None, size: int = 1) -> list[Floats]:
     """Return arrays (size,) that add up to the sums by group, without any rounding."""
     most = float(np.abs(values).max(initial=0))
     more = values.size.bit_length() + 1  # bits of headroom: all terms together stay below the power of two
@@ -70,7 +68,7 @@ def split_sums(values: Floats, group: npt.NDArray[Any] | None = None, size: int 
     return found
 
 
-def _added(values: Floats, group: npt.NDArray[Any] | None, size: int) -> Floats:
+def _added(values: Floats, group: Array | None, size: int) -> Floats:
     """Return (size,) plain sums by group."""
     sums: Floats = np.array([values.sum()]) if group is None else np.bincount(group, values, size).astype(np.float64)
     return sums
@@ -117,7 +115,7 @@ def ratios(top: Array, bottom: Array) -> Floats:
     return quotients
 
 
-def item_sums(values: Array, items: Array, group: Array, size: int) -> npt.NDArray[np.float64]:
+def item_sums(values: Array, items: Array, group: Array, size: int) -> Floats:
     """Return (size,) the sums by group of a value per row that stands for some items, rounded once."""
     if (items > 1).any():
         high = (values.view(np.int64) & -(1 << 27)).view(np.float64)  # 26 of 53 bits: the products are exact

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dhkappa.core import Integers
+from dhkappa.core import Array, Integers
 from dhkappa.core.grouping import BLOCK, Patterns
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.resources import need
 from dhkappa.stats.intervals import LEAST
-from dhkappa.stats.summation import Array
 
 _POWERS = {"linear": 1, "quadratic": 2}
 _ROUNDING = 1e-12

@@ -192,7 +192,7 @@ def test_decisions_agree_with_the_limits_of_w() -> None:
     drawn = simulate(300, labelers={"llm": 0.85}, rng=5)
     estimate = dh_kappa(drawn.votes, drawn.suggested["llm"]).estimate
     found, votes = annotator_baseline(estimate), votes_baseline(estimate)
-    labeler, annotators = module._scores(estimate, votes)
+    labeler, annotators = module._influences(estimate, votes)
     assert votes.best is not None
     share = module.Share.of(labeler, annotators, votes.best * annotators.reach)
     for keep in np.linspace(0, 1, 41).tolist():
@@ -240,24 +240,13 @@ def test_most_lost_by_enumeration(N: int) -> None:
     assert module._most_lost(N) == float(max(values))
 
 
-# Reuse of votes
+# Several labelers
 
 
-def test_votes_are_reused_by_labelers() -> None:
+def test_labelers_of_the_same_items_have_one_baseline() -> None:
     drawn = simulate(200, labelers={"one": 0.9, "other": 0.6}, rng=4)
     one, other = (dh_kappa(drawn.votes, drawn.suggested[name]).estimate for name in ("one", "other"))
-    votes = votes_baseline(one)
-    assert annotator_baseline(other, votes=votes) == annotator_baseline(other)
-    assert annotator_baseline(other).exact == annotator_baseline(one).exact == votes.kappas[0]
-
-
-def test_votes_of_other_items_are_rejected() -> None:
-    drawn = simulate(200, labelers={"one": 0.9}, rng=4)
-    labels = [None, *drawn.suggested["one"][1:]]
-    votes = votes_baseline(dh_kappa(drawn.votes, drawn.suggested["one"]).estimate)
-    estimate = dh_kappa(drawn.votes, labels).estimate
-    with pytest.raises(ValueError, match="other items"):
-        annotator_baseline(estimate, votes=votes)
+    assert annotator_baseline(other).exact == annotator_baseline(one).exact == votes_baseline(one).kappas[0]
 
 
 # Numbers
@@ -288,7 +277,7 @@ def test_influence_of_the_labeler_is_that_of_kappa() -> None:
     drawn = simulate(300, categories=list("abcd"), labelers={"llm": 0.8}, rng=6)
     estimate = dh_kappa(drawn.votes, drawn.suggested["llm"]).estimate
     assert estimate.parts is not None
-    labeler, annotators = module._scores(estimate, votes_baseline(estimate))
+    labeler, annotators = module._influences(estimate, votes_baseline(estimate))
     assert labeler.phi == pytest.approx(influence(terms(estimate.sample, estimate.parts)), abs=1e-14)
     for phi in (labeler.phi, annotators.phi, labeler.phi_above, annotators.phi_above):
         assert math.fsum(phi * labeler.items) == pytest.approx(0, abs=1e-11)
@@ -299,7 +288,7 @@ def test_influence_keeps_its_digits_if_one_category_has_almost_all_votes() -> No
     counts, labels = [[3, 0, 0], [2, 1, 0], [0, 3, 0], [0, 0, 3]], [0, 0, 1, 1]
     items = [10**10, 2, 1, 1]
     estimate = patterned(counts, labels, items)
-    labeler, annotators = module._scores(estimate, votes_baseline(estimate))
+    labeler, annotators = module._influences(estimate, votes_baseline(estimate))
     n = sum(items)
     c = [[F(P, 3) for P in row] for row in counts]
     C = [sum(number * row[j] for number, row in zip(items, c, strict=True)) / n for j in range(3)]

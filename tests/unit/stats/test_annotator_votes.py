@@ -17,7 +17,7 @@ from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import annotator_votes as module
-from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes, cells
+from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_categories, annotator_votes
 from dhkappa.stats.influence import agreeing_pairs, weight_of_one
 from dhkappa.stats.kappa import KappaSums, units
 from dhkappa.stats.sample import sample_of
@@ -149,7 +149,7 @@ def test_no_votes() -> None:
 
 
 def test_cells() -> None:
-    found = cells([(np.array([1, 0, 1]), np.array([2, 2, 2])), (np.array([0, 1]), np.array([0, 2]))])
+    found = annotator_categories([(np.array([1, 0, 1]), np.array([2, 2, 2])), (np.array([0, 1]), np.array([0, 2]))])
     assert list(zip(found.who.tolist(), found.code.tolist(), strict=True)) == [(0, 0), (0, 2), (1, 2)]
     assert [place.tolist() for place in found.of] == [[2, 1, 2], [0, 2]]
 
@@ -158,10 +158,10 @@ def test_cells_of_all_categories_with_weights() -> None:
     drawn = read_votes(np.array([["a", "b"], ["c", "c"]], object), {"rule": ["a", "b"]})
     found = replace(votes_of(drawn), weights=agreement_weights("linear", 3))
     pairs = [(np.array([1, 0], np.uint8), np.array([2, 1]))]
-    who, code, [of] = found.cells(pairs, 100)
+    who, code, [of] = found.annotator_categories(pairs, 100)
     assert list(zip(who.tolist(), code.tolist(), strict=True)) == [(a, j) for a in range(100) for j in range(3)]
     assert of.tolist() == [5, 1]
-    assert found.cells([(np.array([99], np.uint8), np.array([2]))], 100).of[0].tolist() == [299]
+    assert found.annotator_categories([(np.array([99], np.uint8), np.array([2]))], 100).of[0].tolist() == [299]
 
 
 def test_integers_are_64_bits_if_they_fit() -> None:

@@ -19,7 +19,7 @@ from dhkappa import simulate
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats.annotators import MIN_ITEMS, compare_with_annotators
 from dhkappa.stats.compare import AnnotatorComparison
-from dhkappa.stats.intervals import Gap, skewness
+from dhkappa.stats.intervals import KappaDifference, skewness
 from expect import expect_error
 
 F = Fraction
@@ -163,7 +163,7 @@ class TestLimits:
         psi = np.array([0.9, -1.1, 0.4, 0.2, -0.6, 0.7, -0.5, 0.1, 0.3, -0.4])
         n = len(psi)
         se = math.sqrt((psi**2).sum() / (n * (n - 1)))
-        low, high = Gap(0.1, se, skew_of(psi), n, n - 1, -2.5, 0.8).limits(0.9)
+        low, high = KappaDifference(0.1, se, skew_of(psi), n, n - 1, -2.5, 0.8).limits(0.9)
         t = stats.t.ppf(0.95, n - 1)
         for limit, added, sign in ((low, -2.5, -1), (high, 0.8, 1)):
             values, sample_weight = np.append(psi, added), np.append(np.ones(n), 0.5)
@@ -177,14 +177,14 @@ class TestLimits:
             assert limit == pytest.approx(0.1 + mean + sign * away, rel=1e-12)
 
     def test_where_nothing_moves_as_many_may_be_hidden_as_from_a_flawless_sample(self) -> None:
-        low, high = Gap(0.0, 0.0, 0.0, 50, 49, -2.0, 1.0).limits(0.95)
+        low, high = KappaDifference(0.0, 0.0, 0.0, 50, 49, -2.0, 1.0).limits(0.95)
         hidden = 1 - 0.025 ** (1 / 50)
         # 1 - .95 is not .05 to the last bit
         assert (low, high) == pytest.approx((-2 * hidden, hidden), rel=1e-12)
 
     @given(st.floats(-0.5, 0.5), st.floats(0.01, 0.3), st.floats(-3, 3), st.integers(10, 500), st.floats(0.6, 3))
     def test_p_and_limits_agree(self, value: float, se: float, skew: float, n: int, reach: float) -> None:
-        gap = Gap(value, se, skew, n, n - 1, -reach, reach)
+        gap = KappaDifference(value, se, skew, n, n - 1, -reach, reach)
         p = float(gap.pvalue())
         assert 0 <= p <= 1
         for confidence_level, inside in ((1 - p - 1e-6, False), (1 - p + 1e-6, True)):
@@ -225,18 +225,20 @@ class TestLimits:
             pull = weight[rows] * np.array([float(m - p) for m, p in zip(*moves, strict=True)])
             pulls[rows] += weight[rows] * np.array([float(m - p) for m, p in zip(*moves, strict=True)])
             skew = skew_of(pull)
-            gap = Gap(row["difference"], row["se"], skew, kish(weight[rows]), len(rows) - 1, -reaches[a], reaches[a])
+            gap = KappaDifference(
+                row["difference"], row["se"], skew, kish(weight[rows]), len(rows) - 1, -reaches[a], reaches[a]
+            )
             expected = gap.limits(0.8)
             # the same formula on numbers that differ by rounding; so below
             assert (row["low"], row["high"]) == pytest.approx(expected, rel=1e-11)
         reach, w_used = np.average(reaches, weights=wholes), weight[sorted(used)]
         ends = (-reach, reach * w_used.sum() / sum(wholes))
         skew = skew_of(pulls[sorted(used)])
-        expected = Gap(found.difference, found.se, skew, kish(w_used), len(used) - 1, *ends).limits(0.8)
+        expected = KappaDifference(found.difference, found.se, skew, kish(w_used), len(used) - 1, *ends).limits(0.8)
         assert (found.low, found.high) == pytest.approx(expected, rel=1e-11)
 
     def test_no_difference_is_larger_than_the_range_of_kappa(self) -> None:
-        assert Gap(-0.9, 0.9, 0.0, 10, 9, -4.0, 4.0).limits(0.999) == (-27 / 13, 27 / 13)
+        assert KappaDifference(-0.9, 0.9, 0.0, 10, 9, -4.0, 4.0).limits(0.999) == (-27 / 13, 27 / 13)
 
     def test_a_higher_level_is_wider(self) -> None:
         item_votes = read_votes(*_labeled(drawn(9)))

@@ -21,7 +21,7 @@ from dhkappa.stats.influence import (
     complement,
     extremes,
     influence,
-    item_weights,
+    pattern_weights,
     sum_of_squares,
     terms,
     unseen_items,
@@ -252,7 +252,7 @@ class TestTerms:
         kappa = example(sample_weight=[1, 2, 3, 4, 5, 6])
         assert sorted(exact_terms(kappa).weight.tolist()) == [F(6 * w, 21) for w in range(1, 7)]
         assert sorted(float_terms(kappa).weight.tolist()) == [6 * w / 21 for w in range(1, 7)]
-        assert item_weights(kappa.sample).dtype == item_weights(example().sample).dtype == np.float64
+        assert pattern_weights(kappa.sample).dtype == pattern_weights(example().sample).dtype == np.float64
         by_hand = sum(w * self.ITEMS[key][3] for w, key in zip(range(1, 7), self.ITEMS, strict=True)) / 21
         known = exact_terms(kappa)
         assert known.mean(known.d) == known.D == by_hand
@@ -356,10 +356,10 @@ class TestVariance:
         kappa = dh_kappa([[int(vote) for vote in item] for item in self.VOTES], self.LABELS, **design)
         known, floats = exact_terms(kappa), float_terms(kappa)
         assert known.items.max() > 1 or "sample_weight" in design
-        value, endless = exact.variance(known, exact.influence(known))
+        value, infinite_pool = exact.variance(known, exact.influence(known))
         found = variance(floats, influence(floats))
         # Sums of some ten terms, and a root.
-        assert (found.value, found.endless) == pytest.approx((float(value), float(endless)), rel=1e-12)
+        assert (found.value, found.infinite_pool) == pytest.approx((float(value), float(infinite_pool)), rel=1e-12)
         assert kappa.se == pytest.approx(math.sqrt(value), rel=1e-12)
 
     @pytest.mark.parametrize("strata", [None, list("xxxyyyxyxxx")])

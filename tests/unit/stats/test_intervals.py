@@ -16,7 +16,7 @@ from dhkappa import Kappa, compare, dh_kappa, fleiss_kappa, simulate
 from dhkappa.stats.intervals import (
     LEAST,
     Basis,
-    Gap,
+    KappaDifference,
     approximate_quantile,
     beta_interval,
     beta_limits,
@@ -353,7 +353,7 @@ class TestIntervals:
         ]
 
 
-def limits_by_hand(gap: Gap, confidence_level: float) -> tuple[float, float]:
+def limits_by_hand(gap: KappaDifference, confidence_level: float) -> tuple[float, float]:
     """docs/methods.md, with w = 1/2 of an item that only one of the two gets wrong."""
     n, w, alpha = gap.n, 0.5, 1 - confidence_level
     if not gap.se:
@@ -374,13 +374,13 @@ def limits_by_hand(gap: Gap, confidence_level: float) -> tuple[float, float]:
 
 
 GAPS = {
-    "left": Gap(0.2, 0.08, -0.3, 50, 49, -2.5, 1.5),
-    "right": Gap(-0.15, 0.08, 0.6, 50.5, 40, -1.5, 2.5),
-    "few": Gap(0.9, 0.2, 0.1, 6, 5, -4.0, 4.0),
-    "narrow": Gap(-0.03, 0.01, 0.0, 900, 899, -2.0, 2.0),
-    "wide": Gap(1.5, 2.0, 0.0, 4, 3, -9.0, 9.0),
-    "small": Gap(-0.02, 0.002, 0.5, 40, 39, -0.1, 0.1),
-    "still": Gap(0.0, 0.0, 0.0, 30, 29, -2.0, 3.0),
+    "left": KappaDifference(0.2, 0.08, -0.3, 50, 49, -2.5, 1.5),
+    "right": KappaDifference(-0.15, 0.08, 0.6, 50.5, 40, -1.5, 2.5),
+    "few": KappaDifference(0.9, 0.2, 0.1, 6, 5, -4.0, 4.0),
+    "narrow": KappaDifference(-0.03, 0.01, 0.0, 900, 899, -2.0, 2.0),
+    "wide": KappaDifference(1.5, 2.0, 0.0, 4, 3, -9.0, 9.0),
+    "small": KappaDifference(-0.02, 0.002, 0.5, 40, 39, -0.1, 0.1),
+    "still": KappaDifference(0.0, 0.0, 0.0, 30, 29, -2.0, 3.0),
 }
 
 
@@ -404,22 +404,22 @@ class TestGaps:
 
     def test_p_where_nothing_moves_or_no_limit_is_zero(self) -> None:
         assert float(GAPS["still"].pvalue()) == 1
-        assert float(Gap(0.5, 0.0, 0.0, 30, 29, -2.0, 3.0).pvalue()) == 1
-        assert float(Gap(0.001, 0.08, 0.0, 50, 49, -2.5, 2.5).pvalue()) == 1
+        assert float(KappaDifference(0.5, 0.0, 0.0, 30, 29, -2.0, 3.0).pvalue()) == 1
+        assert float(KappaDifference(0.001, 0.08, 0.0, 50, 49, -2.5, 2.5).pvalue()) == 1
 
     def test_two_items_have_one_degree_of_freedom(self) -> None:
         labels = {"x": ["a", "a"], "y": ["b", "c"]}
         row = next(iter(compare([["a", "a"], ["a", "b"]], labels, confidence_level=0.5).differences))
         # C is 3/4 and 1/4. Of x, E = 9/16 - 1/16; of y it is 1/32 - 19/32. Two moves of mean 0 have no skewness.
         reach = 1 / (1 - 8 / 16) + 1 / (1 + 18 / 32)
-        gap = Gap(row["difference"], row["se"], 0.0, 2, 1, -reach, reach)
+        gap = KappaDifference(row["difference"], row["se"], 0.0, 2, 1, -reach, reach)
         assert row["se"] > 0.1
         assert (row["low"], row["high"]) == pytest.approx(limits_by_hand(gap, 0.5), rel=1e-12)
 
     def test_many_at_once(self) -> None:
         several = [GAPS[name] for name in ("left", "right", "still")]
         names = ("value", "se", "skew", "n", "df", "worst", "best")
-        gap = Gap(*(np.array([getattr(one, name) for one in several]) for name in names))
+        gap = KappaDifference(*(np.array([getattr(one, name) for one in several]) for name in names))
         low, high = gap.limits(0.95)
         expected = [tuple(map(float, one.limits(0.95))) for one in several]
         assert list(zip(low.tolist(), high.tolist(), strict=True)) == expected

@@ -7,9 +7,9 @@ column name of the data becomes part of a query. What differs between engines is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from importlib import import_module
@@ -19,11 +19,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from dhkappa.core import Label
-from dhkappa.core.labels import RULE, NotALabelError, to_label
+from dhkappa.core.labels import RULE, NotALabelError, list_text, to_label
 from dhkappa.errors import DataError
 
 Query: TypeAlias = nw.LazyFrame[Any]  # a table that is read when it is fetched
+Ask: TypeAlias = Callable[[Query], dict[str, list[Any]]]  # run a query
 ROW_NUMBER = "dhkappa: row number"  # name of the column that numbers the rows of a file
+
+_AT_ONCE = 50  # values replaced in one expression: SQLite allows 127 arguments of a function
 
 # Schemes of database addresses, with the package that each needs.
 _POSTGRES = "dhkappa[postgres]"
@@ -134,6 +137,10 @@ class Frame:
     def row_names(self) -> list[Any] | None:
         """Names of the rows (the index of pandas), if the engine has them."""
         return None
+
+    def lists_as_text(self) -> Any:
+        """Return the table of the engine with lists of labels, for multi-label data, as text that can be grouped."""
+        return self.native
 
     def pick(
         self, roles: Mapping[str, str], labels: Sequence[str] = (), row_number: bool = False
@@ -253,6 +260,29 @@ def _frame(kind: str, data: Any, columns: tuple[str, ...], in_memory: bool) -> F
     return made
 
 
+def lists_as_text(data: Any) -> Any:
+    """Return data in which lists of labels are text: rows of votes, labels by labeler, or a table; others unchanged."""
+    if isinstance(data, (list, tuple)):
+        return [[list_text(cell) for cell in row] if isinstance(row, (list, tuple)) else row for row in data]
+    if isinstance(data, np.ndarray) and data.dtype == object:
+        return np.array([*map(list_text, data.ravel()), None], object)[:-1].reshape(data.shape)
+    if hasattr(data, "votes"):  # the tables of a file that was opened
+        return replace(data, votes=lists_as_text(data.votes), items=lists_as_text(data.items))
+    if hasattr(data, "to_frame") and not hasattr(data, "columns"):  # a column of pandas or Polars
+        return nw.from_native(lists_as_text(data.to_frame()), eager_only=True)[:, 0].to_native()
+    frame = frame_of(data)
+    return data if frame is None else frame.lists_as_text()
+
+
+def labels_as_text(suggested: Any) -> Any:
+    """Return suggested labels in which lists are text; names of columns are unchanged."""
+    if isinstance(suggested, Mapping):
+        return {name: labels_as_text(labels) for name, labels in suggested.items()}
+    if isinstance(suggested, (list, tuple)):
+        return [list_text(cell, "suggested") for cell in suggested]
+    return lists_as_text(suggested)
+
+
 def lazy(native: Any) -> Query:
     """Return a table of an engine as a lazy frame of narwhals."""
     frame: Query = nw.from_native(native).lazy()
@@ -285,3 +315,25 @@ def with_none(column: list[Any]) -> list[Any]:
     except (TypeError, ValueError):  # NA and arrays have no truth value
         column = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
         return [None if type(value).__name__ in ("NoneType", "NAType") or value != value else value for value in column]
+
+
+def balanced(terms: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Expr]) -> nw.Expr:
+    """Join terms as a balanced tree: SQLite's parser overflows on deep nesting."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return join(balanced(terms[:half], join), balanced(terms[half:], join))
+
+
+def replace_values(frame: Query, role: str, values: Mapping[Any, Any]) -> Query:
+    """Replace values of a column; no new value is itself replaced.
+
+    One expression, in which every part refers to the old column: engines insert a replaced column wherever it is used,
+    so that replacing step by step would multiply the size of the query.
+    """
+    if not values:
+        return frame
+    parts: list[nw.Expr] = [nw.when(nw.col(role) == nw.lit(old)).then(nw.lit(new)) for old, new in values.items()]
+    while len(parts) > _AT_ONCE:
+        parts = [nw.coalesce(*parts[place : place + _AT_ONCE]) for place in range(0, len(parts), _AT_ONCE)]
+    return frame.with_columns(nw.coalesce(*parts, nw.col(role)).alias(role))

@@ -21,6 +21,7 @@ import narwhals.stable.v2 as nw
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.inputs.backends import DATABASES, Frame, Query, lazy
 from dhkappa.inputs.backends.duckdb import connect, quoted
+from dhkappa.paths import not_found
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -72,11 +73,11 @@ def open_table(url: str, table: str | None) -> Table | DuckDBPyRelation:
 
 def _connect(scheme: str, rest: str, place: str) -> _Ibis | _DuckDB:
     if scheme == "duckdb":
-        return _DuckDB(_file(rest, place))
+        return _DuckDB(_file(rest))
     import ibis
 
     if scheme == "sqlite":
-        return _Ibis(ibis.sqlite.connect(_file(rest, place)))
+        return _Ibis(ibis.sqlite.connect(_file(rest)))
     from psycopg.conninfo import conninfo_to_dict
 
     # Ibis would read a plus sign in a password as a blank, and would not decode the user.
@@ -133,14 +134,14 @@ class _DuckDB:
         return [name if schema == "main" else f"{schema}.{name}" for schema, name in self._tables]
 
 
-def _file(rest: str, place: str) -> str:
-    """Return the file of a database: in ``sqlite:///path``, the path may start at the third slash."""
-    for path in (rest, rest.removeprefix("/")):
+def _file(rest: str) -> str:
+    """Return the file of a database: in ``sqlite:///path``, the path may start at the third slash or after it."""
+    relative = rest.removeprefix("/")
+    for path in (rest, relative):
         if os.path.isfile(path):
             return path
-    folder, name = os.path.split(rest)
-    hint = did_you_mean(name, os.listdir(folder) if os.path.isdir(folder) else []).strip()
-    raise DataError(f"{place}: file not found: {rest!r}.", code="file-not-found", parameter="path", hint=hint)
+    folder = os.path.dirname(rest)
+    raise not_found(rest if folder.strip("/") and os.path.isdir(folder) else relative)
 
 
 def _find_table(database: _Ibis | _DuckDB, table: str | None, place: str) -> Table | DuckDBPyRelation:

@@ -14,9 +14,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from dhkappa.core import Label
+from dhkappa.core.labels import list_text
 from dhkappa.errors import shown
 from dhkappa.inputs.backends import Coding, Frame, Query, lazy, not_a_label, not_a_name, with_none
 
+_LISTS = ("list", "large_list", "fixed_size_list")  # names of types
 _GROUPABLE = {"string_view": "string", "halffloat": "float"}  # types that PyArrow cannot group by
 
 
@@ -29,6 +31,17 @@ class PandasFrame(Frame):
     def row_names(self) -> list[Any] | None:
         """The index."""
         return list(self.native.index)
+
+    def lists_as_text(self) -> Any:
+        """Convert columns with a list, also those of objects."""
+        made = self.native
+        for place, name in enumerate(self.columns):
+            column = self.native.iloc[:, place]
+            nested = column.dtype == object or str(column.dtype).startswith(_LISTS)
+            if nested and any(isinstance(value, (list, tuple, set, frozenset, np.ndarray)) for value in column):
+                made = made.copy(deep=False) if made is self.native else made
+                made[name] = column.astype(object).map(list_text)
+        return made
 
     def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         pandas = sys.modules["pandas"]
@@ -70,6 +83,17 @@ class PolarsFrame(Frame):
     native_type = staticmethod(lambda native, role: native.collect_schema()[role])
     ordered = True
 
+    def lists_as_text(self) -> Any:
+        """Convert columns of lists when they are read."""
+        polars = sys.modules["polars"]
+
+        def texts(column: Any) -> Any:
+            return polars.Series(column.name, [list_text(value) for value in column.to_list()], polars.String)
+
+        schema = self.native.collect_schema()
+        nested = [polars.col(name) for name, dtype in schema.items() if dtype in (polars.List, polars.Array)]
+        return self.native.with_columns(column.map_batches(texts, return_dtype=polars.String) for column in nested)
+
     def _with_row_number(self, native: Any) -> Any:
         return native.with_row_index("order")  # narwhals wants order_by for lazy frames
 
@@ -82,6 +106,15 @@ class ArrowFrame(Frame):
     joins_integer_widths = False
     groups_nested = False
     stacks_columns = False  # string and large_string are one type to narwhals
+
+    def lists_as_text(self) -> Any:
+        """Convert columns of lists."""
+        native = self.native
+        for place, field in enumerate(native.schema):
+            if str(field.type).startswith(_LISTS):
+                texts = [list_text(value) for value in native.column(place).to_pylist()]
+                native = native.set_column(place, field.name, sys.modules["pyarrow"].array(texts, "string"))
+        return native
 
     def _plain(self, names: Collection[str]) -> Any:
         native = self.native

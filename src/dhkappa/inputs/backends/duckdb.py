@@ -25,6 +25,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from dhkappa.core import Label
+from dhkappa.core.labels import LIST_MARK
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
 from dhkappa.inputs.backends import ROW_NUMBER, Frame, Query, kind_in, lazy, with_none
 from dhkappa.paths import is_unicode
@@ -53,6 +54,16 @@ class DuckDBFrame(Frame):
         """Return the table with row numbers from 1, in the order of the files."""
         native = self.native.project(f"*, row_number() OVER () AS {quoted(ROW_NUMBER)}")
         return replace(self, native=native, columns=(*self.columns, ROW_NUMBER))
+
+    def lists_as_text(self) -> Any:
+        """Convert columns of lists and of JSON in the engine."""
+        columns = []
+        for name, dtype in zip(self.native.columns, map(str, self.native.types), strict=True):
+            own = quoted(name)
+            nested = dtype.endswith("]") or dtype == "JSON"
+            sort = f"list_sort({own})" if dtype.endswith("[]") else own
+            columns.append(f"'{LIST_MARK}' || CAST(to_json({sort}) AS VARCHAR) AS {own}" if nested else own)
+        return self.native.project(", ".join(columns)) if columns else self.native
 
     def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by role; refuse JSON, in which even text is written with quotes."""

@@ -258,6 +258,17 @@ class TestFiles:
         assert "'a b#c?.db'" in error.hint
         assert not near.exists()
 
+    def test_no_such_file_in_the_working_directory(
+        self, made: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kind, path = made
+        monkeypatch.chdir(path.parent)
+        for relative in (f"{kind}://a b#c.db", f"{kind}:///a b#c.db"):
+            error = refusal(relative)
+            assert error.code == "file-not-found"
+            assert error.message == "File not found: 'a b#c.db'."
+            assert "'a b#c?.db'" in error.hint
+
     def test_something_else(self, made: tuple[str, Path]) -> None:
         kind, path = made
         path.write_text("a,b\n" * 1000)
