@@ -157,7 +157,8 @@ class _Ranking:
     """
 
     def __init__(self, table: ItemTable, groups: Sequence[_Group]) -> None:
-        self.table, self.groups = table, sorted(groups, key=lambda group: -group.n)
+        # Ties are in the order of names, so that the order of labelers does not matter.
+        self.table, self.groups = table, sorted(groups, key=lambda group: (-group.n, min(group.names)))
         self.least = max(1, math.ceil(self.groups[0].n / 2))
         self.candidates = [group for group in self.groups if group.n >= self.least]
         self.chosen, self.rows, best = [], np.zeros(table.vote.size, np.bool_), (0, 0)

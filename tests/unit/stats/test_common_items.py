@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from itertools import permutations
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -344,3 +345,14 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert done.returncode == 1
     done = inside(capsys, "compare", str(path), "--suggested", "rule,llm", "--min-coverage", "0.9")
     assert done.returncode == 0
+
+
+def test_order_of_labelers_with_a_tie() -> None:
+    """Each two share two of three items: which two are ranked depends on their names only."""
+    votes = [["B", "B", "B"], ["R", "R", "R"], ["R", "R", "R"]]
+    labels = {"rule": [None, "R", "R"], " ": ["B", "R", None], "llm": ["B", "G", "R"]}
+    found = [
+        {name: kappa.exact for name, kappa in compare(votes, {name: labels[name] for name in order}).kappas.items()}
+        for order in permutations(labels)
+    ]
+    assert all(kappas == found[0] for kappas in found)
