@@ -1,43 +1,22 @@
 """Review queue with agreement weights, against loops over pairs of votes."""
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from weighted_cases import KINDS, Rows, drawn_items, votes_of
 
 from dhkappa import simulate
-from dhkappa.core.items import ItemVotes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.weights import Weights, agreement_weights
-from strategies import ragged
-from weighted_oracle import Matrix, items_of, named_weights, random_weights
+from weighted_oracle import Matrix, items_of, named_weights
 
 F = Fraction
-KINDS = ("linear", "quadratic")
-Rows = Sequence[Sequence[Any]]
-
-
-def votes_of(rows: Any, labels: Any, m: int, weight: Sequence[float] | None = None) -> ItemVotes:
-    sample_weight = None if weight is None else np.array(weight, np.float64)
-    return read_votes(np.array(rows, object), {"rule": labels}, categories=tuple(range(m)), sample_weight=sample_weight)
-
-
-@st.composite
-def drawn_items(draw: st.DrawFn, max_items: int = 10) -> tuple[Rows, list[Any], Weights, Matrix]:
-    """An array of votes with missing ones, labels, and weights."""
-    data = draw(ragged(max_items=max_items, max_votes=5, max_categories=4)).coded()
-    m, width = len(data.categories), max(max(map(len, data.votes), default=0), 1)
-    kind = draw(st.sampled_from(["own", "linear", "quadratic", "identity"]))
-    w = random_weights(Random(draw(st.integers(0, 2**32))), m) if kind == "own" else named_weights(kind, m)
-    rows = [[*item, *[None] * (width - len(item))] for item in data.votes]
-    return rows, list(data.suggested), agreement_weights(w, m), w
 
 
 @settings(max_examples=60)
