@@ -81,3 +81,8 @@ def test_near_misses_cost_less_than_distant_ones() -> None:
     )
     assert near[4] - near[0] > 1
     assert plain[4] - plain[0] < 0.3
+
+
+def test_title_says_that_it_is_weighted() -> None:
+    table = kappa_of(ordered(20, seed=1), "linear").by_category()
+    assert table.title == "Weighted kappa by suggested category, 95% confidence intervals"
