@@ -83,3 +83,17 @@ def drawn_items(draw: st.DrawFn, max_items: int = 10) -> tuple[Rows, list[Any], 
     w = random_weights(Random(draw(st.integers(0, 2**32))), m) if kind == "own" else named_weights(kind, m)
     rows = [[*item, *[None] * (width - len(item))] for item in data.votes]
     return rows, list(data.suggested), agreement_weights(w, m), w
+
+
+def labelers_of(n: int, seed: int, labelers: int = 2, far: float = 0.2) -> tuple[list[list[int]], dict[str, list[int]]]:
+    """Five ordered categories: votes stray by a step; later labelers stray more often and anywhere."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 5, n)
+
+    def stray(rate: float) -> list[int]:
+        moved = np.clip(truth + rng.choice([-1, 1], n), 0, 4)
+        anywhere = np.where(rng.random(n) < far, rng.integers(0, 5, n), moved)
+        return [int(code) for code in np.where(rng.random(n) < rate, anywhere, truth)]
+
+    votes = [list(row) for row in zip(*(stray(0.3) for _ in range(3)), strict=True)]
+    return votes, {f"labeler_{k}": stray(0.2 + 0.3 * k) for k in range(labelers)}
