@@ -15,7 +15,7 @@ from dhkappa.errors import Problem
 from dhkappa.stats import verdict as verdict_module
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline
 from dhkappa.stats.intervals import decided_by
-from dhkappa.stats.verdict import GRADES, digits_of, groups_of, judge, summarize
+from dhkappa.stats.verdict import GRADES, digits_of, groups_of, judge, more_items_help, summarize
 from dhkappa.table import Table
 
 ACCURACIES = [0.85, 0.85, 0.85, 0.85]
@@ -477,3 +477,20 @@ def test_the_only_annotator() -> None:
 @pytest.mark.parametrize(("width", "digits"), [(0.5, 2), (0.05, 2), (0.005, 3), (1e-4, 4), (1e-12, 6), (0, 2), (40, 2)])
 def test_digits_by_the_width_of_an_interval(width: float, digits: int) -> None:
     assert digits_of(width) == digits
+
+
+@pytest.mark.parametrize(
+    ("code", "ranked", "method", "low", "helps"),
+    [
+        ("not-enough-data", True, "two-votes", -0.1, False),  # a third vote is needed
+        ("not-enough-data", True, "two-votes", math.nan, True),
+        ("not-enough-data", True, "votes", -0.1, True),
+        ("not-enough-data", False, "two-votes", -0.1, True),
+        ("on-par", True, "two-votes", -0.1, True),
+        ("labels-from-votes", False, "two-votes", -0.1, False),
+        ("data-problem", False, "votes", math.nan, False),
+    ],
+)
+def test_whether_more_items_help(code: str, ranked: bool, method: str, low: float, helps: bool) -> None:
+    baseline = replace(audited({"llm": 0.8}, items=40).annotator_baseline(), method=method, low=low)
+    assert more_items_help(Verdict(code, "llm", "", "", ranked=ranked), baseline) is helps
