@@ -204,6 +204,11 @@ class TestStrata:
         text = "It labeled 150 of the 300 items that the ranked labelers labeled, too few in a stratum."
         assert found.not_ranked == {"half": text}
 
+    def test_two_items_of_a_stratum_are_enough(self) -> None:
+        for first, names in ((98, ["rule", "llm", "most"]), (99, ["rule", "llm"])):
+            found = compare(VOTES, {**FULL, "most": only(FULL["llm"], range(first, 300))}, strata=self.STRATA)
+            assert list(found.ranked) == names
+
     def test_a_pool_has_the_items_of_all_labelers(self) -> None:
         labels = {"a": only(FULL["rule"], range(200)), "b": only(FULL["llm"], range(100, 300))}
         assert compare(VOTES, labels, pool=300).differences.column("items") == [100]

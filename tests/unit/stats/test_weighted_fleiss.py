@@ -10,7 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from weighted_cases import KINDS, labelers_of
 
-from dhkappa import fleiss_kappa
+from dhkappa import audit, fleiss_kappa
+from dhkappa.stats.weighted import fleiss_estimate
+from dhkappa.stats.weights import agreement_weights
 from strategies import Data, ragged
 from weighted_oracle import items_of, named_weights, random_weights
 
@@ -84,3 +86,15 @@ def test_fleiss_is_undefined_if_all_weights_are_1() -> None:
     found = fleiss_kappa([[0, 1], [1, 0]], categories=[0, 1], weights=[[1, 1], [1, 1]])
     assert (found.exact, found.reason) == (None, "Every category that occurs has weight 1 with every other.")
     assert fleiss_kappa([[0, 0]], categories=[0, 1], weights="linear").reason == "Every vote is the same category."
+
+
+def test_fleiss_of_an_audit_has_the_weights_of_the_audit() -> None:
+    votes, labels = labelers_of(40, seed=4)
+    sample = fleiss_kappa(votes, categories=range(5)).sample
+    for kind in (None, *KINDS):
+        weights = None if kind is None else agreement_weights(kind, 5)
+        expected = fleiss_kappa(votes, categories=range(5), weights=kind)
+        found = fleiss_estimate(sample, weights)
+        assert (found.exact, found.metric) == (expected.exact, expected.metric)
+        audited = audit(np.array(votes), labels, categories=range(5), weights=kind, progress=False)
+        assert audited.fleiss.exact == expected.exact

@@ -67,3 +67,10 @@ def test_estimates_that_are_undefined() -> None:
     near = fleiss_kappa([[1, 2], [1, 1]], categories=[1, 2], weights=[[1, 1], [1, 1]])
     assert (near.exact, near.reason) == (None, "Every category that occurs has weight 1 with every other.")
     assert fleiss_kappa([[1, 2], [1, 1], [2, 2]], categories=[1, 2], weights="linear").reason is None
+
+
+def test_reason_of_kappa() -> None:
+    votes, labels = [[1, 2], [1, 1], [2, 2]], [1, 2, 2]
+    assert dh_kappa(votes, labels, categories=[1, 2], weights="linear").reason is None
+    near = dh_kappa(votes, labels, categories=[1, 2], weights=[[1, 1], [1, 1]])
+    assert (near.exact, near.reason) == (None, "Every category that occurs has weight 1 with every other.")
