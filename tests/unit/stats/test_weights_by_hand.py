@@ -146,5 +146,6 @@ def test_pairs_with_and_without_one_vote_by_hand() -> None:
     assert kappa.estimate.weights is not None
     found = vote_pairs(kappa.sample.patterns, kappa.estimate.weights)  # in units of 1/4
     assert found.all.tolist() == [6, 12]
+    assert {type(value) for column in found for value in column.tolist()} == {int}  # exact for any number of votes
     assert found.with_one.tolist() == [4 + 1, 1 + 1, 8]
     assert found.on_own.tolist() == [1, 0, 4]  # of 0 and 1 with label 0, of 0 and 0 with label 1, of 1 and 1
