@@ -14,7 +14,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -43,13 +43,14 @@ class MutantRuns:
         seconds = known["seconds"]
         for name in known["modules"]:  # once here instead of in every fork
             importlib.import_module(name)
-        if _forked(partial(_run, "none", session.items, seconds)):
-            raise SystemExit("A test fails without a mutant within the limits on memory and time.")
-        if _forked(partial(_run, "fail", session.items, seconds)) != _KILLED:
+        for name in self._over_limits(session.items, seconds):  # such as a report, which reserves address space
+            print(f"Skipped {name}: it fails without a mutant within the limit on memory.", file=sys.stderr)
+            del items[name]
+        if _forked(partial(_run, "fail", list(items.values()), seconds)) != _KILLED:
             raise SystemExit("No test detects a mutant that always fails.")
         with self.outcomes.open("a", buffering=1) as outcomes:
             for mutant in self.mutants:
-                names = known["tests"].get(mutant.rpartition("__mutmut_")[0], [])
+                names = [name for name in known["tests"].get(mutant.rpartition("__mutmut_")[0], []) if name in items]
                 names = sorted(names, key=lambda name: (f"test_{self.module}" not in name, seconds[name]))
                 spent = accumulate(seconds[name] for name in names)
                 tests = [items[name] for name, after in zip(names, spent, strict=True) if after < CPU_SECONDS]
@@ -88,17 +89,34 @@ class MutantRuns:
         known: dict[str, Any] = json.loads(path.read_text())
         return known
 
+    def _over_limits(self, items: Sequence[pytest.Item], seconds: dict[str, float]) -> list[str]:
+        """Run each test without a mutant within the limits, in a fork: the tests that fail."""
+        path = self.outcomes.with_suffix(".over")
+
+        def work() -> int:
+            path.write_text(json.dumps(list(_failures("none", items, seconds))))
+            return 0
+
+        if _forked(work):
+            raise SystemExit("A test takes too long without a mutant.")
+        found: list[str] = json.loads(path.read_text())
+        return found
+
 
 def _run(mutant: str, tests: Sequence[pytest.Item], seconds: dict[str, float]) -> int:
-    """Run tests on a mutant until one fails; a timer ends the process."""
+    """Run tests on a mutant until one fails."""
+    return 0 if next(_failures(mutant, tests, seconds), None) is None else _KILLED
+
+
+def _failures(mutant: str, tests: Sequence[pytest.Item], seconds: dict[str, float]) -> Iterator[str]:
+    """Run tests on a mutant within the limits and yield those that fail; a timer ends the process."""
     os.environ["MUTANT_UNDER_TEST"] = mutant
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, used + _MEMORY))
     for test in tests:
         signal.setitimer(signal.ITIMER_PROF, 1 + SLOWDOWN * seconds[test.nodeid])
         if _fails(test):
-            return _KILLED
-    return 0
+            yield test.nodeid
 
 
 def _fails(test: pytest.Item) -> bool:

@@ -251,9 +251,10 @@ def test_rows_that_stand_for_several_items(weighted: bool) -> None:
     assert one.skipped == ()
 
 
-def test_weights_beyond_64_bits() -> None:
+@pytest.mark.parametrize("bits", [(12, 15), (25, 20), (40, 61)])
+def test_sums_and_their_products_beyond_64_bits(bits: tuple[int, int]) -> None:
     rows: Rows = [["a", "a", "b"], ["a", "b", "b"], ["b", "b", None], ["a", None, "a"], ["b", "a", "b"]]
-    times = [1, 2**40, 3, 2**61, 7]
+    times = [1, 2 ** bits[0], 3, 2 ** bits[1], 7]
     item_votes = read_votes(np.array(rows, object), {"labels": list("abbab")}, sample_weight=[float(w) for w in times])
     found = annotator_parts(item_votes, "labels")
 

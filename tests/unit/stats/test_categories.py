@@ -460,3 +460,17 @@ def test_light_items_know_as_much_as_their_number() -> None:
     assert (row["category"], row["items"]) == ("a", 8)
     assert row["high"] < 1
     assert row["high"] - row["kappa"] == pytest.approx(float(stdtrit(7, 0.75)) * row["se"], rel=1e-9)
+
+
+def test_a_whole_stratum_is_not_a_whole_pool() -> None:
+    """All items with label b are drawn, but their kappa also depends on the votes on items not drawn."""
+    for pool, known in (({"x": 2, "y": 2}, True), ({"x": 2, "y": 9}, False)):
+        row = list(dh_kappa([["a", "a"]] * 4, list("bbaa"), strata=list("xxyy"), pool=pool).by_category())[1]
+        assert (row["category"], row["kappa"]) == ("b", 0)
+        assert (row["se"] == 0, row["reason"] is None) == (known, known)
+
+
+def test_titles() -> None:
+    kappa = dh_kappa([["a", "a"], ["b", "b"], ["a", "b"]], list("aba"))
+    assert kappa.by_category(0.9).title == "Kappa by suggested category, 90% confidence intervals"
+    assert kappa.confusion().title == "What annotators agree on, by suggested label"

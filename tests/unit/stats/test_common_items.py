@@ -107,6 +107,8 @@ def test_which_labelers_are_ranked() -> None:
     assert ranked({**batch, "a": llm(150), "e": llm(150)}) == (["b", "c", "d"], 140)
     # of two sets of one size the one with more common items
     assert ranked({"a": llm(150), "b": llm(150), "c": llm(160, 300), "d": llm(160, 300)}) == (["a", "b"], 150)
+    # of two that are equal the one given first
+    assert ranked({"c": llm(150, 300), "a": llm(150), "b": llm(150), "d": llm(150, 300)}) == (["c", "d"], 150)
     # many labelers that each miss a few items are all ranked
     random = Random(1)
     some = {f"m{place}": only(FULL["llm"], random.sample(range(300), 270)) for place in range(20)}
@@ -125,6 +127,37 @@ def test_a_labeler_that_did_not_fit_at_first() -> None:
     places["c"] = [*range(80), *range(100, 110), *range(250, 270)]
     labels = {name: only(FULL["llm"], kept) for name, kept in places.items()}
     assert ranked(labels) == (["a", "b", "d", "c"], 80)
+
+
+def test_labelers_that_share_most_items_come_first() -> None:
+    """a, b and c share 36 items. Each has 24 more, and shares 30 with another labeler that has few of the 36."""
+    core = range(36)
+    places = {name: [*core, *range(start, start + 24)] for name, start in (("a", 40), ("b", 70), ("c", 100))}
+    places |= {f"with {name}": [*range(6), *kept[36:]] for name, kept in places.items()}
+    labels = {name: only(FULL["llm"], kept) for name, kept in places.items()}
+    assert ranked(labels) == (["a", "b", "c"], 36)
+
+
+def test_drawn_swaps_have_a_seed() -> None:
+    """Every item has the same influence, so 14 labels are swapped at random; in 2 of 2^14 ways they differ as much."""
+    votes = [[1, 1], [3, 3]] * 8
+    labels = {"a": [0, 4] * 8, "b": [2] * 14 + [None] * 2}
+
+    def pvalues() -> list[float]:
+        found = [compare(votes, labels, categories=range(5), weights="linear", rng=seed) for seed in range(8)]
+        return [own.differences.column("pvalue")[0] for own in found]
+
+    assert pvalues() == pvalues()
+    assert len({*pvalues()}) > 1
+    assert max(pvalues()) < 0.001
+
+
+def test_majority_labels_on_common_items_are_noted() -> None:
+    votes = [[*"aab"], [*"abb"], [*"aaa"], [*"bbb"]] * 10
+    labels = {"majority": [*"abab"] * 10, "other": [*"aaab"] * 9 + [None] * 4}
+    found = compare(votes, labels)
+    [note] = [note for note in found.notes if note.code == "equals-majority"]
+    assert note.text.startswith("The labels of 'majority' score exactly as high as majority labels.")
 
 
 def test_reasons_have_the_numbers() -> None:
@@ -166,6 +199,22 @@ class TestStrata:
         assert found.kappas["y only"].coverage == 200 / 300
         json.dumps(found.to_dict(), allow_nan=False)
         repr(found)
+
+    def test_half_of_the_items_but_none_of_a_stratum(self) -> None:
+        found = compare(VOTES, {**FULL, "half": only(FULL["llm"], range(100, 250))}, strata=self.STRATA)
+        text = "It labeled 150 of the 300 items that the ranked labelers labeled, too few in a stratum."
+        assert found.not_ranked == {"half": text}
+
+    def test_two_items_of_a_stratum_are_enough(self) -> None:
+        for first, names in ((98, ["rule", "llm", "most"]), (99, ["rule", "llm"])):
+            found = compare(VOTES, {**FULL, "most": only(FULL["llm"], range(first, 300))}, strata=self.STRATA)
+            assert list(found.ranked) == names
+
+    def test_a_pool_has_the_items_of_all_labelers(self) -> None:
+        labels = {"a": only(FULL["rule"], range(200)), "b": only(FULL["llm"], range(100, 300))}
+        assert compare(VOTES, labels, pool=300).differences.column("items") == [100]
+        with expect_error("pool-too-small"):
+            compare(VOTES, labels, pool=299)
 
     def test_a_design_that_does_not_fit_the_items_is_an_error(self) -> None:
         labels = {**FULL, "few": few()}

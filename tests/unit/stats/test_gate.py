@@ -38,8 +38,9 @@ def test_outcome_by_the_confidence_limits() -> None:
 
 def test_outcome_by_the_value() -> None:
     kappa = simulated(0.9)
-    assert at_gate(kappa, kappa.value, on="value").outcome == "pass"
-    assert at_gate(kappa, kappa.value + 1e-9, on="value").outcome == "fail"
+    for bound, outcome in {kappa.value: "pass", kappa.value + 1e-9: "fail"}.items():
+        gate = at_gate(kappa, bound, on="value")
+        assert (gate.outcome, [row.outcome for row in gate.rows]) == (outcome, [outcome])
 
 
 def test_six_flawless_items_are_undecided() -> None:
@@ -56,6 +57,7 @@ def test_undefined_kappa_is_undecided() -> None:
     for on in ("low", "value"):
         gate = at_gate(kappa, 0.5, on=on)
         assert gate.outcome == "undecided"
+        assert gate.rows[0].labeler == "llm"
         assert "kappa undefined" in gate.text
         assert str(kappa.reason) in gate.text
 
@@ -130,7 +132,7 @@ def test_errors_of_the_data_leave_a_gate_undecided() -> None:
 
 def test_worst_labeler_decides() -> None:
     rows = {outcome: GateRow(outcome, outcome, "kappa", 0.5, 0.6) for outcome in ("pass", "undecided", "fail")}
-    assert Gate((rows["pass"],)).outcome == "pass"
+    assert Gate((rows["pass"],)).outcome == Gate(()).outcome == "pass"
     assert Gate((rows["pass"], rows["undecided"])).outcome == "undecided"
     gate = Gate((rows["pass"], rows["undecided"], rows["fail"]))
     assert gate.outcome == "fail"
@@ -151,7 +153,8 @@ def test_worst_labeler_decides() -> None:
         ({"fail_under": 0.6, "margin": 0.1}, "option-unused"),
         ({"fail_under": 0.6, "on": "high"}, "invalid-on"),
         ({"fail_under": "annotators", "keep": 0.8, "margin": 0.1}, "margin-with-keep"),
-        ({"min_coverage": 80}, "invalid-min-coverage"),
+        ({"min_coverage": 1.01}, "invalid-min-coverage"),
+        ({"min_coverage": -0.01}, "invalid-min-coverage"),
         ({}, "gate-empty"),
     ],
 )
@@ -188,6 +191,7 @@ def test_gate_of_an_audit() -> None:
     [
         (GateRow("llm", "fail", "kappa", 0.6, 0.0066, 0.0046, 0.0084), "kappa 0.007 (0.005 to 0.008), required 0.6."),
         (GateRow("llm", "fail", "kappa", 0.6, 0.1 - 6e-5, 0.0999, 0.1), "kappa 0.0999 (0.0999 to 0.1000), required"),
+        (GateRow("llm", "fail", "kappa", 0.6, 0.1, 0.1 - 3e-9, 0.1), "kappa 0.100000 (0.100000 to 0.100000), required"),
         (GateRow("llm", "pass", "kappa", 0.6, 0.7, 0.65, math.inf), "kappa 0.700 (0.650 to inf), required 0.6."),
         (GateRow("llm", "pass", "kappa", 0.6, 1.0, 1.0, 1.0), "kappa 1.000 (1.000 to 1.000), required 0.6."),
         (GateRow("llm", "fail", "kappa", 0.6, 0.5), "kappa 0.500, required 0.6."),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import item_oracle
 import oracle
 from dhkappa import Kappa, dh_kappa, fleiss_kappa, tally
 from dhkappa.stats.kappa import _by_category, _dot, _times, dh_parts, estimate_dh, estimate_fleiss, majority_sums, sums
@@ -200,3 +201,14 @@ class TestSums:
     def test_sums_beyond_the_digits_of_floats(self, sample_weight: list[int]) -> None:
         code = np.zeros(len(sample_weight), np.int64)
         assert _by_category(code, np.array(sample_weight), 2).tolist() == [sum(sample_weight), 0]
+
+
+def test_items_with_any_number_of_votes_and_weights_beyond_64_bits() -> None:
+    votes, labels = ["aab", "ab", "abbbc", "ccccbbb", "aaaaaaab"], "abbca"
+    weight = [2**70 + 2**20, 2**69, 2**61 + 2**10, 3 * 2**66, 2**68 + 2**30]
+    items = [
+        item_oracle.Item(tuple(own), label, F(w), None) for own, label, w in zip(votes, labels, weight, strict=True)
+    ]
+    assert all(int(float(w)) == w for w in weight)
+    kappa = dh_kappa([[*own] for own in votes], [*labels], sample_weight=[float(w) for w in weight])
+    assert kappa.exact == item_oracle.Oracle(items, "abc").kappa

@@ -551,3 +551,14 @@ def test_the_only_annotator() -> None:
 @pytest.mark.parametrize(("width", "digits"), [(0.5, 2), (0.05, 2), (0.005, 3), (1e-4, 4), (1e-12, 6), (0, 2), (40, 2)])
 def test_digits_by_the_width_of_an_interval(width: float, digits: int) -> None:
     assert digits_of(width) == digits
+
+
+def test_whether_more_items_help() -> None:
+    assert audited({"llm": 0.85}).verdict().more_items
+    assert audited({"llm": 0.85}, items=30).verdict().more_items
+    two_votes = audited({"llm": 0.85}, annotators=[0.85] * 2).verdict()
+    assert two_votes.code == "not-enough-data"
+    assert "Get a third vote on some items." in two_votes.headline
+    assert not two_votes.more_items
+    problem = Problem("labels-not-in-votes", "error", "Codes and names.")
+    assert not verdict_of(audited({"llm": 0.85}), (problem,)).more_items

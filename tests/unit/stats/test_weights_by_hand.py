@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from weighted_cases import kappa_of, weighted_data
 
 from dhkappa import dh_kappa
 from dhkappa.stats.influence import basis, extremes, influence
 from dhkappa.stats.intervals import LEAST
-from dhkappa.stats.weights import agreement_weights
+from dhkappa.stats.weights import agreement_weights, vote_pairs
 from exact import float_terms
+from strategies import Data
+from weighted_oracle import Items
 
 F = Fraction
 EVERY = tuple(product(range(3), repeat=2))  # every label with every three equal votes
@@ -113,3 +117,35 @@ def test_a_category_that_does_not_occur_changes_nothing(far: float) -> None:
     assert more.exact == plain.exact
     assert more.se == pytest.approx(plain.se, rel=1e-12)
     assert tuple(more.confidence_interval()) == pytest.approx(tuple(plain.confidence_interval()), rel=1e-12)
+
+
+@given(weighted_data(max_items=6))
+def test_pairs_with_and_without_one_vote_against_loops(drawn: tuple[Data, Any, Items]) -> None:
+    data, given_weights, items = drawn
+    kappa = kappa_of(data, given_weights)
+    weights, patterns = kappa.estimate.weights, kappa.sample.patterns
+    assert weights is not None
+    found = vote_pairs(patterns, weights)
+    for k, label in enumerate(patterns.suggested.tolist()):
+        span = range(patterns.start[k], patterns.start[k + 1])
+        votes = [int(patterns.code[entry]) for entry in span for _ in range(patterns.votes[entry])]
+        pairs = [items.pair(x, y, label) for x, y in combinations(votes, 2)]
+        assert found.all[k] == sum(pairs) * weights.unit**2
+        for entry in span:
+            own = int(patterns.code[entry])
+            others = [*votes]
+            others.remove(own)
+            assert found.with_one[entry] == sum(items.pair(own, y, label) for y in others) * weights.unit**2
+            pairs = [items.pair(x, y, own) for x, y in combinations(others, 2)]
+            assert found.on_own[entry] == sum(pairs) * weights.unit**2
+
+
+def test_pairs_with_and_without_one_vote_by_hand() -> None:
+    """Votes 0, 0, 1 and label 0, with weight 1/2 between 0 and 1: w_xy (w_xl + w_yl - 1) is 1, 1/4 and 1/4."""
+    kappa = dh_kappa([[0, 0, 1], [1, 1, 1]], [0, 1], categories=range(3), weights="linear")
+    assert kappa.estimate.weights is not None
+    found = vote_pairs(kappa.sample.patterns, kappa.estimate.weights)  # in units of 1/4
+    assert found.all.tolist() == [6, 12]
+    assert {type(value) for column in found for value in column.tolist()} == {int}  # exact for any number of votes
+    assert found.with_one.tolist() == [4 + 1, 1 + 1, 8]
+    assert found.on_own.tolist() == [1, 0, 4]  # of 0 and 1 with label 0, of 0 and 0 with label 1, of 1 and 1

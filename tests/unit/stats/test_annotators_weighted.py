@@ -1,4 +1,4 @@
-"""Review queue, annotators and comparison with annotators with agreement weights, against loops over pairs of votes."""
+"""Annotators and comparison with annotators with agreement weights, against loops over pairs of votes."""
 
 import math
 from collections.abc import Sequence
@@ -10,105 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from weighted_cases import Rows, drawn_items, votes_of
 
 from dhkappa import simulate
-from dhkappa.core.items import ItemVotes
-from dhkappa.inputs.arrays import read_votes
+from dhkappa.stats import annotator_votes
 from dhkappa.stats.annotators import annotator_parts, annotator_table, compare_with_annotators
-from dhkappa.stats.review import review_queue
 from dhkappa.stats.weights import Weights, agreement_weights
-from strategies import ragged
 from weighted_oracle import Items, Matrix, items_of, named_weights, random_weights
 
 F = Fraction
-KINDS = ("linear", "quadratic")
-Rows = Sequence[Sequence[Any]]
-
-
-def votes_of(rows: Any, labels: Any, m: int, weight: Sequence[float] | None = None) -> ItemVotes:
-    sample_weight = None if weight is None else np.array(weight, np.float64)
-    return read_votes(np.array(rows, object), {"rule": labels}, categories=tuple(range(m)), sample_weight=sample_weight)
-
-
-@st.composite
-def drawn_items(draw: st.DrawFn, max_items: int = 10) -> tuple[Rows, list[Any], Weights, Matrix]:
-    """An array of votes with missing ones, labels, and weights."""
-    data = draw(ragged(max_items=max_items, max_votes=5, max_categories=4)).coded()
-    m, width = len(data.categories), max(max(map(len, data.votes), default=0), 1)
-    kind = draw(st.sampled_from(["own", "linear", "quadratic", "identity"]))
-    w = random_weights(Random(draw(st.integers(0, 2**32))), m) if kind == "own" else named_weights(kind, m)
-    rows = [[*item, *[None] * (width - len(item))] for item in data.votes]
-    return rows, list(data.suggested), agreement_weights(w, m), w
-
-
-# Review queue
-
-
-@settings(max_examples=60)
-@given(drawn_items(), st.booleans())
-def test_review_against_loops(drawn: tuple[Rows, list[Any], Weights, Matrix], weighted: bool) -> None:
-    rows, labels, weights, w = drawn
-    if not rows:
-        return
-    weight = [1 + i % 3 for i in range(len(rows))] if weighted else None
-    table = review_queue(votes_of(rows, labels, len(w), weight), "rule", weights=weights)
-    kept = [i for i, row in enumerate(rows) if labels[i] is not None and sum(vote is not None for vote in row) > 1]
-    items = items_of(rows, labels, range(len(w)), w, weight or ())
-    kappa = items.kappa if kept else None
-    assert len(table) == len(kept)
-    for row in table:
-        i = kept.index(row["item"])
-        assert row["differential"] == float(items.d(i, items.labels[i]))
-        rest = None if len(kept) == 1 or kappa is None else items.without(i).kappa
-        assert row["kappa_without"] == pytest.approx(math.nan if rest is None else float(rest), rel=1e-15, nan_ok=True)
-        if kappa is None:
-            assert math.isnan(row["contribution"])
-            assert math.isnan(row["influence"])
-        else:
-            slack = 1e-13 / float(1 - items.E) ** 2
-            expected = (items.d(i, items.labels[i]) - items.E_of(items.labels[i])) / (1 - items.E)
-            assert row["contribution"] == pytest.approx(float(expected), rel=1e-12, abs=slack)
-            assert row["influence"] == pytest.approx(
-                float(items.influence(lambda of: of.kappa, i)), rel=1e-11, abs=slack
-            )
-    assert table.column("differential") == sorted(table.column("differential"))
-
-
-def test_mean_contribution_is_kappa() -> None:
-    rng = np.random.default_rng(1)
-    rows, labels = rng.integers(0, 5, (80, 3)), rng.integers(0, 5, 80)
-    table = review_queue(votes_of(rows, labels, 5), "rule", weights=agreement_weights("quadratic", 5))
-    items = items_of(rows.tolist(), labels.tolist(), range(5), named_weights("quadratic", 5))
-    assert np.mean(table.column("contribution")) == pytest.approx(float(items.kappa), rel=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_near_label_ranks_below_a_distant_one(kind: str) -> None:
-    """Label 5 with votes 4, 4, 4, and label 5 with votes 1, 1, 1; without weights both are rejected alike."""
-    rows = [[5, 5, 5], [4, 4, 4], [1, 1, 1], [3, 3, 3], [2, 2, 2], [1, 1, 1]]
-    item_votes = read_votes(np.array(rows), {"rule": [5, 5, 5, 3, 2, 1]}, categories=(1, 2, 3, 4, 5))
-    plain = {row["item"]: row["differential"] for row in review_queue(item_votes, "rule")}
-    table = review_queue(item_votes, "rule", weights=agreement_weights(kind, 5))
-    found = {row["item"]: row["differential"] for row in table}
-    assert plain[1] == plain[2] == -1
-    assert found[2] == -1
-    assert found[1] == {"linear": 0.5, "quadratic": 0.875}[kind]
-    assert table.column("item")[:2] == [2, 1]
-    assert table.column("kappa_without")[0] > table.column("kappa_without")[1]
-
-
-def test_identity_weights_give_the_same_queue() -> None:
-    data = simulate(200, categories=[0, 1, 2], accuracy=0.7, rng=3)
-    item_votes = votes_of(data.votes, data.suggested["labeler"], 3)
-    plain, same = (review_queue(item_votes, "rule", weights=w) for w in (None, agreement_weights(np.eye(3), 3)))
-    assert same.column("item") == plain.column("item")
-    assert same.column("differential") == plain.column("differential")
-    for name in ("contribution", "influence", "kappa_without"):
-        assert same.column(name) == pytest.approx(plain.column(name), rel=1e-12)
-
-
-# Annotators
 
 
 def part_by_pairs(rows: Rows, labels: Sequence[Any], items: Items, a: int) -> tuple[Fraction, Fraction | None]:
@@ -130,7 +40,7 @@ def part_by_pairs(rows: Rows, labels: Sequence[Any], items: Items, a: int) -> tu
 
 @settings(max_examples=60)
 @given(drawn_items())
-def test_annotators_against_pairs_and_recomputation(drawn: tuple[Rows, list[Any], Weights, Matrix]) -> None:
+def test_parts_against_pairs_and_recomputation(drawn: tuple[Rows, list[Any], Weights, Matrix]) -> None:
     rows, labels, weights, w = drawn
     if not rows:
         return
@@ -148,7 +58,7 @@ def test_annotators_against_pairs_and_recomputation(drawn: tuple[Rows, list[Any]
         assert sum(part.weight * part.kappa for part in found if part.kappa is not None) == kappa
 
 
-def test_annotators_with_sample_weights_are_those_of_repeated_items() -> None:
+def test_sample_weights_are_those_of_repeated_items() -> None:
     random = Random(5)
     rows = [[random.randint(0, 3) if random.random() < 0.8 else None for _ in range(5)] for _ in range(30)]
     labels = [random.randint(0, 3) for _ in rows]
@@ -273,8 +183,6 @@ def test_near_annotators_are_better_than_distant_ones_only_with_weights() -> Non
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dhkappa.stats import annotator_votes
-
     rows, labels = near_votes(60, seed=9, missing=0.1)
     item_votes, weights = votes_of(rows, labels, 5), agreement_weights("quadratic", 5)
     expected = annotator_parts(item_votes, "rule", weights=weights)
