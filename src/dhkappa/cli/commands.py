@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from dhkappa.stats.result import Kappa
 
 _ASSURANCE = "Probability that the half-width of the interval is at most HALF_WIDTH."
-_MULTILABEL = "Cells hold sets of labels with this separator, such as ';', or json: audit each category, yes or no."
+_MULTILABEL = (
+    "Separator of several labels in a cell, such as ';', or json. Each category is audited as a yes/no question."
+)
 _REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
 
 

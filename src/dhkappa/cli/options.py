@@ -145,10 +145,9 @@ _POOL = "Number of items in the whole data set, or STRATUM=N for each stratum, s
 POOL = option("pool", _POOL, multiple=True, metavar="N")
 _FAIL_UNDER = (
     "Gate: exit with 1 if kappa of a labeler is below X, with 3 if more items are needed to tell. X is a number, or "
-    "annotators: is the labeler nearly as good as a typical annotator? Imagine hiring one more annotator like yours "
-    "and using their votes as labels. That is a typical annotator."
+    "annotators: is the labeler nearly as good as a typical annotator?"
 )
-_ON = "What --fail-under tests: the confidence limits, or kappa itself."
+_ON = "What --fail-under tests. low: confidence limits; value: kappa itself."
 _KEEP = "With --fail-under annotators: share of a typical annotator's score to keep; 0.8 by default."
 _MARGIN = "With --fail-under annotators: how far kappa may be below that of a typical annotator, instead of --keep."
 _COVERAGE = "Gate: exit with 1 if a labeler has labels for a smaller share of the items."
@@ -162,7 +161,7 @@ GATE = combine(
 _SUGGESTED = "Columns of suggested labels, or names of labelers, separated by commas."
 _SUGGESTED_ONE = "Column of suggested labels, or name of one labeler."
 _ANNOTATORS = "Wide format: columns of votes, separated by commas, or a pattern such as 'ann_*'."
-_NORMALIZE = "Spellings that are one label: case, spaces, unicode, numbers, separated by commas."
+_NORMALIZE = "Differences in spelling to ignore: case, spaces, unicode, numbers, separated by commas."
 _MAP = "Labels to replace, such as 1=billing,2=bug, or a CSV file with two columns, old and new."
 _OTHER_ROLES = combine(
     _column("annotators", _ANNOTATORS, "-a", multiple=True),
@@ -188,7 +187,7 @@ SAMPLE = combine(
     _column("sample-weight", "Column with the sampling weight of each item."),
     _column("strata", "Column with the group that each item was drawn from."),
 )
-_ALLOW = "Accept a problem of the data, by its code; dhkappa check lists problems."
+_ALLOW = "Ignore the problem with this code (listed by dhkappa check)."
 ALLOW = option("allow", _ALLOW, multiple=True, metavar="CODE")
 ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 
