@@ -130,7 +130,7 @@ class Audit(Display):
         return self._reviews[key]
 
     def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
-        """Return the kappa of one more typical annotator, and the labeler compared with it, on the same items."""
+        """Return the kappa of a typical annotator, and the labeler compared with it, on the same items."""
         name = self._name(labeler)
         if name not in self._baselines:
             estimate, level = self.kappas[name].estimate, self.confidence_level

@@ -22,7 +22,8 @@ _OUTPUT = option("output", "Tally file to write.", "-o", required=True, metavar=
 def tally() -> None:
     """Store vote counts in files and add them.
 
-    The sum of tallies is the tally of all their items. score, compare and audit read it like a data file.
+    Adding tallies gives the same result as counting all items together. score, compare and audit read a tally like a
+    data file.
     """
 
 

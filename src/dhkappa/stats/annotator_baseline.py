@@ -1,4 +1,4 @@
-"""Annotator baseline: the kappa of one more typical annotator used as labeler, from vote counts alone.
+"""Annotator baseline: the kappa of a typical annotator used as labeler, from vote counts alone.
 
 Each vote of an item is in turn the suggested label, and the other votes judge it. The mean over the votes of an item is
 ``d_Pi = 2 T_i - t_i``, where t_i and T_i are the shares of its pairs and triples of votes that agree. With
@@ -47,7 +47,7 @@ class AnnotatorBaseline(Display):
 
     Attributes
     ----------
-    value, exact : kappa of one more typical annotator used as labeler, as a float and as a fraction; NaN and None if it
+    value, exact : kappa of a typical annotator used as labeler, as a float and as a fraction; NaN and None if it
         is undefined or only bounds are known
     value_low, value_high : its bounds; equal to ``value`` unless ``method`` is ``"two-votes"``
     kappa_labeler : the labeler's kappa on the same items
@@ -184,7 +184,7 @@ def votes_baseline(estimate: Estimate) -> VotesBaseline:
 
 
 def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) -> AnnotatorBaseline:
-    """Compare a labeler with one more typical annotator, on the same items.
+    """Compare a labeler with a typical annotator, on the same items.
 
     Examples
     --------
