@@ -284,8 +284,3 @@ def audit_single_votes(
     rows = {name: counts.labeled_patterns(name) for name in names}
     kappas = {name: cohen_kappa(of, confidence_level) for name, of in rows.items()}
     return SingleVoteAudit(kappas, check_level(confidence_level), tuple(problems), rows, item_votes)
-
-
-def has_single_votes(counts: Counts) -> bool:
-    """Tell whether some item has a vote, but none has two."""
-    return bool(len(counts.patterns)) and int(counts.patterns.vote_totals().max()) == 1

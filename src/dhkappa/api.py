@@ -286,7 +286,6 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     >>> row["suggested"], row["majority"], row["votes"]
     ('b', 'a', 'a: 4')
     """
-    from dhkappa.annotator_audit import audit_annotators, audit_single_votes, has_single_votes
     from dhkappa.auditing import audit_of
     from dhkappa.inputs.check import find_problems, find_set_problems
     from dhkappa.inputs.problems import accept
@@ -311,7 +310,9 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         weights = _weights(weights, given.counts.categories, given.declared)
     evidence = given.evidence(names, ordered=weights is not None)
     problems = find_problems(evidence, allow)
-    if has_single_votes(given.counts) or not names:
+    if given.counts.has_single_votes or not names:
+        from dhkappa.annotator_audit import audit_annotators, audit_single_votes
+
         _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool)
         known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
         if names:

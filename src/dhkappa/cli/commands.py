@@ -15,16 +15,15 @@ import click
 import dhkappa
 from dhkappa.cli import options, run
 from dhkappa.cli.demo import FILES, make_folder, write_demo
-from dhkappa.cli.fixes import command_line, next_step
+from dhkappa.cli.fixes import next_step
 from dhkappa.cli.options import (
     EXIT,
     Commands,
     Input,
     check_output,
-    masked_argument,
     option,
 )
-from dhkappa.cli.output import json_text, listed, open_errors, refuse, warn
+from dhkappa.cli.output import command_line, json_text, listed, masked_argument, open_errors, refuse, warn
 from dhkappa.cli.tally import tally
 from dhkappa.errors import DataError, Problem, counted, flag, invalid, one_labeler, visible
 from dhkappa.resources import Progress

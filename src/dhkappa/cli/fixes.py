@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import click
 
 import dhkappa
-from dhkappa.cli.options import Input, masked_argument
-from dhkappa.errors import DataError, Problem, flag
+from dhkappa.cli.options import Input
+from dhkappa.cli.output import command_line
+from dhkappa.errors import DataError, Problem
 
 _REPLACED = {"annotators", "counts", "suggested"}  # the new value replaces what was given
 _MOST_FIXES = 6  # each is tried, which reads the data again
@@ -111,37 +111,6 @@ def _solves(problem: Problem, before: dhkappa.Check, after: dhkappa.Check) -> bo
     if unread and after.n_items is not None:
         return True
     return all(one.options or one.choices or (unread and one.names_parameters) for one in new)
-
-
-def command_line(name: str, context: click.Context, given: Mapping[str, Any]) -> str:
-    """Return another command with the files and options of this one, for a shell; passwords are masked."""
-    words, files = ["dhkappa", name], [masked_argument(file) for file in given["files"]]
-    options: list[str] = []
-    for param in context.command.params:
-        value = given[param.name or ""]
-        if param.name in ("files", "output_format") or value in (None, ()) or value == param.get_default(context):
-            continue
-        long = flag(param.name or "")
-        for one in map(masked_argument, map(str, value if isinstance(value, tuple) else [value])):
-            options += [f"{long}={one}"] if one.startswith("-") else [long, one]
-    dashed = any(file.startswith("-") for file in files)
-    return " ".join(map(quoted, [*words, *options, "--", *files] if dashed else [*words, *files, *options]))
-
-
-def quoted(word: str) -> str:
-    r"""Quote a word for a shell; control characters are escaped as in ``$'a\nb'``."""
-    if word.isprintable():
-        return shlex.quote(word)
-    return "$'" + "".join(map(_escaped, word)) + "'"
-
-
-def _escaped(char: str) -> str:
-    if char in "\\'":
-        return "\\" + char
-    if char.isprintable():
-        return char
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _joined(codes: Sequence[str]) -> str:

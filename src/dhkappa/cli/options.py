@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 import dhkappa
 from dhkappa.cli import discard_output, fail
-from dhkappa.errors import DataError, Problem, flag, invalid, masked, shown
+from dhkappa.errors import DataError, Problem, flag, invalid, shown
 from dhkappa.paths import expand_patterns, is_stream, natural_order, system_message
 from dhkappa.resources import MIB, need
 
@@ -369,11 +369,6 @@ def label_map(given: Iterable[str]) -> dict[str, str]:
         old = next(old for old, _ in pairs if len({new for other, new in pairs if other == old}) > 1)
         raise invalid("map", f"Invalid --map: {shown([old])} has two new labels.")
     return dict(pairs)  # type: ignore[arg-type]
-
-
-def masked_argument(argument: str) -> str:
-    """Mask the password of an argument that is an address, whatever characters it contains."""
-    return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", argument, flags=re.DOTALL))
 
 
 def sum_of(paths: Sequence[str]) -> dhkappa.Tally:

@@ -1,8 +1,10 @@
-"""What commands print: results as JSON, and problems on standard error."""
+"""What commands print: results as JSON, problems on standard error, and other commands to run."""
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -50,3 +52,39 @@ def warn(problems: Iterable[Problem]) -> None:
     for problem in problems:
         if problem.severity != "info" and not problem.accepted:
             click.echo(visible(masked(problem.labeled_text(flag))), err=True)
+
+
+def command_line(name: str, context: click.Context, given: Mapping[str, Any]) -> str:
+    """Return another command with the files and options of this one, for a shell; passwords are masked."""
+    words, files = ["dhkappa", name], [masked_argument(file) for file in given["files"]]
+    options: list[str] = []
+    for param in context.command.params:
+        value = given[param.name or ""]
+        if param.name in ("files", "output_format") or value in (None, ()) or value == param.get_default(context):
+            continue
+        long = flag(param.name or "")
+        for one in map(masked_argument, map(str, value if isinstance(value, tuple) else [value])):
+            options += [f"{long}={one}"] if one.startswith("-") else [long, one]
+    dashed = any(file.startswith("-") for file in files)
+    return " ".join(map(quoted, [*words, *options, "--", *files] if dashed else [*words, *files, *options]))
+
+
+def quoted(word: str) -> str:
+    r"""Quote a word for a shell; control characters are escaped as in ``$'a\nb'``."""
+    if word.isprintable():
+        return shlex.quote(word)
+    return "$'" + "".join(map(_escaped, word)) + "'"
+
+
+def _escaped(char: str) -> str:
+    if char in "\\'":
+        return "\\" + char
+    if char.isprintable():
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def masked_argument(argument: str) -> str:
+    """Mask the password of an argument that is an address, whatever characters it contains."""
+    return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", argument, flags=re.DOTALL))

@@ -261,6 +261,11 @@ class Counts:
         """The number of items, eligible or not."""
         return int(self.patterns.items.sum())
 
+    @property
+    def has_single_votes(self) -> bool:
+        """Whether some item has a vote, but none has two."""
+        return bool(len(self.patterns)) and int(self.patterns.vote_totals().max()) == 1
+
     def labeled_patterns(self, labeler: str | None = None) -> LabeledPatterns:
         """Return the distinct patterns with the labels of one labeler, and the stratum and weight of each."""
         name = (
