@@ -73,6 +73,15 @@ def test_openblas_neither_interrupts_nor_hangs(mib: int, files: Path, monkeypatc
     assert not one.wrong, one.outcome
 
 
+@pytest.mark.slow
+@GROUP
+def test_an_export_that_does_not_fit_is_an_error(files: Path) -> None:
+    """The control group would kill the process."""
+    found = [*limited.small_limits(files, [("group", mib * MIB) for mib in (256, 320, 384)], ["label_studio.json"])]
+    assert not any(one.wrong for one in found)
+    assert found[0].outcome.memory_error
+
+
 @LINUX
 def test_scipy_is_not_loaded_without_memory_for_it() -> None:
     code = """
