@@ -107,6 +107,13 @@ def need_address_space(least: int, what: str) -> None:
             raise _error(message, "Raise that limit, or limit memory with a control group instead.")
 
 
+def limit_blas_threads() -> None:
+    """Use one thread in OpenBLAS if the address space is limited; call this before NumPy or SciPy is imported."""
+    # A further thread reserves 40 MiB or more, and OpenBLAS raises SIGINT, as Ctrl-C does, if it cannot start it.
+    if any(_address_space()) and not os.environ.get("OPENBLAS_NUM_THREADS"):
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+
 def out_of_memory(what: str) -> OutOfMemoryError:
     """Return the error for data that does not fit into memory."""
     found = memory_limit()

@@ -24,7 +24,7 @@ GROUP = pytest.mark.skipif(
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the same votes in some layouts."""
     folder: Path = tmp_path_factory.mktemp("layouts")
-    for name in ("wide.csv", "long.csv", "label_studio.json"):
+    for name in ("wide.csv", "wide.jsonl", "long.csv", "label_studio.json"):
         memory_votes.write_votes(folder / name, 50_000, limited.ANNOTATORS)
     return folder
 
@@ -60,6 +60,41 @@ def test_every_command_works_or_fails_with_one_line(files: Path, how: str) -> No
     large = [*limited.small_limits(files, [(how, 512 * MIB)], ["wide.csv"], ["score", "tally make"])]
     assert [one.outcome.code for one in large] == [0, 0]
     assert not any(one.wrong for one in large)
+
+
+@pytest.mark.slow
+@LINUX
+@pytest.mark.parametrize("mib", [420, 460, 512])
+def test_openblas_neither_interrupts_nor_hangs(mib: int, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without memory for its threads, OpenBLAS raises SIGINT when SciPy is imported; without buffers, it hangs."""
+    monkeypatch.setattr(limited, "TIMEOUT", 60)
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    [one] = limited.small_limits(files, [("addresses", mib * MIB)], ["wide.jsonl"], ["review"])
+    assert not one.wrong, one.outcome
+
+
+@pytest.mark.slow
+@GROUP
+def test_an_export_that_does_not_fit_is_an_error(files: Path) -> None:
+    """The control group would kill the process."""
+    found = [*limited.small_limits(files, [("group", mib * MIB) for mib in (256, 320, 384)], ["label_studio.json"])]
+    assert not any(one.wrong for one in found)
+    assert found[0].outcome.memory_error
+
+
+@LINUX
+def test_scipy_is_not_loaded_without_memory_for_it() -> None:
+    code = """
+import resource, numpy.random, dhkappa
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (70 << 20), -1))
+try:
+    from dhkappa.stats import special
+except OSError as error:
+    print(error.strerror)
+"""
+    done = limited.run(["timeout", "30", sys.executable, "-c", code])
+    assert (done.code, done.out, done.err) == (0, "Cannot allocate memory\n", "")
 
 
 def _answered(told: str, code: int = 0) -> Any:

@@ -24,6 +24,7 @@ from dhkappa.resources import (
     Progress,
     folder_on_disk,
     is_out_of_memory,
+    limit_blas_threads,
     memory_errors,
     memory_limit,
     need,
@@ -80,6 +81,20 @@ def test_too_little_address_space(monkeypatch: pytest.MonkeyPatch) -> None:
     need_address_space(MIB, "The report")
     with expect_error("out-of-memory"):
         need_address_space(2 * MIB, "The report")
+
+
+@pytest.mark.parametrize(
+    ("limited", "before", "after"),
+    [(True, None, "1"), (True, "", "1"), (True, "4", "4"), (False, None, None), (False, "", "")],
+)
+def test_one_thread_of_openblas_if_the_address_space_is_limited(
+    limited: bool, before: str | None, after: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = [MemoryLimit(MIB, 2 * MIB, "ulimit -v")] if limited else []
+    monkeypatch.setattr(resources, "_address_space", lambda: iter(limits))
+    monkeypatch.setattr(os, "environ", {} if before is None else {"OPENBLAS_NUM_THREADS": before})
+    limit_blas_threads()
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == after
 
 
 def test_temporary_files_go_to_a_disk(monkeypatch: pytest.MonkeyPatch) -> None:

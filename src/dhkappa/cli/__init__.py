@@ -13,12 +13,13 @@ from typing import Any, NoReturn
 import click
 
 from dhkappa.errors import DataError, flag, masked, visible
-from dhkappa.resources import memory_errors
+from dhkappa.resources import limit_blas_threads, memory_errors
 
 
 def run(commands: click.Group, args: list[str] | None = None) -> NoReturn:
     """Run a command and end the process with its exit code."""
     _prepare_streams()
+    limit_blas_threads()
     output = sys.stdout
     code: Any = 0
     try:

@@ -157,7 +157,7 @@ def cohen_kappa(rows: LabeledPatterns, confidence_level: float = 0.95) -> CohenK
     With n_jk items labeled j and voted k, ``kappa = (po - pe) / (1 - pe)``. Its standard error is that of the mean of
     ``phi = ((a - po) - (1 - kappa) (C_l + L_v - 2 pe)) / (1 - pe)`` over items with label l and vote v, a = [l = v].
     """
-    from scipy.special import stdtrit
+    from dhkappa.stats.special import stdtrit
 
     level, m, patterns = check_level(confidence_level), len(rows.categories), rows.patterns
     patterns = patterns.take((patterns.vote_totals() == 1) & (patterns.suggested >= 0))

@@ -102,7 +102,7 @@ def bca_interval(
     acceleration ``a = sum phi^3 / (6 (sum phi^2)^1.5)`` over items, a limit is the quantile at
     ``Phi(z_0 + (z_0 + z) / (1 - a (z_0 + z)))`` with z the normal quantile of alpha/2 or 1 - alpha/2.
     """
-    from scipy.special import ndtr, ndtri
+    from dhkappa.stats.special import ndtr, ndtri
 
     squares, share = sum_of_squares(phi, items), _share_below(values, kappa)
     reason = _no_variation(values)

@@ -132,7 +132,7 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
     The interval is kappa_j plus and minus t times the standard error, with n L_j - 1 degrees of freedom. The lower
     limit is at most that of a flawless sample, ``1 - 2 (1 - (alpha / 2)^(1 / (n L_j))) / (1 - E_j)``.
     """
-    from scipy.special import stdtrit
+    from dhkappa.stats.special import stdtrit
 
     confidence_level = check_level(confidence_level)
     parts = category_parts(terms)

@@ -108,7 +108,7 @@ def perfect_sample_limit(share: float, E: float, alpha: float) -> float:
 
 def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     """Return kappa plus and minus t times the standard error, within the range of kappa."""
-    from scipy.special import stdtrit
+    from dhkappa.stats.special import stdtrit
 
     if basis.kappa == 1:
         return max(basis.bottom, perfect_sample_limit(basis.unseen, basis.E, alpha)), 1.0
@@ -130,7 +130,7 @@ def beta_quantile(a: float, b: float, p: float) -> float:
     if min(a, b) > _HUGE:
         return _near_normal(a, b, p)
     if min(a, b) < 1 or a + b > _LARGEST or min(p, 1 - p) < _SMALLEST_P:
-        from scipy.special import betaincinv
+        from dhkappa.stats.special import betaincinv
 
         return float(betaincinv(a, b, p))
     low, high, x = 0.0, 1.0, approximate_quantile(a, b, p)
@@ -200,7 +200,7 @@ def _beta_moments(basis: Basis, added: Any, share: Any) -> tuple[Any, Any, float
 
 def beta_limits(basis: Basis, alpha: float) -> tuple[Any, Any]:
     """Return the limits of ``beta_interval`` for a basis whose attributes are arrays, all at once."""
-    from scipy.special import betaincinv
+    from dhkappa.stats.special import betaincinv
 
     def limit(added: Any, share: Any, probability: float) -> Any:
         mean, variance, width = _beta_moments(basis, added, share)
@@ -242,7 +242,7 @@ class KappaDifference:
         that a small sample may have missed. It is t standard errors away, and further by the skewness (Cornish-Fisher)
         if that widens the interval. If no item affects the difference, the limit is that of a flawless sample.
         """
-        from scipy.special import stdtrit
+        from dhkappa.stats.special import stdtrit
 
         t, hidden = stdtrit(self.df, (1 + confidence_level) / 2), 1 - ((1 - confidence_level) / 2) ** (1 / self.n)
 
@@ -255,7 +255,7 @@ class KappaDifference:
 
     def pvalue(self) -> Any:
         """Return the two-sided p-value: 1 less the confidence level at which a limit is 0."""
-        from scipy.special import stdtr
+        from dhkappa.stats.special import stdtr
 
         down, up = self._moments(self.worst, -1), self._moments(self.best, 1)
         shift, spread, skewed = (np.where(self.value > 0, a, b) for a, b in zip(down, up, strict=True))
@@ -292,7 +292,7 @@ _TINY = 1e-300
 
 def _near_normal(a: float, b: float, p: float) -> float:
     """Return the quantile by the Cornish-Fisher expansion, with skewness and kurtosis."""
-    from scipy.special import ndtri
+    from dhkappa.stats.special import ndtri
 
     s, z = a + b, float(ndtri(p))
     skewness = 2 * ((b - a) / s) * math.sqrt(s / a * (s / b) / s)

@@ -151,7 +151,7 @@ def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
 
 def _tail(z: float, alternative: str) -> float:
     """Return the p-value of a standard normal variable."""
-    from scipy.special import ndtr
+    from dhkappa.stats.special import ndtr
 
     return float(2 * ndtr(-abs(z)) if alternative == "two-sided" else ndtr(-z))
 

@@ -170,7 +170,7 @@ class Outlook:
 
     def half_width(self, n: int, variance: float, confidence_level: float) -> float:
         """Return half the length of the beta interval of n items."""
-        from scipy.special import betaincinv  # faster than our quantile, and called often
+        from dhkappa.stats.special import betaincinv  # faster than our quantile, and called often
 
         ends = self.least.phi, self.greatest.phi, self.least.share / n, self.greatest.share / n
         known = Basis(self.kappa, self.E, n, (n - 1) * variance, *ends, self.unseen / n, n - 1, self.bottom)
@@ -179,7 +179,7 @@ class Outlook:
 
     def row(self, votes: float, variance: float, goal: Goal) -> dict[str, Any]:
         """Return the items and votes for one variance; ``items_assured`` adds z standard errors of it."""
-        from scipy.special import ndtri
+        from dhkappa.stats.special import ndtri
 
         def half_width(n: int, z: float) -> float:
             doubt = math.sqrt(variance * max(self.most - variance, 0.0) * (1 / n + 1 / self.n_pilot)) if z else 0.0

@@ -27,6 +27,7 @@ from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.tables import Source
 from dhkappa.paths import Path, check_regular, system_message
+from dhkappa.resources import MIB, need
 
 # Modules of this package, with the name of the tool.
 TOOLS = {"label_studio": "Label Studio", "prodigy": "Prodigy", "doccano": "doccano", "argilla": "Argilla"}
@@ -35,6 +36,7 @@ Records: TypeAlias = dict[str, list[Record]]  # by file name without suffix: one
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 16  # bytes read at a time, or more within a long record
+_LEAST, _PER_BYTE = 64 * MIB, 2  # memory to leave, and per byte read for its votes: without it, the system kills us
 _LONGEST = 64 * 10**6  # characters of a record
 _UNPACKED, _TIMES = 1 << 28, 200  # a packed file may hold so many bytes, or so many times its own size
 _DECODER = json.JSONDecoder()
@@ -128,7 +130,7 @@ class _Text:
     def __init__(self, stream: _Stream, name: str) -> None:
         self._stream, self._name = stream, name
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._text, self._at, self._ended = "", 0, False
+        self._text, self._at, self._ended, self._size = "", 0, False, 0
         self._lines = self._columns = 0  # line ends before the held text, and characters since the last of them
 
     def records(self) -> Iterator[Record]:
@@ -192,11 +194,13 @@ class _Text:
         """Forget what was decoded and read as much text as is held, at least one block; False at the end."""
         if self._ended:
             return False
+        need(_LEAST + _PER_BYTE * self._size, "the export")
         line, column = self._position(self._at)
         self._lines, self._columns = line - 1, column - 1
         self._text, self._at = self._text[self._at :], 0
         held = self._stream(max(_BLOCK, len(self._text)))
         self._ended = not held
+        self._size += len(held)
         try:
             self._text += self._decoder.decode(held, final=self._ended)
         except UnicodeDecodeError as error:
