@@ -1,4 +1,4 @@
-"""Files: find them by path or pattern, detect changes while they are read, write them atomically."""
+"""Files: find them, in natural order (day2 before day10), detect changes while they are read, write atomically."""
 
 from __future__ import annotations
 

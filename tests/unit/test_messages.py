@@ -1,4 +1,4 @@
-"""The texts of errors and notes, by code: one snapshot, rewritten with DHKAPPA_WRITE_MESSAGES=1."""
+"""The texts of errors and notes, by code, in messages/snapshot.json: rewritten with DHKAPPA_WRITE_MESSAGES=1."""
 
 import importlib.util
 import json

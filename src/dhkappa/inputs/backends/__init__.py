@@ -2,7 +2,8 @@
 
 Queries are written once, with narwhals, and return plain Python values. Columns are renamed to their roles, so that no
 column name of the data becomes part of a query. What differs between engines is in the subclasses of ``Frame``:
-``duckdb``, ``dataframes`` (pandas, Polars, PyArrow, Dask, Spark) and ``databases`` (Ibis).
+``duckdb``, ``dataframes`` (pandas, Polars, PyArrow, Dask, Spark) and ``databases`` (Ibis). Expressions stay within the
+limits of SQLite's parser on all engines: ``balanced`` and ``replace_values``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DuckDB: our own connections, tables from Python columns, tables of the user's connections, error messages."""
+"""DuckDB: our own connections and their memory limit, tables of Python columns and of users, error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about copies: annotators that are labelers, other annotators, or made from the votes of the others."""
+"""Rules about copies: labelers copied from an annotator, and annotators that are copies or made from other votes."""
 
 from __future__ import annotations
 
