@@ -130,6 +130,12 @@ class SampledVotes:
         np.maximum.at(most, at, count)
         return count == most[at], most
 
+    def decided(self, labels: Integers) -> npt.NDArray[np.bool_]:
+        """Return (R,) whether some category is no most frequent vote; if all are, any label is one."""
+        categories = np.union1d(self.code, labels[labels >= 0])
+        tied = np.bincount(self.row[self.first][self.leading[0]], minlength=len(self.weight))
+        return np.asarray(tied < len(categories), np.bool_)
+
     def exceptions(self, labels: Integers) -> _Floats:
         """Return (R,) 1 where a label is no most frequent vote, else 0."""
         at, code = self.row[self.first], self.code[self.first]
@@ -229,7 +235,7 @@ def from_votes(sample: SampledVotes, labels: Integers) -> FromVotes | None:
     """
     at, code = sample.row[sample.first], sample.code[sample.first]
     leads, most = sample.leading
-    labeled = (labels >= 0) & (sample.total > 1)
+    labeled = (labels >= 0) & (sample.total > 1) & sample.decided(labels)
     easy, hard = labeled & (most == sample.total), labeled & (most < sample.total)
     if min(sample.weight[easy].sum(), sample.weight[hard].sum()) < _COMMON_ITEMS:
         return None

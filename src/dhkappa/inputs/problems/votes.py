@@ -187,7 +187,10 @@ def labels_from_votes(data: Evidence) -> Iterator[Problem]:
     np.maximum.at(most, data.row, patterns.votes)
     for name in data.labelers:
         codes = data.codes(name)
-        rows = (data.totals > 1) & (codes >= 0)
+        # If all categories are a most frequent vote of an item, any label is one.
+        used = np.union1d(codes[codes >= 0], np.flatnonzero(data.votes))
+        tied = np.bincount(data.row[patterns.votes == most[data.row]], minlength=len(patterns))
+        rows = (data.totals > 1) & (codes >= 0) & (tied < len(used))
         n = data.items(rows)
         single = _from_single_votes(data, name)
         accuracy, perfect = _exceptions_of_true_labels(data, rows, most)
@@ -199,7 +202,8 @@ def labels_from_votes(data: Evidence) -> Iterator[Problem]:
         split = data.items(rows & (np.diff(patterns.start) > 1))
         if is_made_from_votes(exceptions, split, perfect, n, accuracy):
             often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
-            message = f"{often} a most frequent vote, although votes differ on {counted(split, 'item')}. "
+            differ = data.items((data.totals > 1) & (codes >= 0) & (np.diff(patterns.start) > 1))
+            message = f"{often} a most frequent vote, although votes differ on {counted(differ, 'item')}. "
             # Without errors, or with a third of those of an annotator.
             expected = perfect + (perfect < ENOUGH_EXCEPTIONS) * (1 - accuracy) * n * FEWER_ERRORS
             message += "Independent labels, even very good ones, would differ from the most frequent vote on about "
@@ -272,7 +276,8 @@ def _exceptions_of_true_labels(
     m, n = int((data.votes > 0).sum()), data.items(rows)
     if m < 2 or n == 0:
         return 1.0, 0.0
-    t = float(np.average(data.agreement[rows], weights=items[rows]))
+    every = data.totals > 1
+    t = float(np.average(data.agreement[every], weights=items[every]))
     accuracy = vote_accuracy(t, m)
     if not 1 / m < accuracy < 1:
         return 1.0, 0.0
