@@ -42,3 +42,15 @@ def test_ties_of_all_categories_say_nothing_about_labels(accuracy: float) -> Non
     for seed in range(4):
         assert "labels-from-votes" not in found(table(3000, 2, 2, 0.8, accuracy, seed))
     assert "labels-from-votes" in found(table(1000, 2, 2, 0.8, None, 1))
+
+
+def test_many_votes_do_not_make_a_good_labeler_suspicious() -> None:
+    """The most frequent of ten votes is hardly ever wrong, and neither is the labeler."""
+    for seed in range(6):
+        assert "labels-from-votes" not in found(table(500, 10, 5, 0.75, 0.99, seed))
+
+
+@pytest.mark.parametrize("annotators", [3, 4, 5])
+def test_most_frequent_votes_are_found(annotators: int) -> None:
+    for seed in range(4):
+        assert "labels-from-votes" in found(table(300, annotators, 5, 0.8, None, seed))

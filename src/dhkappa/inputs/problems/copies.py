@@ -231,9 +231,7 @@ def made_from_others(data: Evidence) -> Iterator[Problem]:
     number = np.bincount(sample.who, weights=weight, minlength=len(sample.annotators))
     for place in [place for place in _compared(sample) if behind[place] <= _SELDOM * number[place]]:
         found = from_votes(sample.without([place]), sample.votes_of(place))
-        if found is not None and is_made_from_votes(
-            found.exceptions, found.split, found.perfect, found.n, found.accuracy
-        ):
+        if found is not None and is_made_from_votes(found.exceptions, found.perfect, found.n, found.accuracy):
             names.append(sample.annotators[place])
             numbers = f"on all but {found.exceptions:,}" if found.exceptions else "on each"
             numbers += f" of {counted(found.n, 'item')}, although these differ on {found.split:,}"

@@ -21,6 +21,7 @@ from dhkappa.inputs.problems.sampled_votes import (
     FEWER_ERRORS,
     FromVotes,
     from_votes,
+    independent_exceptions,
     is_made_from_votes,
     poisson_tail,
     sampled_votes,
@@ -199,13 +200,12 @@ def labels_from_votes(data: Evidence) -> Iterator[Problem]:
         leads = (patterns.code == codes[data.row]) & (patterns.votes == most[data.row])
         first = np.bincount(data.row[leads], minlength=len(patterns)) > 0
         exceptions = n - data.items(rows & first)
-        split = data.items(rows & (np.diff(patterns.start) > 1))
-        if is_made_from_votes(exceptions, split, perfect, n, accuracy):
+        if is_made_from_votes(exceptions, perfect, n, accuracy):
             often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
             differ = data.items((data.totals > 1) & (codes >= 0) & (np.diff(patterns.start) > 1))
             message = f"{often} a most frequent vote, although votes differ on {counted(differ, 'item')}. "
-            # Without errors, or with a third of those of an annotator.
-            expected = perfect + (perfect < ENOUGH_EXCEPTIONS) * (1 - accuracy) * n * FEWER_ERRORS
+            enough = perfect >= ENOUGH_EXCEPTIONS  # for a comparison with labels without errors
+            expected = perfect if enough else independent_exceptions(perfect, n, accuracy)
             message += "Independent labels, even very good ones, would differ from the most frequent vote on about "
             message += f"{expected:.0f} items."
         else:
