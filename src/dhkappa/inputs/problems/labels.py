@@ -203,6 +203,9 @@ def _strange_labels(
             kinds = ("codes", "other names")
         message = f"{where} Its labels are {kinds[0]} ({_few(texts)}), the votes are {kinds[1]} ({_few(votes)})."
         fix = f'Translate them with $map, such as "{texts[0]}={votes[0]}".'
+        if numeric[1]:  # the votes may also be no codes
+            fix = "If the votes are codes, translate the labels with $map. If they are numbers of votes, name their "
+            fix += "columns with $counts."
         if found:
             fix = "This translation fits the votes best; check it, and pass it with $map=."
             options = {"map": comma_separated(f"{code}={vote}" for code, vote in found.items())}
