@@ -20,7 +20,7 @@ CASES = sorted(DATA.glob("messy/*/case.json"))
 OPTIONS = {"--counts": "counts", "--suggested": "suggested"}
 COUNTS = ["hate_speech", "offensive_language", "neither"]
 WARNINGS = {  # of the public data sets, with the labelers that each concerns
-    "crows_pairs": {("looks-missing", ())},
+    "crows_pairs": {("looks-missing", ()), ("annotator-differs", ())},  # two of 157 agree on 11% and 21% of pairs
     "davidson": {("labels-from-votes", ("class_majority",))},
     "dices_350": {("looks-missing", ())},  # the vote Unsure
     "dynasent_r1_dev": {("labels-from-votes", ("gold_majority",))},

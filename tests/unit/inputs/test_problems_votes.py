@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 from dhkappa import Dataset
 from dhkappa.errors import Problem
+from dhkappa.inputs.problems.annotators import annotator_scores
+from dhkappa.inputs.problems.sampled_votes import sampled_votes
 
 NAMES = ("billing", "bug", "how-to", "other", "refund")
 
@@ -54,3 +58,61 @@ def test_many_votes_do_not_make_a_good_labeler_suspicious() -> None:
 def test_most_frequent_votes_are_found(annotators: int) -> None:
     for seed in range(4):
         assert "labels-from-votes" in found(table(300, annotators, 5, 0.8, None, seed))
+
+
+def long(data: pl.DataFrame) -> dict[str, Any]:
+    """Return the votes in long format, and the items table."""
+    names = [name for name in data.columns if name.startswith("ann_")]
+    votes = data.unpivot(names, index="item", variable_name="annotator", value_name="label").drop_nulls()
+    return {"data": votes, "items": data.drop(names)}
+
+
+@pytest.mark.parametrize("how", ["shifted", "sorted", "swapped", "abbreviated"])
+@pytest.mark.parametrize("m", [2, 5])
+def test_an_annotator_at_chance_is_named(how: str, m: int) -> None:
+    data = table(500, 4, m, 0.85, 0.8, 1)
+    own = data["ann_2"].to_list()
+    votes = {
+        "shifted": own[1:] + own[:1],
+        "sorted": sorted(own),
+        "swapped": [NAMES[(NAMES.index(label) + 1) % m] for label in own],
+        "abbreviated": [label[:2] for label in own],
+    }
+    changed = data.with_columns(ann_2=pl.Series(votes[how]))
+    problem = found(**long(changed))["annotator-differs"]
+    assert (problem.severity, problem.examples) == ("warning", ("ann_2",))
+    assert how == "abbreviated" or found(changed)["annotator-differs"].examples == ("ann_2",)
+    assert "annotator-differs" not in found(**long(data))
+    assert "annotator-differs" not in found(data)
+
+
+def test_annotators_who_agree_less_do_not_differ() -> None:
+    rng = np.random.default_rng(1)
+    for seed in range(5):
+        data = table(600, 4, 3, 0.9, 0.8, seed)
+        votes = np.where(rng.random(600) < 0.5, data["ann_2"], data["ann_2"].shuffle(seed))
+        assert "annotator-differs" not in found(data.with_columns(ann_2=pl.Series(votes.tolist())))
+
+
+def test_scores_of_annotators_by_loops() -> None:
+    data = table(60, 4, 3, 0.7, 0.8, 1).with_columns(
+        ann_0=pl.when(pl.int_range(60) % 3 == 0).then(None).otherwise(pl.col("ann_0"))
+    )
+    votes = Dataset(data).item_votes()
+    assert votes is not None
+    rows = [[row[f"ann_{place}"] for place in range(4)] for row in data.iter_rows(named=True)]
+    for place, score in enumerate(annotator_scores(sampled_votes(votes))):
+        others = Counter(
+            label for row in rows for who, label in enumerate(row) if label and (who != place or row.count(None) > 1)
+        )
+        chance = sum((number / others.total()) ** 2 for number in others.values())
+        own, pairs = [], []
+        for row in rows:
+            rest = [label for who, label in enumerate(row) if label and who != place]
+            if row[place] and len(rest) > 1:
+                own.append(rest.count(row[place]) / len(rest) - others[row[place]] / others.total())
+                agree = [x == y for x, y in combinations(rest, 2)]
+                pairs.append(sum(agree) / len(agree) - chance)
+        assert score.n == len(own)
+        assert score.own == pytest.approx(sum(own) / len(own) / (1 - chance))
+        assert score.others == pytest.approx(sum(pairs) / len(pairs) / (1 - chance))

@@ -15,6 +15,7 @@ from dhkappa.core.agreement import agreement_follows_votes, sum_rows
 from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.problems import Evidence, Rule, copies, percent
 from dhkappa.inputs.problems import rows as row_rules
+from dhkappa.inputs.problems.annotators import annotator_differs
 from dhkappa.inputs.problems.sampled_votes import (
     CHANCE,
     ENOUGH_EXCEPTIONS,
@@ -392,6 +393,7 @@ RULES: tuple[Rule, ...] = (
 RULES_OF_VOTES: tuple[Rule, ...] = (
     *copies.RULES_OF_VOTES,
     *row_rules.RULES_OF_VOTES,
+    annotator_differs,
     votes_follow_agreement,
     labels_from_votes,
     looks_ordinal,
