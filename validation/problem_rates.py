@@ -538,6 +538,18 @@ def _swapped_codes(rng: Generator) -> Data:
     return replace(data, votes=votes)
 
 
+def _mixed_rows(rng: Generator) -> Data:
+    """Replace the votes of some items by those of another task, codes or a note."""
+    data = _sized(rng)
+    names = sorted({*data.truth})
+    words = [{name: "yes" if place % 2 else "no" for place, name in enumerate(names)}, dict.fromkeys(names, "approved")]
+    words.append({name: str(place) for place, name in enumerate(names)})
+    other, votes = words[int(rng.integers(3))], data.votes.copy()
+    for place in np.flatnonzero(rng.random(len(votes)) < rng.uniform(0.15, 0.5)).tolist():
+        votes[place] = [other.get(label) for label in votes[place]]
+    return replace(data, votes=votes)
+
+
 def _few(rng: Generator) -> Data:
     return base(rng, n=int(rng.integers(5, 19)))
 
@@ -555,6 +567,7 @@ CHANGED: dict[str, tuple[str, Callable[[Generator], Data]]] = {
     "another column is named": ("labels-not-in-votes", _other_column),
     "case or spaces differ": ("category-variants", _spelled),
     "missing votes are spelled out": ("looks-missing", _missing),
+    "rows of another task, or with codes": ("votes-not-suggested", _mixed_rows),
     "several labels in a cell": ("looks-multilabel", _multilabel),
     "ratings": ("looks-ordinal", _rated),
     "percentages instead of counts": ("looks-like-percent", _percent),

@@ -58,6 +58,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "category-variants (problem, numbers)": lambda: check([["3", "3.0"], ["4", "4"]] * 15, ["3", "4"] * 15),
     "category-variants (problem, punctuation)": lambda: check([["cat", "cat.", "cat"], *VOTES[1:]]),
     "labels-not-in-votes (some)": lambda: changed("a tenth of the labels has no votes"),
+    "votes-not-suggested": lambda: changed("rows of another task, or with codes"),
     "looks-missing (sure)": lambda: check([["cat", "#N/A", "cat"], *VOTES[1:]]),
     "looks-missing (maybe)": lambda: check([["cat", "none", "cat"], *VOTES[1:]]),
     "looks-multilabel": lambda: check([["cat;dog", "dog;cat", "cat"], *VOTES[1:]]),

@@ -28,8 +28,8 @@ WARNINGS = {  # of the public data sets, with the labelers that each concerns
         ("labels-from-votes", ("gold_majority",)),
         ("labeler-abstains", ("gold_majority",)),
     },
-    "labelerrors_cifar100": set(),
-    "labelerrors_imagenet": set(),
+    "labelerrors_cifar100": {("votes-not-suggested", ())},  # 11% _neither and _both
+    "labelerrors_imagenet": {("votes-not-suggested", ())},  # 25%
     "tweeteval_annotated": set(),
 }
 

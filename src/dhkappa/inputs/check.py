@@ -139,7 +139,8 @@ def find_problems(evidence: Evidence, allow: Iterable[str] = ()) -> tuple[Proble
         copied = [*copies.labeler_equals_annotator(evidence)]
         evidence = replace(evidence, copies=tuple(name for one in copied for name in one.labelers))
         found += copied
-        found += [problem for rule in (*votes.RULES_OF_VOTES, *items.RULES_OF_VOTES) for problem in rule(evidence)]
+        of_votes = (*labels.RULES_OF_VOTES, *votes.RULES_OF_VOTES, *items.RULES_OF_VOTES)
+        found += [problem for rule in of_votes for problem in rule(evidence)]
     return accept(found, allow)
 
 

@@ -116,3 +116,19 @@ def test_scores_of_annotators_by_loops() -> None:
         assert score.n == len(own)
         assert score.own == pytest.approx(sum(own) / len(own) / (1 - chance))
         assert score.others == pytest.approx(sum(pairs) / len(pairs) / (1 - chance))
+
+
+def test_votes_that_are_never_suggested() -> None:
+    data, every = table(300, 3, 5, 0.85, 0.8, 1), pl.int_range(300)
+    for share, code in ((7, "votes-not-suggested"), (20, None)):
+        columns = [pl.when(every % share == 0).then(pl.lit("approved")).otherwise(f"ann_{n}").alias(f"ann_{n}") for n in range(3)]
+        problems = found(data.with_columns(columns))
+        assert (problems["votes-not-suggested"].examples == ("'approved'",)) if code else not problems
+
+
+def test_many_rare_categories_need_not_be_suggested() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 1000, 600)
+    columns = {f"ann_{n}": [f"class {code}" for code in draw(rng, truth, 0.85, 1000)] for n in range(4)}
+    labels = [f"class {code}" for code in draw(rng, truth, 0.6, 1000)]
+    assert found(pl.DataFrame({"item": range(600), "suggested_llm": labels, **columns})) == {}

@@ -32,7 +32,7 @@ CODES = (
     *("labelers-unused", "labels-from-votes", "labels-not-in-votes", "looks-clustered", "looks-like-counts"),
     *("looks-like-percent", "looks-missing", "looks-multilabel", "looks-ordinal", "mixed-time-zones", "no-items"),
     *("not-annotators", "one-vote", "repeated-rows", "too-few-items", "votes-follow-agreement"),
-    "weights-look-like-counts",
+    *("votes-not-suggested", "weights-look-like-counts"),
 )
 """The codes of all problems that ``allow`` can accept."""
 FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds

@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label, label_rules
 from dhkappa.errors import Problem, comma_separated, counted, shown
-from dhkappa.inputs.problems import Evidence, Rule, differences, spelling
+from dhkappa.inputs.problems import Evidence, Rule, differences, percent, spelling
 from dhkappa.inputs.problems.items import fitting_columns
 
 _SMALL_SHARE = 0.01  # of votes or labels: below it, a problem of spelling is no error
+_NOT_SUGGESTED = 0.1  # share of votes
+_EXPECTED = 5.0  # labels for a category, going by its vote share
 _STRANGE = 0.05  # share of labels that nobody votes for
 _FEW_STRANGE = 3
 _SIMILAR = 3.0  # shares of a label among votes and suggested labels are similar up to this factor
@@ -187,6 +189,30 @@ def labels_not_in_votes(data: Evidence) -> Iterator[Problem]:
             yield Problem("labels-not-in-votes", "warning", message, tuple(map(repr, texts[:3])), fix, (name,))
 
 
+def votes_not_suggested(data: Evidence) -> Iterator[Problem]:
+    """Find votes for categories that no labeler ever suggests, although labels like the votes would include them."""
+    labels = sum((data.labels(name) for name in data.labelers), np.zeros(len(data.categories)))
+    n, total = float(labels.sum()), float(data.votes.sum())
+    if not n or not total or any(True for _ in labels_not_in_votes(data)):
+        return
+    known = {spelling(data.categories[code]) for code in np.flatnonzero(labels).tolist()} | _MISSING | _MAYBE_MISSING
+    _, split = compound_labels(data.categories)
+    apart = [
+        code
+        for code, label in enumerate(data.categories)
+        if data.votes[code] * n >= _EXPECTED * total and not {label, spelling(label)} & {*known, *split}
+    ]
+    share = float(data.votes[apart].sum()) / total
+    if share < _NOT_SUGGESTED:
+        return
+    names = [data.categories[code] for code in sorted(apart, key=lambda code: -data.votes[code])]
+    message = f"{percent(share)} of the votes are for categories that no labeler ever suggests: {shown(names, 3)}."
+    fix = "If these are other words for categories, translate them with $map; if they are missing votes, pass $missing. "
+    fix += "If these rows belong to another task, leave them out. If labelers may ignore these categories, accept this "
+    fix += "with $allow=."
+    yield Problem("votes-not-suggested", "warning", message, tuple(map(repr, names[:3])), fix)
+
+
 def _strange_labels(
     data: Evidence, name: str, codes: Integers, strange: npt.NDArray[np.bool_], lost: int, n: int
 ) -> Problem:
@@ -242,3 +268,4 @@ def _translation(data: Evidence, codes: Integers, labels: list[int]) -> dict[Lab
 
 
 RULES: tuple[Rule, ...] = (labels_not_in_votes, category_variants, looks_missing, looks_multilabel)
+RULES_OF_VOTES: tuple[Rule, ...] = (votes_not_suggested,)
