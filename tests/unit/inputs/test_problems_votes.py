@@ -132,3 +132,24 @@ def test_many_rare_categories_need_not_be_suggested() -> None:
     columns = {f"ann_{n}": [f"class {code}" for code in draw(rng, truth, 0.85, 1000)] for n in range(4)}
     labels = [f"class {code}" for code in draw(rng, truth, 0.6, 1000)]
     assert found(pl.DataFrame({"item": range(600), "suggested_llm": labels, **columns})) == {}
+
+
+@pytest.mark.parametrize("kind", [int, str])
+@pytest.mark.parametrize(
+    ("code", "numbers", "flagged"),
+    [
+        (-99, [1, 2, 3], True),
+        (-1, [1, 2, 3], True),
+        (-1, [0, 1, 2], True),
+        (-1, [0, 1], False),
+        (-1, [-2, 0, 1], False),
+        (999, [1, 2, 3], True),
+        (99, [97, 98, 100], False),
+    ],
+)
+def test_numbers_that_mean_missing(kind: Any, code: int, numbers: list[int], flagged: bool) -> None:
+    votes = [[kind(numbers[place % len(numbers)])] * 3 for place in range(60)]
+    for row in votes[::5]:
+        row[0] = kind(code)
+    labels = [row[1] for row in votes]
+    assert ("looks-missing" in {one.code for one in Dataset(votes, {"llm": labels}).check().problems}) is flagged

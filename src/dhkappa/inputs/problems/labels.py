@@ -33,7 +33,7 @@ _MAYBE_MISSING = {"na", "n.a.", "none", "missing", "?", "-", "nil", "skip", "ski
 _MAYBE_MISSING |= {"don't know", "dont know", "idk", "can't tell", "cannot tell", "not applicable", "no answer"}
 _MAYBE_MISSING |= {"...", "\u2026", "[]", "{}", "blank", "empty", "n/d", "n / a", "not available", "unlabeled", "tbd"}
 _MAYBE_MISSING |= {"unlabelled", "not labeled", "not annotated", "no label", "abstain", "declined", "cannot judge"}
-_MAYBE_MISSING |= {"-99", "-999"}
+_CODES_OF_MISSING = {-1, -9, -99, -999, -9999, 99, 999, 9999}
 
 
 def category_variants(data: Evidence) -> Iterator[Problem]:
@@ -76,7 +76,7 @@ def looks_missing(data: Evidence) -> Iterator[Problem]:
         spelled = {label.strip().casefold(), spelling(label)} if isinstance(label, str) else set()
         if spelled & _MISSING:
             sure.append(code)
-        elif spelled & _MAYBE_MISSING:
+        elif spelled & _MAYBE_MISSING or _is_code_of_missing(label, data.categories):
             shares = data.category_shares([code])
             votes = shares.votes
             if not any(votes <= _SIMILAR * part and part <= _SIMILAR * votes for part in shares.labels.values()):
@@ -94,6 +94,26 @@ def looks_missing(data: Evidence) -> Iterator[Problem]:
         problem = Problem("looks-missing", severity, message, tuple(map(repr, names[:3])), fix, data.concerned(shares))
         found = {"missing": comma_separated(names)}
         yield replace(problem, options=found) if certain else replace(problem, choices=found)
+
+
+def _whole_number(label: Label) -> int | None:
+    """Return the number that a label is written as; None if it is no whole number."""
+    text = "" if isinstance(label, bool) else str(spelling(label))
+    return int(text) if re.fullmatch("-?[0-9]{1,9}", text) else None
+
+
+def _is_code_of_missing(label: Label, categories: Categories) -> bool:
+    """Tell whether a label is a number such as -99 that is not next to the other numbers.
+
+    -1 is next to 0 on a scale from -1 to 1, and next to -2.
+    """
+    number = _whole_number(label)
+    if number not in _CODES_OF_MISSING:
+        return False
+    others = {one for other in categories if other != label and (one := _whole_number(other)) is not None}
+    if number == -1:
+        return -2 not in others and not others <= {-1, 0, 1} or not others
+    return number - 1 not in others and number + 1 not in others
 
 
 def _list_parts(label: str) -> tuple[str, ...] | None:
