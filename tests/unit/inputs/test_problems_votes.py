@@ -153,3 +153,17 @@ def test_numbers_that_mean_missing(kind: Any, code: int, numbers: list[int], fla
         row[0] = kind(code)
     labels = [row[1] for row in votes]
     assert ("looks-missing" in {one.code for one in Dataset(votes, {"llm": labels}).check().problems}) is flagged
+
+
+def test_lists_are_not_split_at_commas() -> None:
+    votes = [['["billing", "bug"]', '["billing"]', '["bug"]']] * 30
+    problem = found(votes, suggested={"llm": ['["billing"]'] * 30}, multilabel=",")["not-a-label-set"]
+    assert problem.options == {"multilabel": "json"}
+    assert "not-a-label-set" not in found(votes, suggested={"llm": ['["billing"]'] * 30}, multilabel="json")
+
+
+def test_lists_of_python_are_no_json() -> None:
+    votes = [["['billing', 'bug']", "['billing']", "['bug']"]] * 30
+    problem = found(votes, suggested={"llm": ["['billing']"] * 30})["looks-multilabel"]
+    assert problem.options == {}
+    assert "double quotes" in problem.fix

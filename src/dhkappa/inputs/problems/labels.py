@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -127,6 +128,14 @@ def _list_parts(label: str) -> tuple[str, ...] | None:
     return tuple(map(str, parts)) if isinstance(parts, list) and parts else None
 
 
+def _is_json(label: Label) -> bool:
+    try:
+        json.loads(str(label))
+    except ValueError:
+        return False
+    return True
+
+
 def compound_labels(categories: Categories) -> tuple[str, dict[Label, tuple[str, ...]]]:
     """Return how several labels are joined in one cell, and the labels that are joined; empty if they are not."""
     texts = [label for label in categories if isinstance(label, str)]
@@ -176,6 +185,8 @@ def looks_multilabel(data: Evidence) -> Iterator[Problem]:
     message = f"Some cells hold several labels, {how}: {shares}.{both}"
     examples = tuple(dict.fromkeys(map(repr, [*(twice[0] if twice else ()), *names][:3])))
     fix, options = "Split them with $multilabel=.", {"multilabel": separator}
+    if separator == "json" and not all(map(_is_json, split)):
+        fix, options = 'Write the lists as JSON, with double quotes: ["a", "b"]. Then pass $multilabel with json.', {}
     severity = "error" if shares.most >= _SMALL_SHARE else "warning"
     yield Problem("looks-multilabel", severity, message, examples, fix, data.concerned(shares), options=options)
 
