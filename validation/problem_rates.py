@@ -550,6 +550,14 @@ def _mixed_rows(rng: Generator) -> Data:
     return replace(data, votes=votes)
 
 
+def _multiplied(rng: Generator) -> Data:
+    """Count every vote twice or ten times."""
+    data, times = _sized(rng), int(rng.choice([2, 10]))
+    names = sorted({*data.truth})
+    counts = {name: [times * sum(label == name for label in row) for row in data.votes] for name in names}
+    return replace(data, wide=True, votes=data.votes[:, :0], item_columns=counts, options={"counts": names})
+
+
 def _few(rng: Generator) -> Data:
     return base(rng, n=int(rng.integers(5, 19)))
 
@@ -598,6 +606,7 @@ CHANGED: dict[str, tuple[str, Callable[[Generator], Data]]] = {
     "an annotator's column is shifted or sorted": ("annotator-differs", _moved),
     "an annotator's answers are swapped or abbreviated": ("annotator-differs", _swapped_codes),
     "all rows twice, or the first 30% again": ("repeated-rows", _rows_repeated),
+    "every vote twice, or numbers of votes times 10": ("repeated-rows", _multiplied),
     "30% of the rows again, anywhere": ("repeated-rows", _rows_sampled),
     "30% of the rows again, anywhere, with a text": ("repeated-rows", _texts_repeated),
 }

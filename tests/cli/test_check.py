@@ -312,3 +312,10 @@ def test_the_next_command_is_a_check_if_it_finds_more(folder: Path, capsys: Caps
     done = inside(capsys, "check", "percent.csv", "--counts", "cat,dog,cwo")
     assert "looks-like-percent" not in done.stdout
     assert done.stdout.endswith("dhkappa check percent.csv --counts cat,dog,cow\n")
+
+
+def test_two_tallies_with_the_same_content(folder: Path, capsys: Capsys) -> None:
+    for name in ("one.json", "other.json"):
+        assert inside(capsys, "tally", "make", "clean.csv", "-o", name).returncode == 0
+    done = inside(capsys, "tally", "add", "one.json", "other.json", "-o", "sum.json")
+    assert (done.returncode, "'one.json' and 'other.json' have the same content" in done.stderr) == (2, True)

@@ -167,3 +167,12 @@ def test_lists_of_python_are_no_json() -> None:
     problem = found(votes, suggested={"llm": ["['billing']"] * 30})["looks-multilabel"]
     assert problem.options == {}
     assert "double quotes" in problem.fix
+
+
+def test_votes_that_are_all_there_twice() -> None:
+    given = long(table(60, 3, 5, 0.8, 0.8, 1))
+    votes = given["data"].drop("annotator")
+    assert "repeated-rows" not in found(votes, items=given["items"])
+    assert "multiples of 2" in found(pl.concat([votes, votes]), items=given["items"])["repeated-rows"].message
+    agreed = pl.concat([votes.unique("item")] * 2)  # two annotators who always agree
+    assert "repeated-rows" not in found(agreed, items=given["items"])

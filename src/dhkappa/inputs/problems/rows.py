@@ -26,6 +26,7 @@ _WINDOW = 20  # rows in a row
 _WINDOW_KINDS = 8  # different rows among them
 _SURE = 16.0  # natural logarithm of the odds against chance
 _TIMES_KINDS = 20  # different rows that all occur a multiple of times
+_TIMES_ITEMS, _TIMES_SPLIT = 20, 10  # items, and items with different votes, whose numbers have a common divisor
 _PAIRS = 10  # rows that occur twice
 _PAIRS_Z = 4.0
 
@@ -51,6 +52,20 @@ def repeated_rows(data: Evidence) -> Iterator[Problem]:
     if message:
         fix = "Keep one row of each item. If rows are different items, accept this with $allow=."
         yield Problem("repeated-rows", "warning", f"{message} Repeated items are counted twice.", (), fix)
+
+
+def multiplied_votes(data: Evidence) -> Iterator[Problem]:
+    """Find numbers of votes that have a common divisor, such as those of a file in which every vote is there twice."""
+    votes, patterns = data.item_votes, data.counts.patterns
+    differ = np.diff(patterns.start) > 1
+    if (votes is not None and votes.annotators is not None) or not patterns.votes.size:
+        return
+    times, n = int(np.gcd.reduce(patterns.votes)), data.items(data.totals > 0)
+    if times > 1 and n >= _TIMES_ITEMS and data.items(differ) >= _TIMES_SPLIT:
+        message = f"All numbers of votes of {counted(n, 'item')} are multiples of {times}: each vote seems to be there "
+        message += f"{times} times. Agreement would be overestimated."
+        fix = "Count each vote once. If the numbers are right, accept this with $allow=."
+        yield Problem("repeated-rows", "warning", message, (), fix)
 
 
 def _by_column(data: Evidence) -> str | None:
@@ -138,4 +153,4 @@ def _by_number(times: npt.NDArray[np.int64]) -> str:
 
 
 RULES: tuple[Rule, ...] = (no_items,)
-RULES_OF_VOTES: tuple[Rule, ...] = (repeated_rows,)
+RULES_OF_VOTES: tuple[Rule, ...] = (repeated_rows, multiplied_votes)
