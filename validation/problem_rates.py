@@ -558,6 +558,16 @@ def _multiplied(rng: Generator) -> Data:
     return replace(data, wide=True, votes=data.votes[:, :0], item_columns=counts, options={"counts": names})
 
 
+def _header(rng: Generator) -> Data:
+    """Put the header among the rows."""
+    data = _sized(rng)
+    votes, place = data.votes.copy(), int(rng.integers(len(data.votes)))
+    names = [f"ann_{name}" for name in data.annotators] if data.wide else ["label"] * 4
+    votes[place] = names[:4]
+    ids = [*data.ids[:place], "item", *data.ids[place + 1 :]]
+    return replace(data, votes=votes, ids=ids)
+
+
 def _few(rng: Generator) -> Data:
     return base(rng, n=int(rng.integers(5, 19)))
 
@@ -607,6 +617,7 @@ CHANGED: dict[str, tuple[str, Callable[[Generator], Data]]] = {
     "an annotator's answers are swapped or abbreviated": ("annotator-differs", _swapped_codes),
     "all rows twice, or the first 30% again": ("repeated-rows", _rows_repeated),
     "every vote twice, or numbers of votes times 10": ("repeated-rows", _multiplied),
+    "a header among the rows": ("header-repeated", _header),
     "30% of the rows again, anywhere": ("repeated-rows", _rows_sampled),
     "30% of the rows again, anywhere, with a text": ("repeated-rows", _texts_repeated),
 }

@@ -90,6 +90,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "labeler-equals-annotator (rerun)": lambda: changed("an annotator is a rerun of a labeler (85 to 95% equal)"),
     "annotator-differs": lambda: changed("an annotator's column is shifted or sorted"),
     "repeated-rows (votes)": lambda: changed("every vote twice, or numbers of votes times 10"),
+    "header-repeated": lambda: changed("a header among the rows"),
     "annotators-equal": lambda: changed("two annotators are equal"),
     "not-annotators (model)": lambda: changed("an annotator has the name of a model"),
     "not-annotators (column)": lambda: changed("a column such as ann_final"),

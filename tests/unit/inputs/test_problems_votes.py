@@ -176,3 +176,14 @@ def test_votes_that_are_all_there_twice() -> None:
     assert "multiples of 2" in found(pl.concat([votes, votes]), items=given["items"])["repeated-rows"].message
     agreed = pl.concat([votes.unique("item")] * 2)  # two annotators who always agree
     assert "repeated-rows" not in found(agreed, items=given["items"])
+
+
+def test_a_header_among_the_rows() -> None:
+    data = table(60, 3, 5, 0.8, 0.8, 1)
+    header = pl.DataFrame([data.columns], schema=data.columns, orient="row")
+    problem = found(pl.concat([data[:30], header, data[30:]]))["header-repeated"]
+    assert problem.examples == ("'ann_0'", "'ann_1'", "'ann_2'")
+    given = long(data)
+    votes = pl.concat([given["data"], pl.DataFrame({"item": ["T-0001"], "annotator": ["annotator"], "label": ["label"]})])
+    assert found(votes, items=given["items"])["header-repeated"].examples == ("'label'",)
+    assert "header-repeated" not in found(**given)

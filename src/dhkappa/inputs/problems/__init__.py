@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CODES = (
     *("annotator-differs", "annotator-variants", "annotators-equal", "annotators-unused", "category-variants"),
-    *("duplicates-removed", "few-common-items", "ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator"),
+    *("duplicates-removed", "few-common-items", "header-repeated", "ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator"),
     *("labelers-unused", "labels-from-votes", "labels-not-in-votes", "looks-clustered", "looks-like-counts"),
     *("looks-like-percent", "looks-missing", "looks-multilabel", "looks-ordinal", "mixed-time-zones", "no-items"),
     *("not-annotators", "one-vote", "repeated-rows", "too-few-items", "votes-follow-agreement"),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dhkappa.core.grouping import Encoded, group_rows
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import Problem, counted
+from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.problems import Evidence, Rule, first_values, unused_columns
 
 _MOST_ROWS = 200_000  # that are compared
@@ -37,6 +37,16 @@ def no_items(data: Evidence) -> Iterator[Problem]:
         what = "The data have no items." if data.table is None else "The table has no rows."
         fix = "Check the file: it may have a header only, or be another one."
         yield Problem("no-items", "error", what, (), fix)
+
+
+def header_repeated(data: Evidence) -> Iterator[Problem]:
+    """Find votes that are the name of their own column: a header among the rows, as in files that were joined."""
+    roles = None if data.table is None else data.table.roles
+    names = set() if roles is None else {name for name in (roles.label, *roles.annotators) if name is not None}
+    if found := [label for label in data.voted if label in names]:
+        message = f"{shown(found, 3)} is a vote, but also the name of its column: a header seems to be among the rows."
+        fix, values = "Delete these rows, or read the value as missing with $missing=.", comma_separated(found)
+        yield Problem("header-repeated", "warning", message, tuple(map(repr, found[:3])), fix, choices={"missing": values})
 
 
 def repeated_rows(data: Evidence) -> Iterator[Problem]:
@@ -152,5 +162,5 @@ def _by_number(times: npt.NDArray[np.int64]) -> str:
     return f"{message}some of {n:,} rows may be copies."
 
 
-RULES: tuple[Rule, ...] = (no_items,)
+RULES: tuple[Rule, ...] = (no_items, header_repeated)
 RULES_OF_VOTES: tuple[Rule, ...] = (repeated_rows, multiplied_votes)
