@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 CODES = (
     *("annotator-differs", "annotator-variants", "annotators-equal", "annotators-unused", "category-variants"),
-    *("duplicates-removed", "few-common-items", "header-repeated", "ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator"),
-    *("labelers-unused", "labels-from-votes", "labels-not-in-votes", "looks-clustered", "looks-like-counts"),
-    *("looks-like-percent", "looks-missing", "looks-multilabel", "looks-ordinal", "mixed-time-zones", "no-items"),
-    *("not-annotators", "one-vote", "repeated-rows", "too-few-items", "votes-follow-agreement"),
-    *("votes-not-suggested", "weights-look-like-counts"),
+    *("duplicates-removed", "few-common-items", "header-repeated", "ids-are-row-numbers", "ids-not-joined"),
+    *("labeler-abstains", "labeler-equals-annotator", "labelers-unused", "labels-from-votes", "labels-not-in-votes"),
+    *("looks-clustered", "looks-like-counts", "looks-like-percent", "looks-missing", "looks-multilabel", "looks-ordinal"),
+    *("mixed-time-zones", "no-items", "not-annotators", "one-vote", "repeated-rows", "too-few-items"),
+    *("votes-follow-agreement", "votes-not-suggested", "weights-look-like-counts"),
 )
 """The codes of all problems that ``allow`` can accept."""
 FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds

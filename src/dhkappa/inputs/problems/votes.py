@@ -53,6 +53,12 @@ SCALES = (
     ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
     ("very poor", "poor", "fair", "good", "very good", "excellent"),
     ("terrible", "bad", "okay", "good", "great"),
+    ("very bad", "bad", "neutral", "good", "very good"),
+    ("very bad", "bad", "average", "good", "very good"),
+    ("very bad", "bad", "ok", "good", "very good"),
+    ("none", "minor", "moderate", "major", "critical"),
+    ("lowest", "lower", "middle", "higher", "highest"),
+    ("lowest", "low", "medium", "high", "highest"),
     ("bad", "ok", "good"),
     ("very unlikely", "unlikely", "possible", "likely", "very likely"),
     ("irrelevant", "somewhat relevant", "relevant", "very relevant", "highly relevant"),
@@ -341,6 +347,10 @@ def natural_order(labels: Sequence[Label]) -> list[int] | None:
     ):
         values = [float(found[0]) for found in numbers]
         return sorted(range(len(labels)), key=lambda place: values[place]) if len({*values}) == len(values) else None
+    named = [re.fullmatch(r"\(?([0-9]{1,2})\)?\s*[-\u2013:.)=]\s*[^0-9]+", text) for text in texts]  # 1 - very bad
+    if all(named):
+        places = [int(found[1]) for found in named if found]
+        return sorted(range(len(labels)), key=places.__getitem__) if len({*places}) == len(places) else None
     plain = [re.sub("[ _-]+", " ", text) for text in texts]
     for scale in SCALES:
         if {*plain} <= {*scale}:
