@@ -187,3 +187,11 @@ def test_a_header_among_the_rows() -> None:
     votes = pl.concat([given["data"], pl.DataFrame({"item": ["T-0001"], "annotator": ["annotator"], "label": ["label"]})])
     assert found(votes, items=given["items"])["header-repeated"].examples == ("'label'",)
     assert "header-repeated" not in found(**given)
+
+
+def test_fixes_say_how_to_accept_a_problem() -> None:
+    data = table(300, 3, 5, 0.8, None, 1)
+    assert "$allow=" in found(data)["labels-from-votes"].fix
+    assert "$allow=" in found(data.with_columns(suggested_copy="ann_1"))["labeler-equals-annotator"].fix
+    votes = pl.when(pl.int_range(300) % 5 == 0).then(pl.lit("n/a")).otherwise("ann_1").alias("ann_1")
+    assert "$allow=" in found(data.with_columns(votes))["looks-missing"].fix

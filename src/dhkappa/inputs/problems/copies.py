@@ -75,7 +75,8 @@ def labeler_equals_annotator(data: Evidence) -> Iterator[Problem]:
             kept = _other_annotators(data, [problem[1]])
             fix = "leave them out of the votes, or do not judge the labeler."
             fix = "do not judge it, or leave the votes out with $annotators=." if kept else fix
-            fix = f"If its labels are that annotator's votes, {fix}"
+            fix = f"If its labels are that annotator's votes, {fix} If they were made without these, accept this with "
+            fix += "$allow=."
             message, copied = problem[0], (problem[1],)
             yield Problem("labeler-equals-annotator", "warning", message, copied, fix, (labeler,), choices=kept)
 

@@ -91,7 +91,9 @@ def looks_missing(data: Evidence) -> Iterator[Problem]:
         them, are = ("it", "is") if len(names) == 1 else ("them", "are")
         one, several = "a missing value, but counts as a category", "missing values, but count as categories"
         message = f"{shown(names, 3)} {are if certain else 'may be'} {one if them == 'it' else several}: {shares}."
-        fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing=."
+        real = "it is a real category" if them == "it" else "they are real categories"
+        fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing=. If {real}, accept this with "
+        fix += "$allow=."
         problem = Problem("looks-missing", severity, message, tuple(map(repr, names[:3])), fix, data.concerned(shares))
         found = {"missing": comma_separated(names)}
         yield replace(problem, options=found) if certain else replace(problem, choices=found)

@@ -221,7 +221,8 @@ def labels_from_votes(data: Evidence) -> Iterator[Problem]:
                 message = _random_votes(data, codes, rows & ~first, most)
         if not message:
             continue
-        fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels."
+        fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels. If "
+        fix += "the labels were made without these votes, accept this with $allow=."
         message = f"{name} may be made from these votes: {message}"
         yield Problem("labels-from-votes", "warning", message, (), fix, (name,))
 
