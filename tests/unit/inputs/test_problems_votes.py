@@ -189,6 +189,13 @@ def test_a_header_among_the_rows() -> None:
     assert "header-repeated" not in found(**given)
 
 
+@pytest.mark.parametrize("name", ["completed_by", "email", "rater", "worker", "reviewer", "created_by.email"])
+def test_columns_of_annotators_in_long_format(name: str) -> None:
+    given = long(table(60, 3, 5, 0.8, 0.8, 1))
+    problem = found(given["data"].rename({"annotator": name}), items=given["items"])["annotators-unused"]
+    assert problem.choices == {"annotator": name}
+
+
 def test_fixes_say_how_to_accept_a_problem() -> None:
     data = table(300, 3, 5, 0.8, None, 1)
     assert "$allow=" in found(data)["labels-from-votes"].fix

@@ -49,7 +49,11 @@ _MEASURED_LABELERS = 4
 _PEOPLE = re.compile(
     "ann(otator)?[ _.-]?[^ _.-]+$|(annotator|rater|coder|reviewer|worker)s?([ _.-]|[0-9]|$)", re.IGNORECASE
 )
-_WHO = re.compile("(annotator|rater|coder|worker|reviewer|user|judge|who)s?([ _.-]?(id|name|no|nr))?", re.IGNORECASE)
+_WHO = re.compile(
+    "(annotator|rater|coder|worker|reviewer|user|judge|who|labell?er)s?([ _.-]?(id|name|no|nr|email))?|e?-?mail|"
+    "(completed|created|labell?ed|annotated|submitted|voted|rated|reviewed)[ _.-]?by([ _.-]?(id|name|email))?",
+    re.IGNORECASE,
+)
 _SUGGESTED = re.compile("suggest(ed|ion)s?([ _.-]|$)", re.IGNORECASE)
 _SEPARATED = re.compile(r"(.+)[^0-9A-Za-z][0-9A-Za-z]+")
 _GROUPING = re.compile(
