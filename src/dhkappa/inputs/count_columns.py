@@ -81,7 +81,7 @@ def _with_others(numbers: dict[str, npt.NDArray[Any]], named: Sequence[str]) -> 
     """Add columns of categories that are never suggested: with them, the sums of rows vary less."""
     found, total = [*named], np.sum([numbers[name] for name in named], axis=0)
     for name, values in numbers.items():
-        if name not in found and 0 < values.max(initial=0) and not values.min(initial=0):
+        if name not in found and values.max(initial=0) > 0 and not values.min(initial=0):
             more = total + values
             if _entropy(more) < _VARIES * _entropy(total):
                 found, total = [*found, name], more

@@ -121,7 +121,10 @@ def test_scores_of_annotators_by_loops() -> None:
 def test_votes_that_are_never_suggested() -> None:
     data, every = table(300, 3, 5, 0.85, 0.8, 1), pl.int_range(300)
     for share, code in ((7, "votes-not-suggested"), (20, None)):
-        columns = [pl.when(every % share == 0).then(pl.lit("approved")).otherwise(f"ann_{n}").alias(f"ann_{n}") for n in range(3)]
+        columns = [
+            pl.when(every % share == 0).then(pl.lit("approved")).otherwise(f"ann_{n}").alias(f"ann_{n}")
+            for n in range(3)
+        ]
         problems = found(data.with_columns(columns))
         assert (problems["votes-not-suggested"].examples == ("'approved'",)) if code else not problems
 
@@ -184,7 +187,9 @@ def test_a_header_among_the_rows() -> None:
     problem = found(pl.concat([data[:30], header, data[30:]]))["header-repeated"]
     assert problem.examples == ("'ann_0'", "'ann_1'", "'ann_2'")
     given = long(data)
-    votes = pl.concat([given["data"], pl.DataFrame({"item": ["T-0001"], "annotator": ["annotator"], "label": ["label"]})])
+    votes = pl.concat(
+        [given["data"], pl.DataFrame({"item": ["T-0001"], "annotator": ["annotator"], "label": ["label"]})]
+    )
     assert found(votes, items=given["items"])["header-repeated"].examples == ("'label'",)
     assert "header-repeated" not in found(**given)
 

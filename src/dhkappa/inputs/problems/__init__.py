@@ -30,7 +30,14 @@ CODES = (
     *("annotator-differs", "annotator-variants", "annotators-equal", "annotators-unused", "category-variants"),
     *("duplicates-removed", "few-common-items", "header-repeated", "ids-are-row-numbers", "ids-not-joined"),
     *("labeler-abstains", "labeler-equals-annotator", "labelers-unused", "labels-from-votes", "labels-not-in-votes"),
-    *("looks-clustered", "looks-like-counts", "looks-like-percent", "looks-missing", "looks-multilabel", "looks-ordinal"),
+    *(
+        "looks-clustered",
+        "looks-like-counts",
+        "looks-like-percent",
+        "looks-missing",
+        "looks-multilabel",
+        "looks-ordinal",
+    ),
     *("mixed-time-zones", "no-items", "not-annotators", "one-vote", "repeated-rows", "too-few-items"),
     *("votes-follow-agreement", "votes-not-suggested", "weights-look-like-counts"),
 )

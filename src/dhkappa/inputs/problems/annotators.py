@@ -87,6 +87,8 @@ def annotator_differs(data: Evidence) -> Iterator[Problem]:
     does = "agrees" if len(apart) == 1 else "agree"
     message = f"{who} {does} with the others no better than by chance, although these agree with each other: a score "
     message += f"of {'; '.join(each)} (0 is chance, 1 is full agreement)."
-    fix = "Compare these votes with their source: rows may be shifted or sorted, codes or answers swapped, or categories "
+    fix = (
+        "Compare these votes with their source: rows may be shifted or sorted, codes or answers swapped, or categories "
+    )
     fix += "named in other words. If the votes are right, accept this with $allow=."
     yield Problem("annotator-differs", "warning", message, tuple(names[:_MOST_NAMED]), fix)

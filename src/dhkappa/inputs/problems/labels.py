@@ -115,7 +115,7 @@ def _is_code_of_missing(label: Label, categories: Categories) -> bool:
         return False
     others = {one for other in categories if other != label and (one := _whole_number(other)) is not None}
     if number == -1:
-        return -2 not in others and not others <= {-1, 0, 1} or not others
+        return (-2 not in others and not others <= {-1, 0, 1}) or not others
     return number - 1 not in others and number + 1 not in others
 
 
@@ -240,7 +240,9 @@ def votes_not_suggested(data: Evidence) -> Iterator[Problem]:
         return
     names = [data.categories[code] for code in sorted(apart, key=lambda code: -data.votes[code])]
     message = f"{percent(share)} of the votes are for categories that no labeler ever suggests: {shown(names, 3)}."
-    fix = "If these are other words for categories, translate them with $map; if they are missing votes, pass $missing. "
+    fix = (
+        "If these are other words for categories, translate them with $map; if they are missing votes, pass $missing. "
+    )
     fix += "If these rows belong to another task, leave them out. If labelers may ignore these categories, accept this "
     fix += "with $allow=."
     yield Problem("votes-not-suggested", "warning", message, tuple(map(repr, names[:3])), fix)

@@ -46,7 +46,9 @@ def header_repeated(data: Evidence) -> Iterator[Problem]:
     if found := [label for label in data.voted if label in names]:
         message = f"{shown(found, 3)} is a vote, but also the name of its column: a header seems to be among the rows."
         fix, values = "Delete these rows, or read the value as missing with $missing=.", comma_separated(found)
-        yield Problem("header-repeated", "warning", message, tuple(map(repr, found[:3])), fix, choices={"missing": values})
+        yield Problem(
+            "header-repeated", "warning", message, tuple(map(repr, found[:3])), fix, choices={"missing": values}
+        )
 
 
 def repeated_rows(data: Evidence) -> Iterator[Problem]:
