@@ -50,6 +50,8 @@ def repeated(mixed: bool = True) -> Any:
 CASES: dict[str, Callable[[], Any]] = {
     "labels-not-in-votes (codes)": lambda: check(labels=[1, 2, 3] * 10),
     "labels-not-in-votes (few codes)": lambda: check(labels=[1, 2, 2] * 10),
+    "labels-not-in-votes (numbers)": lambda: check([["0", "1", "1"]] * 30, ["cat", "dog", "dog"] * 10),
+    "not-a-label-set (JSON)": lambda: check([['["cat", "dog"]'] * 2] * 30, multilabel=","),
     "labels-not-in-votes (column)": lambda: check(labels=["en", "de", "de"] * 10),
     "labels-not-in-votes (other column)": lambda: Dataset(
         pl.DataFrame({"llm": LABELS, "lang": ["en"] * 30, "ann_1": LABELS, "ann_2": LABELS}), "lang"
@@ -72,6 +74,11 @@ CASES: dict[str, Callable[[], Any]] = {
         None,
         NAMES * 10,
         counts=pl.DataFrame({"cat": [50, 20, 0] * 10, "dog": [30, 80, 0] * 10, "cow": [20, 0, 100] * 10}),
+    ).check(),
+    "looks-like-counts (total)": lambda: Dataset(
+        None,
+        NAMES * 10,
+        counts=pl.DataFrame({"cat": [2, 1, 0] * 10, "dog": [1, 2, 0] * 10, "cow": [0, 0, 3] * 10, "total": [3] * 30}),
     ).check(),
     "looks-like-counts": lambda: changed("numbers of votes are read as votes"),
     "weights-look-like-counts": lambda: check(

@@ -134,3 +134,11 @@ def test_a_total_among_counts_is_an_error() -> None:
     matrix = named_counts().select(*LABELS, "total").to_numpy()
     arrays = Dataset(counts=matrix, categories=[*LABELS, "total"], suggested=named_counts()["suggested_llm"].to_list())
     assert "looks-like-counts" in {one.code for one in arrays.check().problems}
+
+
+def test_names_are_not_translated_to_numbers_of_votes() -> None:
+    """The columns are called like two of three labels, and each label goes with one number."""
+    rows = {"billing": ["4", "2", "0"] * 20, "bug": ["4", "2", "0"] * 20, "x": ["4", "2", "0"] * 20}
+    data = pl.DataFrame({"suggested_llm": ["billing", "bug", "how-to"] * 20, **rows})
+    for problem in Dataset(data, "suggested_llm", annotators=[*rows]).check().problems:
+        assert "map" not in problem.options

@@ -256,7 +256,9 @@ def _strange_labels(
     texts = [data.categories[code] for code in labels]
     votes = data.voted[:3]
     numeric = [all(re.fullmatch("-?[0-9]+", str(text)) for text in side) for side in (texts, votes)]
-    found, options = _translation(data, codes, labels), {}
+    columns = () if data.table is None else data.table.roles.annotators
+    counts = numeric[1] and len({*map(str, texts)} & {*columns}) > 1  # columns of categories hold no codes of these
+    found, options = {} if counts else _translation(data, codes, labels), {}
     where = f"On {lost:,} of {counted(n, 'item')}, the label of {name} is a category that nobody ever votes for."
     if found or numeric[0] != numeric[1]:
         kinds = ("codes", "names") if numeric[0] and not numeric[1] else ("names", "codes")

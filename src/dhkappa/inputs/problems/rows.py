@@ -44,7 +44,8 @@ def header_repeated(data: Evidence) -> Iterator[Problem]:
     roles = None if data.table is None else data.table.roles
     names = set() if roles is None else {name for name in (roles.label, *roles.annotators) if name is not None}
     if found := [label for label in data.voted if label in names]:
-        message = f"{shown(found, 3)} is a vote, but also the name of its column: a header seems to be among the rows."
+        are = "is a vote, but also the name of its column" if len(found) == 1 else "are votes, but also column names"
+        message = f"{shown(found, 3)} {are}: a header seems to be among the rows."
         fix, values = "Delete these rows, or read the value as missing with $missing=.", comma_separated(found)
         yield Problem(
             "header-repeated", "warning", message, tuple(map(repr, found[:3])), fix, choices={"missing": values}
