@@ -23,7 +23,7 @@ PAGE = DOCS / "reference" / "problems.md"
 START, END = "<!-- rates: start -->", "<!-- rates: end -->"
 NAMES = ("billing", "bug", "how-to", "other", "outage", "refund", "sales")
 SEED = 20_261  # not among the seeds on which thresholds were chosen (1 to 31)
-ANNOTATORS = ("ada", "ben", "chloe", "dev", "eli", "fay")
+ANNOTATORS = ("ada", "ben", "chloe", "dev", "eli", "fay", "gus", "hana", "ida", "jon")
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,17 @@ def base(rng: Generator, **given: Any) -> Data:
     start = int(rng.integers(0, 10_000))
     ids = [f"T-{start + place:05d}" for place in range(n)]
     return Data(drawn.votes, drawn.suggested, drawn.truth, ids, wide=bool(rng.random() < 0.5))
+
+
+def _two_of_two(rng: Generator) -> Data:
+    """Return many items with two annotators and two categories."""
+    accuracy = list(rng.uniform(0.75, 0.9, 2))
+    return base(rng, n=int(rng.integers(1000, 3000)), categories=NAMES[:2], annotators=accuracy, missing=0.0)
+
+
+def _crowd(rng: Generator) -> Data:
+    """Return ten votes per item, which are less accurate than the labeler."""
+    return base(rng, n=500, categories=NAMES[:5], annotators=[0.75] * 10, labelers={"llm": 0.99}, missing=0.0)
 
 
 def _rare(rng: Generator) -> Data:
@@ -221,6 +232,8 @@ CLEAN: dict[str, Callable[[Generator], Data]] = {
     "ids that share prefixes": _prefixes,
     "perfect agreement": _agreed,
     "two annotators": _two,
+    "two annotators, two categories": _two_of_two,
+    "ten votes of accuracy .75, labeler .99": _crowd,
     "labeler with accuracy .95 to .98": _strong,
     "twelve labelers": _many_labelers,
     "categories such as yes/no": _odd_names,
@@ -505,6 +518,56 @@ def _clusters(rng: Generator) -> Data:
     return data
 
 
+def _moved(rng: Generator) -> Data:
+    """Shift or sort the votes of one annotator."""
+    data = _sized(rng, missing=0.0)
+    votes, place = data.votes.copy(), int(rng.integers(4))
+    votes[:, place] = sorted(votes[:, place]) if rng.random() < 0.5 else np.roll(votes[:, place], 1)
+    return replace(data, votes=votes)
+
+
+def _swapped_codes(rng: Generator) -> Data:
+    """Swap the answers of one annotator, or write them in other words."""
+    data = _sized(rng, categories=NAMES[: int(rng.integers(2, 6))])
+    names = sorted({*data.truth})
+    other = dict(zip(names, [*names[1:], names[0]], strict=True))
+    if not data.wide and rng.random() < 0.5:
+        other = {name: name[:2] for name in names}
+    votes = data.votes.copy()
+    votes[:, 1] = [other.get(label) for label in votes[:, 1]]
+    return replace(data, votes=votes)
+
+
+def _mixed_rows(rng: Generator) -> Data:
+    """Replace the votes of some items by those of another task, codes or a note."""
+    data = _sized(rng)
+    names = sorted({*data.truth})
+    words = [{name: "yes" if place % 2 else "no" for place, name in enumerate(names)}, dict.fromkeys(names, "approved")]
+    words.append({name: str(place) for place, name in enumerate(names)})
+    other, votes = words[int(rng.integers(3))], data.votes.copy()
+    for place in np.flatnonzero(rng.random(len(votes)) < rng.uniform(0.15, 0.5)).tolist():
+        votes[place] = [other.get(label) for label in votes[place]]
+    return replace(data, votes=votes)
+
+
+def _multiplied(rng: Generator) -> Data:
+    """Count every vote twice or ten times."""
+    data, times = _sized(rng), int(rng.choice([2, 10]))
+    names = sorted({*data.truth})
+    counts = {name: [times * sum(label == name for label in row) for row in data.votes] for name in names}
+    return replace(data, wide=True, votes=data.votes[:, :0], item_columns=counts, options={"counts": names})
+
+
+def _header(rng: Generator) -> Data:
+    """Put the header among the rows."""
+    data = _sized(rng)
+    votes, place = data.votes.copy(), int(rng.integers(len(data.votes)))
+    names = [f"ann_{name}" for name in data.annotators] if data.wide else ["label"] * 4
+    votes[place] = names[:4]
+    ids = [*data.ids[:place], "item", *data.ids[place + 1 :]]
+    return replace(data, votes=votes, ids=ids)
+
+
 def _few(rng: Generator) -> Data:
     return base(rng, n=int(rng.integers(5, 19)))
 
@@ -522,6 +585,7 @@ CHANGED: dict[str, tuple[str, Callable[[Generator], Data]]] = {
     "another column is named": ("labels-not-in-votes", _other_column),
     "case or spaces differ": ("category-variants", _spelled),
     "missing votes are spelled out": ("looks-missing", _missing),
+    "rows of another task, or with codes": ("votes-not-suggested", _mixed_rows),
     "several labels in a cell": ("looks-multilabel", _multilabel),
     "ratings": ("looks-ordinal", _rated),
     "percentages instead of counts": ("looks-like-percent", _percent),
@@ -549,7 +613,11 @@ CHANGED: dict[str, tuple[str, Callable[[Generator], Data]]] = {
     "an annotator is the majority of the others": ("not-annotators", _with_majority),
     "a column such as ann_final": ("not-annotators", _flags),
     "two annotators are equal": ("annotators-equal", _equal_annotators),
+    "an annotator's column is shifted or sorted": ("annotator-differs", _moved),
+    "an annotator's answers are swapped or abbreviated": ("annotator-differs", _swapped_codes),
     "all rows twice, or the first 30% again": ("repeated-rows", _rows_repeated),
+    "every vote twice, or numbers of votes times 10": ("repeated-rows", _multiplied),
+    "a header among the rows": ("header-repeated", _header),
     "30% of the rows again, anywhere": ("repeated-rows", _rows_sampled),
     "30% of the rows again, anywhere, with a text": ("repeated-rows", _texts_repeated),
 }

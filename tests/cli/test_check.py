@@ -298,3 +298,24 @@ def test_a_tally_of_data_with_errors_is_not_made(folder: Path, capsys: Capsys) -
     for name, code in (("my votes.csv", "looks-missing"), ("codes.csv", "labels-not-in-votes")):
         warned = inside(capsys, "tally", "make", name, "-o", "w.json")
         assert (warned.returncode, code in warned.stderr) == (0, True)
+
+
+def test_swapped_tables_are_swapped_in_the_next_command(folder: Path, capsys: Capsys) -> None:
+    _table(folder / "votes.csv", "item,annotator,label", "{n},a,{label}", "{n},b,{label}")
+    _table(folder / "labels.csv", "item,suggested", "{n},{label}")
+    assert _next(capsys, "labels.csv", "--items", "votes.csv") == ["votes.csv", "--items", "labels.csv"]
+
+
+def test_the_next_command_is_a_check_if_it_finds_more(folder: Path, capsys: Capsys) -> None:
+    rows = [f"{place},{label},{60 - place % 3},{30 + place % 3},10" for place, label in enumerate(LABELS)]
+    Path("percent.csv").write_text("\n".join(["item,suggested,cat,dog,cow", *rows, ""]), encoding="utf-8")
+    done = inside(capsys, "check", "percent.csv", "--counts", "cat,dog,cwo")
+    assert "looks-like-percent" not in done.stdout
+    assert done.stdout.endswith("dhkappa check percent.csv --counts cat,dog,cow\n")
+
+
+def test_two_tallies_with_the_same_content(folder: Path, capsys: Capsys) -> None:
+    for name in ("one.json", "other.json"):
+        assert inside(capsys, "tally", "make", "clean.csv", "-o", name).returncode == 0
+    done = inside(capsys, "tally", "add", "one.json", "other.json", "-o", "sum.json")
+    assert (done.returncode, "'one.json' and 'other.json' have the same content" in done.stderr) == (2, True)

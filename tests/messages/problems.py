@@ -50,6 +50,8 @@ def repeated(mixed: bool = True) -> Any:
 CASES: dict[str, Callable[[], Any]] = {
     "labels-not-in-votes (codes)": lambda: check(labels=[1, 2, 3] * 10),
     "labels-not-in-votes (few codes)": lambda: check(labels=[1, 2, 2] * 10),
+    "labels-not-in-votes (numbers)": lambda: check([["0", "1", "1"]] * 30, ["cat", "dog", "dog"] * 10),
+    "not-a-label-set (JSON)": lambda: check([['["cat", "dog"]'] * 2] * 30, multilabel=","),
     "labels-not-in-votes (column)": lambda: check(labels=["en", "de", "de"] * 10),
     "labels-not-in-votes (other column)": lambda: Dataset(
         pl.DataFrame({"llm": LABELS, "lang": ["en"] * 30, "ann_1": LABELS, "ann_2": LABELS}), "lang"
@@ -58,6 +60,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "category-variants (problem, numbers)": lambda: check([["3", "3.0"], ["4", "4"]] * 15, ["3", "4"] * 15),
     "category-variants (problem, punctuation)": lambda: check([["cat", "cat.", "cat"], *VOTES[1:]]),
     "labels-not-in-votes (some)": lambda: changed("a tenth of the labels has no votes"),
+    "votes-not-suggested": lambda: changed("rows of another task, or with codes"),
     "looks-missing (sure)": lambda: check([["cat", "#N/A", "cat"], *VOTES[1:]]),
     "looks-missing (maybe)": lambda: check([["cat", "none", "cat"], *VOTES[1:]]),
     "looks-multilabel": lambda: check([["cat;dog", "dog;cat", "cat"], *VOTES[1:]]),
@@ -71,6 +74,11 @@ CASES: dict[str, Callable[[], Any]] = {
         None,
         NAMES * 10,
         counts=pl.DataFrame({"cat": [50, 20, 0] * 10, "dog": [30, 80, 0] * 10, "cow": [20, 0, 100] * 10}),
+    ).check(),
+    "looks-like-counts (total)": lambda: Dataset(
+        None,
+        NAMES * 10,
+        counts=pl.DataFrame({"cat": [2, 1, 0] * 10, "dog": [1, 2, 0] * 10, "cow": [0, 0, 3] * 10, "total": [3] * 30}),
     ).check(),
     "looks-like-counts": lambda: changed("numbers of votes are read as votes"),
     "weights-look-like-counts": lambda: check(
@@ -87,6 +95,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "labeler-equals-annotator": lambda: changed("a labeler copies an annotator"),
     "labeler-equals-annotator (name)": lambda: wide(ann_llm=LABELS),
     "labeler-equals-annotator (rerun)": lambda: changed("an annotator is a rerun of a labeler (85 to 95% equal)"),
+    "annotator-differs": lambda: changed("an annotator's column is shifted or sorted"),
+    "repeated-rows (votes)": lambda: changed("every vote twice, or numbers of votes times 10"),
+    "header-repeated": lambda: changed("a header among the rows"),
     "annotators-equal": lambda: changed("two annotators are equal"),
     "not-annotators (model)": lambda: changed("an annotator has the name of a model"),
     "not-annotators (column)": lambda: changed("a column such as ann_final"),

@@ -20,7 +20,7 @@ CASES = sorted(DATA.glob("messy/*/case.json"))
 OPTIONS = {"--counts": "counts", "--suggested": "suggested"}
 COUNTS = ["hate_speech", "offensive_language", "neither"]
 WARNINGS = {  # of the public data sets, with the labelers that each concerns
-    "crows_pairs": {("looks-missing", ())},
+    "crows_pairs": {("looks-missing", ()), ("annotator-differs", ())},  # two of 157 agree on 11% and 21% of pairs
     "davidson": {("labels-from-votes", ("class_majority",))},
     "dices_350": {("looks-missing", ())},  # the vote Unsure
     "dynasent_r1_dev": {("labels-from-votes", ("gold_majority",))},
@@ -28,8 +28,8 @@ WARNINGS = {  # of the public data sets, with the labelers that each concerns
         ("labels-from-votes", ("gold_majority",)),
         ("labeler-abstains", ("gold_majority",)),
     },
-    "labelerrors_cifar100": set(),
-    "labelerrors_imagenet": set(),
+    "labelerrors_cifar100": {("votes-not-suggested", ())},  # 11% _neither and _both
+    "labelerrors_imagenet": {("votes-not-suggested", ())},  # 25%
     "tweeteval_annotated": set(),
 }
 

@@ -56,7 +56,7 @@ class NextStep:
 
 
 def next_step(context: click.Context, found: dhkappa.Check) -> NextStep:
-    """Return the audit of the data of a check, with the options that fix its problems.
+    """Return the audit of the data of a check, with the options that fix its problems; a check if there are new errors.
 
     The options of a problem are kept if it is not found any more with them and there are no other errors.
     """
@@ -77,7 +77,12 @@ def next_step(context: click.Context, found: dhkappa.Check) -> NextStep:
         if _solves(todo[0], check, after):
             given, check = changed, after
             fixed.append(todo[0].code)
+    shown = {one.code for one in found.problems}
     open_ = [one for one in check.problems if not one.accepted]
+    hidden = [one for one in open_ if one.code not in shown and not one.choices]
+    if any(one.severity == "error" for one in hidden):  # the next check shows them
+        return NextStep(command_line("check", context, given), tuple(dict.fromkeys(fixed)))
+    open_ = [one for one in open_ if one not in hidden]
     errors = [one for one in open_ if one.severity == "error"]
     asked = [one.code for one in errors if one.choices]
     for problem in errors:

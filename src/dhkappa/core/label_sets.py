@@ -56,6 +56,10 @@ class LabelSets:
         if not text or text == "[]":
             return frozenset() if text else None
         if self.separator is not None:
+            if text.startswith("[") and text.endswith("]") and _is_list(text):
+                message = f"A cell is a list, not labels separated by {self.separator!r}: {shown([cell])}."
+                options, hint = {"multilabel": "json"}, "Read the cells with $multilabel=."
+                raise invalid("multilabel", message, code="not-a-label-set", hint=hint, options=options)
             return _stripped(text.split(self.separator))
         if not self.json:
             raise not_a_label_set(shown([cell]), "it is text, not a list")
@@ -102,6 +106,14 @@ class LabelSets:
         }
         categories = union(occurring) if self.declared is None else self.declared
         return SettledSets(sets, categories, rule_notes(self.rules, new))
+
+
+def _is_list(text: str) -> bool:
+    """Tell whether text is a JSON list."""
+    try:
+        return isinstance(json.loads(text), list)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _stripped(labels: Iterable[Label]) -> frozenset[Label]:

@@ -23,7 +23,8 @@ from dhkappa.paths import natural_order
 
 RULE = "A label is a string, an integer, a boolean or an enum member."
 LIST_MARK = "dhkappa-list:"  # start of the text of a cell that was a list
-_SET_RULE = "Write cells as lists, as JSON lists, or as text with a separator, and name it: $multilabel with ';'."
+_SET_RULE = "Write cells as lists, as JSON lists (with double quotes), or as text with a separator, and name it: "
+_SET_RULE += "$multilabel with ';'."
 
 _DENSE = 64  # a range of this many integers is used as it is, with gaps
 _WIDE = 1 << 16

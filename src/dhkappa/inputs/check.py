@@ -133,11 +133,14 @@ class Check(Display):
 def find_problems(evidence: Evidence, allow: Iterable[str] = ()) -> tuple[Problem, ...]:
     """Apply the rules; those about vote patterns only if all votes are votes for categories."""
     found = [problem for rule in (*labels.RULES, *votes.RULES, *items.RULES) for problem in rule(evidence)]
+    if any(one.code == "looks-like-counts" for one in found):  # numbers of votes are no codes
+        found = [one for one in found if one.code != "labels-not-in-votes"]
     if not _has_errors(accept(found, allow)):
         copied = [*copies.labeler_equals_annotator(evidence)]
         evidence = replace(evidence, copies=tuple(name for one in copied for name in one.labelers))
         found += copied
-        found += [problem for rule in (*votes.RULES_OF_VOTES, *items.RULES_OF_VOTES) for problem in rule(evidence)]
+        of_votes = (*labels.RULES_OF_VOTES, *votes.RULES_OF_VOTES, *items.RULES_OF_VOTES)
+        found += [problem for rule in of_votes for problem in rule(evidence)]
     return accept(found, allow)
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.core import Floats
 from dhkappa.errors import DataError
@@ -19,21 +20,73 @@ _WHOLE = re.compile(r"[0-9]{1,9}(\.0*)?")
 _FEW_ROWS, _SOME_ROWS = 8, 10  # with column names that are labels, and without
 _SPREAD = 0.2  # variance of row sums, over that of independent columns
 _EQUAL = 0.6  # share of rows with the most frequent sum
+_NEARLY = 0.95  # share of rows with a sum in another column
+_VARIES = 0.99  # of the entropy of sums without a column
 
 
 def find_count_columns(frame: Frame, columns: Sequence[str], suggested: Sequence[str] = ()) -> list[str]:
     """Return those of some columns that hold numbers of votes, going by their first rows; empty if they do not.
 
-    ``suggested`` are columns of the same table with suggested labels.
+    ``suggested`` are columns of the same table with suggested labels. Columns that are named like these are preferred.
     """
     with suppress(DataError):
         rows = _first_rows(frame, [*columns[:_MOST_COLUMNS], *suggested])
-        numbers = [name for name in columns[:_MOST_COLUMNS] if _are_whole(rows[name])]
+        numbers = {
+            name: np.array([_number(cell) for cell in rows[name]])
+            for name in columns[:_MOST_COLUMNS]
+            if _are_whole(rows[name])
+        }
         labels = {str(label) for name in suggested for label in rows[name] if label not in (None, "")}
-        for names in (numbers, [name for name in numbers if name in labels]):  # there may be a column of totals
-            if are_counts(np.array([[_number(cell) for cell in rows[name]] for name in names]).T, names, labels):
-                return names
+        named = _named_like(labels, [*numbers])
+        numbers = _without_totals(numbers, named)
+        named = [name for name in named if name in numbers]
+        if len(named) > 1 and are_counts(np.array([numbers[name] for name in named]).T, named, labels):
+            return [name for name in numbers if name in _with_others(numbers, named)]
+        names = [*numbers]
+        if are_counts(np.array([numbers[name] for name in names]).T, names, labels):
+            return names
     return []
+
+
+def _named_like(labels: Collection[str], columns: Sequence[str]) -> list[str]:
+    """Return columns that are called like all labels, after a common prefix up to a separator; none if some is not."""
+    ends = {name[: -len(label)] for name in columns for label in labels if name.endswith(label)}
+    for prefix in sorted(ends, key=len):
+        if {prefix + label for label in labels} <= {*columns} and not prefix[-1:].isalnum():
+            return [name for name in columns if name.removeprefix(prefix) in labels and name.startswith(prefix)]
+    return []
+
+
+def _without_totals(numbers: dict[str, npt.NDArray[Any]], named: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """Leave out a column that is the sum of the others, or of those that are named like labels."""
+    for name, values in numbers.items():
+        for parts in (numbers, named):
+            others = [numbers[other] for other in parts if other != name]
+            if name not in named and len(others) > 1 and _equals(values, sum(others)):
+                return {other: own for other, own in numbers.items() if other != name}
+    return numbers
+
+
+def _equals(values: npt.NDArray[Any], total: Any) -> bool:
+    used = (values > 0) | (total > 0)
+    return bool(used.sum() >= _FEW_ROWS and (values == total)[used].mean() >= _NEARLY)
+
+
+def _entropy(values: npt.NDArray[Any]) -> float:
+    """Return how much values vary, also if they are of a few very different kinds."""
+    shares = np.unique(values, return_counts=True)[1] / max(len(values), 1)
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _with_others(numbers: dict[str, npt.NDArray[Any]], named: Sequence[str]) -> list[str]:
+    """Add columns of categories that are never suggested: with them, the sums of rows vary less."""
+    found, total = [*named], np.sum([numbers[name] for name in named], axis=0)
+    for name, values in numbers.items():
+        if name not in found and values.max(initial=0) > 0 and not values.min(initial=0):
+            more = total + values
+            if _entropy(more) < _VARIES * _entropy(total):
+                found, total = [*found, name], more
+    return found
 
 
 def _first_rows(frame: Frame, columns: Sequence[str]) -> dict[str, list[Any]]:
@@ -65,9 +118,12 @@ def are_counts(values: Floats, names: Sequence[str], labels: Collection[str]) ->
         return False
     total, apart = values.sum(axis=1), float(values.var(axis=0).sum())
     spread = float(total.var()) / apart if apart else 1.0
+    called = len(labels) > 1 and {*labels} <= {*without_prefix(names)}
+    if len(values) >= _FEW_ROWS and called and not any(map(str.isdecimal, labels)):
+        return True  # words are no votes of annotators who vote with numbers; votes per item may vary
     if len(values) < _FEW_ROWS or spread >= _SPREAD:
         return False
-    if len(labels) > 1 and {*labels} <= {*without_prefix(names)}:
+    if called:
         return True
     most = np.unique(total, return_counts=True)[1].max()
     return len(values) >= _SOME_ROWS and bool(most >= _EQUAL * len(values))

@@ -152,7 +152,7 @@ def check_unlisted(table: VoteTable, long: LongTable) -> None:
         message = f"{counted(n, 'vote')} {'is' if n == 1 else 'are'} on items that {items.name} lacks ({examples})."
     if none or why:
         line = _in_pandas(why, str(table.roles.item))
-        hint = f"{why} Write the ids in column {table.roles.item!r} alike in both tables".strip()
+        hint = f"{why} Write the ids in column {table.roles.item!r} alike in both tables, and save both".strip()
         hint += f", in pandas: {line}" if line else "."
         raise DataError(message, code="ids-not-joined", parameter="items", hint=hint)
     other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -222,7 +222,7 @@ def open_votes(data: Any, keywords: RoleKeywords, *, labeled: bool, **given: Unp
         roles = find_roles(tables, said, given)
     except DataError as error:
         if items is not None and _are_swapped(votes, items, said.get("item") or "item"):
-            raise _swapped(votes, items) from error
+            raise _swapped(votes, items, source.files.states, listed.files.states) from error
         if error.code == "format-unknown" and items is None:
             raise _with_counts(error, votes, said.get("item") or "item") from None
         raise
@@ -261,9 +261,11 @@ def _are_swapped(votes: Frame, items: Frame, item: str) -> bool:
     return False
 
 
-def _swapped(votes: Frame, items: Frame) -> DataError:
+def _swapped(votes: Frame, items: Frame, *files: Collection[str]) -> DataError:
     message = f"The tables are swapped: {votes.name} has one row per item, and {items.name} several."
-    return DataError(message, code="tables-swapped", parameter="items", hint="Swap them.")
+    near = [os.path.relpath(path) for paths in files for path in paths]
+    options = {"path": near[1], "items": near[0]} if [*map(len, files)] == [1, 1] else {}
+    return DataError(message, code="tables-swapped", parameter="items", hint="Swap them.", options=options)
 
 
 def _frame(data: Any, name: str) -> Frame:

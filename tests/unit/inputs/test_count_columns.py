@@ -103,3 +103,42 @@ def test_prefixes() -> None:
     assert without_prefix(["n_votes_a", "n_votes_b_c"]) == ["a", "b_c"]
     assert without_prefix(["spam", "span"]) == ["spam", "span"]
     assert without_prefix([]) == []
+
+
+LABELS = ["billing", "bug", "how-to"]
+
+
+def named_counts(n: int = 80) -> pl.DataFrame:
+    """Return 3 to 9 votes per item in columns called like the labels, a total, flags and years."""
+    rng = np.random.default_rng(4)
+    counts = np.array([rng.multinomial(int(rng.choice([3, 3, 6, 9])), [0.6, 0.3, 0.1]) for _ in range(n)])
+    columns = {name: counts[:, place] for place, name in enumerate(LABELS)}
+    other = {"flagged": rng.integers(0, 2, n), "year": rng.integers(2019, 2024, n), "total": counts.sum(axis=1)}
+    labels = [LABELS[place % 2] for place in counts.argmax(axis=1)]
+    return pl.DataFrame({"item": range(n), **columns, **other, "suggested_llm": labels})
+
+
+def test_columns_named_like_labels_are_preferred() -> None:
+    with expect_error("format-unknown", parameter="counts") as caught:
+        Dataset(named_counts(), "suggested_llm").check_labeled()
+    assert caught.value.options == {"counts": "billing,bug,how-to"}
+    found = Dataset(named_counts(), "suggested_llm", annotators=LABELS).check().problems
+    assert [one.code for one in found if one.severity == "error"] == ["looks-like-counts"]
+
+
+def test_a_total_among_counts_is_an_error() -> None:
+    found = Dataset(named_counts(), "suggested_llm", counts=[*LABELS, "total"]).check().problems
+    [problem] = [one for one in found if one.code == "looks-like-counts"]
+    assert problem.options == {"counts": "billing,bug,how-to"}
+    assert "looks-like-counts" not in codes(named_counts(), counts=LABELS)
+    matrix = named_counts().select(*LABELS, "total").to_numpy()
+    arrays = Dataset(counts=matrix, categories=[*LABELS, "total"], suggested=named_counts()["suggested_llm"].to_list())
+    assert "looks-like-counts" in {one.code for one in arrays.check().problems}
+
+
+def test_names_are_not_translated_to_numbers_of_votes() -> None:
+    """The columns are called like two of three labels, and each label goes with one number."""
+    rows = {"billing": ["4", "2", "0"] * 20, "bug": ["4", "2", "0"] * 20, "x": ["4", "2", "0"] * 20}
+    data = pl.DataFrame({"suggested_llm": ["billing", "bug", "how-to"] * 20, **rows})
+    for problem in Dataset(data, "suggested_llm", annotators=[*rows]).check().problems:
+        assert "map" not in problem.options

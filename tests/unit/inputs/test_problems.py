@@ -420,6 +420,11 @@ def test_closeness_of_an_order() -> None:
         (["cat", "dog", "cow"], None),
         (["a1", "b2", "c3"], None),
         (["low", "high", "other"], None),
+        (["good", "very bad", "neutral"], [1, 2, 0]),
+        (["critical", "none", "moderate"], [1, 2, 0]),
+        (["highest", "lowest", "medium"], [1, 2, 0]),
+        (["2 - bad", "1 - very bad", "10 - best"], [1, 0, 2]),
+        (["1 - bad", "1 - worse", "2 - good"], None),
         ([False, True], None),
     ],
 )

@@ -2,7 +2,7 @@
 
 A rule looks at counted patterns, at single votes if they are known, or at a few rows of the table, and yields problems.
 The rules are in ``labels`` (spelling), ``votes`` (patterns), ``copies`` (annotators that are none), ``rows`` and
-``items`` (annotators, ids and columns). ``sampled_votes`` has the statistics of single votes.
+``items`` (ids and columns), and ``annotators``. ``sampled_votes`` has the statistics of single votes.
 """
 
 from __future__ import annotations
@@ -27,12 +27,19 @@ if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
 
 CODES = (
-    *("annotator-variants", "annotators-equal", "annotators-unused", "category-variants", "duplicates-removed"),
-    *("few-common-items", "ids-are-row-numbers", "ids-not-joined", "labeler-abstains", "labeler-equals-annotator"),
-    *("labelers-unused", "labels-from-votes", "labels-not-in-votes", "looks-clustered", "looks-like-counts"),
-    *("looks-like-percent", "looks-missing", "looks-multilabel", "looks-ordinal", "mixed-time-zones", "no-items"),
-    *("not-annotators", "one-vote", "repeated-rows", "too-few-items", "votes-follow-agreement"),
-    "weights-look-like-counts",
+    *("annotator-differs", "annotator-variants", "annotators-equal", "annotators-unused", "category-variants"),
+    *("duplicates-removed", "few-common-items", "header-repeated", "ids-are-row-numbers", "ids-not-joined"),
+    *("labeler-abstains", "labeler-equals-annotator", "labelers-unused", "labels-from-votes", "labels-not-in-votes"),
+    *(
+        "looks-clustered",
+        "looks-like-counts",
+        "looks-like-percent",
+        "looks-missing",
+        "looks-multilabel",
+        "looks-ordinal",
+    ),
+    *("mixed-time-zones", "no-items", "not-annotators", "one-vote", "repeated-rows", "too-few-items"),
+    *("votes-follow-agreement", "votes-not-suggested", "weights-look-like-counts"),
 )
 """The codes of all problems that ``allow`` can accept."""
 FIRST_ROWS = 2_000  # of a table that are enough to see what a column holds

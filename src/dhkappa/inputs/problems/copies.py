@@ -75,7 +75,8 @@ def labeler_equals_annotator(data: Evidence) -> Iterator[Problem]:
             kept = _other_annotators(data, [problem[1]])
             fix = "leave them out of the votes, or do not judge the labeler."
             fix = "do not judge it, or leave the votes out with $annotators=." if kept else fix
-            fix = f"If its labels are that annotator's votes, {fix}"
+            fix = f"If its labels are that annotator's votes, {fix} If they were made without these, accept this with "
+            fix += "$allow=."
             message, copied = problem[0], (problem[1],)
             yield Problem("labeler-equals-annotator", "warning", message, copied, fix, (labeler,), choices=kept)
 
@@ -231,9 +232,7 @@ def made_from_others(data: Evidence) -> Iterator[Problem]:
     number = np.bincount(sample.who, weights=weight, minlength=len(sample.annotators))
     for place in [place for place in _compared(sample) if behind[place] <= _SELDOM * number[place]]:
         found = from_votes(sample.without([place]), sample.votes_of(place))
-        if found is not None and is_made_from_votes(
-            found.exceptions, found.split, found.perfect, found.n, found.accuracy
-        ):
+        if found is not None and is_made_from_votes(found.exceptions, found.perfect, found.n, found.accuracy):
             names.append(sample.annotators[place])
             numbers = f"on all but {found.exceptions:,}" if found.exceptions else "on each"
             numbers += f" of {counted(found.n, 'item')}, although these differ on {found.split:,}"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
 
 _COMMON_ITEMS = 20
+_FEW_TOTALS, _NEARLY = 10, 0.95  # items with numbers of votes, and the share of them that show a total
 _OVERLAP = 0.1  # of the values of two annotators
 _FEW_VOTES = 5  # of an annotator: too few to see which values are used
 _MANY_REMOVED = 0.01  # share of the votes
@@ -48,7 +49,11 @@ _MEASURED_LABELERS = 4
 _PEOPLE = re.compile(
     "ann(otator)?[ _.-]?[^ _.-]+$|(annotator|rater|coder|reviewer|worker)s?([ _.-]|[0-9]|$)", re.IGNORECASE
 )
-_WHO = re.compile("(annotator|rater|coder|worker|reviewer|user|judge|who)s?([ _.-]?(id|name|no|nr))?", re.IGNORECASE)
+_WHO = re.compile(
+    "(annotator|rater|coder|worker|reviewer|user|judge|who|labell?er)s?([ _.-]?(id|name|no|nr|email))?|e?-?mail|"
+    "(completed|created|labell?ed|annotated|submitted|voted|rated|reviewed)[ _.-]?by([ _.-]?(id|name|email))?",
+    re.IGNORECASE,
+)
 _SUGGESTED = re.compile("suggest(ed|ion)s?([ _.-]|$)", re.IGNORECASE)
 _SEPARATED = re.compile(r"(.+)[^0-9A-Za-z][0-9A-Za-z]+")
 _GROUPING = re.compile(
@@ -140,12 +145,31 @@ def looks_like_counts(data: Evidence) -> Iterator[Problem]:
         return
     roles, names = table.roles, list(table.roles.annotators)
     suggested = [column for name, column in roles.suggested.items() if name in data.labelers]
-    if find_count_columns(table.votes, names, suggested) == names:
-        message = "The votes of each item add up to nearly the same number, and some are 0: "
-        message += f"{shown(names, 3)} look like numbers of votes, one column per category."
-        options = {"counts": comma_separated(names)}
+    if found := find_count_columns(table.votes, names, suggested):
+        message = "The votes are whole numbers, and some are 0: "
+        message += f"{shown(found, 3)} look like numbers of votes, one column per category."
+        options = {"counts": comma_separated(found)}
         fix = "Name them with $counts=."
-        yield Problem("looks-like-counts", "error", message, tuple(names[:3]), fix, options=options)
+        yield Problem("looks-like-counts", "error", message, tuple(found[:3]), fix, options=options)
+
+
+def counts_with_total(data: Evidence) -> Iterator[Problem]:
+    """Find a column among numbers of votes that is the sum of the others: a category with half of the votes."""
+    patterns, n = data.counts.patterns, data.items(data.totals > 0)
+    if not data.numbers or len(data.voted) < 3 or n < _FEW_TOTALS:
+        return
+    half = 2 * patterns.votes == data.totals[data.row]
+    items = np.bincount(patterns.code[half], weights=patterns.items[data.row[half]], minlength=len(data.categories))
+    code = int(items.argmax())
+    if items[code] < _NEARLY * n:
+        return
+    name, roles = data.categories[code], None if data.table is None else data.table.roles
+    message = f"{shown([name])} is the sum of the other numbers of votes on {int(items[code]):,} of "
+    message += f"{counted(n, 'item')}: a total, which counts as votes for a category."
+    kept = [] if roles is None else [column for column in roles.counts if column != str(name)]
+    options = {"counts": comma_separated(kept)} if roles is not None and len(kept) < len(roles.counts) else {}
+    fix = "Leave it out: $counts=." if options else "Leave it out of the numbers of votes."
+    yield Problem("looks-like-counts", "error", message, (str(name),), fix, options=options)
 
 
 def _column_votes(data: Evidence, table: Any) -> npt.NDArray[np.float64]:
@@ -323,7 +347,7 @@ def looks_clustered(data: Evidence) -> Iterator[Problem]:
     else:
         message += ". Items of a group are not clearly more alike than others, so confidence intervals hardly depend "
         message += "on it."
-    fix = f"Intervals by group need $clusters {column or 'with a column of the groups'}, which is not supported yet."
+    fix = "Intervals by group are not supported yet: read them as a lower limit of the uncertainty."
     examples = tuple(dict.fromkeys(groups.tolist()))[:3]
     yield Problem("looks-clustered", "warning" if alike else "info", message, examples, fix)
 
@@ -410,6 +434,7 @@ RULES: tuple[Rule, ...] = (
     annotator_variants,
     not_annotators,
     looks_like_counts,
+    counts_with_total,
     one_vote,
     annotators_unused,
     labelers_unused,

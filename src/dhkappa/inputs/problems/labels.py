@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,12 @@ import numpy.typing as npt
 
 from dhkappa.core import Categories, Integers, Label, label_rules
 from dhkappa.errors import Problem, comma_separated, counted, shown
-from dhkappa.inputs.problems import Evidence, Rule, differences, spelling
+from dhkappa.inputs.problems import Evidence, Rule, differences, percent, spelling
 from dhkappa.inputs.problems.items import fitting_columns
 
 _SMALL_SHARE = 0.01  # of votes or labels: below it, a problem of spelling is no error
+_NOT_SUGGESTED = 0.1  # share of votes
+_EXPECTED = 5.0  # labels for a category, going by its vote share
 _STRANGE = 0.05  # share of labels that nobody votes for
 _FEW_STRANGE = 3
 _SIMILAR = 3.0  # shares of a label among votes and suggested labels are similar up to this factor
@@ -31,7 +34,7 @@ _MAYBE_MISSING = {"na", "n.a.", "none", "missing", "?", "-", "nil", "skip", "ski
 _MAYBE_MISSING |= {"don't know", "dont know", "idk", "can't tell", "cannot tell", "not applicable", "no answer"}
 _MAYBE_MISSING |= {"...", "\u2026", "[]", "{}", "blank", "empty", "n/d", "n / a", "not available", "unlabeled", "tbd"}
 _MAYBE_MISSING |= {"unlabelled", "not labeled", "not annotated", "no label", "abstain", "declined", "cannot judge"}
-_MAYBE_MISSING |= {"-99", "-999"}
+_CODES_OF_MISSING = {-1, -9, -99, -999, -9999, 99, 999, 9999}
 
 
 def category_variants(data: Evidence) -> Iterator[Problem]:
@@ -74,7 +77,7 @@ def looks_missing(data: Evidence) -> Iterator[Problem]:
         spelled = {label.strip().casefold(), spelling(label)} if isinstance(label, str) else set()
         if spelled & _MISSING:
             sure.append(code)
-        elif spelled & _MAYBE_MISSING:
+        elif spelled & _MAYBE_MISSING or _is_code_of_missing(label, data.categories):
             shares = data.category_shares([code])
             votes = shares.votes
             if not any(votes <= _SIMILAR * part and part <= _SIMILAR * votes for part in shares.labels.values()):
@@ -88,10 +91,32 @@ def looks_missing(data: Evidence) -> Iterator[Problem]:
         them, are = ("it", "is") if len(names) == 1 else ("them", "are")
         one, several = "a missing value, but counts as a category", "missing values, but count as categories"
         message = f"{shown(names, 3)} {are if certain else 'may be'} {one if them == 'it' else several}: {shares}."
-        fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing=."
+        real = "it is a real category" if them == "it" else "they are real categories"
+        fix = f"{'Read' if certain else 'If so, read'} {them} as missing with $missing=. If {real}, accept this with "
+        fix += "$allow=."
         problem = Problem("looks-missing", severity, message, tuple(map(repr, names[:3])), fix, data.concerned(shares))
         found = {"missing": comma_separated(names)}
         yield replace(problem, options=found) if certain else replace(problem, choices=found)
+
+
+def _whole_number(label: Label) -> int | None:
+    """Return the number that a label is written as; None if it is no whole number."""
+    text = "" if isinstance(label, bool) else str(spelling(label))
+    return int(text) if re.fullmatch("-?[0-9]{1,9}", text) else None
+
+
+def _is_code_of_missing(label: Label, categories: Categories) -> bool:
+    """Tell whether a label is a number such as -99 that is not next to the other numbers.
+
+    -1 is next to 0 on a scale from -1 to 1, and next to -2.
+    """
+    number = _whole_number(label)
+    if number not in _CODES_OF_MISSING:
+        return False
+    others = {one for other in categories if other != label and (one := _whole_number(other)) is not None}
+    if number == -1:
+        return (-2 not in others and not others <= {-1, 0, 1}) or not others
+    return number - 1 not in others and number + 1 not in others
 
 
 def _list_parts(label: str) -> tuple[str, ...] | None:
@@ -103,6 +128,14 @@ def _list_parts(label: str) -> tuple[str, ...] | None:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
     return tuple(map(str, parts)) if isinstance(parts, list) and parts else None
+
+
+def _is_json(label: Label) -> bool:
+    try:
+        json.loads(str(label))
+    except ValueError:
+        return False
+    return True
 
 
 def compound_labels(categories: Categories) -> tuple[str, dict[Label, tuple[str, ...]]]:
@@ -154,6 +187,8 @@ def looks_multilabel(data: Evidence) -> Iterator[Problem]:
     message = f"Some cells hold several labels, {how}: {shares}.{both}"
     examples = tuple(dict.fromkeys(map(repr, [*(twice[0] if twice else ()), *names][:3])))
     fix, options = "Split them with $multilabel=.", {"multilabel": separator}
+    if separator == "json" and not all(map(_is_json, split)):
+        fix, options = 'Write the lists as JSON, with double quotes: ["a", "b"]. Then pass $multilabel with json.', {}
     severity = "error" if shares.most >= _SMALL_SHARE else "warning"
     yield Problem("looks-multilabel", severity, message, examples, fix, data.concerned(shares), options=options)
 
@@ -187,6 +222,32 @@ def labels_not_in_votes(data: Evidence) -> Iterator[Problem]:
             yield Problem("labels-not-in-votes", "warning", message, tuple(map(repr, texts[:3])), fix, (name,))
 
 
+def votes_not_suggested(data: Evidence) -> Iterator[Problem]:
+    """Find votes for categories that no labeler ever suggests, although labels like the votes would include them."""
+    labels = sum((data.labels(name) for name in data.labelers), np.zeros(len(data.categories)))
+    n, total = float(labels.sum()), float(data.votes.sum())
+    if not n or not total or any(True for _ in labels_not_in_votes(data)):
+        return
+    known = {spelling(data.categories[code]) for code in np.flatnonzero(labels).tolist()} | _MISSING | _MAYBE_MISSING
+    _, split = compound_labels(data.categories)
+    apart = [
+        code
+        for code, label in enumerate(data.categories)
+        if data.votes[code] * n >= _EXPECTED * total and not {label, spelling(label)} & {*known, *split}
+    ]
+    share = float(data.votes[apart].sum()) / total
+    if share < _NOT_SUGGESTED:
+        return
+    names = [data.categories[code] for code in sorted(apart, key=lambda code: -data.votes[code])]
+    message = f"{percent(share)} of the votes are for categories that no labeler ever suggests: {shown(names, 3)}."
+    fix = (
+        "If these are other words for categories, translate them with $map; if they are missing votes, pass $missing. "
+    )
+    fix += "If these rows belong to another task, leave them out. If labelers may ignore these categories, accept this "
+    fix += "with $allow=."
+    yield Problem("votes-not-suggested", "warning", message, tuple(map(repr, names[:3])), fix)
+
+
 def _strange_labels(
     data: Evidence, name: str, codes: Integers, strange: npt.NDArray[np.bool_], lost: int, n: int
 ) -> Problem:
@@ -195,7 +256,9 @@ def _strange_labels(
     texts = [data.categories[code] for code in labels]
     votes = data.voted[:3]
     numeric = [all(re.fullmatch("-?[0-9]+", str(text)) for text in side) for side in (texts, votes)]
-    found, options = _translation(data, codes, labels), {}
+    columns = () if data.table is None else data.table.roles.annotators
+    counts = numeric[1] and len({*map(str, texts)} & {*columns}) > 1  # columns of categories hold no codes of these
+    found, options = {} if counts else _translation(data, codes, labels), {}
     where = f"On {lost:,} of {counted(n, 'item')}, the label of {name} is a category that nobody ever votes for."
     if found or numeric[0] != numeric[1]:
         kinds = ("codes", "names") if numeric[0] and not numeric[1] else ("names", "codes")
@@ -203,6 +266,9 @@ def _strange_labels(
             kinds = ("codes", "other names")
         message = f"{where} Its labels are {kinds[0]} ({_few(texts)}), the votes are {kinds[1]} ({_few(votes)})."
         fix = f'Translate them with $map, such as "{texts[0]}={votes[0]}".'
+        if numeric[1]:  # the votes may also be no codes
+            fix = "If the votes are codes, translate the labels with $map. If they are numbers of votes, name their "
+            fix += "columns with $counts."
         if found:
             fix = "This translation fits the votes best; check it, and pass it with $map=."
             options = {"map": comma_separated(f"{code}={vote}" for code, vote in found.items())}
@@ -239,3 +305,4 @@ def _translation(data: Evidence, codes: Integers, labels: list[int]) -> dict[Lab
 
 
 RULES: tuple[Rule, ...] = (labels_not_in_votes, category_variants, looks_missing, looks_multilabel)
+RULES_OF_VOTES: tuple[Rule, ...] = (votes_not_suggested,)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dhkappa.core.grouping import Encoded, group_rows
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import Problem, counted
+from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.problems import Evidence, Rule, first_values, unused_columns
 
 _MOST_ROWS = 200_000  # that are compared
@@ -26,6 +26,7 @@ _WINDOW = 20  # rows in a row
 _WINDOW_KINDS = 8  # different rows among them
 _SURE = 16.0  # natural logarithm of the odds against chance
 _TIMES_KINDS = 20  # different rows that all occur a multiple of times
+_TIMES_ITEMS, _TIMES_SPLIT = 20, 10  # items, and items with different votes, whose numbers have a common divisor
 _PAIRS = 10  # rows that occur twice
 _PAIRS_Z = 4.0
 
@@ -36,6 +37,19 @@ def no_items(data: Evidence) -> Iterator[Problem]:
         what = "The data have no items." if data.table is None else "The table has no rows."
         fix = "Check the file: it may have a header only, or be another one."
         yield Problem("no-items", "error", what, (), fix)
+
+
+def header_repeated(data: Evidence) -> Iterator[Problem]:
+    """Find votes that are the name of their own column: a header among the rows, as in files that were joined."""
+    roles = None if data.table is None else data.table.roles
+    names = set() if roles is None else {name for name in (roles.label, *roles.annotators) if name is not None}
+    if found := [label for label in data.voted if label in names]:
+        are = "is a vote, but also the name of its column" if len(found) == 1 else "are votes, but also column names"
+        message = f"{shown(found, 3)} {are}: a header seems to be among the rows."
+        fix, values = "Delete these rows, or read the value as missing with $missing=.", comma_separated(found)
+        yield Problem(
+            "header-repeated", "warning", message, tuple(map(repr, found[:3])), fix, choices={"missing": values}
+        )
 
 
 def repeated_rows(data: Evidence) -> Iterator[Problem]:
@@ -51,6 +65,20 @@ def repeated_rows(data: Evidence) -> Iterator[Problem]:
     if message:
         fix = "Keep one row of each item. If rows are different items, accept this with $allow=."
         yield Problem("repeated-rows", "warning", f"{message} Repeated items are counted twice.", (), fix)
+
+
+def multiplied_votes(data: Evidence) -> Iterator[Problem]:
+    """Find numbers of votes that have a common divisor, such as those of a file in which every vote is there twice."""
+    votes, patterns = data.item_votes, data.counts.patterns
+    differ = np.diff(patterns.start) > 1
+    if (votes is not None and votes.annotators is not None) or not patterns.votes.size:
+        return
+    times, n = int(np.gcd.reduce(patterns.votes)), data.items(data.totals > 0)
+    if times > 1 and n >= _TIMES_ITEMS and data.items(differ) >= _TIMES_SPLIT:
+        message = f"All numbers of votes of {counted(n, 'item')} are multiples of {times}: each vote seems to be there "
+        message += f"{times} times. Agreement would be overestimated."
+        fix = "Count each vote once. If the numbers are right, accept this with $allow=."
+        yield Problem("repeated-rows", "warning", message, (), fix)
 
 
 def _by_column(data: Evidence) -> str | None:
@@ -137,5 +165,5 @@ def _by_number(times: npt.NDArray[np.int64]) -> str:
     return f"{message}some of {n:,} rows may be copies."
 
 
-RULES: tuple[Rule, ...] = (no_items,)
-RULES_OF_VOTES: tuple[Rule, ...] = (repeated_rows,)
+RULES: tuple[Rule, ...] = (no_items, header_repeated)
+RULES_OF_VOTES: tuple[Rule, ...] = (repeated_rows, multiplied_votes)

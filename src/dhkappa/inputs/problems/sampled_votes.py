@@ -36,10 +36,9 @@ FEWER_ERRORS = 1 / 3  # of an annotator's errors: hardly any labeler that was ma
 _FEW_EXCEPTIONS = 3.0  # expected: with fewer, none at all is common
 ENOUGH_EXCEPTIONS = 7.0  # expected: none at all is rarer than the next number
 CHANCE = 0.001
-_COMMON_CHANCE = 0.05
-_HARDLY_ANY = 0.01  # share of the items
+_COMMON_CHANCE, _LIKELY_CHANCE = 0.05, 0.35
+_HARDLY_ANY, _FEW_ERRORS = 0.01, 0.025  # share of errors of an excellent and of a very good labeler
 _CHANGED = 0.05  # share of the items: the most frequent votes themselves have no exceptions
-_NEARLY_NONE = 0.02  # share of the items with different votes
 _Floats = npt.NDArray[np.float64]
 _SAMPLES: WeakKeyDictionary[ItemVotes, SampledVotes] = WeakKeyDictionary()
 
@@ -129,6 +128,12 @@ class SampledVotes:
         most = np.zeros(len(self.weight), np.int64)
         np.maximum.at(most, at, count)
         return count == most[at], most
+
+    def decided(self, labels: Integers) -> npt.NDArray[np.bool_]:
+        """Return (R,) whether some category is no most frequent vote; if all are, any label is one."""
+        categories = np.union1d(self.code, labels[labels >= 0])
+        tied = np.bincount(self.row[self.first][self.leading[0]], minlength=len(self.weight))
+        return np.asarray(tied < len(categories), np.bool_)
 
     def exceptions(self, labels: Integers) -> _Floats:
         """Return (R,) 1 where a label is no most frequent vote, else 0."""
@@ -229,7 +234,7 @@ def from_votes(sample: SampledVotes, labels: Integers) -> FromVotes | None:
     """
     at, code = sample.row[sample.first], sample.code[sample.first]
     leads, most = sample.leading
-    labeled = (labels >= 0) & (sample.total > 1)
+    labeled = (labels >= 0) & (sample.total > 1) & sample.decided(labels)
     easy, hard = labeled & (most == sample.total), labeled & (most < sample.total)
     if min(sample.weight[easy].sum(), sample.weight[hard].sum()) < _COMMON_ITEMS:
         return None
@@ -250,8 +255,10 @@ def from_votes(sample: SampledVotes, labels: Integers) -> FromVotes | None:
     wrong = by_leader(easy, exception - miss)
     overall = max(float(wrong.sum()), 0.0) / float(n_easy.sum())
     rate = np.clip((wrong + _PRIOR * overall) / (n_easy + _PRIOR), 0, 0.5)
+    # A wrong label may be another most frequent vote of a tie: then errors are not counted as exceptions.
+    single = np.bincount(at[leads], minlength=len(most)) == 1
     errors = rate[leader]
-    expected = float(by_leader(hard, miss * (1 - errors) + (1 - miss) * errors).sum())
+    expected = float(by_leader(hard, miss * (1 - errors) + (1 - miss) * errors * single).sum())
     observed = float(by_leader(hard, exception).sum())
     variance = expected + float((n_hard**2 * rate * (1 - rate) / (n_easy + _PRIOR)).sum())
     every = easy | hard
@@ -263,26 +270,33 @@ def from_votes(sample: SampledVotes, labels: Integers) -> FromVotes | None:
         accuracy=accuracy,
         split_exceptions=round(observed),
         expected=expected,
-        errors=float((n_hard * rate).sum()),
+        errors=float(by_leader(hard, errors * single).sum()),
         z=(expected - observed) / math.sqrt(max(variance, 1e-9)),
     )
 
 
-def is_made_from_votes(exceptions: int, split: int, perfect: float, n: int, accuracy: float) -> bool:
+def is_made_from_votes(exceptions: int, perfect: float, n: int, accuracy: float) -> bool:
     """Tell whether n labels are a most frequent vote too often to be made without the votes.
 
-    True labels are expected to have ``perfect`` exceptions. If these are too few for a test, labels with nearly no
-    exception are compared with labels that are hardly ever as good, with a third of the errors of a vote. So are labels
-    with fewer exceptions than true labels, at most one in a hundred.
+    True labels are expected to have ``perfect`` exceptions. If these are too few for a test, labels with hardly any
+    exception are compared with those of a very good labeler, ``independent_exceptions``, and of an excellent one.
     """
-    independent = perfect + (1 - accuracy) * n * FEWER_ERRORS
-    if exceptions <= min(_HARDLY_ANY * n, _NEARLY_NONE * split) and exceptions < perfect:
-        return poisson_tail(exceptions, independent) < CHANCE
-    if perfect >= ENOUGH_EXCEPTIONS:
-        return exceptions <= _CHANGED * n and poisson_tail(exceptions, perfect) < CHANCE
-    if perfect >= _FEW_EXCEPTIONS and poisson_tail(exceptions, perfect) >= _COMMON_CHANCE:
+    if perfect >= ENOUGH_EXCEPTIONS and exceptions <= _CHANGED * n and poisson_tail(exceptions, perfect) < CHANCE:
+        return True
+    if exceptions > _HARDLY_ANY * n or poisson_tail(exceptions, independent_exceptions(perfect, n, accuracy)) >= CHANCE:
         return False
-    return exceptions <= max(1, _NEARLY_NONE * split) and poisson_tail(exceptions, independent) < CHANCE
+    if poisson_tail(exceptions, perfect + _HARDLY_ANY * n) >= _COMMON_CHANCE:
+        return False
+    common = _COMMON_CHANCE if perfect >= ENOUGH_EXCEPTIONS else _LIKELY_CHANCE
+    return perfect < _FEW_EXCEPTIONS or poisson_tail(exceptions, perfect) < common
+
+
+def independent_exceptions(perfect: float, n: int, accuracy: float) -> float:
+    """Return the exceptions of n labels with a third of the errors of a vote, or with few errors, made without votes.
+
+    Many votes that are often wrong still have a most frequent one that is hardly ever wrong, as are the best labelers.
+    """
+    return perfect + min((1 - accuracy) * FEWER_ERRORS, _FEW_ERRORS) * n
 
 
 def poisson_tail(most: int, mean: float) -> float:

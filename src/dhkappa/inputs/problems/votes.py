@@ -15,12 +15,14 @@ from dhkappa.core.agreement import agreement_follows_votes, sum_rows
 from dhkappa.errors import Problem, comma_separated, counted, shown
 from dhkappa.inputs.problems import Evidence, Rule, copies, percent
 from dhkappa.inputs.problems import rows as row_rules
+from dhkappa.inputs.problems.annotators import annotator_differs
 from dhkappa.inputs.problems.sampled_votes import (
     CHANCE,
     ENOUGH_EXCEPTIONS,
     FEWER_ERRORS,
     FromVotes,
     from_votes,
+    independent_exceptions,
     is_made_from_votes,
     poisson_tail,
     sampled_votes,
@@ -51,6 +53,12 @@ SCALES = (
     ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
     ("very poor", "poor", "fair", "good", "very good", "excellent"),
     ("terrible", "bad", "okay", "good", "great"),
+    ("very bad", "bad", "neutral", "good", "very good"),
+    ("very bad", "bad", "average", "good", "very good"),
+    ("very bad", "bad", "ok", "good", "very good"),
+    ("none", "minor", "moderate", "major", "critical"),
+    ("lowest", "lower", "middle", "higher", "highest"),
+    ("lowest", "low", "medium", "high", "highest"),
     ("bad", "ok", "good"),
     ("very unlikely", "unlikely", "possible", "likely", "very likely"),
     ("irrelevant", "somewhat relevant", "relevant", "very relevant", "highly relevant"),
@@ -187,7 +195,10 @@ def labels_from_votes(data: Evidence) -> Iterator[Problem]:
     np.maximum.at(most, data.row, patterns.votes)
     for name in data.labelers:
         codes = data.codes(name)
-        rows = (data.totals > 1) & (codes >= 0)
+        # If all categories are a most frequent vote of an item, any label is one.
+        used = np.union1d(codes[codes >= 0], np.flatnonzero(data.votes))
+        tied = np.bincount(data.row[patterns.votes == most[data.row]], minlength=len(patterns))
+        rows = (data.totals > 1) & (codes >= 0) & (tied < len(used))
         n = data.items(rows)
         single = _from_single_votes(data, name)
         accuracy, perfect = _exceptions_of_true_labels(data, rows, most)
@@ -196,12 +207,12 @@ def labels_from_votes(data: Evidence) -> Iterator[Problem]:
         leads = (patterns.code == codes[data.row]) & (patterns.votes == most[data.row])
         first = np.bincount(data.row[leads], minlength=len(patterns)) > 0
         exceptions = n - data.items(rows & first)
-        split = data.items(rows & (np.diff(patterns.start) > 1))
-        if is_made_from_votes(exceptions, split, perfect, n, accuracy):
+        if is_made_from_votes(exceptions, perfect, n, accuracy):
             often = f"all but {exceptions:,} of its labels are" if exceptions else "every label is"
-            message = f"{often} a most frequent vote, although votes differ on {counted(split, 'item')}. "
-            # Without errors, or with a third of those of an annotator.
-            expected = perfect + (perfect < ENOUGH_EXCEPTIONS) * (1 - accuracy) * n * FEWER_ERRORS
+            differ = data.items((data.totals > 1) & (codes >= 0) & (np.diff(patterns.start) > 1))
+            message = f"{often} a most frequent vote, although votes differ on {counted(differ, 'item')}. "
+            enough = perfect >= ENOUGH_EXCEPTIONS  # for a comparison with labels without errors
+            expected = perfect if enough else independent_exceptions(perfect, n, accuracy)
             message += "Independent labels, even very good ones, would differ from the most frequent vote on about "
             message += f"{expected:.0f} items."
         else:
@@ -210,7 +221,8 @@ def labels_from_votes(data: Evidence) -> Iterator[Problem]:
                 message = _random_votes(data, codes, rows & ~first, most)
         if not message:
             continue
-        fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels."
+        fix = "Votes cannot judge labels that were made from them: use votes of other annotators, or other labels. If "
+        fix += "the labels were made without these votes, accept this with $allow=."
         message = f"{name} may be made from these votes: {message}"
         yield Problem("labels-from-votes", "warning", message, (), fix, (name,))
 
@@ -272,7 +284,8 @@ def _exceptions_of_true_labels(
     m, n = int((data.votes > 0).sum()), data.items(rows)
     if m < 2 or n == 0:
         return 1.0, 0.0
-    t = float(np.average(data.agreement[rows], weights=items[rows]))
+    every = data.totals > 1
+    t = float(np.average(data.agreement[every], weights=items[every]))
     accuracy = vote_accuracy(t, m)
     if not 1 / m < accuracy < 1:
         return 1.0, 0.0
@@ -335,6 +348,10 @@ def natural_order(labels: Sequence[Label]) -> list[int] | None:
     ):
         values = [float(found[0]) for found in numbers]
         return sorted(range(len(labels)), key=lambda place: values[place]) if len({*values}) == len(values) else None
+    named = [re.fullmatch(r"\(?([0-9]{1,2})\)?\s*[-\u2013:.)=]\s*[^0-9]+", text) for text in texts]  # 1 - very bad
+    if all(named):
+        places = [int(found[1]) for found in named if found]
+        return sorted(range(len(labels)), key=places.__getitem__) if len({*places}) == len(places) else None
     plain = [re.sub("[ _-]+", " ", text) for text in texts]
     for scale in SCALES:
         if {*plain} <= {*scale}:
@@ -387,6 +404,7 @@ RULES: tuple[Rule, ...] = (
 RULES_OF_VOTES: tuple[Rule, ...] = (
     *copies.RULES_OF_VOTES,
     *row_rules.RULES_OF_VOTES,
+    annotator_differs,
     votes_follow_agreement,
     labels_from_votes,
     looks_ordinal,
