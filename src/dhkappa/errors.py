@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -188,7 +187,11 @@ def said(
         if not written.endswith("="):
             mark = "" if name in _WORDS else "'" if '"' in value else '"'
             return f"{written} {mark}{value}{mark}"
-        several = next(csv.reader([value]), []) if name in (*_LISTS, "map") else []
+        several = []
+        if name in (*_LISTS, "map"):
+            import csv  # takes time
+
+            several = next(csv.reader([value]), [])
         if name == "map":
             return f"{written}{dict(one.split('=', 1) for one in several)}"
         return f"{written}{several if name in _LISTS else value!r}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import io
 import math
@@ -125,6 +124,8 @@ class Table:
         "'=1+1",1
         "a",2
         """
+        import csv  # takes time
+
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # text may hold other separators
         writer.writerow([_csv_cell(name, safe) for name in self.names])

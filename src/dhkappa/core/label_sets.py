@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -66,6 +65,8 @@ class LabelSets:
         return self._from_json(text, cell)
 
     def _from_json(self, text: str, cell: str) -> frozenset[Label] | None:
+        import json  # takes time
+
         try:
             held = json.loads(text)
             if held is None:
@@ -110,6 +111,8 @@ class LabelSets:
 
 def _is_list(text: str) -> bool:
     """Tell whether text is a JSON list."""
+    import json
+
     try:
         return isinstance(json.loads(text), list)
     except (ValueError, RecursionError):

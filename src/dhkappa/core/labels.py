@@ -5,7 +5,6 @@ None, NaN, the NA and NaT of other libraries, and empty text are missing. The te
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import replace
@@ -299,6 +298,8 @@ def list_text(value: Any, name: str = "votes") -> Any:
         labels = {label for one in value if (label := to_label(one)) is not None}
     except (NotALabelError, TypeError) as wrong:
         raise not_a_label_set(f"{name}: {shown([value])}", str(wrong)) from None
+    import json  # takes time
+
     return LIST_MARK + json.dumps(sorted(labels, key=natural_key))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -263,6 +262,8 @@ class Tally:
             "strata": None if columns.stratum is None else columns.strata,
             "sample_weight": columns.weight is not None,
         }
+        import json  # takes time
+
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in held.items()]
         lines.append('"patterns": [\n' + ",\n".join(map(json.dumps, _rows(counts))) + "\n]")
         write_file(path, "{" + ",\n".join(lines) + "}\n", "tally")
@@ -374,6 +375,8 @@ def _rows(counts: Counts) -> list[dict[str, Any]]:
 
 def _read(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
     """Read the file of a tally of this version."""
+    import json
+
     check_regular(path)
     try:
         with FileStates.of([path]).unchanged(), open(path, encoding="utf-8") as file:

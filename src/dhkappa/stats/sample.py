@@ -21,7 +21,7 @@ from dhkappa.stats.summation import exact_sum, group_sums, split_sums
 
 Pool: TypeAlias = int | Mapping[Any, int] | None
 """Number of items in the pool that the sample was drawn from: in all, or by stratum."""
-Rng: TypeAlias = int | np.random.Generator | None
+Rng: TypeAlias = "int | np.random.Generator | None"  # as text: importing numpy.random takes time
 """Seed or generator of random numbers; None for numbers that differ from call to call."""
 Condition: TypeAlias = Callable[[Any], bool]
 
