@@ -14,8 +14,6 @@ import click
 
 import dhkappa
 from dhkappa.cli import options, run
-from dhkappa.cli.demo import FILES, make_folder, write_demo
-from dhkappa.cli.fixes import next_step
 from dhkappa.cli.options import (
     EXIT,
     Commands,
@@ -72,6 +70,8 @@ def check(**given: Any) -> None:
     lists problems that can make a result wrong, with what to do, and the command to run next, with the options that fix
     them. Exits with 2 if a problem is an error.
     """
+    from dhkappa.cli.fixes import next_step
+
     with Progress(None, "counting votes"):
         found = Input(given).check()
         step = next_step(click.get_current_context(), found)
@@ -361,6 +361,7 @@ def demo(n_items: int, seed: int, output: str, output_format: str) -> None:
     Support tickets in five categories, labeled by a keyword rule and an LLM. Five annotators, one of them careless,
     vote on each ticket; one vote in four is missing.
     """
+    from dhkappa.cli.demo import FILES, make_folder, write_demo
     from dhkappa.report.html import check_requirements
 
     votes, tickets, report = [os.path.join(output, name) for name in FILES]

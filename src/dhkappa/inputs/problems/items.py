@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -186,9 +187,9 @@ def _column_votes(data: Evidence, table: Any) -> npt.NDArray[np.float64]:
     frame, codings, roles = table.wide
     some = table.ask(frame.select(*roles).head(FIRST_ROWS))
     for column, role in enumerate(roles):
-        for label in codings[role].labels(some[role]):
-            if label is not None and spelling(label) in keys:
-                found[column, keys[spelling(label)]] += 1
+        for label, n in Counter(codings[role].labels(some[role])).items():
+            if label is not None and (key := spelling(label)) in keys:
+                found[column, keys[key]] += n
     return found
 
 
