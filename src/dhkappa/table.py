@@ -333,7 +333,9 @@ def workbook(table: Table) -> bytes:
     """Return an Excel file with one sheet and a bold header that stays in view."""
     writer = library("xlsxwriter", "Writing an Excel file", "'dhkappa[excel]'")
     if len(table) >= _EXCEL_ROWS:
-        message = f"The table has {counted(len(table), 'row')}, and a sheet of Excel holds {_EXCEL_ROWS - 1:,} below its header."
+        message = (
+            f"The table has {counted(len(table), 'row')}, but an Excel sheet holds {_EXCEL_ROWS - 1:,} and a header."
+        )
         raise DataError(message, code="too-many-rows", hint="Write CSV, or fewer rows.")
     file = io.BytesIO()
     own = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}

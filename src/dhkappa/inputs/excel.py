@@ -27,13 +27,16 @@ _BLOCK = 1 << 20  # bytes unpacked at a time
 _MOST_CELLS = 50_000_000  # rows times columns of the used area
 _LEAST, _PER_CELL = 64 * MIB, 100  # memory to leave, and per cell for calamine and Python
 _OLE = b"\xd0\xcf\x11\xe0"  # of encrypted files, and of .xls
-_SHEET = re.compile(rb"""<(?:\w+:)?sheet\s[^>]*?\w:id\s*=\s*["']([^"']*)""")
-_RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^>]*>")
+# No repetition crosses a tag, so that matching takes linear time.
+_SHEET = re.compile(rb"""<(?:\w+:)?sheet\s[^<>]*?\w:id\s*=\s*["']([^"'<>]*)""")
+_RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^<>]*>")
 _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,7})["']""")
-_SHARED = re.compile(rb"""\st\s*=\s*["']s["'][^>]*>\s*<(?:\w+:)?v[^>]*>\s*([0-9]{1,9})""")
+_SHARED = re.compile(rb"""\st\s*=\s*["']s["'][^<>]*>\s*<(?:\w+:)?v[^<>]*>\s*([0-9]{1,9})""")
 _ERROR = re.compile(
-    rb"""<(?:\w+:)?c\s(?=[^>]*\st\s*=\s*["']e["'])[^>]*>(?:(?!</(?:\w+:)?c>).)*?<(?:\w+:)?v>([^<]*)""", re.S
+    rb"""<(?:\w+:)?c\s(?=[^<>]*\bt\s*=\s*["']e["'])[^<>]*>(?:(?!</?(?:\w+:)?c[\s>]).)*?<(?:\w+:)?v[^<>]*>([^<]*)""",
+    re.DOTALL,
 )
+_TEXT_END = re.compile(rb"</(?:\w+:)?si>")
 _UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
@@ -163,9 +166,9 @@ def _check_sheet(file: str, names: dict[str, str], place: int) -> dict[tuple[int
             member = _member(archive, names, place)
             if member is None:
                 raise _damaged(file, "It does not say where its sheets are.")
-            found = _scan(_parts(archive, member, b"</row>"))
+            found = _scan(_parts(archive, member, b"row>"))
             strings = names.get("xl/sharedstrings.xml")
-            size = _shared_size(_parts(archive, strings, b"</si>"), found.shared) if strings else 0
+            size = _shared_size(_parts(archive, strings, b"si>"), found.shared) if strings else 0
     except _UNREADABLE as error:
         raise _damaged(file, system_message(error)) from None
     if found.cells > _MOST_CELLS:
@@ -195,15 +198,17 @@ def _member(archive: zipfile.ZipFile, names: dict[str, str], place: int) -> str 
 
 
 def _parts(archive: zipfile.ZipFile, member: str, end: bytes) -> Iterator[bytes]:
-    """Read a part of a file in pieces that end where rows or texts end."""
-    rest = b""
+    """Read a part of a file in pieces that end where rows or texts end, or start."""
+    pending: list[bytes] = []
     with archive.open(member) as part:
         while held := part.read(_BLOCK):
-            cut = (rest := rest + held).rfind(end) + len(end)
-            if cut >= len(end):
-                yield rest[:cut]
-                rest = rest[cut:]
-    yield rest
+            cut = held.rfind(end) + len(end)
+            if cut < len(end):
+                pending.append(held)
+                continue
+            yield b"".join([*pending, held[:cut]])
+            pending = [held[cut:]]
+    yield b"".join(pending)
 
 
 def _scan(parts: Iterator[bytes]) -> _Scan:
@@ -232,11 +237,13 @@ def _column(letters: bytes) -> int:
 
 def _shared_size(parts: Iterator[bytes], used: dict[int, int]) -> int:
     """Return the bytes of all shared texts, each as often as it is used."""
-    size, index = 0, 0
+    size, index, begun = 0, 0, 0
     for part in parts:
-        for text in part.split(b"</si>")[:-1]:
-            size += len(text) * used.get(index, 0)
-            index += 1
+        *texts, rest = _TEXT_END.split(part)
+        for text in texts:
+            size += (begun + len(text)) * used.get(index, 0)
+            index, begun = index + 1, 0
+        begun += len(rest)
     return size
 
 

@@ -134,7 +134,7 @@ class TestValues:
         assert read_sheet(str(tmp_path / "a.xlsx"), None) == expected
 
     def test_columns_without_a_name_and_rows_without_values(self, tmp_path: Path) -> None:
-        rows = [
+        rows: Rows = [
             ["a", None, 2024, None],
             [1, "x", 2],
             [None, "note"],
@@ -146,7 +146,7 @@ class TestValues:
         assert read_sheet(str(path), None) == {"a": ["1", "3"], "2024": ["2", None]}
 
     def test_cells_above_and_left_of_the_table_may_be_empty(self, tmp_path: Path) -> None:
-        rows = [[None], [None, None, "a", "b"], [None, None, 1, 2]]
+        rows: Rows = [[None], [None, None, "a", "b"], [None, None, 1, 2]]
         assert read_sheet(str(write_book(tmp_path / "a.xlsx", {"S": rows})), None) == {"a": ["1"], "b": ["2"]}
 
     def test_a_header_without_rows(self, tmp_path: Path) -> None:
@@ -201,6 +201,22 @@ class TestSameAsCsv:
         for name in ("votes.xlsm", "VOTES2.XLSX"):
             book.with_name(name).write_bytes(book.read_bytes())
             assert dhkappa.dh_kappa(book.with_name(name)).exact == dhkappa.dh_kappa(book).exact
+
+    def test_names_of_parts_as_other_programs_write_them(self, book: Path) -> None:
+        expected = dhkappa.dh_kappa(book).exact
+        edit(book, lambda name, data: data.replace(b'Target="worksheets/', b'Target="/xl/worksheets/'))
+        assert dhkappa.dh_kappa(book).exact == expected
+
+    def test_prefixes_and_text_in_cells(self, book: Path) -> None:
+        """Some programs write <x:c>, and text without the table of shared texts."""
+        sheet = (
+            b'<x:worksheet xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><x:sheetData>'
+            b'<x:row r="1"><x:c r="A1" t="inlineStr"><x:is><x:t>a</x:t></x:is></x:c></x:row>'
+            b'<x:row r="2"><x:c r="A2" t="str"><x:f>B1</x:f><x:v>007</x:v></x:c></x:row>'
+            b'<x:row r="3"><x:c r="A3" t="e"><x:f>1/0</x:f><x:v>#DIV/0!</x:v></x:c></x:row></x:sheetData></x:worksheet>'
+        )
+        edit(book, lambda name, data: sheet if name == "xl/worksheets/sheet1.xml" else data)
+        assert read_sheet(str(book), None) == {"a": ["007", "#DIV/0!"]}
 
     def test_a_changed_file_is_refused(self, book: Path) -> None:
         data = dhkappa.read(book)
@@ -391,12 +407,24 @@ class TestLimits:
             dhkappa.read(book)
 
     def test_parts_are_read_in_blocks(self, book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        rows = [["a", "b"], *([place, f"text {place}"] for place in range(500))]
+        rows: Rows = [["a", "b"], *([place, f"text {place}"] for place in range(500))]
         edit_sheet(write_book(book, {"S": rows}), b'<c r="A400"><v>398</v></c>', b'<c r="A400" t="e"><v>#REF!</v></c>')
         whole = read_sheet(str(book), None)
         assert whole["a"][398] == "#REF!"
         monkeypatch.setattr(excel, "_BLOCK", 100)
         assert read_sheet(str(book), None) == whole
+
+    def test_the_size_of_shared_texts(self) -> None:
+        texts = b"<sst><si><t>one</t></si><x:si><t>three</t></x:si><si><t>seventy</t></si></sst>"
+        expected = 2 * len(b"<sst><si><t>one</t>") + 5 * len(b"<si><t>seventy</t>")
+        for parts in ([texts], texts.partition(b"one"), [texts[:25], texts[25:40], texts[40:]]):
+            assert excel._shared_size(iter(parts), {0: 2, 2: 5}) == expected
+
+    @pytest.mark.parametrize("tag", [b'<c t="e">', b"<c r=", b'<c t="s"> ', b"<sheet ", b"<c " + b" t " * 9])
+    def test_matching_takes_linear_time(self, tag: bytes) -> None:
+        text = tag * (2_000_000 // len(tag))
+        assert excel._scan(iter([text])).errors == {}
+        assert excel._SHEET.findall(text) == excel._RELATION.findall(text) == []
 
 
 class TestWriting:
