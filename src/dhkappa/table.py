@@ -329,8 +329,8 @@ def _csv_cell(value: Any, safe: bool) -> Any:
     return f"'{text}" if safe and formula else text
 
 
-def workbook(table: Table) -> bytes:
-    """Return an Excel file with one sheet and a bold header that stays in view."""
+def workbook(table: Table, text: Collection[str] = ()) -> bytes:
+    """Return an Excel file with a bold header that stays in view; all cells of the columns ``text`` are text."""
     writer = library("xlsxwriter", "Writing an Excel file", "'dhkappa[excel]'")
     if len(table) >= _EXCEL_ROWS:
         message = (
@@ -344,7 +344,7 @@ def workbook(table: Table) -> bytes:
     sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
     sheet.freeze_panes(1, 0)
     for place, (name, values) in enumerate(table._columns.items()):
-        cells = [_excel_cell(value) for value in (name, *values)]
+        cells = [_excel_cell(value, name in text) for value in (name, *values)]
         sheet.set_column(place, place, min(max(len(str(cell)) for cell in cells[:_WIDTH]) + 2, _WIDEST))
         for row, cell in enumerate(cells):
             if isinstance(cell, str):
@@ -355,13 +355,13 @@ def workbook(table: Table) -> bytes:
     return file.getvalue()
 
 
-def _excel_cell(value: Any) -> Any:
+def _excel_cell(value: Any, as_text: bool = False) -> Any:
     """Return a value for a cell: integers of more than 15 digits are text, as Excel would round them."""
     from dhkappa.paths import is_unicode
 
-    if isinstance(value, (bool, float)) and math.isfinite(value):
+    if isinstance(value, (bool, float)) and math.isfinite(value) and not as_text:
         return value
-    if isinstance(value, int) and abs(value) < 10**15:
+    if isinstance(value, int) and abs(value) < 10**15 and not as_text:
         return value
     text: str | None = None if value is None else _csv_cell(value, safe=False)
     if text is None:

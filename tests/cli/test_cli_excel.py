@@ -118,6 +118,16 @@ def test_review(folder: Path, capsys: Capsys) -> None:
     assert not list(folder.glob(".*"))
 
 
+def test_review_writes_ids_and_labels_as_text(folder: Path, capsys: Capsys) -> None:
+    rows = [{"item": place, "suggested": place % 2, "ann_1": 1, "ann_2": place % 2} for place in range(1, 41)]
+    Path("votes.json").write_text(json.dumps(rows), encoding="utf-8")
+    done = inside(capsys, "review", "votes.json", "-o", "review.xlsx", "--allow", "looks-ordinal")
+    assert done.returncode == 0, done.stderr
+    header, *cells = python_calamine.load_workbook("review.xlsx").get_sheet_by_index(0).to_python()
+    for name, kind in {"item": str, "suggested": str, "majority": str, "n_votes": float}.items():
+        assert {type(row[header.index(name)]) for row in cells} == {kind}
+
+
 def test_the_ending_of_the_review_queue(folder: Path, capsys: Capsys) -> None:
     done = inside(capsys, "review", "votes.csv", "-s", "rule", "-o", "review.xls")
     assert done.returncode == 2

@@ -39,6 +39,7 @@ _ASSURANCE = "Probability that the half-width of the interval is at most HALF_WI
 _MULTILABEL = (
     "Separator of several labels in a cell, such as ';', or json. Each category is audited as a yes/no question."
 )
+_LABELS = ("item", "suggested", "majority")  # columns of the review queue that are text in Excel
 _REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
 
 
@@ -292,7 +293,7 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
     else:
         from dhkappa.paths import write_file
 
-        write_file(output, workbook(queue) if excel else text, "review queue")
+        write_file(output, workbook(queue, _LABELS) if excel else text, "review queue")
         click.echo(f"{counted(len(queue), 'item')} written to {visible(output)}.", err=True)
     if not as_json:
         warn(problems)

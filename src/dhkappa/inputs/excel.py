@@ -11,7 +11,6 @@ import os
 import posixpath
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from html import unescape
@@ -37,7 +36,6 @@ _ERROR = re.compile(
     re.DOTALL,
 )
 _TEXT_END = re.compile(rb"</(?:\w+:)?si>")
-_UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
 class _Scan(NamedTuple):
@@ -54,11 +52,11 @@ def read_sheet(file: str, sheet: str | None, *, or_first: bool = False) -> Colum
     Columns without a name are ignored, and rows without a value in the others.
     """
     calamine = library("python_calamine", "Reading an Excel file", "'dhkappa[excel]'")
-    archive = _checked(file)
+    names = _checked(file)
     try:
         with calamine.CalamineWorkbook.from_path(file) as book:
             place = _choose(calamine, book.sheets_metadata, file, sheet, or_first)
-            errors = _check_sheet(file, archive, place)
+            errors = _check_sheet(file, names, place)
             found = book.get_sheet_by_index(place)
             rows, start = found.to_python(skip_empty_area=True), found.start or (0, 0)
             name = found.name
@@ -133,7 +131,7 @@ def _choose(calamine: Any, sheets: Any, file: str, sheet: str | None, or_first: 
 
 
 def _checked(file: str) -> dict[str, str]:
-    """Unpack all of a file within limits, without keeping it; return the parts that name sheets, and the names of all.
+    """Unpack all of a file within limits, without keeping it; return the names of its parts by lower case.
 
     Python's zipfile also checks sizes and checksums, so that no part is longer than it says.
     """
@@ -155,22 +153,21 @@ def _checked(file: str) -> dict[str, str]:
                             message = f"{file!r} unpacks to over {most >> 20:,} MiB, too much for a file of its size."
                             raise invalid("path", message, hint="Save the sheet as CSV.", code="file-too-large")
             return {name.lower(): name for name in archive.namelist()}
-    except _UNREADABLE as error:
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # each compression has errors of its own
         raise _damaged(file, system_message(error)) from None
 
 
 def _check_sheet(file: str, names: dict[str, str], place: int) -> dict[tuple[int, int], str]:
     """Refuse a sheet that would fill the memory; return its errors by row and column."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            member = _member(archive, names, place)
-            if member is None:
-                raise _damaged(file, "It does not say where its sheets are.")
-            found = _scan(_parts(archive, member, b"row>"))
-            strings = names.get("xl/sharedstrings.xml")
-            size = _shared_size(_parts(archive, strings, b"si>"), found.shared) if strings else 0
-    except _UNREADABLE as error:
-        raise _damaged(file, system_message(error)) from None
+    with zipfile.ZipFile(file) as archive:
+        member = _member(archive, names, place)
+        if member is None:
+            raise _damaged(file, "It does not say where its sheets are.")
+        found = _scan(_parts(archive, member, b"row>"))
+        strings = names.get("xl/sharedstrings.xml")
+        size = _shared_size(_parts(archive, strings, b"si>"), found.shared) if strings else 0
     if found.cells > _MOST_CELLS:
         message = f"A sheet of {file!r} spans {found.cells:,} cells; at most {_MOST_CELLS:,} are read."
         hint = "Delete what is far below or to the right of the table, or save it as CSV."

@@ -313,6 +313,16 @@ class TestUnreadable:
         with expect_error("unreadable-file", "path"):
             dhkappa.read(book)
 
+    def test_compression_that_cannot_be_unpacked(self, book: Path) -> None:
+        with zipfile.ZipFile(book, "a", zipfile.ZIP_LZMA) as archive:
+            archive.writestr("xl/x.bin", b"some text" * 100)
+        data = bytearray(book.read_bytes())
+        place = data.rindex(b"xl/x.bin", 0, data.rindex(b"PK\x01\x02"))
+        data[place + 12 : place + 40] = bytes(28)
+        book.write_bytes(data)
+        with expect_error("unreadable-file", "path"):
+            dhkappa.read(book)
+
     def test_another_ending(self, book: Path) -> None:
         path = book.with_suffix(".csv")
         path.write_bytes(book.read_bytes())
