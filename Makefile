@@ -95,7 +95,7 @@ clean:
 	touch $@
 
 .venv/.dev: pyproject.toml | .venv/.package
-	$(PIP) install -e ".[dask,pandas,polars,postgres,report,spark]" --group dev
+	$(PIP) install -e ".[dask,excel,pandas,polars,postgres,report,spark]" --group dev
 	$(PIP) install --no-deps "irrCAC>=0.4"
 	touch $@
 

@@ -11,7 +11,7 @@ from subprocess import PIPE, STDOUT
 from oldest import constraints, development_constraint
 from section import ROOT, paragraphs, table, write
 
-EXTRAS = ["report", "pandas", "polars", "dask", "postgres", "spark"]
+EXTRAS = ["report", "excel", "pandas", "polars", "dask", "postgres", "spark"]
 FOLDER = ROOT / ".venv-lowest"
 TOOLS = ["ibis-framework[duckdb,sqlite]", "hypothesis>=6.100", "pytest>=8,<9.2", "pytest-xdist>=3.6"]
 WARNINGS = ["-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning"]

@@ -13,6 +13,7 @@ import duckdb
 import jsonschema
 
 import dhkappa
+import dhkappa.table
 
 Rows = list[dict[str, Any]]
 
@@ -99,6 +100,9 @@ def write(path: Path, rows: Rows) -> str:
         plain = path.with_suffix(".jsonl")
         write(plain, rows)
         duckdb.sql(f"COPY (FROM read_json('{plain}')) TO '{path}' (FORMAT parquet)")
+        return str(path)
+    if kind == "xlsx":
+        dhkappa.table.Table({name: [row[name] for row in rows] for name in rows[0]}).to_excel(path)
         return str(path)
     file = io.StringIO(newline="")
     if kind == "json":

@@ -19,18 +19,21 @@ from dhkappa.errors import DataError, did_you_mean, invalid, shown
 Path: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = Path | Iterable[Path]
 
+_EXCEL = (".xlsx", ".xlsm")
 FILE_TYPES = {  # by suffix
     **dict.fromkeys((".csv", ".csv.gz"), "CSV"),
     **dict.fromkeys((".tsv", ".tsv.gz", ".tab", ".tab.gz"), "TSV"),
     **dict.fromkeys((".parquet", ".pq"), "Parquet"),
+    **dict.fromkeys(_EXCEL, "Excel"),
     **dict.fromkeys((".json", ".json.gz", ".json.zst"), "JSON"),
     **dict.fromkeys((f".{lines}{packed}" for lines in ("jsonl", "ndjson") for packed in ("", ".gz", ".zst")), "JSONL"),
 }
-_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+_SPREADSHEETS = (".xlsb", ".xls", ".ods", ".numbers")
+_UNPACKED, _TIMES = 1 << 28, 200  # a packed file may hold so many bytes, or so many times its own size
 _PARQUET = b"PAR1"
 _SIGNATURES: dict[bytes, tuple[tuple[str, ...], str, str]] = {  # first bytes: suffixes, what it is, what to do
     b"\x1f\x8b": ((".gz",), "is compressed with gzip, but its name does not end in .gz", "Add .gz to the name."),
-    b"PK\x03\x04": ((), "is a zip archive", "Unpack it and pass the files in it. Save a spreadsheet as CSV."),
+    b"PK\x03\x04": (_EXCEL, "is a zip archive", "Unpack it and pass the files in it. An Excel file must end in .xlsx."),
     _PARQUET: ((".parquet", ".pq"), "is Parquet, but its name does not end in .parquet", "Add .parquet to the name."),
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ((), "is UTF-16 text", "Save it as UTF-8.")),
 }
@@ -92,6 +95,18 @@ def check_regular(file: Path) -> None:
     if _is_special(file):
         message = f"{os.fspath(file)!r} is not a regular file."
         raise invalid("path", message, hint="Save its content to a file first.", code="not-a-regular-file")
+
+
+def is_excel(path: Any) -> bool:
+    """Tell whether a path, or each path of a list, has the name of an Excel file."""
+    if isinstance(path, (list, tuple)):
+        return bool(path) and all(map(is_excel, path))
+    return isinstance(path, (str, os.PathLike)) and str(os.fspath(path)).lower().endswith(_EXCEL)
+
+
+def most_unpacked(size: int) -> int:
+    """Return how many bytes a compressed file of some bytes may hold: more is a decompression bomb."""
+    return max(_UNPACKED, _TIMES * size)
 
 
 def _is_special(file: Path) -> bool:
@@ -164,8 +179,8 @@ def _file_type(file: str) -> str:
     """Return the type of a file by its suffix, after checking that it can be opened."""
     kind = next((kind for ending, kind in FILE_TYPES.items() if file.lower().endswith(ending)), None)
     if file.lower().endswith(_SPREADSHEETS):
-        hint = "Save the sheet as CSV and pass that."
-        raise invalid("path", f"{file!r} is a spreadsheet.", hint=hint, code="spreadsheet")
+        hint = "Save it as .xlsx, or the sheet as CSV, and pass that."
+        raise invalid("path", f"{file!r} is a spreadsheet of a type that is not read.", hint=hint, code="spreadsheet")
     if kind is None:
         hint = f"The name must end in one of {', '.join(FILE_TYPES)}."
         raise invalid("path", f"The type of {file!r} is unknown.", hint=hint, code="unknown-file-type")
@@ -234,13 +249,15 @@ _OPEN = re.compile("/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/([0-9]{1,9})")  #
 _ABANDONED = 3600  # age in seconds at which a draft is taken for abandoned
 
 
-def write_file(path: Path, text: str, what: str) -> None:
-    """Write text to a file as UTF-8, atomically; an existing file keeps its permissions. ``what`` is for errors."""
+def write_file(path: Path, content: str | bytes, what: str) -> None:
+    """Write bytes, or text as UTF-8, to a file, atomically; it keeps its permissions. ``what`` is for errors."""
     name = file_name(path, what)
     stream = is_stream(name)
     target = name if stream else os.path.realpath(name)  # a link to a pipe has no real path
     try:
-        (_write_stream if stream else _replace)(target, text.encode("utf-8"))
+        (_write_stream if stream else _replace)(
+            target, content.encode("utf-8") if isinstance(content, str) else content
+        )
     except BrokenPipeError:  # the reader has closed the pipe
         raise
     except (OSError, ValueError) as error:

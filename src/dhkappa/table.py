@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from importlib import import_module
 from operator import gt
 from textwrap import fill
@@ -30,6 +31,8 @@ _LONGEST_NUMBER = 24
 _ROWS = 20
 _HTML_ROWS = 60
 _GAP = 2
+_WIDEST = 60  # width of a column in Excel
+_EXCEL_ROWS, _EXCEL_TEXT = 1 << 20, 32_767  # rows of a sheet, characters of a cell
 _FORMULA = "=+-@＝＋－＠"  # noqa: RUF001
 _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 
@@ -136,6 +139,18 @@ class Table:
 
             write_file(path, file.getvalue(), "table")
         return file.getvalue()
+
+    def to_excel(self, path: str | os.PathLike[str]) -> None:
+        """Write the table to an Excel file; NaN and None are empty cells, and text is never run as a formula.
+
+        Parameters
+        ----------
+        path
+            File to write, such as ``"review.xlsx"``.
+        """
+        from dhkappa.paths import write_file
+
+        write_file(path, workbook(self), "table")
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame."""
@@ -313,6 +328,54 @@ def _csv_cell(value: Any, safe: bool) -> Any:
     first = next((char for char in text if char.isprintable() and not char.isspace() and char != "\ufeff"), "")
     formula = first and first in _FORMULA and not _NUMBER.fullmatch(text)
     return f"'{text}" if safe and formula else text
+
+
+def workbook(table: Table, text: Collection[str] = ()) -> bytes:
+    """Return an Excel file with a bold header that stays in view; all cells of the columns ``text`` are text."""
+    writer = library("xlsxwriter", "Writing an Excel file", "'dhkappa[excel]'")
+    if len(table) >= _EXCEL_ROWS:
+        message = (
+            f"The table has {counted(len(table), 'row')}, but an Excel sheet holds {_EXCEL_ROWS - 1:,} and a header."
+        )
+        raise DataError(message, code="too-many-rows", hint="Write CSV, or fewer rows.")
+    file = io.BytesIO()
+    own = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    book = writer.Workbook(file, own)
+    book.set_properties({"created": datetime(2000, 1, 1)})  # equal tables give equal files
+    sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
+    sheet.freeze_panes(1, 0)
+    for place, (name, values) in enumerate(table._columns.items()):
+        cells = [_excel_cell(value, name in text) for value in (name, *values)]
+        sheet.set_column(place, place, min(max(len(str(cell)) for cell in cells[:_WIDTH]) + 2, _WIDEST))
+        for row, cell in enumerate(cells):
+            if isinstance(cell, str):
+                sheet.write_string(row, place, cell, None if row else bold)
+            elif cell is not None:
+                (sheet.write_boolean if isinstance(cell, bool) else sheet.write_number)(row, place, cell)
+    book.close()
+    return file.getvalue()
+
+
+def _excel_cell(value: Any, as_text: bool = False) -> Any:
+    """Return a value for a cell: integers of more than 15 digits are text, as Excel would round them."""
+    from dhkappa.paths import is_unicode
+
+    if isinstance(value, (bool, float)) and math.isfinite(value) and not as_text:
+        return value
+    if isinstance(value, int) and abs(value) < 10**15 and not as_text:
+        return value
+    text: str | None = None if value is None else _csv_cell(value, safe=False)
+    if text is None:
+        return None
+    text = str(text)
+    if not is_unicode(text):
+        raise DataError(
+            f"{shown([text])} is not valid Unicode, which Excel needs.", code="not-utf8", hint="Replace it."
+        )
+    if len(text) > _EXCEL_TEXT:
+        message = f"A text has {len(text):,} characters, and a cell of Excel holds {_EXCEL_TEXT:,}: {shown([text])}."
+        raise DataError(message, code="text-too-long", hint="Write CSV.")
+    return text
 
 
 def library(name: str, what: str, install: str) -> Any:

@@ -18,9 +18,12 @@ EXPORTS = sorted(path for path in EXPORTS_FOLDER.glob("*/*") if path.suffix != "
 Capsys = pytest.CaptureFixture[str]
 
 
-@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "json", "jsonl", "jsonl.gz", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "json", "jsonl", "jsonl.gz", "parquet", "xlsx"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_score_of_every_layout(layout: str, kind: str, tmp_path: Path, capsys: Capsys) -> None:
+    if kind == "xlsx":
+        pytest.importorskip("python_calamine")
+        pytest.importorskip("xlsxwriter")
     rows, beside, words = LAYOUTS[layout]
     words = [*words, "--items", write(tmp_path / f"items.{kind}", items())] if beside else words
     done = inside(capsys, "score", write(tmp_path / f"votes.{kind}", rows()), *words, "--format", "json")

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 import polars as pl
+import xlsxwriter
 
 from dhkappa import Tally, dh_kappa, read, tally
 from dhkappa.inputs.aggregate import group
@@ -57,6 +58,20 @@ def subfolder(name: str) -> Path:
 
 def opened(name: str, content: str | bytes) -> Any:
     return open_files(file(name, content))
+
+
+def excel(name: str, far: bool = False) -> Path:
+    path = FOLDER / name
+    with xlsxwriter.Workbook(str(path)) as book:
+        sheet = book.add_worksheet("Votes")
+        sheet.write_row(0, 0, ["item", "label"])
+        if far:
+            sheet.write_number(2**20 - 1, 2**14 - 1, 1)
+        book.add_worksheet("Empty")
+        chart = book.add_chart({"type": "line"})
+        chart.add_series({"values": "=Votes!$A$1:$A$2"})
+        book.add_chartsheet("Chart").set_chart(chart)
+    return path
 
 
 def parquet(name: str, query: str) -> Path:
@@ -205,7 +220,17 @@ CASES: dict[str, Callable[[], Any]] = {
     "not-a-regular-file": pipe,
     "url-not-supported": lambda: open_files("https://example.org/a.csv"),
     "path-is-folder": folder,
-    "spreadsheet": lambda: opened("votes.xlsx", "x"),
+    "spreadsheet": lambda: opened("votes.xls", "x"),
+    "wrong-file-type (Excel)": lambda: opened("text.xlsx", "item,label"),
+    "wrong-file-type (zip)": lambda: opened("excel.csv", excel("votes.xlsx").read_bytes()),
+    "file-protected": lambda: opened("locked.xlsx", b"\xd0\xcf\x11\xe0"),
+    "unreadable-file (Excel)": lambda: opened("damaged.xlsx", b"PK\x03\x04"),
+    "empty-file (sheet)": lambda: read(excel("votes.xlsx"), sheet="Empty"),
+    "sheet-not-found": lambda: read(excel("votes.xlsx"), sheet="votes"),
+    "sheet-without-cells": lambda: read(excel("votes.xlsx"), sheet="Chart"),
+    "file-too-large (cells)": lambda: read(excel("far.xlsx", far=True)),
+    "invalid-sheet": lambda: read(excel("votes.xlsx"), sheet=1),  # type: ignore[arg-type]
+    "option-not-supported (sheet)": lambda: read(file("votes.csv", "a\n"), sheet="Votes"),
     "unknown-file-type": lambda: opened("votes.dat", "x"),
     "wrong-file-type": lambda: opened("packed.csv", gzip.compress(b"a\n")),
     "empty-file": lambda: opened("empty.csv", ""),

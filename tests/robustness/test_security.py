@@ -19,7 +19,8 @@ import duckdb
 import pytest
 
 import dhkappa
-from dhkappa.inputs import readers
+from dhkappa import paths
+from dhkappa.inputs import excel, readers
 from dhkappa.inputs.backends import duckdb as duck
 from expect import expect_error
 from postgres import Server
@@ -153,7 +154,8 @@ def test_a_long_object(tmp_path: Path, size: int, code: str | None) -> None:
 
 def test_bounds_are_told_as_they_are() -> None:
     told = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
-    assert f"may unpack to {readers._UNPACKED // MIB} MiB, or to {readers._TIMES} times its size" in told
+    assert f"may unpack to {paths._UNPACKED // MIB} MiB, or to {paths._TIMES} times its size" in told
+    assert f"A sheet may span {excel._MOST_CELLS // 10**6} million cells" in told
     assert f"a line of CSV {duck.MAX_LINE // 10**6} MB" in told
 
 
@@ -222,7 +224,7 @@ def test_a_record_without_an_end(tmp_path: Path) -> None:
 
 
 def test_an_honest_packed_export_may_be_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "_UNPACKED", 1000)
+    monkeypatch.setattr(paths, "_UNPACKED", 1000)
     held = [{"id": place, "text": os.urandom(20).hex()} for place in range(1000)]
     path = tmp_path / "export.jsonl.gz"
     path.write_bytes(gzip.compress(export(*held)))

@@ -12,6 +12,8 @@ import pandas  # noqa: F401  # the cases need these libraries
 import polars  # noqa: F401
 import pyarrow  # noqa: F401
 import pytest
+import python_calamine  # noqa: F401
+import xlsxwriter  # noqa: F401
 
 from dhkappa import Check, DataError, Verdict
 

@@ -24,7 +24,9 @@ from dhkappa.cli.options import (
 from dhkappa.cli.output import command_line, json_text, listed, masked_argument, open_errors, refuse, warn
 from dhkappa.cli.tally import tally
 from dhkappa.errors import DataError, Problem, counted, flag, invalid, one_labeler, visible
+from dhkappa.paths import is_excel
 from dhkappa.resources import Progress
+from dhkappa.table import library, workbook
 
 if TYPE_CHECKING:
     from dhkappa.report.terminal import Terminal
@@ -35,6 +37,7 @@ _ASSURANCE = "Probability that the half-width of the interval is at most HALF_WI
 _MULTILABEL = (
     "Separator of several labels in a cell, such as ';', or json. Each category is audited as a yes/no question."
 )
+_LABELS = ("item", "suggested", "majority")  # columns of the review queue that are text in Excel
 _REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
 
 
@@ -48,9 +51,9 @@ def main(args: list[str] | None = None) -> None:
 def commands() -> None:
     """Measure whether suggested labels can be trusted, from annotators' votes.
 
-    FILE is a CSV, TSV, JSON, JSONL or Parquet file, an export of Label Studio, Prodigy, doccano or Argilla, a database
-    (postgresql://...) or a tally. The columns suggested, suggested_*, ann_*, annotator_*, item, label, annotator and
-    count are recognized; name others with options.
+    FILE is a CSV, TSV, JSON, JSONL, Parquet or Excel file, an export of Label Studio, Prodigy, doccano or Argilla, a
+    database (postgresql://...) or a tally. The columns suggested, suggested_*, ann_*, annotator_*, item, label,
+    annotator and count are recognized; name others with options.
 
     \b
     Examples: dhkappa demo
@@ -240,20 +243,23 @@ def compare(**given: Any) -> None:
 
 
 @commands.command(epilog="Example: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv")
-@option("output", "CSV file to write; standard output by default.", "-o", metavar="FILE")
+@option("output", "CSV or Excel file (.xlsx) to write; CSV on standard output by default.", "-o", metavar="FILE")
 @option("limit", "Number of items; all by default.", "-n", type=click.IntRange(1))
 @option("rejected", _REJECTED, is_flag=True)
 @option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
 @options.combine(options.FILES, options.FORMAT, options.ROLES_OF_ONE, options.SAMPLE, options.POOL, options.WEIGHTS)
 @options.ALLOW
 def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **given: Any) -> None:
-    """Write the items to review as CSV.
+    """Write the items to review as CSV or Excel.
 
     Items whose label the annotators reject most clearly come first. Problems of the data are printed on standard error.
     """
     as_json = given["output_format"] == "json"
     output = None if output == "-" else output
-    check_output(output, [*given["files"], given["items"]], (".json",) if as_json else (".csv",))
+    check_output(output, [*given["files"], given["items"]], (".json",) if as_json else (".csv", ".xlsx"))
+    excel = output is not None and is_excel(output)
+    if excel:
+        library("xlsxwriter", "Writing an Excel file", "'dhkappa[excel]'")
     source = Input(given)
     with Progress(None, "counting votes"):
         if isinstance(source.data, dhkappa.Dataset):
@@ -276,7 +282,7 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
         whole = {"labeler": labeler, "n_items": n_items, **listed(problems), "review": queue.to_json()}
         text = json_text("review", whole) + "\n"
     else:
-        text = queue.to_csv(safe=not raw)
+        text = "" if excel else queue.to_csv(safe=not raw)
     if output is None:
         if sys.stdout.isatty():  # a terminal would execute escape sequences
             text = "".join(f"{visible(line)}\n" for line in text.splitlines())
@@ -287,7 +293,7 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
     else:
         from dhkappa.paths import write_file
 
-        write_file(output, text, "review queue")
+        write_file(output, workbook(queue, _LABELS) if excel else text, "review queue")
         click.echo(f"{counted(len(queue), 'item')} written to {visible(output)}.", err=True)
     if not as_json:
         warn(problems)

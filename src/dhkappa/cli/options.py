@@ -179,6 +179,7 @@ _OTHER_ROLES = combine(
     option("map", _MAP, multiple=True, metavar="OLD=NEW"),
     option("input-format", "table, label_studio, prodigy, doccano or argilla; detected by default.", metavar="FORMAT"),
     option("question", "Question to read, if an export has several.", metavar="NAME"),
+    option("sheet", "Sheet of an Excel file; the first by default.", metavar="NAME"),
     option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
 )
 ROLES = combine(_column("suggested", _SUGGESTED, "-s", multiple=True), _OTHER_ROLES)
@@ -194,7 +195,8 @@ ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
-    *("input_format", "question", "table", "sample_weight", "strata", "categories", "normalize", "map", "multilabel"),
+    *("input_format", "question", "sheet", "table", "sample_weight", "strata", "categories", "normalize", "map"),
+    "multilabel",
 )
 
 
@@ -222,20 +224,22 @@ class Input:
         return sum_of(tallies)
 
     def _dataset(self) -> dhkappa.Dataset:
-        from dhkappa.inputs.files import open_source
+        from dhkappa.inputs.files import open_sources
 
         files = list(self.given["files"])
         if files == sorted(files):  # as a shell expands a pattern, with day10.csv before day2.csv
             files.sort(key=natural_order)
         path: Any = files[0] if len(files) == 1 else files
-        source = open_source(path, **{name: self.given.get(name) for name in ("input_format", "question", "table")})
-        dataset = dhkappa.Dataset(source, self._suggested, **self.roles)
+        how = {name: self.given.get(name) for name in ("input_format", "question", "sheet", "table")}
+        source, items = open_sources(path, self.roles.get("items"), **how)
+        roles = self.roles | ({} if items is None else {"items": items})
+        dataset = dhkappa.Dataset(source, self._suggested, **roles)
         typed: dict[str, Any] = {}
         if categories := several(self.given.get("categories", ())):
             typed["categories"] = _typed(categories, dataset, "votes")
         if new := label_map(self.given.get("map", ())):
             typed["map"] = dict(zip(new, _typed(list(new.values()), dataset, "votes"), strict=True))
-        return dhkappa.Dataset(source, self._suggested, **self.roles, **typed) if typed else dataset
+        return dhkappa.Dataset(source, self._suggested, **roles, **typed) if typed else dataset
 
     @property
     def suggested(self) -> list[str] | None:

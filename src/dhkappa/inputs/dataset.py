@@ -81,8 +81,7 @@ class Dataset:
         If a vote is a set of labels: the separator of labels in text, such as ``";"``, ``"json"`` for JSON lists, or
         True for lists. Only ``audit`` takes such data.
     unlisted
-        ``"error"`` if a vote is on an item that ``items`` lacks, or ``"unlabeled"`` to count it as an item without
-        label.
+        ``"error"`` if a vote is on an item that ``items`` lacks, or ``"unlabeled"`` to count the item without a label.
 
     Examples
     --------
@@ -462,13 +461,14 @@ def read(
     input_format: str | None = None,
     question: str | None = None,
     table: str | None = None,
+    sheet: str | None = None,
     **options: Unpack[DataKeywords],
 ) -> Dataset:
     r"""Open a file, an annotation tool's export or a table of a database as a ``Dataset``.
 
-    Files are CSV, TSV, JSON, JSONL (each also gzipped) and Parquet. All columns of CSV and TSV are text, and an empty
-    field is missing. Exports of Label Studio (JSON), Prodigy (JSONL), doccano (zip) and Argilla (JSON) are recognized
-    by their content. Files are read when a result is computed; a file that has changed since it was opened is refused.
+    Files are CSV, TSV, JSON, JSONL (each also gzipped), Parquet and Excel. All columns of CSV, TSV and Excel are text,
+    and an empty field is missing. Exports of Label Studio, Prodigy, doccano and Argilla are recognized by content.
+    Files are read when a result is computed; a file that has changed since it was opened is refused.
 
     Parameters
     ----------
@@ -478,12 +478,10 @@ def read(
     suggested, **options
         As for ``Dataset``.
     input_format
-        ``"table"``, ``"label_studio"``, ``"prodigy"``, ``"doccano"`` or ``"argilla"``; by default recognized by
-        content.
-    question
-        Which question of an export that asks several.
-    table
-        Which table of a database.
+        ``"table"``, ``"label_studio"``, ``"prodigy"``, ``"doccano"`` or ``"argilla"``; recognized by default.
+    question, table, sheet
+        Which question of an export that asks several, which table of a database, or which sheet of an Excel file; the
+        first sheet by default. An Excel file of ``items`` is read from its sheet of that name, or from its first one.
 
     Examples
     --------
@@ -494,7 +492,9 @@ def read(
     ...     print(dhkappa.dh_kappa(dhkappa.read(path)).exact)
     1/2
     """
-    from dhkappa.inputs.files import open_source
+    from dhkappa.inputs.files import open_sources
 
     check_keywords(options, DataKeywords)
-    return Dataset(open_source(path, input_format=input_format, question=question, table=table), suggested, **options)
+    how = {"input_format": input_format, "question": question, "table": table, "sheet": sheet}
+    source, items = open_sources(path, options.get("items"), **how)
+    return Dataset(source, suggested, **(options if items is None else {**options, "items": items}))

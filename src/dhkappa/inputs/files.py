@@ -1,9 +1,9 @@
 """Open a path, a pattern, a database address or an annotation tool's export as a ``Source``.
 
-Files are opened by DuckDB: CSV, TSV, Parquet, JSON. Spellings are kept and types are not guessed. Every column of a CSV
-file is text, and an empty field is missing. JSON keeps text, integers, floats and booleans apart; a column with several
-of these, or with lists or objects, has DuckDB's type ``JSON`` and cannot hold labels. Parquet keeps its types. Columns
-without a name, which spreadsheets export, are ignored.
+Files are opened by DuckDB: CSV, TSV, Parquet, JSON. ``excel`` reads Excel files. Spellings are kept and types are not
+guessed. Every column of a CSV or Excel file is text, and an empty field is missing. JSON keeps text, integers, floats
+and booleans apart; a column with several of these, or with lists or objects, has DuckDB's type ``JSON`` and cannot hold
+labels. Parquet keeps its types. Columns without a name, which spreadsheets export, are ignored.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from dhkappa.errors import DataError, did_you_mean, invalid, shown
 from dhkappa.inputs.backends import DATABASES
 from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
 from dhkappa.inputs.columns import is_recognized, suggested_columns
+from dhkappa.inputs.excel import read_sheet
 from dhkappa.inputs.readers import TOOLS, find_tool, read_file
 from dhkappa.inputs.tables import Source
-from dhkappa.paths import FileStates, Paths, file_type, find_files, natural_order
+from dhkappa.paths import FileStates, Paths, file_type, find_files, is_excel, natural_order
 from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:
@@ -50,16 +51,29 @@ _Header: TypeAlias = tuple[list[str], str]  # column names, and the separator
 
 
 def open_source(
-    path: Paths, *, input_format: str | None = None, question: str | None = None, table: str | None = None
+    path: Paths,
+    *,
+    input_format: str | None = None,
+    question: str | None = None,
+    table: str | None = None,
+    sheet: str | None = None,
+    or_first: bool = False,
 ) -> Source:
-    """Open a file, an export or a table of a database; the parameters are those of ``read``."""
+    """Open a file, an export or a table of a database; the parameters are those of ``read``.
+
+    With ``or_first``, an Excel file without the sheet is read from its first one.
+    """
     if input_format is not None and not (isinstance(input_format, str) and input_format in _FORMATS):
         message = f"input_format must be one of {shown(_FORMATS, 10)}: got {shown([input_format])}."
         raise invalid("input_format", message)
     if question is not None and not isinstance(question, str):
         raise invalid("question", f"question must be the name of a question: got {shown([question])}.")
+    if sheet is not None and not isinstance(sheet, str):
+        raise invalid("sheet", f"sheet must be the name of a sheet: got {shown([sheet])}.")
     if isinstance(path, (str, os.PathLike)):
         path = os.path.expanduser(path)
+    if sheet is not None and (is_url(path) or _tool(path) is not None):
+        raise _no_sheets(path)
     if is_url(path):
         from dhkappa.inputs.backends.databases import open_table
 
@@ -82,7 +96,23 @@ def open_source(
         raise
     state = FileStates.of(files)
     with state.unchanged():
-        return Source(open_files(files, _connection()), ordered=True, files=state)
+        return Source(open_files(files, _connection(), sheet, or_first), ordered=True, files=state)
+
+
+def open_sources(path: Paths, items: Any, *, sheet: str | None = None, **how: Any) -> tuple[Source, Any]:
+    """Open files of votes, and the path of the items if ``sheet`` may concern it; other tables are returned as is.
+
+    The items are in the sheet of the same name if there is one, else in the first sheet.
+    """
+    if sheet is None or not is_excel(items):
+        return open_source(path, sheet=sheet, **how), items
+    votes = open_source(path, sheet=sheet if is_excel(path) else None, **how)
+    return votes, open_source(items, sheet=sheet, or_first=is_excel(path))
+
+
+def _no_sheets(path: Any) -> DataError:
+    message = f"sheet names a sheet of an Excel file, but {shown([path])} is not one."
+    return invalid("sheet", message, hint="Omit $sheet.", code="option-not-supported")
 
 
 def is_url(path: Any) -> bool:
@@ -124,14 +154,20 @@ def _open_export(path: Any, tool: str, question: str | None) -> Source:
         return replace(export, votes=votes, items=items)
 
 
-def open_files(files: list[str], connection: DuckDBPyConnection) -> DuckDBPyRelation:
+def open_files(
+    files: list[str], connection: DuckDBPyConnection, sheet: str | None = None, or_first: bool = False
+) -> DuckDBPyRelation:
     """Open files with the same columns as one table, with rows in order; run queries on it within ``reading``."""
     kind = file_type(files)
+    if sheet is not None and kind != "Excel":
+        raise _no_sheets(files[0])
     with reading(shown(files)):
         if kind in _SEPARATORS:
             return _open_text(connection, files, _SEPARATORS[kind])
         if kind == "Parquet":
             return _open_parquet(connection, files)
+        if kind == "Excel":
+            return _open_excel(connection, files, sheet, or_first)
         return _open_json(connection, files, "auto" if kind == "JSON" else "newline_delimited")
 
 
@@ -300,6 +336,17 @@ def _header(file: str, separators: str) -> _Header:
         raise invalid("path", f"The first line of {file!r} has no column names.", code="no-header")
     check_names(names, repr(file))
     return names, separator
+
+
+def _open_excel(
+    connection: DuckDBPyConnection, files: list[str], sheet: str | None, or_first: bool
+) -> DuckDBPyRelation:
+    """Read a sheet of each file; all columns are text, as in CSV."""
+    with memory_errors("the Excel file"):
+        tables = {file: read_sheet(file, sheet, or_first=or_first) for file in files}
+        _check_same(tables)
+        columns = {name: list(chain.from_iterable(own[name] for own in tables.values())) for name in tables[files[0]]}
+        return relation_of(columns, connection)
 
 
 def _open_parquet(connection: DuckDBPyConnection, files: list[str]) -> DuckDBPyRelation:

@@ -26,7 +26,7 @@ from dhkappa.core.labels import RULE, NotALabelError, natural_key, to_label
 from dhkappa.errors import DataError, did_you_mean, shown
 from dhkappa.inputs.columns import RoleKeywords
 from dhkappa.inputs.tables import Source
-from dhkappa.paths import Path, check_regular, system_message
+from dhkappa.paths import Path, check_regular, most_unpacked, system_message
 from dhkappa.resources import MIB, need
 
 # Modules of this package, with the name of the tool.
@@ -38,7 +38,6 @@ _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 16  # bytes read at a time, or more within a long record
 _LEAST, _PER_BYTE = 64 * MIB, 2  # memory to leave, and per byte read for its votes: without it, the system kills us
 _LONGEST = 64 * 10**6  # characters of a record
-_UNPACKED, _TIMES = 1 << 28, 200  # a packed file may hold so many bytes, or so many times its own size
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
 _UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)  # RuntimeError: a locked zip
@@ -94,7 +93,7 @@ def _streams(name: str) -> Generator[tuple[str, _Stream]]:
     """Open a file, or each JSON file in a zip, with its name there."""
     check_regular(name)
     with open(name, "rb") as file:
-        left = most = max(_UNPACKED, _TIMES * os.fstat(file.fileno()).st_size)
+        left = most = most_unpacked(os.fstat(file.fileno()).st_size)
 
         def limited(stream: io.BufferedIOBase) -> _Stream:
             def read(size: int) -> bytes:
