@@ -26,7 +26,6 @@ from dhkappa.cli.tally import tally
 from dhkappa.errors import DataError, Problem, counted, flag, invalid, one_labeler, visible
 from dhkappa.paths import is_excel
 from dhkappa.resources import Progress
-from dhkappa.table import library, workbook
 
 if TYPE_CHECKING:
     from dhkappa.report.terminal import Terminal
@@ -254,6 +253,8 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
 
     Items whose label the annotators reject most clearly come first. Problems of the data are printed on standard error.
     """
+    from dhkappa.table import library, workbook  # which needs NumPy
+
     as_json = given["output_format"] == "json"
     output = None if output == "-" else output
     check_output(output, [*given["files"], given["items"]], (".json",) if as_json else (".csv", ".xlsx"))
