@@ -287,3 +287,45 @@ def test_single_votes_without_a_common_item_have_no_percentage() -> None:
     found = dhkappa.audit([["a", None], [None, "b"]], {"llm": ["", ""]}, progress=False)
     assert isinstance(found, dhkappa.SingleVoteAudit)
     assert found.summary == "llm cannot be compared with the annotators: no item has both a vote and its label."
+
+
+def test_titles_and_length_of_disagreements() -> None:
+    audit = annotator_audit(VOTES)
+    assert audit.disagreements().title == "2 items on which annotators disagree, the least agreed first"
+    assert audit.disagreements().column("item") == [2, 0]
+    first = audit.disagreements(1)
+    assert first.title == "1 of 2 items on which annotators disagree, the least agreed first"
+    assert first.column("item") == [2]
+    assert annotator_audit([["a", "b"], ["a", "a"]]).disagreements().title.startswith("1 item on which")
+
+
+def test_categories_without_votes_at_the_end() -> None:
+    table = annotator_audit(VOTES, categories=["a", "b", "c", "d", "e"]).categories()
+    assert sorted(table.column("category")) == ["a", "b", "c", "d", "e"]
+    known = {row["category"]: row for row in table}
+    assert known["e"]["n_votes"] == 0
+    for label in "abc":
+        assert known[label]["agreement"] == pytest.approx(float(by_category(VOTES, label)[1]), rel=1e-12)
+
+
+def test_items_and_interval_of_an_undefined_cohen_kappa() -> None:
+    kappa = single_vote_audit([["a"], ["a"], ["a"]], ["a"] * 3, confidence_level=0.9).kappas["labeler"]
+    assert (kappa.n_items, kappa.agreement, kappa.exact) == (3, 1.0, None)
+    assert math.isnan(kappa.value)
+    low, high = kappa.interval
+    assert math.isnan(low)
+    assert math.isnan(high)
+    assert (kappa.interval.confidence_level, kappa.interval.reason) == (0.9, "Kappa is undefined.")
+
+
+def test_votes_by_label() -> None:
+    """Labels in order, the most frequent vote first, equal ones in order of categories."""
+    votes = [["b"], ["a"], ["c"], ["c"], ["b"], ["c"], ["a"]]
+    audit = single_vote_audit(votes, ["a", "a", "a", "a", "b", "b", "c"])
+    table = audit.confusion()
+    assert table.title == "labeler: votes by suggested label"
+    rows = [(row["suggested"], row["vote"], row["items"], row["share"]) for row in table]
+    assert rows == [
+        *(("a", "c", 2, 0.5), ("a", "a", 1, 0.25), ("a", "b", 1, 0.25)),
+        *(("b", "b", 1, 0.5), ("b", "c", 1, 0.5), ("c", "a", 1, 1.0)),
+    ]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dhkappa import Excluded, Kappa, compare, dh_kappa, fleiss_kappa, simulate
+from dhkappa.stats.result import weakest_category
 from exact import EXAMPLE, example
 from expect import expect_error
 
@@ -189,3 +190,26 @@ def test_comparison() -> None:
     assert repr(found).count("llm") >= 2
     assert found._repr_html_().count("<table>") == 2
     assert compare([A, A], {"x": ["a", "a"], "y": ["a", "a"]}).best is None
+
+
+def with_weak_categories(wrong: int, items: int = 60) -> Kappa:
+    """Three categories, of which some labels of b, and a few of c, are wrong."""
+    votes, labels = [], []
+    for category, other, errors in (("a", "c", 0), ("b", "a", wrong), ("c", "b", wrong // 3)):
+        votes += [[other if place < errors else category] * 3 for place in range(items)]
+        labels += [category] * items
+    return dh_kappa(votes, labels)
+
+
+def test_weakest_category() -> None:
+    kappa = with_weak_categories(40)
+    by_category = {row["category"]: row for row in kappa.by_category(1 - 0.05 / 3)}
+    assert by_category["b"]["high"] < kappa.confidence_interval(0.95).low
+    worst = by_category["b"]["kappa"]
+    assert worst == min(row["kappa"] for row in by_category.values())
+    assert weakest_category("llm", kappa, 0.95) == f"The weakest category of llm is 'b' (kappa {worst:.2f})."
+
+
+def test_no_category_is_clearly_weaker() -> None:
+    assert weakest_category("llm", with_weak_categories(3), 0.95) == ""
+    assert weakest_category("llm", with_weak_categories(8, items=9), 0.95) == ""  # fewer than ten items

@@ -562,3 +562,26 @@ def test_whether_more_items_help() -> None:
     assert not two_votes.more_items
     problem = Problem("labels-not-in-votes", "error", "Codes and names.")
     assert not verdict_of(audited({"llm": 0.85}), (problem,)).more_items
+
+
+def test_labels_that_cannot_be_judged_are_not_counted_as_random() -> None:
+    """One labeler is no better than random, the other may be made from the votes."""
+    drawn = dhkappa.simulate(600, labelers={"dice": 1 / 3}, annotators=ACCURACIES, rng=4)
+    labels = dict(drawn.suggested) | {"most": majority(drawn.votes, ["a", "b", "c"])}
+    audit = dhkappa.audit(drawn.votes, labels, rng=1, progress=False)
+    assert audit.verdict("most").code == "labels-from-votes"
+    start = "No labeler that these votes can judge is shown to be better than random labels."
+    assert audit.summary.startswith(start)
+
+
+def test_digits_of_a_narrow_interval_far_from_zero() -> None:
+    audit = audited({"llm": 0.95}, annotators=[0.95] * 4, items=60_000)
+    low, high = audit.kappas["llm"].confidence_interval()
+    assert high - low < 0.01 < high + low
+    assert f"Kappa is {audit.kappas['llm'].value:.3f} (95% CI {low:.3f} to {high:.3f})" in audit.verdict().details
+
+
+def test_names_of_labelers_without_a_grade() -> None:
+    few = audited({"llm": 0.4}, items=15).verdict()
+    assert (few.code, few.labeler) == ("not-enough-data", "llm")
+    assert "15 items cannot tell it from random labels" in few.headline
