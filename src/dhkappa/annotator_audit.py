@@ -166,8 +166,7 @@ class SingleVoteAudit(Display):
     def confusion(self, labeler: str | None = None) -> Table:
         """Return how often each suggested label meets each vote."""
         name = one_labeler(labeler, self.labelers, "labeler")
-        table = votes_by_label(self._rows[name])
-        return Table({column: table.column(column) for column in table.names}, f"{name}: votes by suggested label")
+        return votes_by_label(self._rows[name], name)
 
     def disagreements(self, labeler: str | None = None, limit: int | None = None) -> Table:
         """Return the items whose vote differs from the suggested label, in the order of the data."""

@@ -181,7 +181,7 @@ def cohen_kappa(rows: LabeledPatterns, confidence_level: float = 0.95) -> CohenK
     return CohenKappa(n, float(po), kappa, se, ConfidenceInterval(low, high, level, "wald", reason))
 
 
-def votes_by_label(rows: LabeledPatterns) -> Table:
+def votes_by_label(rows: LabeledPatterns, labeler: str) -> Table:
     """Return how often each label meets each vote, on the items with one vote and a label."""
     patterns, names = rows.patterns, rows.categories
     patterns = patterns.take((patterns.vote_totals() == 1) & (patterns.suggested >= 0))
@@ -194,7 +194,7 @@ def votes_by_label(rows: LabeledPatterns) -> Table:
         "items": [int(counts[j, k]) for j, k in cells],
         "share": [float(counts[j, k] / counts[j].sum()) for j, k in cells],
     }
-    return Table(columns, title="Votes by suggested label")
+    return Table(columns, title=f"{labeler}: votes by suggested label")
 
 
 def single_disagreements(item_votes: ItemVotes, labeler: str, limit: int | None = None) -> Table:

@@ -315,7 +315,8 @@ def test_items_and_interval_of_an_undefined_cohen_kappa() -> None:
     low, high = kappa.interval
     assert math.isnan(low)
     assert math.isnan(high)
-    assert (kappa.interval.confidence_level, kappa.interval.reason) == (0.9, "Kappa is undefined.")
+    assert (kappa.interval.confidence_level, kappa.interval.method) == (0.9, "wald")
+    assert kappa.interval.reason == "Kappa is undefined."
 
 
 def test_votes_by_label() -> None:
