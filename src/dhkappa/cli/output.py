@@ -42,8 +42,9 @@ def open_errors(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def refuse(problem: Problem) -> NoReturn:
-    """Raise the error for a problem without which nothing can be written."""
-    hint = f"{problem.fix_text(flag)} Or accept it with $allow {problem.code}."
+    """Raise the error for a problem because of which nothing is written."""
+    hint = problem.fix_text(flag)
+    hint += "" if "$allow" in problem.fix else f" Or accept it with $allow {problem.code}."
     raise DataError(problem.message, code=problem.code, parameter="data", hint=hint.strip())
 
 
