@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from dhkappa.auditing import Audit
     from dhkappa.errors import DataError, Problem
     from dhkappa.inputs.check import Check
-    from dhkappa.inputs.dataset import Dataset, read
+    from dhkappa.inputs.dataset import Dataset
+    from dhkappa.inputs.reading import read
     from dhkappa.inputs.tally import Tally
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.agreement import CohenKappa
@@ -44,7 +45,8 @@ _NAMES = {  # by module, imported on first use
     "auditing": ("Audit",),
     "errors": ("DataError", "Problem"),
     "inputs.check": ("Check",),
-    "inputs.dataset": ("Dataset", "read"),
+    "inputs.dataset": ("Dataset",),
+    "inputs.reading": ("read",),
     "inputs.tally": ("Tally",),
     "multilabel": ("MultilabelAudit",),
     "stats.agreement": ("CohenKappa",),

@@ -10,8 +10,15 @@ import numpy as np
 from dhkappa.core.items import item_table_of_counts
 from dhkappa.errors import DataError, invalid, one_labeler, shown
 from dhkappa.inputs.arrays import array_patterns
-from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords
-from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset, check_options_absent, passed_options
+from dhkappa.inputs.columns import (
+    Columns,
+    DataKeywords,
+    RoleKeywords,
+    check_keywords,
+    check_options_absent,
+    passed_options,
+)
+from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset
 from dhkappa.inputs.tally import Tally
 from dhkappa.resources import out_of_memory
 from dhkappa.stats.kappa import estimate_dh, estimate_fleiss

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypedDict
+
+import numpy as np
 
 from dhkappa.errors import DataError, comma_separated, did_you_mean, nearest, shown
 
@@ -94,6 +97,35 @@ def check_keywords(keywords: Mapping[str, Any], allowed: type = RoleKeywords) ->
         if name in _CHOICES and not (isinstance(value, str) and value in _CHOICES[name]):
             message = f"{name} must be one of {shown(_CHOICES[name])}, got {shown([value])}."
             raise DataError(message, code="invalid-option", parameter=name)
+
+
+def passed_options(options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the options that differ from their default."""
+    missing = options.get("missing")
+    empty = isinstance(missing, (str, tuple, list, set, frozenset)) and not missing
+    return [name for name, value in options.items() if value is not None and not (name == "missing" and empty)]
+
+
+def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
+    """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
+    if extra := passed_options(given):
+        message = f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already."
+        hint = f"Pass options when you make the {kind}."
+        raise DataError(message, code="option-with-dataset", parameter=extra[0], hint=hint)
+
+
+def copied(values: Any) -> Any:
+    """Copy lists, arrays and dataframes in memory, also those of a mapping; other values are returned as they are."""
+    if isinstance(values, Mapping):
+        return {name: copied(value) for name, value in values.items()}
+    if isinstance(values, list):
+        return [value.copy() if isinstance(value, (list, np.ndarray)) else value for value in values]
+    if isinstance(values, np.ndarray):
+        return values.copy()
+    library = type(values).__module__.partition(".")[0]
+    if library == "pandas":  # from version 3 on, data are copied when the owner changes them
+        return values.copy(deep=int(sys.modules["pandas"].__version__.partition(".")[0]) < 3)
+    return values.clone() if library == "polars" else values
 
 
 def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywords, given: Columns) -> ColumnRoles:

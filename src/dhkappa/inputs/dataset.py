@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +19,15 @@ from dhkappa.core.labels import check_missing
 from dhkappa.core.relabel import Relabeling, are_merged, label_counts, merge_annotators, normalized_note
 from dhkappa.errors import DataError, OutOfMemoryError, invalid, shown
 from dhkappa.inputs.arrays import declared_categories, missing_labels, read_arrays
-from dhkappa.inputs.columns import Columns, DataKeywords, RoleKeywords, check_keywords, list_columns
+from dhkappa.inputs.columns import (
+    Columns,
+    RoleKeywords,
+    check_keywords,
+    check_options_absent,
+    copied,
+    list_columns,
+    passed_options,
+)
 from dhkappa.inputs.tally import Tally, describe
 from dhkappa.resources import memory_errors
 
@@ -136,7 +143,7 @@ class Dataset:
             roles["items"] = _items_table(roles["items"])
         self._data, self._columns, self._roles = _opened(data), columns, roles
         if self._copied:
-            self._data, self._columns, self._roles = _copy(self._data), _copy(columns), _copy(roles)
+            self._data, self._columns, self._roles = copied(self._data), copied(columns), copied(roles)
         if self.multilabel is not None:
             from dhkappa.inputs.backends import labels_as_text, lists_as_text
 
@@ -423,78 +430,3 @@ def _items_table(items: Any) -> Any:
         hint = "Pass these options next to $items."
         raise invalid("items", message, code="option-with-dataset", hint=hint)
     return items._data
-
-
-def _copy(values: Any) -> Any:
-    """Copy lists, arrays and dataframes in memory, also those of a mapping; other values are returned as they are."""
-    if isinstance(values, Mapping):
-        return {name: _copy(value) for name, value in values.items()}
-    if isinstance(values, list):
-        return [value.copy() if isinstance(value, (list, np.ndarray)) else value for value in values]
-    if isinstance(values, np.ndarray):
-        return values.copy()
-    library = type(values).__module__.partition(".")[0]
-    if library == "pandas":  # from version 3 on, data are copied when the owner changes them
-        return values.copy(deep=int(sys.modules["pandas"].__version__.partition(".")[0]) < 3)
-    return values.clone() if library == "polars" else values
-
-
-def passed_options(options: Mapping[str, Any]) -> list[str]:
-    """Return the names of the options that differ from their default."""
-    missing = options.get("missing")
-    empty = isinstance(missing, (str, tuple, list, set, frozenset)) and not missing
-    return [name for name, value in options.items() if value is not None and not (name == "missing" and empty)]
-
-
-def check_options_absent(given: Mapping[str, Any], kind: str) -> None:
-    """Refuse options that describe data next to a ``Dataset``, ``Tally`` or ``Kappa``, which holds them already."""
-    if extra := passed_options(given):
-        message = f"{', '.join(extra)} cannot be combined with a {kind}, which holds votes and labels already."
-        hint = f"Pass options when you make the {kind}."
-        raise DataError(message, code="option-with-dataset", parameter=extra[0], hint=hint)
-
-
-def read(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    suggested: Any = None,
-    *,
-    input_format: str | None = None,
-    question: str | None = None,
-    table: str | None = None,
-    sheet: str | None = None,
-    **options: Unpack[DataKeywords],
-) -> Dataset:
-    r"""Open a file, an annotation tool's export or a table of a database as a ``Dataset``.
-
-    Files are CSV, TSV, JSON, JSONL (each also gzipped), Parquet and Excel. All columns of CSV, TSV and Excel are text,
-    and an empty field is missing. Exports of Label Studio, Prodigy, doccano and Argilla are recognized by content.
-    Files are read when a result is computed; a file that has changed since it was opened is refused.
-
-    Parameters
-    ----------
-    path
-        A path, a pattern such as ``"votes/*.parquet"``, a list of them, or the address of a database, such as
-        ``"postgresql://user@host/name"``, which then does the counting.
-    suggested, **options
-        As for ``Dataset``.
-    input_format
-        ``"table"``, ``"label_studio"``, ``"prodigy"``, ``"doccano"`` or ``"argilla"``; recognized by default.
-    question, table, sheet
-        Which question of an export that asks several, which table of a database, or which sheet of an Excel file; the
-        first sheet by default. An Excel file of ``items`` is read from its sheet of that name, or from its first one.
-
-    Examples
-    --------
-    >>> import dhkappa, pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "votes.csv")
-    ...     _ = path.write_text("item,suggested_llm,ann_1,ann_2\n007,spam,spam,spam\n008,ham,ham,spam\n")
-    ...     print(dhkappa.dh_kappa(dhkappa.read(path)).exact)
-    1/2
-    """
-    from dhkappa.inputs.files import open_sources
-
-    check_keywords(options, DataKeywords)
-    how = {"input_format": input_format, "question": question, "table": table, "sheet": sheet}
-    source, items = open_sources(path, options.get("items"), **how)
-    return Dataset(source, suggested, **(options if items is None else {**options, "items": items}))

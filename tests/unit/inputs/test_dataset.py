@@ -19,7 +19,8 @@ from dhkappa.core import items
 from dhkappa.errors import OutOfMemoryError
 from dhkappa.inputs import aggregate
 from dhkappa.inputs.backends import Frame
-from dhkappa.inputs.dataset import OneCallDataset, UnlabeledDataset, check_options_absent
+from dhkappa.inputs.columns import check_options_absent
+from dhkappa.inputs.dataset import OneCallDataset, UnlabeledDataset
 from expect import expect_error
 
 VOTES: list[list[Any]] = [
