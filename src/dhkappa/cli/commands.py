@@ -21,10 +21,20 @@ from dhkappa.cli.options import (
     check_output,
     option,
 )
-from dhkappa.cli.output import command_line, json_text, listed, masked_argument, open_errors, refuse, warn
+from dhkappa.cli.output import (
+    check_items,
+    command_line,
+    file_name,
+    json_text,
+    listed,
+    masked_argument,
+    naming_audit,
+    only,
+    open_errors,
+)
+from dhkappa.cli.review import review
 from dhkappa.cli.tally import tally
-from dhkappa.errors import DataError, Problem, counted, flag, invalid, one_labeler, visible
-from dhkappa.paths import is_excel
+from dhkappa.errors import DataError, Problem, flag, invalid, one_labeler, visible
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
@@ -36,8 +46,6 @@ _ASSURANCE = "Probability that the half-width of the interval is at most HALF_WI
 _MULTILABEL = (
     "Separator of several labels in a cell, such as ';', or json. Each category is audited as a yes/no question."
 )
-_LABELS = ("item", "suggested", "majority")  # columns of the review queue that are text in Excel
-_REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
 
 
 def main(args: list[str] | None = None) -> None:
@@ -105,7 +113,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
 
         check_requirements()
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    title = masked_argument(title) if title else f"Label audit: {', '.join(map(_file_name, files[:3]))}{more}"
+    title = masked_argument(title) if title else f"Label audit: {', '.join(map(file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         sample["allow"] = source.allow
@@ -198,7 +206,7 @@ def score(**given: Any) -> None:
     source = Input(given)
     with Progress(None, "counting votes"):
         kappas = _kappas(source, given["weights"])
-        problems = _naming_audit(source.problems())
+        problems = naming_audit(source.problems())
     gate = _gate(kappas, given, problems)
     level = given["confidence_level"]
     if given["output_format"] == "json":
@@ -207,11 +215,6 @@ def score(**given: Any) -> None:
     else:
         _terminal().scores(kappas, level, problems)
         _show_passed(gate)
-
-
-def _naming_audit(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Name dhkappa audit in fixes with --multilabel, for commands that do not have this option."""
-    return tuple(replace(one, fix=one.fix.replace("$multilabel", "dhkappa audit $multilabel")) for one in problems)
 
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
@@ -232,7 +235,7 @@ def compare(**given: Any) -> None:
     with Progress(None, "counting votes"):
         sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
         found = dhkappa.compare(source.data, source.suggested, pool=source.pool, **sample)
-        problems = _naming_audit(source.problems())
+        problems = naming_audit(source.problems())
     gate = _gate(found.kappas, given, problems)
     if given["output_format"] == "json":
         click.echo(json_text("compare", found.to_dict() | listed(problems), gate))
@@ -241,68 +244,7 @@ def compare(**given: Any) -> None:
         _show_passed(gate)
 
 
-@commands.command(epilog="Example: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv")
-@option("output", "CSV or Excel file (.xlsx) to write; CSV on standard output by default.", "-o", metavar="FILE")
-@option("limit", "Number of items; all by default.", "-n", type=click.IntRange(1))
-@option("rejected", _REJECTED, is_flag=True)
-@option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
-@options.combine(options.FILES, options.FORMAT, options.ROLES_OF_ONE, options.SAMPLE, options.POOL, options.WEIGHTS)
-@options.ALLOW
-def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **given: Any) -> None:
-    """Write the items to review as CSV or Excel.
-
-    Items whose label the annotators reject most clearly come first. Problems of the data are printed on standard error.
-    """
-    from dhkappa.table import library, workbook  # which needs NumPy
-
-    as_json = given["output_format"] == "json"
-    output = None if output == "-" else output
-    check_output(output, [*given["files"], given["items"]], (".json",) if as_json else (".csv", ".xlsx"))
-    excel = output is not None and is_excel(output)
-    if excel:
-        library("xlsxwriter", "Writing an Excel file", "'dhkappa[excel]'")
-    source = Input(given)
-    with Progress(None, "counting votes"):
-        if isinstance(source.data, dhkappa.Dataset):
-            source.data.check_labeled()
-        sample = {"pool": source.pool, "weights": given["weights"], "allow": source.allow}
-        found = dhkappa.audit(source.data, source.suggested, progress=False, **sample)
-        if isinstance(found, dhkappa.SingleVoteAudit):
-            message = "Every item has at most one vote, and a review queue needs two or more."
-            hint = "dhkappa audit lists the items whose vote differs from the label."
-            raise invalid("data", message, code="single-votes", hint=hint)
-        labeler, problems = _only(found.labelers), _naming_audit(found.problems)
-        if errors := open_errors(problems):
-            refuse(errors[0])
-        _check_items(found.kappas, given["files"])
-        n_items = found.kappas[labeler].n_items
-        queue = found.review(limit=limit or max(n_items, 1))
-        if rejected:
-            queue = queue.where(lambda row: row["differential"] < 0)
-    if as_json:
-        whole = {"labeler": labeler, "n_items": n_items, **listed(problems), "review": queue.to_json()}
-        text = json_text("review", whole) + "\n"
-    else:
-        text = "" if excel else queue.to_csv(safe=not raw)
-    if output is None:
-        if sys.stdout.isatty():  # a terminal would execute escape sequences
-            text = "".join(f"{visible(line)}\n" for line in text.splitlines())
-        elif hasattr(sys.stdout, "reconfigure"):  # a file or a pipe gets UTF-8 in any locale
-            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-        sys.stdout.write(text)  # click.echo would remove escape sequences
-        sys.stdout.flush()  # problems are not printed if nobody reads the output
-    else:
-        from dhkappa.paths import write_file
-
-        write_file(output, workbook(queue, _LABELS) if excel else text, "review queue")
-        click.echo(f"{counted(len(queue), 'item')} written to {visible(output)}.", err=True)
-    if not as_json:
-        warn(problems)
-
-
-def _only(labelers: Any) -> str:
-    """Return the only labeler."""
-    return one_labeler(None, list(labelers))
+commands.add_command(review)
 
 
 @commands.command(
@@ -335,7 +277,7 @@ def plan(half_width: float, **given: Any) -> None:
         pilot: Any = None
         if given["files"]:
             kappas = _kappas(source, None)
-            pilot = kappas[_only(kappas)]
+            pilot = kappas[only(kappas)]
         elif source.roles or source.suggested:
             message = "Columns are named, but there is no pilot."
             raise invalid("pilot", message, code="pilot-missing", hint="Give its file.")
@@ -419,6 +361,7 @@ def completion(shell: str) -> None:
 
 
 def _terminal() -> Terminal:
+    """Return a writer of results to standard output."""
     from dhkappa.report.terminal import Terminal
 
     return Terminal()
@@ -429,20 +372,9 @@ def _command_line() -> str:
     return shlex.join(["dhkappa", *map(masked_argument, sys.argv[1:])])
 
 
-def _file_name(path: str) -> str:
-    """Return the name of a file for a title; the last part of an address."""
-    return os.path.basename(masked_argument(path).partition("?")[0]) if "://" in path else os.path.basename(path)
-
-
-def _check_items(kappas: Mapping[str, Kappa], files: Sequence[str]) -> None:
-    if not any(kappa.n_items or kappa.excluded.total for kappa in kappas.values()):
-        message = f"There are no items in {', '.join(map(_file_name, files[:3]))}{', ...' if files[3:] else ''}."
-        raise invalid("data", message, code="no-items", hint="A file may have a header, but no rows.")
-
-
 def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> Gate | None:
     """Test the gate, and set the exit code: 1 if a labeler fails, 3 if one is undecided, 2 if the data has errors."""
-    _check_items(kappas, given["files"])
+    check_items(kappas, given["files"])
     errors, meta = open_errors(problems), click.get_current_context().meta
     if all(any(error.concerns(name) for error in errors) for name in kappas):
         code = errors[0].code

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 import dhkappa
-from dhkappa.errors import DataError, Problem, flag, masked, visible
+from dhkappa.errors import DataError, Problem, flag, invalid, masked, one_labeler, visible
 
 if TYPE_CHECKING:
     from dhkappa.stats.gate import Gate
+    from dhkappa.stats.result import Kappa
 
 JSON_VERSION = 2  # changes if a key is removed or changes its meaning
 
@@ -89,3 +92,25 @@ def _escaped(char: str) -> str:
 def masked_argument(argument: str) -> str:
     """Mask the password of an argument that is an address, whatever characters it contains."""
     return masked(re.sub(r"(://[^:/@]*):.*@", r"\1:***@", argument, flags=re.DOTALL))
+
+
+def file_name(path: str) -> str:
+    """Return the name of a file for a title; the last part of an address."""
+    return os.path.basename(masked_argument(path).partition("?")[0]) if "://" in path else os.path.basename(path)
+
+
+def check_items(kappas: Mapping[str, Kappa], files: Sequence[str]) -> None:
+    """Refuse data without items."""
+    if not any(kappa.n_items or kappa.excluded.total for kappa in kappas.values()):
+        message = f"There are no items in {', '.join(map(file_name, files[:3]))}{', ...' if files[3:] else ''}."
+        raise invalid("data", message, code="no-items", hint="A file may have a header, but no rows.")
+
+
+def naming_audit(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Name dhkappa audit in fixes with --multilabel, for commands that do not have this option."""
+    return tuple(replace(one, fix=one.fix.replace("$multilabel", "dhkappa audit $multilabel")) for one in problems)
+
+
+def only(labelers: Any) -> str:
+    """Return the only labeler."""
+    return one_labeler(None, list(labelers))
