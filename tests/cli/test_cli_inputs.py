@@ -67,6 +67,14 @@ def test_the_items_table_next_to_the_votes_is_suggested(files: Path, capsys: Cap
     assert inside(capsys, "score", "votes.csv", "--items", "items.csv").returncode == 0
 
 
+@pytest.mark.parametrize("names", [("votes.csv", "items.csv"), ("items.csv", "votes.csv")])
+def test_votes_and_items_are_told_apart_in_any_order(files: Path, capsys: Capsys, names: tuple[str, str]) -> None:
+    want = inside(capsys, "score", "votes.csv", "--items", "items.csv", "--format", "json")
+    found = inside(capsys, "score", *names, "--format", "json")
+    assert (found.returncode, found.stdout) == (0, want.stdout)
+    assert found.stderr == "items.csv is read as the table of items (--items).\n"
+
+
 def test_likely_columns_are_suggested_by_their_values(files: Path, capsys: Capsys) -> None:
     Path("items.csv").write_text("item,note,model_name,guess\nT1,x,v1,a\nT2,y,v1,b\nT3,z,v1,b\n")
     done = inside(capsys, "score", "votes.csv", "--items", "items.csv")

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 import dhkappa
 from dhkappa.cli import discard_output, fail
-from dhkappa.errors import DataError, Problem, flag, invalid, shown
+from dhkappa.errors import DataError, Problem, flag, invalid, shown, visible
 from dhkappa.paths import expand_patterns, is_stream, natural_order, system_message
 from dhkappa.resources import MIB, need
 
@@ -231,7 +231,14 @@ class Input:
             files.sort(key=natural_order)
         path: Any = files[0] if len(files) == 1 else files
         how = {name: self.given.get(name) for name in ("input_format", "question", "sheet", "table")}
-        source, items = open_sources(path, self.roles.get("items"), **how)
+        try:
+            source, items = open_sources(path, self.roles.get("items"), **how)
+        except DataError as error:
+            apart = error.options  # of votes and items in two files
+            if error.code != "columns-differ" or len(files) != 2 or not {"path", "items"} <= {*apart}:
+                raise
+            click.echo(f"{visible(apart['items'])} is read as the table of items (--items).", err=True)
+            source, items = open_sources(apart["path"], apart["items"], **how)
         roles = self.roles | ({} if items is None else {"items": items})
         dataset = dhkappa.Dataset(source, self._suggested, **roles)
         typed: dict[str, Any] = {}
