@@ -239,6 +239,70 @@ def test_annotators_no_better_than_random_give_no_grade() -> None:
     assert audit.verdict().headline == "The annotators agree too little with each other to judge llm."
 
 
+def test_wide_limits_and_low_agreement_ask_for_better_guidelines() -> None:
+    verdict = audited({"llm": 0.7}, annotators=[0.6] * 4, items=100).verdict()
+    assert verdict.code == "not-enough-data"
+    assert verdict.headline.startswith("The annotators agree too little with each other to judge llm: its advantage")
+    assert verdict.details.endswith("Improve the guidelines before you collect more votes.")
+    assert "more item" not in verdict.text
+    assert not verdict.more_items
+    few = audited({"llm": 0.7}, annotators=[0.5] * 4, items=15).verdict()
+    assert few.code == "not-enough-data"
+    assert few.details.endswith("Check the guidelines before you collect more votes.")
+
+
+@pytest.mark.parametrize(
+    ("low", "share", "high", "text"),
+    [
+        (1.002, 1.05, 1.1, "105.0% of a typical annotator's (95% CI 100.2% to 110.0%)"),
+        (0.83, 0.9, 0.9996, "90.00% of a typical annotator's (95% CI 83.00% to 99.96%)"),
+        (0.5, 0.9, math.inf, "90% of a typical annotator's (95% CI 50% or more)"),
+        (-0.0001, 0.9, 1.9, "90.00% of a typical annotator's (95% CI -0.01% to 190.00%)"),
+        (0.8, 0.9, 1.0, "90% of a typical annotator's (95% CI 80% to 100%)"),
+    ],
+)
+def test_limits_have_digits_that_show_the_grade(low: float, share: float, high: float, text: str) -> None:
+    baseline = AnnotatorBaseline(share_low=low, share_kept=share, share_high=high)
+    assert verdict_module._share(baseline) == text
+    ninety = replace(baseline, confidence_level=0.9)
+    assert verdict_module._share(ninety) == text.replace("95% CI", "90% CI")
+
+
+def test_the_share_of_labels_that_are_no_better_than_random() -> None:
+    audit = audited({"dice": 1 / 3})
+    baseline, verdict = audit.annotator_baseline(), audit.verdict()
+    assert (verdict.share, verdict.low, verdict.high) == (
+        baseline.share_kept,
+        baseline.share_low,
+        baseline.share_high,
+    )
+    assert f"its advantage over them is {verdict.share:.0%} of a typical annotator's" in verdict.headline
+    assert "random labels would score -0." in verdict.details
+    unclear = verdict_of(audit, share_low=0.01)  # the limits of the share exclude 0, those of kappa do not
+    text = "dice is no better than random labels: its labels in random order would fit the votes about as well."
+    assert (unclear.code, unclear.headline) == ("no-better-than-random", text)
+    assert math.isnan(unclear.share)
+
+
+@pytest.mark.parametrize(
+    ("codes", "text"),
+    [
+        ({"a": "better", "b": "on-par"}, "b: on par with a typical annotator, but not shown to be worse than a."),
+        ({"a": "on-par", "b": "better"}, "b: better than a typical annotator, but not shown to be better than a."),
+        ({"a": "better", "b": "better"}, "b: better than a typical annotator, too."),
+        ({"a": "on-par", "b": "not-enough-data"}, "b and d: not enough data."),
+    ],
+)
+def test_grades_of_labelers_that_cannot_be_told_apart(codes: dict[str, str], text: str) -> None:
+    found = summarize(made(**codes, c="clearly-below", d=codes["b"]), [["a", "b"], ["c", "d"]])
+    assert found.startswith("a and b score highest of 4 labelers. The data do not show which of the two is better. a")
+    assert text in found
+    three = summarize(made(a="on-par", b="on-par", c="on-par"), [["a", "b", "c"]])
+    assert "The data do not show which of the 3 is best." in three
+    if text.endswith("than a."):  # d is shown to be worse than a
+        assert f"d: {GRADES[codes['b']]}." in found
+
+
 def test_reversed_labels_are_worse_than_random() -> None:
     audit = audited({"llm": 0.02})
     verdict = audit.verdict()
@@ -450,6 +514,10 @@ def test_weighted_samples_are_compared_with_the_annotators_themselves(accuracy: 
     above = typical - audit.kappas["llm"].baselines.random
     expected = [1 + value / above for value in (compared.difference, compared.low, compared.high)]
     assert [verdict.share, verdict.low, verdict.high] == pytest.approx(expected)
+    ninety = dhkappa.audit(
+        drawn.votes, dict(drawn.suggested), sample_weight=weights, rng=1, progress=False, confidence_level=0.9
+    )
+    assert "(90% CI " in ninety.verdict().headline
     unknown = dhkappa.audit(drawn.votes.tolist(), dict(drawn.suggested), sample_weight=weights, progress=False)
     assert unknown.verdict().code == "not-enough-data"
 
