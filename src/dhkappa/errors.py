@@ -81,6 +81,7 @@ class Problem:
     accepted : whether the user has accepted it with ``allow``; it then has no effect on the verdict
     options : parameters that fix it, with their values as on the command line
     choices : parameters about which the user has to decide, as in ``DataError``
+    because : the reason in a verdict, as a clause; empty if it follows from the code
 
     Examples
     --------
@@ -99,6 +100,7 @@ class Problem:
     accepted: bool = False
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
     choices: Mapping[str, str] = field(default_factory=dict, hash=False)
+    because: str = ""
 
     @classmethod
     def of(cls, error: DataError) -> Problem:

@@ -98,6 +98,12 @@ CASES: dict[str, Callable[[], Any]] = {
     "annotator-differs": lambda: changed("an annotator's column is shifted or sorted"),
     "repeated-rows (votes)": lambda: changed("every vote twice, or numbers of votes times 10"),
     "header-repeated": lambda: changed("a header among the rows"),
+    "footer-row": lambda: Dataset(
+        pl.DataFrame(
+            {"item": [*map(str, range(30)), "Total"], "suggested_llm": [*LABELS, None]}
+            | {f"ann_{n}": [*LABELS, "30"] for n in range(3)}
+        )
+    ).check(),
     "annotators-equal": lambda: changed("two annotators are equal"),
     "not-annotators (model)": lambda: changed("an annotator has the name of a model"),
     "not-annotators (column)": lambda: changed("a column such as ann_final"),

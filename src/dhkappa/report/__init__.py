@@ -64,7 +64,7 @@ _SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", 
 _HEADS = {
     "agree": "agrees with others",
     "agree_suggested": "votes for suggested",
-    "baseline_annotator": "annotator",
+    "baseline_annotator": "typical annotator",
     "baseline_majority": "majority",
     "baseline_random": "random",
     "kappa_annotator": "kappa",

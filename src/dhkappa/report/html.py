@@ -227,10 +227,12 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
         few = {note.code for note in found.notes} == {"annotators-few-items"}
         others = f"{len(found.skipped):,} {'with too few items' if few else 'not comparable'}"
         skipped = f" {compared:,} compared, {others}." if found.skipped else ""
+        from_votes = not math.isnan(audit.annotator_baseline(name).low)  # else the verdict uses this mean
+        other = " The verdict has another estimate of a typical annotator, from all votes." if from_votes else ""
         part["mean"] = (
-            f"On average the labeler scores {number(abs(found.difference), 3)} "
-            f"{'lower' if found.difference < 0 else 'higher'} than an annotator ({interval} of the difference "
-            f"{limits(found.low, found.high, 3)}). Its kappa is at least as high as that of "
+            f"Compared with each annotator in turn, the labeler scores {number(abs(found.difference), 3)} "
+            f"{'lower' if found.difference < 0 else 'higher'} on average ({interval} of the difference "
+            f"{limits(found.low, found.high, 3)}).{other} The labeler's kappa is at least as high as that of "
             f"{round(found.matched * compared):,} of {counted(compared, 'annotator')}.{skipped}"
         )
     contributed = [

@@ -34,7 +34,7 @@ class GateRow:
     measure : what was tested, such as ``"kappa"``
     bound : the least allowed value
     value, low, high : the measured value and its confidence limits; NaN if undefined
-    more_items : about how many more items would decide an undecided outcome; None if that cannot be said
+    more_items : about how many more items would probably decide an undecided outcome; None if that cannot be said
     reason : why the value is undefined; None if it is not
     """
 

@@ -14,8 +14,8 @@ from dhkappa.table import plain
 GRADES = {
     "better": "better than a typical annotator",
     "on-par": "on par with a typical annotator",
-    "slightly-below": "slightly below a typical annotator",
-    "clearly-below": "clearly below a typical annotator",
+    "slightly-below": "slightly worse than a typical annotator",
+    "clearly-below": "clearly worse than a typical annotator",
     "no-better-than-random": "no better than random labels",
     "not-enough-data": "not enough data",
     "labels-from-votes": "labels made from these votes",
@@ -82,7 +82,8 @@ def cannot_judge(name: str, problems: Sequence[Problem]) -> Verdict | None:
     for problem in own:
         if problem.code in ("labels-from-votes", "labeler-equals-annotator"):
             copied = problem.code == "labeler-equals-annotator"
-            why = f"it may be annotator {problem.examples[0]}" if copied else _MADE_FROM_THEM
+            same = f"it has nearly the same labels as annotator {problem.examples[0]}" if copied else _MADE_FROM_THEM
+            why = problem.because or same
             found = ungraded("labels-from-votes", name, f"These votes cannot judge {name}: {why}.")
             return replace(found, short="may be one of the annotators" if copied else found.short, more_items=False)
     return None

@@ -18,6 +18,7 @@ _ADDED, _ADDED_TO_DIFFERENCE = 0.75, 0.5
 """Each limit is computed as if this part of a worst (or best) item had been added to the sample."""
 
 _MOST_REALISTIC = 100_000  # items
+_ASSURED = 1.43  # 1 + z(0.8) / z(0.975): a limit this much closer is beyond a bound in 80% of samples, not in half
 _MOST_NARROWED = 10  # an interval that must be narrower by more than this factor takes too many items to name
 
 NO_VARIANCE = "Every item has the same influence on the difference, so the variance is unknown."
@@ -80,14 +81,15 @@ def written(confidence_level: float, whole: int = 1) -> str:
 
 
 def items_to_decide(n: int, value: float, low: float, high: float, bound: float) -> int | None:
-    """Return about how many more items would put a bound outside of an interval, if the value stays; None if too many.
+    """Return about how many more items would probably put a bound outside of an interval; None if too many.
 
-    The width of an interval is about inversely proportional to the square root of the number of items.
+    If the value is right, they do so with a probability of about 80%. The width of an interval is about inversely
+    proportional to the square root of the number of items.
     """
     distance, limit = abs(value - bound), low if value > bound else high
     if n == 0 or distance == 0 or distance < abs(value - limit) / _MOST_NARROWED:
         return None
-    more = n * ((value - limit) / distance) ** 2 - n
+    more = n * (_ASSURED * (value - limit) / distance) ** 2 - n
     return max(int(round(more, 2 - len(str(round(more))))), 1)  # two digits: it is a rough number
 
 
@@ -97,7 +99,7 @@ def decided_by(more: int | None) -> str:
         return ""
     if more > _MOST_REALISTIC:
         return "No realistic number of items would decide it."
-    return f"About {counted(more, 'more item')} would decide it."
+    return f"About {counted(more, 'more item')} would probably decide it."
 
 
 def perfect_sample_limit(share: float, E: float, alpha: float) -> float:

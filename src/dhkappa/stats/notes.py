@@ -12,7 +12,7 @@ from itertools import islice
 from dhkappa.core import Label
 from dhkappa.core.agreement import FEW_ITEMS, agreement_follows_votes
 from dhkappa.core.labels import SourceNote
-from dhkappa.errors import counted, said, shown
+from dhkappa.errors import counted, flag, said, shown
 from dhkappa.stats.kappa import Estimate, Parts, Sums
 from dhkappa.stats.sample import Sample
 
@@ -50,8 +50,8 @@ class Note:
         return said(self.message, self.hint)
 
     def to_dict(self) -> dict[str, str]:
-        """Return plain values for JSON."""
-        return {"code": self.code, "text": self.text}
+        """Return plain values for JSON, with the options of the command line, as those of a ``Problem``."""
+        return {"code": self.code, "text": said(self.message, self.hint, flag)}
 
 
 def notes_of(estimate: Estimate, se: float) -> Iterator[Note]:

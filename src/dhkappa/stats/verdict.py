@@ -24,7 +24,8 @@ from dhkappa.table import Table
 
 MIN_ITEMS = 20  # the limits of the share were validated from this many items on
 _FAR = 0.5
-_AT_LEAST = "at least slightly below a typical annotator"  # it may be clearly below
+_WORSE = "worse than a typical annotator"  # slightly or clearly
+_GUIDELINES = " the guidelines before you collect more votes."
 _ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
 _SPLIT_ITEMS = 10  # with differing votes that show whether labels follow the majority
 _MAJORITY = 0.95  # of their labels that are the most frequent vote
@@ -57,50 +58,75 @@ def judge(
     scored = _scored(estimate, interval)
     random = rounded(estimate.baselines.random)
     write = _digits(interval.high - interval.low)
+    few = estimate.n_items < MIN_ITEMS
     designed = estimate.sample.designed or estimate.metric == "weighted"
-    if designed and estimate.n_items >= MIN_ITEMS and (baseline is None or math.isnan(baseline.low)):
+    if designed and not few and (baseline is None or math.isnan(baseline.low)):
         baseline = _from_comparison(comparison, random) or baseline
     typical = math.nan if baseline is None else baseline.value_high
-    caution = ""
-    if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
-        caution = f" {AGREE_LITTLE} (Fleiss' kappa {_digits(1)(rounded(estimate.fleiss))})."
-    if interval.high < random and estimate.n_items >= MIN_ITEMS:
-        headline = f"{name} is worse than random labels, which would score {write(random)}."
-        advice = "Check that labels and votes mean the same and belong to the same items."
-        worse = ungraded("no-better-than-random", name, headline, f"{scored}. {advice}")
-        return replace(worse, short="worse than random labels")
+    disagree = rounded(estimate.fleiss) < float(LOW_AGREEMENT)
+    caution = f"{AGREE_LITTLE} (Fleiss' kappa {_digits(1)(rounded(estimate.fleiss))})." if disagree else ""
+    advice = (f"Check{_GUIDELINES}" if few else f"Improve{_GUIDELINES}") if disagree else ""
+    unsure = _joined_sentences(caution, advice)  # if there is no grade
+    at_random = f"random labels would score {write(random)}"
+    if interval.high < random and not few:
+        check = "Check that labels and votes mean the same and belong to the same items."
+        return _no_better(name, baseline, f"{scored}; {at_random}. {check}", worse=True)
     if interval.low <= random:
-        if not interval.high < typical or estimate.n_items < MIN_ITEMS:
-            if caution and estimate.n_items >= MIN_ITEMS:
-                return _unclear(name, estimate, scored)
-            items = counted(estimate.n_items, "item")
-            headline = f"There is not enough data to judge {name}: {items} cannot tell it from random labels."
-            return ungraded("not-enough-data", name, headline, f"{scored}; random labels would score {write(random)}.")
-        headline = f"{name} is no better than random labels, which would score {write(random)}."
-        return ungraded("no-better-than-random", name, headline, f"{scored}.")
+        if interval.high < typical and not few:
+            return _no_better(name, baseline, f"{scored}; {at_random}.")
+        if disagree and not few:
+            return _unclear(name, estimate, scored)
+        items = counted(estimate.n_items, "item")
+        headline = f"There is not enough data to judge {name}: {items} cannot tell it from random labels."
+        return ungraded("not-enough-data", name, headline, _joined_sentences(f"{scored}; {at_random}.", unsure))
     if baseline is None or math.isnan(baseline.low):
         reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
-        headline = f"{name} is better than random labels, but the data cannot compare it with an annotator."
-        return ungraded("not-enough-data", name, headline, f"{reason} {scored}.{caution}", ranked=True)
+        missing = f"{counted(estimate.n_items, 'item')} are too few to compare" if few else "The data cannot compare"
+        known = "they only show that it is better than random labels"
+        headline = f"{missing} {name} with a typical annotator; {known}."
+        details = _joined_sentences(reason, f"{scored}.", unsure)
+        found = ungraded("not-enough-data", name, headline, details, ranked=True)
+        return replace(found, more_items=few or not disagree)
     if math.isnan(baseline.share_low) and baseline.method != "two-votes":  # annotators may be no better than random
         return replace(_unclear(name, estimate, scored), ranked=True)
     code = _grade(baseline, random)
-    capped = _cap(code, estimate, comparison, annotators)
-    code = "on-par" if capped else code
-    short, headline = _words(name, code, baseline, "at least " if capped else "")
+    not_better, evidence = _cap(code, estimate, comparison, annotators)
+    code = "on-par" if not_better else code
+    ungradable = code == "not-enough-data"
+    short, headline = _words(name, code, baseline, not_better, disagree)
     same = baseline.n_items == estimate.n_items or math.isnan(baseline.kappa_labeler)
-    details = [f"{scored}; {_typical(baseline, write)}." if same else f"{scored}. {_on_other_items(baseline, write)}"]
-    matched = "" if capped.endswith("annotators.") else _matched(comparison, close=code == "on-par" and not capped)
-    details += [capped, matched, caution.strip()]
-    more_items = not (code == "not-enough-data" and baseline.method == "two-votes")  # a third vote is needed
+    details = f"{scored}; {_typical(baseline, write)}." if same else f"{scored}. {_on_other_items(baseline, write)}"
+    told = not_better and not evidence  # the headline says how many annotators score higher
+    matched = "" if told else _matched(comparison, close=code == "on-par" and not not_better)
+    details = _joined_sentences(details, evidence, matched, unsure if ungradable else caution)
+    more_items = not (ungradable and (disagree or baseline.method == "two-votes"))  # a third vote is needed
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
-    return Verdict(code, name, short, headline, " ".join(filter(None, details)), True, more_items, *limits)
+    return Verdict(code, name, short, headline, details, True, more_items, *limits)
+
+
+def _joined_sentences(*sentences: str) -> str:
+    """Return the sentences that are not empty as one text."""
+    return " ".join(filter(None, sentences))
+
+
+def _no_better(name: str, baseline: AnnotatorBaseline | None, details: str, worse: bool = False) -> Verdict:
+    """Return the verdict on labels that are no better than random labels, with their share if its limits agree."""
+    short = "worse than random labels" if worse else GRADES["no-better-than-random"]
+    found = replace(ungraded("no-better-than-random", name, "", details), short=short)
+    if baseline is None or not (baseline.share_high < 0 if worse else baseline.share_low <= 0):
+        why = f"its labels in random order would fit the votes {'better' if worse else 'about as well'}"
+        return replace(found, headline=f"{name} is {short}: {why}.")
+    share = f"{'negative, ' if worse else ''}{_share(baseline)}"
+    headline = f"{name} is {short}: its advantage over them is {share}."
+    return replace(
+        found, headline=headline, share=baseline.share_kept, low=baseline.share_low, high=baseline.share_high
+    )
 
 
 def _unclear(name: str, estimate: Estimate, scored: str) -> Verdict:
     """Return the verdict if the annotators are not shown to be better than random labels."""
     headline = f"The annotators agree too little with each other to judge {name}."
-    details = f"Fleiss' kappa is {_digits(1)(rounded(estimate.fleiss))}. {scored}."
+    details = f"Fleiss' kappa is {_digits(1)(rounded(estimate.fleiss))}. {scored}. Improve{_GUIDELINES}"
     return replace(ungraded("not-enough-data", name, headline, details), more_items=False)
 
 
@@ -120,6 +146,7 @@ def _from_comparison(comparison: AnnotatorComparison | None, random: float) -> A
     difference, low, high = comparison.difference, comparison.low, comparison.high
     shares = {"share_kept": 1 + difference / above, "share_low": 1 + low / above, "share_high": 1 + high / above}
     limits = {"difference": difference, "low": low, "high": high, "n_items": comparison.n_items}
+    limits["confidence_level"] = comparison.confidence_level
     return AnnotatorBaseline(value=typical, value_low=typical, value_high=typical, **limits, **shares)  # type: ignore[arg-type]
 
 
@@ -154,33 +181,37 @@ def _cap(
     estimate: Estimate,
     comparison: AnnotatorComparison | None,
     annotators: Callable[[], Table] | None,
-) -> str:
-    """Return why a labeler is not called better than a typical annotator, empty if nothing speaks against it."""
+) -> tuple[str, str]:
+    """Return why a labeler is not called better than a typical annotator, and the numbers behind it.
+
+    The reason is a clause, empty if nothing speaks against it. If annotators score higher, it has all numbers.
+    """
     if code != "better":
-        return ""
+        return "", ""
     for share, label in never_suggested(estimate.sums, estimate.categories):
-        return f"It is not called better, because {share:.0%} of the votes are {label!r}, which it never suggests."
+        return f"it never suggests {label!r}", f"{share:.0%} of the votes are {label!r}."
     share, split = _majority_share(estimate)
     if split >= _SPLIT_ITEMS and share >= _MAJORITY:
-        where = f"on {share:.0%} of the {counted(split, 'item')} where votes differ"
-        return (
-            f"It is not called better, because its label is the most frequent vote {where}, as if made from the votes."
-        )
+        why = "its labels are nearly always the most frequent vote, as if made from the votes"
+        return why, f"They are on {share:.0%} of the {counted(split, 'item')} where votes differ."
     if comparison is None or math.isnan(comparison.difference):
-        return ""
-    if annotators is not None and (copied := _copied(annotators(), estimate.n_items)):
-        return f"It is not called better, because {copied}."
+        return "", ""
+    copied = ("", "") if annotators is None else _copied(annotators(), estimate.n_items)
+    if copied[0]:
+        return copied
     rows = [row for row in comparison.table if not math.isnan(row["difference"])]
     matched = round(comparison.matched * len(rows))
     if 2 * matched <= len(rows):
-        return f"It is not called better, because it scores lower than {len(rows) - matched} of {len(rows)} annotators."
+        higher = _matched(comparison, close=False).rstrip(".")
+        return higher[0].lower() + higher[1:], ""
     items = sum(row["items"] for row in rows)
     if len(rows) < _FEW_ANNOTATORS:
         for row in rows:
             others = items - row["items"]
             if others and comparison.difference * items - row["difference"] * row["items"] <= 0:
-                return f"It is not called better, because that depends on one annotator, {row['annotator']}."
-    return ""
+                why = f"only the comparison with one annotator, {row['annotator']}, makes it look better"
+                return why, "On average over the other annotators, it scores no higher."
+    return "", ""
 
 
 def _majority_share(estimate: Estimate) -> tuple[float, int]:
@@ -197,53 +228,69 @@ def _majority_share(estimate: Estimate) -> tuple[float, int]:
     return int(patterns.items[row[hit]].sum()) / max(n, 1), n
 
 
-def _copied(annotators: Table, n_items: int) -> str:
-    """Return that a labeler agrees with one annotator much more than with the others; empty if it does not."""
+def _copied(annotators: Table, n_items: int) -> tuple[str, str]:
+    """Return that a labeler agrees with one annotator much more than with the others, and how much; empty if not."""
     rows = [row for row in annotators if not math.isnan(row["agree"])]
     most = max((row for row in rows if 2 * row["items"] >= n_items), key=lambda row: row["agree"], default=None)
     if most is None or most["agree"] < _SAME:
-        return ""
+        return "", ""
     others = [row for row in rows if row is not most]
     items = sum(row["items"] for row in others)
     mean = sum(row["agree"] * row["items"] for row in others) / items if items else 1.0
     if most["agree"] - mean < _MUCH_MORE:
-        return ""
-    return (
-        f"it agrees with annotator {most['annotator']} on {most['agree']:.0%} of items, with the others on {mean:.0%}"
-    )
+        return "", ""
+    who = most["annotator"]
+    why = f"it agrees much more with annotator {who} than with the others"
+    return why, f"It agrees with {who} on {most['agree']:.0%} of the items, with the others on {mean:.0%}."
 
 
-def _words(name: str, code: str, baseline: AnnotatorBaseline, least: str = "") -> tuple[str, str]:
+def _words(
+    name: str, code: str, baseline: AnnotatorBaseline, not_better: str = "", disagree: bool = False
+) -> tuple[str, str]:
     """Return the grade in a few words, and as a sentence with one number and its limits.
 
-    ``least`` is put before the grade of a labeler that may be better.
+    ``not_better`` is why a labeler is not called better, and ``disagree`` whether annotators agree little.
+    """
+    short, low, high = GRADES[code], baseline.share_low, baseline.share_high
+    known = not math.isnan(low)
+    if code == "not-enough-data" and not known:  # only bounds of a typical annotator are known
+        why = "because items have only two votes. Get a third vote on some items."
+        return short, f"{name} cannot be compared exactly with a typical annotator, {why}"
+    advantage = f"its advantage over random labels is {_share(baseline)}" if known else ""
+    if code == "not-enough-data" and disagree:
+        return short, f"The annotators agree too little with each other to judge {name}: {advantage}."
+    if code == "not-enough-data":
+        headline = f"There is not enough data to judge {name}: {advantage}."
+        return short, _joined_sentences(headline, _more_items(baseline))
+    if not_better:
+        although = f", although {advantage}" if known else ""
+        return short, f"{name} is {short}, not better, because {not_better}{although}."
+    said = short
+    if code == "slightly-below" and not low >= KEEP:
+        short, said = _WORSE, f"{_WORSE}, perhaps only slightly, perhaps much"
+    if code == "clearly-below" and high < _FAR:
+        short = said = "far worse than a typical annotator"
+    return short, f"{name} is {said}: {advantage}." if known else f"{name} is {said}."
+
+
+def _share(baseline: AnnotatorBaseline) -> str:
+    """Return the share of a typical annotator's advantage over random labels, with its confidence limits.
+
+    There are digits enough to see on which side of the bounds of grades the limits are.
     """
     share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
-    short = least + GRADES[code]
-    if math.isnan(low):
-        if code == "not-enough-data" and baseline.method == "two-votes":
-            why = "because items have only two votes. Get a third vote on some items."
-            return short, f"{name} cannot be compared exactly with a typical annotator, {why}"
-        if code == "not-enough-data":
-            return short, f"There is not enough data to compare {name} with a typical annotator."
-        short = _AT_LEAST if code == "slightly-below" else short
-        return short, f"{name} is {short}."
-    scale = "on a scale from random labels (0%) to a typical annotator (100%)"
-    reached = f"{scale} it reaches {share:.0%} ({low:.0%} to {high:.0%})"
-    if code == "not-enough-data":
-        return short, f"There is not enough data to judge {name}: {reached}.{_more_items(baseline)}"
-    if code == "slightly-below" and low < KEEP:
-        short = _AT_LEAST
-    if code == "clearly-below" and high < _FAR:
-        short = "far below a typical annotator"
-    return short, f"{name} is {short}: {reached}."
+    pairs = [(limit, bound) for limit in (low, high) for bound in (0, _FAR, KEEP, 1)]
+    clear = (d for d in range(4) if all(limit == bound or round(limit, 2 + d) != bound for limit, bound in pairs))
+    digits = next(clear, 4)
+    value, least, most = (f"{round(x, 2 + digits) + 0.0:.{digits}%}" for x in (share, low, high))
+    within = f"{least} or more" if math.isinf(high) else f"{least} to {most}"
+    return f"{value} of a typical annotator's ({written(baseline.confidence_level, 100)}% CI {within})"
 
 
 def _more_items(baseline: AnnotatorBaseline) -> str:
-    """Return about how many more items would decide."""
+    """Return about how many more items would probably decide."""
     share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
-    more = items_to_decide(baseline.n_items, share, low, high, KEEP if share > KEEP else 1)
-    return f" {decided_by(more)}".rstrip()
+    return decided_by(items_to_decide(baseline.n_items, share, low, high, KEEP if share > KEEP else 1))
 
 
 def _typical(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
@@ -316,7 +363,8 @@ def summarize(
             among = f"None of {of}" if len(left) == len(verdicts) else "No labeler that these votes can judge"
             said = [f"{among} is shown to be better than random labels."]
     elif len(best) > 1:
-        said = [f"{_joined(best)} score highest of {of} and cannot be told apart."]
+        which = "which of the two is better" if len(best) == 2 else f"which of the {len(best)} is best"
+        said = [f"{_joined(best)} score highest of {of}. The data do not show {which}."]
     elif len(groups) > 1:
         said = [f"{best[0]} is the best of {of}."]
     else:
@@ -329,12 +377,24 @@ def summarize(
     by_grade: dict[str, list[str]] = {}
     for name in verdicts:
         if name not in best[:1]:
-            by_grade.setdefault(verdicts[name].short, []).append(name)
+            remark = _beside(verdicts[best[0]], verdicts[name]) if name in best[1:] else ""
+            by_grade.setdefault(verdicts[name].short + remark, []).append(name)
     said += [f"{_joined(names)}: {short}." for short, names in by_grade.items()]
     if n_common and sum(map(len, groups)) > 1:
         who = "all ranked labelers" if few else "all of them"
         said.append(f"The ranking is for the {counted(n_common, 'item')} that {who} labeled.")
     return " ".join([*said, *([not_ranked_text(few)] if few and ranked else [])])
+
+
+def _beside(best: Verdict, other: Verdict) -> str:
+    """Return what the grade of a labeler means beside that of the best, if the data do not show which is better."""
+    if not (best.judged and other.judged):
+        return ""
+    codes = list(GRADES)
+    side = codes.index(other.code) - codes.index(best.code)
+    if side == 0:
+        return ", too" if other.short == best.short else ""
+    return f", but not shown to be {'worse' if side > 0 else 'better'} than {best.labeler}"
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -194,6 +194,32 @@ def test_a_header_among_the_rows() -> None:
     assert "header-repeated" not in found(**given)
 
 
+FOOTER = ["30", "30", "29"]
+
+
+@pytest.mark.parametrize(
+    ("footers", "examples"),
+    [
+        ({"Total": FOOTER}, ("'Total'",)),
+        ({"TOTAL:": ["30", None, None], "Average": ["1.2", "3.1", "2.7"]}, ("'Average'", "'TOTAL:'")),
+        ({"Total": ["bug", "bug", "other"]}, ()),  # an item that is called so
+        ({"Total": ["bug", "bug", "30"]}, ()),
+        ({"Total": [None, None, None]}, ()),
+        ({"Total cost": FOOTER}, ()),
+        ({"T-0060": FOOTER}, ()),
+    ],
+)
+@pytest.mark.parametrize("column", ["item", "remark"])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_total_below_the_items(footers: dict[str, Any], examples: tuple[str, ...], column: str, lazy: bool) -> None:
+    data = table(60, 3, 5, 0.8, 0.8, 1)
+    rows = [[name, *votes, None] for name, votes in footers.items()]
+    data = pl.concat([data, pl.DataFrame(rows, schema=data.schema, orient="row")]).rename({"item": column})
+    problem = found(data.lazy() if lazy else data).get("footer-row")
+    assert (problem.examples if problem else ()) == examples
+    assert problem is None or problem.severity == "warning"
+
+
 @pytest.mark.parametrize("name", ["completed_by", "email", "rater", "worker", "reviewer", "created_by.email"])
 def test_columns_of_annotators_in_long_format(name: str) -> None:
     given = long(table(60, 3, 5, 0.8, 0.8, 1))

@@ -37,8 +37,11 @@ def test_a_copy_of_an_annotator() -> None:
     found = cannot_judge("llm", [COPY])
     assert found is not None
     assert (found.code, found.short) == ("labels-from-votes", "may be one of the annotators")
-    assert found.text == "These votes cannot judge llm: it may be annotator ada."
+    assert found.text == "These votes cannot judge llm: it has nearly the same labels as annotator ada."
     assert [found.ranked, found.judged, found.more_items] == [False] * 3
+    by_name = cannot_judge("llm", [replace(COPY, because="it has the name of annotator ada")])
+    assert by_name is not None
+    assert by_name.text == "These votes cannot judge llm: it has the name of annotator ada."
 
 
 def test_problems_that_do_not_prevent_a_verdict() -> None:

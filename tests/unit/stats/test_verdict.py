@@ -44,7 +44,7 @@ def verdict_of(audit: Audit, problems: tuple[Problem, ...] = (), **changed: Any)
         (0.85, ACCURACIES, "on-par", GRADES["on-par"]),
         (0.8, ACCURACIES, "slightly-below", GRADES["slightly-below"]),
         (0.65, ACCURACIES, "clearly-below", GRADES["clearly-below"]),
-        (0.5, ACCURACIES, "clearly-below", "far below a typical annotator"),
+        (0.5, ACCURACIES, "clearly-below", "far worse than a typical annotator"),
         (1 / 3, ACCURACIES, "no-better-than-random", GRADES["no-better-than-random"]),
     ],
 )
@@ -68,7 +68,8 @@ def test_grade(accuracy: float, annotators: list[float], code: str, short: str, 
         baseline = audit.annotator_baseline()
         shares = baseline.share_kept, baseline.share_low, baseline.share_high
         assert (verdict.share, verdict.low, verdict.high) == shares
-        assert "reaches {:.0%} ({:.0%} to {:.0%})".format(*shares) in verdict.headline
+        advantage = "advantage over random labels is {:.0%} of a typical annotator's (95% CI {:.0%} to {:.0%})"
+        assert advantage.format(*shares) in verdict.headline
         assert f"a typical annotator would score {baseline.value:.2f}" in verdict.details
     assert (" annotators score" in verdict.details) == (named and code != "no-better-than-random")
 
@@ -93,17 +94,18 @@ def test_grade_is_what_the_limits_support(low: float, share: float, high: float,
     verdict = verdict_of(audit, share_low=low, share_kept=share, share_high=high)
     assert verdict.code == code
     if code == "slightly-below":
-        assert verdict.short == f"{'' if low >= 0.8 else 'at least '}slightly below a typical annotator"
+        assert verdict.short == f"{'slightly ' if low >= 0.8 else ''}worse than a typical annotator"
+        assert ("perhaps only slightly, perhaps much" in verdict.headline) == (low < 0.8)
     if code == "clearly-below":
         assert verdict.short.startswith("far" if high < 0.5 else "clearly")
 
 
 def test_more_items_would_decide() -> None:
-    """The interval has to be narrower by a factor of 2: four times the items."""
-    audit = audited({"llm": 0.99}, annotators=[0.7] * 4)
+    """The interval has to be narrower by a factor of 2, or 2.86 for 80% of samples: 8.2 times the items."""
+    audit = audited({"llm": 0.99}, annotators=[0.8] * 4)
     verdict = verdict_of(audit, share_low=0.7, share_kept=0.9, share_high=1.1, n_items=100)
-    assert "About 300 more items would decide it." in verdict.headline
-    assert "would decide" not in verdict_of(audit, share_low=0.7, share_kept=0.801, share_high=1.1).text
+    assert "About 720 more items would probably decide it." in verdict.headline
+    assert "decide" not in verdict_of(audit, share_low=0.7, share_kept=0.801, share_high=1.1).text
 
 
 def test_a_difference_that_rounds_to_0_is_no_difference() -> None:
@@ -178,7 +180,7 @@ def test_copy_of_an_annotator_is_not_judged() -> None:
     problem = Problem("labeler-equals-annotator", "warning", text, ("ada",), labelers=("llm",))
     verdict = verdict_of(audit, (problem,))
     assert (verdict.code, verdict.short) == ("labels-from-votes", "may be one of the annotators")
-    assert verdict.headline == "These votes cannot judge llm: it may be annotator ada."
+    assert verdict.headline == "These votes cannot judge llm: it has nearly the same labels as annotator ada."
     assert not verdict.ranked
     assert not verdict.more_items
 
@@ -209,8 +211,9 @@ def test_majority_with_altered_labels_is_not_called_better(altered: float) -> No
     audit = dhkappa.audit(drawn.votes, labels, allow=["labels-from-votes"], rng=1, progress=False)
     verdict = audit.verdict()
     assert verdict.low > 1
-    assert (verdict.code, verdict.short) == ("on-par", "at least on par with a typical annotator")
-    assert "because its label is the most frequent vote on 9" in verdict.details
+    assert (verdict.code, verdict.short) == ("on-par", "on par with a typical annotator")
+    assert "not better, because its labels are nearly always the most frequent vote, as if" in verdict.headline
+    assert re.search(r"They are on 9\d% of the \d+ items where votes differ\.", verdict.details)
 
 
 def test_altered_copy_of_an_annotator_is_not_called_better() -> None:
@@ -236,11 +239,75 @@ def test_annotators_no_better_than_random_give_no_grade() -> None:
     assert audit.verdict().headline == "The annotators agree too little with each other to judge llm."
 
 
+def test_wide_limits_and_low_agreement_ask_for_better_guidelines() -> None:
+    verdict = audited({"llm": 0.7}, annotators=[0.6] * 4, items=100).verdict()
+    assert verdict.code == "not-enough-data"
+    assert verdict.headline.startswith("The annotators agree too little with each other to judge llm: its advantage")
+    assert verdict.details.endswith("Improve the guidelines before you collect more votes.")
+    assert "more item" not in verdict.text
+    assert not verdict.more_items
+    few = audited({"llm": 0.7}, annotators=[0.5] * 4, items=15).verdict()
+    assert few.code == "not-enough-data"
+    assert few.details.endswith("Check the guidelines before you collect more votes.")
+
+
+@pytest.mark.parametrize(
+    ("low", "share", "high", "text"),
+    [
+        (1.002, 1.05, 1.1, "105.0% of a typical annotator's (95% CI 100.2% to 110.0%)"),
+        (0.83, 0.9, 0.9996, "90.00% of a typical annotator's (95% CI 83.00% to 99.96%)"),
+        (0.5, 0.9, math.inf, "90% of a typical annotator's (95% CI 50% or more)"),
+        (-0.0001, 0.9, 1.9, "90.00% of a typical annotator's (95% CI -0.01% to 190.00%)"),
+        (0.8, 0.9, 1.0, "90% of a typical annotator's (95% CI 80% to 100%)"),
+    ],
+)
+def test_limits_have_digits_that_show_the_grade(low: float, share: float, high: float, text: str) -> None:
+    baseline = AnnotatorBaseline(share_low=low, share_kept=share, share_high=high)
+    assert verdict_module._share(baseline) == text
+    ninety = replace(baseline, confidence_level=0.9)
+    assert verdict_module._share(ninety) == text.replace("95% CI", "90% CI")
+
+
+def test_the_share_of_labels_that_are_no_better_than_random() -> None:
+    audit = audited({"dice": 1 / 3})
+    baseline, verdict = audit.annotator_baseline(), audit.verdict()
+    assert (verdict.share, verdict.low, verdict.high) == (
+        baseline.share_kept,
+        baseline.share_low,
+        baseline.share_high,
+    )
+    assert f"its advantage over them is {verdict.share:.0%} of a typical annotator's" in verdict.headline
+    assert "random labels would score -0." in verdict.details
+    unclear = verdict_of(audit, share_low=0.01)  # the limits of the share exclude 0, those of kappa do not
+    text = "dice is no better than random labels: its labels in random order would fit the votes about as well."
+    assert (unclear.code, unclear.headline) == ("no-better-than-random", text)
+    assert math.isnan(unclear.share)
+
+
+@pytest.mark.parametrize(
+    ("codes", "text"),
+    [
+        ({"a": "better", "b": "on-par"}, "b: on par with a typical annotator, but not shown to be worse than a."),
+        ({"a": "on-par", "b": "better"}, "b: better than a typical annotator, but not shown to be better than a."),
+        ({"a": "better", "b": "better"}, "b: better than a typical annotator, too."),
+        ({"a": "on-par", "b": "not-enough-data"}, "b and d: not enough data."),
+    ],
+)
+def test_grades_of_labelers_that_cannot_be_told_apart(codes: dict[str, str], text: str) -> None:
+    found = summarize(made(**codes, c="clearly-below", d=codes["b"]), [["a", "b"], ["c", "d"]])
+    assert found.startswith("a and b score highest of 4 labelers. The data do not show which of the two is better. a")
+    assert text in found
+    three = summarize(made(a="on-par", b="on-par", c="on-par"), [["a", "b", "c"]])
+    assert "The data do not show which of the 3 is best." in three
+    if text.endswith("than a."):  # d is shown to be worse than a
+        assert f"d: {GRADES[codes['b']]}." in found
+
+
 def test_reversed_labels_are_worse_than_random() -> None:
     audit = audited({"llm": 0.02})
     verdict = audit.verdict()
     assert (verdict.code, verdict.short) == ("no-better-than-random", "worse than random labels")
-    assert verdict.headline.startswith("llm is worse than random labels, which would score -0.")
+    assert verdict.headline.startswith("llm is worse than random labels: its advantage over them is negative, -")
     assert verdict.details.endswith("Check that labels and votes mean the same and belong to the same items.")
 
 
@@ -264,7 +331,7 @@ def test_two_careless_annotators_who_vote_on_everything_do_not_make_a_labeler_be
     assert baseline.share_low > 1
     assert audit.annotator_comparison().matched < 0.5
     assert verdict.code == "on-par"
-    assert "scores lower than 12 of 14 annotators" in verdict.details
+    assert "not better, because 12 of 14 annotators score higher, although its advantage" in verdict.headline
 
 
 def test_votes_for_a_category_that_is_never_suggested_prevent_better() -> None:
@@ -273,7 +340,8 @@ def test_votes_for_a_category_that_is_never_suggested_prevent_better() -> None:
     audit = dhkappa.audit(drawn.votes, {"llm": labels}, rng=1, progress=False)
     capped = verdict_of(audit, share_low=1.1, share_kept=1.2, share_high=1.3)
     assert capped.code == "on-par"
-    assert "'d', which it never suggests" in capped.details
+    assert "not better, because it never suggests 'd', although its advantage" in capped.headline
+    assert re.search("[0-9]% of the votes are 'd'", capped.details)
 
 
 def test_better_must_be_higher_than_more_than_half_of_the_annotators() -> None:
@@ -282,7 +350,7 @@ def test_better_must_be_higher_than_more_than_half_of_the_annotators() -> None:
     assert audit.annotator_comparison().matched == 0.5
     verdict = audit.verdict()
     assert verdict.code == "on-par"
-    assert "It is not called better, because it scores lower than 2 of 4 annotators." in verdict.details
+    assert "not better, because 2 of 4 annotators score higher, although" in verdict.headline
     assert "score higher" not in verdict.details
 
 
@@ -292,7 +360,11 @@ def test_better_must_hold_without_any_one_annotator() -> None:
     assert audit.annotator_baseline().share_low > 1
     verdict = audit.verdict()
     assert verdict.code == "on-par"
-    assert "depends on one annotator, 3" in verdict.details
+    assert (
+        "not better, because only the comparison with one annotator, 3, makes it look better, although"
+        in verdict.headline
+    )
+    assert "On average over the other annotators, it scores no higher." in verdict.details
 
 
 def test_two_votes_and_many_categories_compare_by_bounds() -> None:
@@ -304,7 +376,8 @@ def test_two_votes_and_many_categories_compare_by_bounds() -> None:
     assert (good.code, bad.code) == ("better", "clearly-below")
     near = dhkappa.simulate(2_000, labelers={"llm": 0.62}, annotators=[0.8, 0.8], categories=list("abcde"), rng=2)
     below = dhkappa.audit(near.votes, dict(near.suggested), progress=False).verdict()
-    assert (below.code, below.short) == ("slightly-below", "at least slightly below a typical annotator")
+    assert (below.code, below.short) == ("slightly-below", "worse than a typical annotator")
+    assert below.headline == "llm is worse than a typical annotator, perhaps only slightly, perhaps much."
     assert math.isnan(good.share)
     assert "would score between" in bad.details
     middle = dhkappa.simulate(300, labelers={"llm": 0.8}, annotators=[0.8, 0.8], categories=list("abcde"), rng=2)
@@ -365,13 +438,13 @@ def made(**codes: str) -> dict[str, Verdict]:
         (
             made(a="on-par", b="clearly-below"),
             [["a"], ["b"]],
-            "a is the best of 2 labelers. a is so. b: clearly below a typical annotator.",
+            "a is the best of 2 labelers. a is so. b: clearly worse than a typical annotator.",
         ),
         (
             made(a="on-par", b="on-par", c="no-better-than-random"),
             [["b", "a"]],
-            "b and a score highest of 3 labelers and cannot be told apart. b is so. "
-            "a: on par with a typical annotator. c: no better than random labels.",
+            "b and a score highest of 3 labelers. The data do not show which of the two is better. b is so. "
+            "a: on par with a typical annotator, too. c: no better than random labels.",
         ),
         (
             made(a="data-problem", b="better"),
@@ -441,6 +514,10 @@ def test_weighted_samples_are_compared_with_the_annotators_themselves(accuracy: 
     above = typical - audit.kappas["llm"].baselines.random
     expected = [1 + value / above for value in (compared.difference, compared.low, compared.high)]
     assert [verdict.share, verdict.low, verdict.high] == pytest.approx(expected)
+    ninety = dhkappa.audit(
+        drawn.votes, dict(drawn.suggested), sample_weight=weights, rng=1, progress=False, confidence_level=0.9
+    )
+    assert "(90% CI " in ninety.verdict().headline
     unknown = dhkappa.audit(drawn.votes.tolist(), dict(drawn.suggested), sample_weight=weights, progress=False)
     assert unknown.verdict().code == "not-enough-data"
 
@@ -474,8 +551,8 @@ def test_how_many_annotators_score_higher(higher: int, close: bool, text: str) -
     ("more", "text"),
     [
         (None, ""),
-        (1, "About 1 more item would decide it."),
-        (100_000, "About 100,000 more items would decide it."),
+        (1, "About 1 more item would probably decide it."),
+        (100_000, "About 100,000 more items would probably decide it."),
         (110_000, "No realistic number of items would decide it."),
     ],
 )
@@ -516,15 +593,16 @@ def test_summary_of_labelers_with_different_items() -> None:
     reason = "It has 5 labels."
     ranked = summarize(made(a="on-par", b="clearly-below", c="better"), [["a"], ["b"]], {"c": reason}, 300)
     assert ranked == (
-        "a is the best of 2 ranked labelers. a is so. b: clearly below a typical annotator. c: better than a typical "
-        "annotator. The ranking is for the 300 items that all ranked labelers labeled. "
+        "a is the best of 2 ranked labelers. a is so. b: clearly worse than a typical annotator. c: better than a "
+        "typical annotator. The ranking is for the 300 items that all ranked labelers labeled. "
         "c is not ranked: it has 5 labels."
     )
     common = summarize(made(a="on-par", b="clearly-below"), [["a"], ["b"]], {}, 1)
     assert common.endswith(" The ranking is for the 1 item that all of them labeled.")
     none = summarize(made(a="on-par", b="clearly-below"), [], {"a": reason, "b": reason})
     assert none == (
-        "2 labelers cannot be ranked, because they share too few items. a is so. b: clearly below a typical annotator."
+        "2 labelers cannot be ranked, because they share too few items. a is so. "
+        "b: clearly worse than a typical annotator."
     )
 
 

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 
 CODES = (
     *("annotator-differs", "annotator-variants", "annotators-equal", "annotators-unused", "category-variants"),
-    *("duplicates-removed", "few-common-items", "header-repeated", "ids-are-row-numbers", "ids-not-joined"),
+    *(
+        "duplicates-removed",
+        "few-common-items",
+        "footer-row",
+        "header-repeated",
+        "ids-are-row-numbers",
+        "ids-not-joined",
+    ),
     *("labeler-abstains", "labeler-equals-annotator", "labelers-unused", "labels-from-votes", "labels-not-in-votes"),
     *(
         "looks-clustered",

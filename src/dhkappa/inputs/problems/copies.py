@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,7 +68,8 @@ def labeler_equals_annotator(data: Evidence) -> Iterator[Problem]:
         if problem is None:
             likely = np.flatnonzero((common >= enough) & (equal >= _SIMILAR * common))
             problem = _nearly_equal(sampled_votes(votes), labeler, labels, likely.tolist())
-        if problem is None:
+        by_name = problem is None
+        if by_name:
             alike = [name for name in names if _person(name) == _person(labeler)]
             if alike:
                 problem = f"Labeler {labeler} has the name of annotator {alike[0]}.", alike[0]
@@ -78,7 +80,9 @@ def labeler_equals_annotator(data: Evidence) -> Iterator[Problem]:
             fix = f"If its labels are that annotator's votes, {fix} If they were made without these, accept this with "
             fix += "$allow=."
             message, copied = problem[0], (problem[1],)
-            yield Problem("labeler-equals-annotator", "warning", message, copied, fix, (labeler,), choices=kept)
+            why = f"it has the name of annotator {problem[1]}" if by_name else ""
+            found = Problem("labeler-equals-annotator", "warning", message, copied, fix, (labeler,), choices=kept)
+            yield replace(found, because=why)
 
 
 def _nearly_equal(sample: SampledVotes, labeler: str, labels: Integers, places: list[int]) -> tuple[str, str] | None:

@@ -1,9 +1,10 @@
-"""Rules about rows: tables without rows, and rows that repeat other rows of a table without ids."""
+"""Rules about rows: tables without rows, headers and totals among rows, and rows that repeat others."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from dhkappa.core.grouping import Encoded, group_rows
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import Problem, comma_separated, counted, shown
-from dhkappa.inputs.problems import Evidence, Rule, first_values, unused_columns
+from dhkappa.inputs.problems import Evidence, Rule, first_values, spelling, unused_columns
 
 _MOST_ROWS = 200_000  # that are compared
 _MOST_IN_ORDER = 30_000  # of the first rows that are compared with sequences of others
@@ -27,6 +28,7 @@ _WINDOW_KINDS = 8  # different rows among them
 _SURE = 16.0  # natural logarithm of the odds against chance
 _TIMES_KINDS = 20  # different rows that all occur a multiple of times
 _TIMES_ITEMS, _TIMES_SPLIT = 20, 10  # items, and items with different votes, whose numbers have a common divisor
+_FOOTERS = ("total", "totals", "grand total", "subtotal", "sum", "average", "mean", "median", "count")
 _PAIRS = 10  # rows that occur twice
 _PAIRS_Z = 4.0
 
@@ -50,6 +52,41 @@ def header_repeated(data: Evidence) -> Iterator[Problem]:
         yield Problem(
             "header-repeated", "warning", message, tuple(map(repr, found[:3])), fix, choices={"missing": values}
         )
+
+
+def footer_row(data: Evidence) -> Iterator[Problem]:
+    """Find rows of a wide table that are called like a total, with votes that no other row has."""
+    import narwhals.stable.v2 as nw
+
+    from dhkappa.inputs.backends import kind_in
+
+    table = data.table
+    if table is None or not table.roles.annotators:
+        return
+    items = dict(zip(map(spelling, data.categories), data.votes.tolist(), strict=False))
+    names = [word for plain in _FOOTERS for word in {plain, plain.title(), plain.capitalize(), plain.upper()}]
+    votes = {f"vote_{place}": column for place, column in enumerate(table.roles.annotators)}
+    found: list[str] = []
+    for name in [table.roles.item] if table.roles.item else unused_columns(table, table.votes):
+        frame, _ = table.votes.pick({"value": name, **votes})
+        if kind_in(frame, "value") != "text":
+            continue
+        frame = frame.filter(nw.col("value").is_in([*names, *(f"{word}:" for word in names)]))
+        rows = table.ask(table.votes.group(frame, ["value", *votes], nw.len().alias("n")))
+        given = [[spelling(one) for one in row if one is not None] for row in zip(*map(rows.get, votes), strict=True)]
+        times = Counter(vote for row in given for vote in row)
+        for value, row in zip(rows["value"], given, strict=True):
+            strange = [vote for vote in row if 0 < items.get(vote, 0) <= times[vote]]
+            if 2 * len(strange) > len(row) and rows["value"].count(value) == 1:
+                found.append(value)
+    found = sorted({*found})  # engines return rows in any order
+    if found:
+        is_total = "The row" if len(found) == 1 else "The rows"
+        count = "seems to be a footer, but counts as an item" if len(found) == 1 else "seem to be footers, but count"
+        count += "" if len(found) == 1 else " as items"
+        message = f"{is_total} {shown(found, 3)} {count}: no other row has these votes."
+        fix = "Delete what is below the items. If these are items, accept this with $allow=."
+        yield Problem("footer-row", "warning", message, tuple(map(repr, found[:3])), fix)
 
 
 def repeated_rows(data: Evidence) -> Iterator[Problem]:
@@ -165,5 +202,5 @@ def _by_number(times: npt.NDArray[np.int64]) -> str:
     return f"{message}some of {n:,} rows may be copies."
 
 
-RULES: tuple[Rule, ...] = (no_items, header_repeated)
+RULES: tuple[Rule, ...] = (no_items, header_repeated, footer_row)
 RULES_OF_VOTES: tuple[Rule, ...] = (repeated_rows, multiplied_votes)
