@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -286,6 +285,8 @@ def nearest(given: object, known: Iterable[str]) -> str | None:
     """Return the most similar known name; None if none is similar."""
     if not isinstance(given, str):
         return None
+    import difflib  # takes time
+
     by_case = {name.casefold(): name for name in known if isinstance(name, str)}
     close = difflib.get_close_matches(given.casefold(), by_case, 1)
     close = close or [name for name in by_case if given and given.casefold() in name][:1]

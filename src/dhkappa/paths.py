@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import secrets
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -281,6 +280,8 @@ def _write_stream(name: str, data: bytes) -> None:
 
 def _replace(target: str, data: bytes) -> None:
     """Write a draft next to the file and rename it when all of it is on disk."""
+    import secrets  # takes time
+
     folder, name = os.path.split(target)
     draft = os.path.join(folder, f".{name[:50]}.{secrets.token_hex(8)}.draft")
     try:

@@ -23,7 +23,7 @@ def test_old_temporary_files_are_removed(tmp_path: Path) -> None:
 
 
 def test_links_at_the_name_of_the_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dhkappa.paths.secrets.token_hex", lambda n: "ab" * n)
+    monkeypatch.setattr("secrets.token_hex", lambda n: "ab" * n)
     (tmp_path / "other").write_text("precious")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / f".t.json.{'ab' * 8}.draft").symlink_to(tmp_path / "other")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -310,6 +309,8 @@ def demo(n_items: int, seed: int, output: str, output_format: str) -> None:
     Support tickets in five categories, labeled by a keyword rule and an LLM. Five annotators, one of them careless,
     vote on each ticket; one vote in four is missing.
     """
+    import shutil  # takes time
+
     from dhkappa.cli.demo import FILES, make_folder, write_demo
     from dhkappa.report.html import check_requirements
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import shlex
@@ -354,6 +353,8 @@ def several(given: Iterable[str]) -> list[str]:
         if '"' not in text:
             found += [name if name.isspace() else name.lstrip(" ") for name in text.split(",")]
             continue
+        import csv  # takes time
+
         try:
             found += next(csv.reader([text], strict=True, skipinitialspace=True))
         except csv.Error:  # a name that contains quotes
@@ -363,6 +364,8 @@ def several(given: Iterable[str]) -> list[str]:
 
 def label_map(given: Iterable[str]) -> dict[str, str]:
     """Return new labels by old ones, from pairs such as 1=billing, or from CSV files with two columns."""
+    import csv
+
     pairs: list[tuple[str, ...]] = []
     for text in given:
         if "=" in text and not os.path.isfile(text):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -24,6 +23,8 @@ JSON_VERSION = 2  # changes if a key is removed or changes its meaning
 
 def json_text(command: str, result: Mapping[str, Any], gate: Gate | None = None) -> str:
     """Return a result as JSON, with what made it."""
+    import json  # takes time
+
     whole = {
         "dhkappa": dhkappa.__version__,
         "version": JSON_VERSION,

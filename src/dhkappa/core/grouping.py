@@ -159,13 +159,14 @@ def group_rows(columns: Sequence[tuple[int, Array]]) -> tuple[npt.NDArray[np.int
     return first[found], table[key]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Entries:
     """The votes of K patterns in sparse rows: categories without votes are not stored."""
 
     start: npt.NDArray[np.int64]  # (K + 1,) row k is start[k]:start[k + 1] of the next two
     code: Integers  # categories that have votes, ascending in each row
     votes: Integers  # how many, at least 1
+    totals = cached_property(lambda self: np.diff(_ends(self.votes)[self.start]))  # (K,) votes in each row
 
     def take(self, rows: Array) -> Entries:
         """Return some rows, by index."""
@@ -217,7 +218,7 @@ class Patterns:
         """Return (K,) the number of votes on each item of a pattern, N_i."""
         if isinstance(self.entries, Grid):
             return np.full(*self.entries.codes.shape)
-        return np.diff(_ends(self.entries.votes)[self.entries.start])
+        return np.broadcast_to(self.entries.totals, len(self))  # read-only, as it is kept
 
     def row(self) -> npt.NDArray[np.int64]:
         """Return (entries,) the index of the pattern of each entry."""
@@ -335,8 +336,7 @@ def from_votes(digits: Integers, start: Integers, absent: Array, suggested: Inte
         keep = ~absent[code]
         first, votes, code = first[keep], votes[keep], code[keep]
     votes = votes.astype(np.min_scalar_type(int(votes.max(initial=0))))
-    entries = Entries(np.searchsorted(first, start), code, votes)
-    return Patterns(suggested, entries, items.astype(np.int64, copy=False))
+    return Patterns(suggested, Entries(np.searchsorted(first, start), code, votes), items.astype(np.int64, copy=False))
 
 
 def from_counts(counts: Integers, suggested: Integers, items: Integers) -> Patterns:
