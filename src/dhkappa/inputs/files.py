@@ -17,7 +17,7 @@ import os
 import re
 import threading
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial, reduce
@@ -29,8 +29,9 @@ from dhkappa.errors import DataError, did_you_mean, invalid, shown
 from dhkappa.inputs.backends import DATABASES
 from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
 from dhkappa.inputs.columns import is_recognized, suggested_columns
-from dhkappa.inputs.excel import read_sheet
+from dhkappa.inputs.excel import read_sheet, row_numbers
 from dhkappa.inputs.readers import TOOLS, find_tool, read_file
+from dhkappa.inputs.row_names import FileRows
 from dhkappa.inputs.tables import Source
 from dhkappa.paths import FileStates, Paths, file_type, find_files, is_excel, natural_order
 from dhkappa.resources import memory_errors
@@ -96,7 +97,24 @@ def open_source(
         raise
     state = FileStates.of(files)
     with state.unchanged():
-        return Source(open_files(files, _connection(), sheet, or_first), ordered=True, files=state)
+        votes = open_files(files, _connection(), sheet, or_first)
+    return Source(votes, ordered=True, files=state, row_names=_rows_of(files, sheet, or_first).names)
+
+
+def _rows_of(files: Sequence[str], sheet: str | None, or_first: bool) -> FileRows:
+    """Return how the rows of files are named."""
+    kind = file_type(files)
+
+    def count(file: str) -> int:
+        [(n,)] = open_files([file], _connection(), sheet, or_first).aggregate("count(*)").fetchall()
+        return int(n)
+
+    def separator(file: str) -> str:
+        return _header(file, _SEPARATORS[kind])[1]
+
+    return FileRows(
+        tuple(files), kind, count, _blocks, _lines, separator, partial(row_numbers, sheet=sheet, or_first=or_first)
+    )
 
 
 def open_sources(path: Paths, items: Any, *, sheet: str | None = None, **how: Any) -> tuple[Source, Any]:

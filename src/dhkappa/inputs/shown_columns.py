@@ -165,9 +165,8 @@ class _Part:
             value = nw.col(f"{SHOWN}0")
             picked = picked.filter(~value.is_null())
             picked = picked.filter(value != "") if kind_in(picked, f"{SHOWN}0") == "text" else picked
-            different = picked.unique() if not self.frame.in_memory else picked
             try:
-                n = self.table.count_rows(self.table.repeats(different, ["item"]))
+                n = self.table.count_rows(self.table.repeats(picked.unique(), ["item"]))
             except DataError:  # values that the engine cannot compare
                 continue
             if n:
