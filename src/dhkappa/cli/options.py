@@ -183,6 +183,7 @@ _OTHER_ROLES = combine(
     option("input-format", "table, label_studio, prodigy, doccano or argilla; detected by default.", metavar="FORMAT"),
     option("question", "Question to read, if an export has several.", metavar="NAME"),
     option("sheet", "Sheet of an Excel file; the first by default.", metavar="NAME"),
+    option("items-sheet", "Sheet of the Excel file of --items, which may be the same file.", metavar="NAME"),
     option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
 )
 ROLES = combine(_column("suggested", _SUGGESTED, "-s", multiple=True), _OTHER_ROLES)
@@ -199,7 +200,7 @@ ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
     *("input_format", "question", "sheet", "table", "sample_weight", "strata", "categories", "normalize", "map"),
-    *("multilabel", "show"),
+    *("multilabel", "show", "items_sheet"),
 )
 
 
@@ -233,7 +234,7 @@ class Input:
         if files == sorted(files):  # as a shell expands a pattern, with day10.csv before day2.csv
             files.sort(key=natural_order)
         path: Any = files[0] if len(files) == 1 else files
-        how = {name: self.given.get(name) for name in ("input_format", "question", "sheet", "table")}
+        how = {name: self.given.get(name) for name in ("input_format", "question", "sheet", "items_sheet", "table")}
         source, items = open_sources(path, self.roles.get("items"), **how)
         roles = self.roles | ({} if items is None else {"items": items})
         dataset = dhkappa.Dataset(source, self._suggested, **roles)

@@ -23,7 +23,7 @@ _FORMATS = (
 )
 _PEOPLE = re.compile("annot|rater|coder|judge|reviewer|worker", re.IGNORECASE)
 _NOT_PEOPLE = re.compile("(^|[^a-z])(ids?|date|time|text|seconds|comments?|confidence)([^a-z]|$)", re.IGNORECASE)
-_SHOWN = ("text", "body", "question", "prompt", "content", "url")  # names of columns that are shown next to items
+SHOWN_NAMES = ("text", "body", "question", "prompt", "content", "url")  # names of columns that are shown next to items
 _CHOICES = {"duplicates": ("error", "first", "last"), "unlisted": ("error", "unlabeled")}
 _OPTIONS = ("suggested", "counts", "categories", "missing", "weights", "sample_weight", "strata", "pool")
 
@@ -379,7 +379,7 @@ def find_shown(
     if given is None:
         for _, columns in tables:
             folded = [name.casefold() for name in columns]
-            found = [one for one in columns if one.casefold() in _SHOWN and folded.count(one.casefold()) == 1]
+            found = [one for one in columns if one.casefold() in SHOWN_NAMES and folded.count(one.casefold()) == 1]
             if free := tuple(name for name in found if name not in used):
                 return free
         return ()

@@ -35,6 +35,7 @@ _ERROR = re.compile(
     rb"""<(?:\w+:)?c\s(?=[^<>]*\bt\s*=\s*["']e["'])[^<>]*>(?:(?!</?(?:\w+:)?c[\s>]).)*?<(?:\w+:)?v[^<>]*>([^<]*)""",
     re.DOTALL,
 )
+_NOT_AVAILABLE = "#N/A"  # a missing value, and the result of a lookup that found nothing
 _TEXT_END = re.compile(rb"</(?:\w+:)?si>")
 
 
@@ -88,7 +89,7 @@ def _read(file: str, sheet: str | None, or_first: bool) -> tuple[list[list[str |
             raise
         raise _damaged(file, str(error)) from None
     for (row, column), text in errors.items():
-        if 0 <= row - start[0] < len(rows) and 0 <= column - start[1] < len(rows[0]):
+        if text != _NOT_AVAILABLE and 0 <= row - start[0] < len(rows) and 0 <= column - start[1] < len(rows[0]):
             rows[row - start[0]][column - start[1]] = text
     return [[_text(value) for value in row] for row in rows], start[0], name
 

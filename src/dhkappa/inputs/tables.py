@@ -44,6 +44,7 @@ class Source:
     cautions: tuple[str, ...] = ()  # limitations of the export, as sentences
     ordered: bool = False  # rows are in the order of a file
     files: FileStates = field(default_factory=FileStates)  # that every query reads, as they were when opened
+    shown: Mapping[str, Sequence[str | None]] = field(default_factory=dict)  # columns of the items of an export to show
     given_name: str = ""  # of a table that is neither a file nor an export
     row_names: Callable[[int], Sequence[Any]] | None = None  # names of that many rows, by file and line
 
