@@ -10,6 +10,7 @@ from typing import Any
 
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import Counts, ItemVotes
+from dhkappa.core.shown_columns import with_item_columns
 from dhkappa.errors import Problem, invalid, masked, one_labeler
 from dhkappa.stats.agreement import (
     CohenKappa,
@@ -23,7 +24,7 @@ from dhkappa.stats.agreement import (
 )
 from dhkappa.stats.intervals import written
 from dhkappa.stats.kappa import estimate_fleiss
-from dhkappa.stats.notes import Note
+from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Sample, check_integer, check_level, sample_of
 from dhkappa.table import Display, Table, plain
@@ -76,7 +77,7 @@ class AnnotatorAudit(Display):
             message = "The items are unknown: a tally keeps only counts, and a large table needs names of items."
             raise invalid("item", message, code="items-unknown", hint="Pass votes; for a large table also $item.")
         limit = None if limit is None else check_integer("limit", limit, 1)
-        return disagreements(self._item_votes, self._sample(), limit)
+        return with_item_columns(disagreements(self._item_votes, self._sample(), limit), self._item_votes.shown)
 
     def _sample(self) -> Sample:
         if not self._samples and self._item_votes is not None:
@@ -111,7 +112,8 @@ class AnnotatorAudit(Display):
     def notes(self) -> tuple[Note, ...]:
         """What to know about the results."""
         text = "There are no suggested labels, so only the annotators were compared with each other."
-        return (Note("no-labels", text, "Name the column of labels with $suggested to audit them."), *self.fleiss.notes)
+        note = Note("no-labels", text, "Name the column of labels with $suggested to audit them.")
+        return (note, *self.fleiss.notes, *_shown_notes(self._item_votes))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield self.summary
@@ -174,7 +176,7 @@ class SingleVoteAudit(Display):
         if self._item_votes is None or self._item_votes.find is not None:
             raise invalid("item", "The items are unknown.", code="items-unknown", hint="Pass votes in memory.")
         limit = None if limit is None else check_integer("limit", limit, 1)
-        return single_disagreements(self._item_votes, name, limit)
+        return with_item_columns(single_disagreements(self._item_votes, name, limit), self._item_votes.shown)
 
     def table(self) -> Table:
         """Return one row per labeler, the highest kappa first."""
@@ -217,7 +219,7 @@ class SingleVoteAudit(Display):
     def notes(self) -> tuple[Note, ...]:
         """What to know about the results."""
         text = "Every item has at most one vote, so a difference may be an error of the labeler or of the annotator."
-        return (Note("one-annotator", f"{text} {_SECOND}"),)
+        return (Note("one-annotator", f"{text} {_SECOND}"), *_shown_notes(self._item_votes))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield self.summary
@@ -252,6 +254,11 @@ class SingleVoteAudit(Display):
             },
             "notes": [note.to_dict() for note in self.notes],
         }
+
+
+def _shown_notes(item_votes: ItemVotes | None) -> Iterator[Note]:
+    """Return notes on the columns of items that are shown."""
+    return map(source_note, item_votes.shown.notes if item_votes is not None and item_votes.shown else ())
 
 
 def audit_annotators(

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
+from dhkappa.core.shown_columns import ShownColumns, with_item_columns
 from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
@@ -20,7 +21,7 @@ from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
-from dhkappa.stats.notes import Note
+from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
@@ -67,6 +68,11 @@ class Audit(Display):
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
 
     @property
+    def _shown(self) -> ShownColumns | None:
+        """The columns of items that are shown next to them."""
+        return None if self._item_votes is None else self._item_votes.shown
+
+    @property
     def metric(self) -> str:
         """``"dh"``, or ``"weighted"`` with agreement weights."""
         return "dh" if self._weights is None else "weighted"
@@ -111,7 +117,8 @@ class Audit(Display):
         ``majority`` is the most frequent vote, None if tied. ``differential`` is -1 if all pairs of votes agree on
         another label and 1 if all agree on the suggested one. ``contribution`` is the item's part in kappa, which is
         their mean, ``influence`` the derivative of kappa by the item's weight, ``kappa_without`` kappa without the
-        item. With agreement weights, votes near the suggested label raise the differential.
+        item. With agreement weights, votes near the suggested label raise the differential. Columns to ``show``, such
+        as the text, follow ``item``; one with the name of another column gets the prefix ``item_``.
 
         Parameters
         ----------
@@ -126,7 +133,7 @@ class Audit(Display):
         if key not in self._reviews:
             sample = _sample(self._item_votes, key[0], self._pool, self._samples)
             chosen: dict[str, Any] = {"limit": limit, "sample": sample, "weights": self._weights}
-            self._reviews[key] = review_queue(self._item_votes, key[0], **chosen)
+            self._reviews[key] = with_item_columns(review_queue(self._item_votes, key[0], **chosen), self._shown)
         return self._reviews[key]
 
     def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
@@ -313,6 +320,7 @@ class Audit(Display):
         if self._item_votes is not None and self._item_votes.find is not None:
             text = "The table is too large to be fetched: the votes were counted, and the annotators are unknown."
             found.append(Note("annotators-not-fetched", text))
+        found += map(source_note, self._shown.notes if self._shown else ())
         if self.comparison is None:
             return tuple(found)
         # Notes on single labelers are there already, and excluded items too if all labelers have the same items.

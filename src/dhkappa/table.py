@@ -46,6 +46,8 @@ class Table:
         Values by column name: text, numbers, booleans, None. NumPy scalars become Python scalars.
     title
         Line to show above the table.
+    shown
+        Those of the columns that are columns of the data, such as the text of an item.
 
     Examples
     --------
@@ -60,14 +62,14 @@ class Table:
     ['cat']
     """
 
-    __slots__ = ("_columns", "_title")
+    __slots__ = ("_columns", "_shown", "_title")
 
-    def __init__(self, columns: Mapping[str, Iterable[Any]], title: str = "") -> None:
+    def __init__(self, columns: Mapping[str, Iterable[Any]], title: str = "", *, shown: Iterable[str] = ()) -> None:
         self._columns = {
             name: tuple(value.item() if isinstance(value, np.generic) else value for value in values)
             for name, values in columns.items()
         }
-        self._title = title
+        self._title, self._shown = title, tuple(shown)
         lengths = {name: len(values) for name, values in self._columns.items()}
         if len(set(lengths.values())) > 1:
             found = ", ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
@@ -82,6 +84,11 @@ class Table:
     def title(self) -> str:
         """The line above the table; may be empty."""
         return self._title
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The columns that are columns of the data, such as the text of an item."""
+        return self._shown
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values()), ()))
@@ -100,7 +107,7 @@ class Table:
     def where(self, holds: Callable[[dict[str, Any]], bool]) -> Table:
         """Return the rows for which a condition holds."""
         kept = [row for row in self if holds(row)]
-        return Table({name: [row[name] for row in kept] for name in self.names}, self._title)
+        return Table({name: [row[name] for row in kept] for name in self.names}, self._title, shown=self._shown)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one dict per row."""
@@ -331,7 +338,10 @@ def _csv_cell(value: Any, safe: bool) -> Any:
 
 
 def workbook(table: Table, text: Collection[str] = ()) -> bytes:
-    """Return an Excel file with a bold header that stays in view; all cells of the columns ``text`` are text."""
+    """Return an Excel file with a bold header that stays in view; all cells of the columns ``text`` are text.
+
+    So are those of columns of the data; their text is cut at the longest that a cell holds.
+    """
     writer = library("xlsxwriter", "Writing an Excel file", "'dhkappa[excel]'")
     if len(table) >= _EXCEL_ROWS:
         message = (
@@ -345,7 +355,8 @@ def workbook(table: Table, text: Collection[str] = ()) -> bytes:
     sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
     sheet.freeze_panes(1, 0)
     for place, (name, values) in enumerate(table._columns.items()):
-        cells = [_excel_cell(value, name in text) for value in (name, *values)]
+        kept = map(_cut, values) if name in table.shown else values
+        cells = [_excel_cell(value, name in text or name in table.shown) for value in (name, *kept)]
         sheet.set_column(place, place, min(max(len(str(cell)) for cell in cells[:_WIDTH]) + 2, _WIDEST))
         for row, cell in enumerate(cells):
             if isinstance(cell, str):
@@ -354,6 +365,11 @@ def workbook(table: Table, text: Collection[str] = ()) -> bytes:
                 (sheet.write_boolean if isinstance(cell, bool) else sheet.write_number)(row, place, cell)
     book.close()
     return file.getvalue()
+
+
+def _cut(value: Any) -> Any:
+    """Cut text that is too long for a cell of Excel."""
+    return f"{value[: _EXCEL_TEXT - 1]}…" if isinstance(value, str) and len(value) > _EXCEL_TEXT else value
 
 
 def _excel_cell(value: Any, as_text: bool = False) -> Any:

@@ -172,6 +172,9 @@ _OTHER_ROLES = combine(
     _column("counts", "Columns of vote counts, one per category, separated by commas.", multiple=True),
     option("items", "Second file, with one row per item and its suggested labels.", metavar="FILE"),
     option("duplicates", "What to do if an annotator has two votes on an item.", choices=("error", "first", "last")),
+    _column(
+        "show", "Columns to show next to items, such as their text; by default text, body, url, ...", multiple=True
+    ),
     option("unlisted", "What to do with votes on items that --items does not list.", choices=("error", "unlabeled")),
     option("missing", "Labels to read as missing, such as NA, separated by commas.", multiple=True, metavar="LABEL"),
     option("normalize", _NORMALIZE, multiple=True, metavar="RULE"),
@@ -179,6 +182,7 @@ _OTHER_ROLES = combine(
     option("input-format", "table, label_studio, prodigy, doccano or argilla; detected by default.", metavar="FORMAT"),
     option("question", "Question to read, if an export has several.", metavar="NAME"),
     option("sheet", "Sheet of an Excel file; the first by default.", metavar="NAME"),
+    option("items-sheet", "Sheet of the Excel file of --items, which may be the same file.", metavar="NAME"),
     option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
 )
 ROLES = combine(_column("suggested", _SUGGESTED, "-s", multiple=True), _OTHER_ROLES)
@@ -195,7 +199,7 @@ ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
     *("input_format", "question", "sheet", "table", "sample_weight", "strata", "categories", "normalize", "map"),
-    "multilabel",
+    *("multilabel", "show", "items_sheet"),
 )
 
 
@@ -229,7 +233,7 @@ class Input:
         if files == sorted(files):  # as a shell expands a pattern, with day10.csv before day2.csv
             files.sort(key=natural_order)
         path: Any = files[0] if len(files) == 1 else files
-        how = {name: self.given.get(name) for name in ("input_format", "question", "sheet", "table")}
+        how = {name: self.given.get(name) for name in ("input_format", "question", "sheet", "items_sheet", "table")}
         try:
             source, items = open_sources(path, self.roles.get("items"), **how)
         except DataError as error:
@@ -267,6 +271,8 @@ class Input:
         found |= {name: self.given[name] or None for name in names if self.given.get(name) is not None}
         if missing := several(self.given.get("missing", ())):
             found["missing"] = [*missing, *(int(text) for text in missing if _is_whole(text))]
+        if shown := several(self.given.get("show", ())):
+            found["show"] = shown
         if self.given.get("multilabel") is not None:
             found["multilabel"] = self.given["multilabel"]
         if rules := several(self.given.get("normalize", ())):

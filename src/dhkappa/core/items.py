@@ -132,6 +132,7 @@ class ItemVotes:
     group: Integers | None = None  # the row of each item, if equal rows were merged; None if they are in order
     # If the items of a row are to be fetched: returns up to a number of pairs (row, name of an item) for some rows.
     find: Callable[[Sequence[int], int], list[tuple[int, Any]]] | None = None
+    shown: Any = None  # ShownColumns, if the items have columns to show, such as their text
 
     def item_names(self) -> Sequence[Any]:
         """Return the names of the items, their positions by default."""

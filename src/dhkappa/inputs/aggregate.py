@@ -23,6 +23,7 @@ from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
 from dhkappa.inputs.backends import Ask, Coding, Query, balanced, kind_in
 from dhkappa.inputs.joins import check_unlisted
+from dhkappa.inputs.shown_columns import row_names
 from dhkappa.inputs.tables import LongTable, VoteTable, pick_items, whole_counts
 from dhkappa.resources import need
 
@@ -396,7 +397,8 @@ def fetch_rows(table: VoteTable) -> ItemVotes:
     frame, codings, votes = table.wide
     rows = _fetch(table, frame)
     read = _read_wide(table, codings, rows, votes)
-    return replace(read, names=rows.get("item", table.votes.row_names), annotators=table.roles.annotators or None)
+    names = rows["item"] if "item" in rows else row_names(table, len(next(iter(rows.values()), [])))
+    return replace(read, names=names, annotators=table.roles.annotators or None)
 
 
 def _fetch(table: VoteTable, frame: Query, n: int | None = None) -> dict[str, list[Any]]:

@@ -221,11 +221,12 @@ def columns_of(table: Any, named: Collection[str]) -> Iterator[Column]:
     words = {"annotators": "votes of an annotator", "label": "label of the vote", "counts": "number of votes"}
     words |= {"count": "number of equal votes", "sample_weight": "sample weight", "strata": "stratum"}
     of = {column: f"suggested label of {name}" for name, column in roles.suggested.items()}
+    of |= {name: "shown next to items" for name in table.shown if name not in known and name not in beside}
     frames = [("votes", table.votes, known | ({} if table.items else beside))]
     frames += [] if table.items is None else [("items", table.items, {roles.item: "item"} | beside)]
     for where, frame, used in frames:
         for name in frame.names:
-            role = used.get(name)
+            role = used.get(name) or ("show" if name in table.shown and name in of else None)
             reason = "ignored" if role is None else "named by you" if role in named else "recognized by its name"
             if role is not None and role not in named and table.source.tool:
                 reason = "known from the export"

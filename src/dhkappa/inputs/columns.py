@@ -23,6 +23,7 @@ _FORMATS = (
 )
 _PEOPLE = re.compile("annot|rater|coder|judge|reviewer|worker", re.IGNORECASE)
 _NOT_PEOPLE = re.compile("(^|[^a-z])(ids?|date|time|text|seconds|comments?|confidence)([^a-z]|$)", re.IGNORECASE)
+SHOWN_NAMES = ("text", "body", "question", "prompt", "content", "url")  # names of columns that are shown next to items
 _CHOICES = {"duplicates": ("error", "first", "last"), "unlisted": ("error", "unlabeled")}
 _OPTIONS = ("suggested", "counts", "categories", "missing", "weights", "sample_weight", "strata", "pool")
 
@@ -41,6 +42,7 @@ class RoleKeywords(TypedDict, total=False):
     normalize: str | Iterable[str]
     map: Any
     multilabel: str | bool | None
+    show: str | Iterable[str] | None
 
 
 class Columns(TypedDict):
@@ -365,6 +367,29 @@ def _check_column(
     if twins := [name for name in columns if name.casefold() == column.casefold() and name != column]:
         message = f"Columns {shown([column, *twins])} differ only in case, which some engines ignore."
         raise DataError(message, code="ambiguous-columns", parameter=role, hint="Rename one of them.")
+
+
+def find_shown(
+    tables: Sequence[tuple[str, Sequence[str]]], used: Collection[str | None], given: Any
+) -> tuple[str, ...]:
+    """Return the columns to show next to items, by name or by default; ``tables`` may have them, the first wins.
+
+    By default these are the columns of the first table, or else of the second, with a name such as ``text``.
+    """
+    if given is None:
+        for _, columns in tables:
+            folded = [name.casefold() for name in columns]
+            found = [one for one in columns if one.casefold() in SHOWN_NAMES and folded.count(one.casefold()) == 1]
+            if free := tuple(name for name in found if name not in used):
+                return free
+        return ()
+    names = _as_list(given)
+    for name in names:
+        where, columns = next((table for table in tables if name in table[1]), tables[0])
+        _check_column(name, columns, "show", where, given=names)
+        if names.count(name) > 1:
+            _conflict(f"Column {name!r} is named twice in show.", "show", "Name it once.")
+    return tuple(names)
 
 
 def list_columns(columns: Sequence[str], explain: bool = False) -> str:

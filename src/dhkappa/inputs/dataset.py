@@ -89,6 +89,9 @@ class Dataset:
         True for lists. Only ``audit`` takes such data.
     unlisted
         ``"error"`` if a vote is on an item that ``items`` lacks, or ``"unlabeled"`` to count the item without a label.
+    show
+        Columns to show next to items that are listed, such as their text; by default those called text, body, question,
+        prompt, content or url; ``[]`` for none.
 
     Examples
     --------
@@ -126,6 +129,8 @@ class Dataset:
             return
         self._missing = missing_labels(missing)
         self._declared = declared_categories(categories, self._missing)
+        self._show: Any = roles.pop("show", None)
+        self._show = list(self._show) if isinstance(self._show, Iterator) else self._show
         own: dict[str, Any] = {name: roles.pop(name) for name in RULE_OPTIONS if name in roles}
         self._rule_options = own
         self._rules = label_rules(own.get("normalize", ()), own.get("map"))
@@ -156,15 +161,26 @@ class Dataset:
     def table(self) -> VoteTable | None:
         """The table that was passed, or that a path leads to, with its column roles; None for arrays."""
         if not self._roles and (self._data is None or isinstance(self._data, (list, tuple, np.ndarray))):
+            self._check_not_shown()
             return None
+        from dhkappa.inputs.shown_columns import choose_columns
         from dhkappa.inputs.tables import open_votes
 
-        if self._rules is None:
-            table = open_votes(self._data, self._roles, labeled=self._labeled, **self._columns)
-            return table and replace(table, declared=self._declared, missing=self._absent)
-        roles: RoleKeywords = {**self._roles, "normalize": self._rules.normalize} if self._roles else {}
+        declared, roles = self._declared, self._roles
+        if self._rules is not None:
+            declared, roles = None, {**self._roles, "normalize": self._rules.normalize} if self._roles else {}
         table = open_votes(self._data, roles, labeled=self._labeled, **self._columns)
-        return table and replace(table, missing=self._absent, rules=self._rules)
+        if table is None:
+            self._check_not_shown()
+            return None
+        shown = choose_columns(table, self._show)
+        return replace(table, declared=declared, missing=self._absent, rules=self._rules, shown=shown)
+
+    def _check_not_shown(self) -> None:
+        """Refuse columns to show of data that are not a table."""
+        if self._show is not None and self._show != []:
+            message = "show names columns of a table, but the data are arrays."
+            raise invalid("show", message, code="not-a-table", hint="Omit $show.")
 
     @property
     def declared(self) -> bool:
@@ -294,12 +310,19 @@ class Dataset:
 
         grouped = self._grouped
         if isinstance(grouped, ItemVotes):
-            return grouped
+            return self._with_shown(grouped)
         if self.table.votes.in_memory or self.counts.patterns.n_votes() <= _MAX_FETCHED:
             # If the rows do not fit into memory, use the groups: only the annotators are unknown then.
             with suppress(OutOfMemoryError), self.table.votes.asking():
-                return self._relabeled(fetch_rows(self.table))
-        return grouped.item_votes()
+                return self._with_shown(self._relabeled(fetch_rows(self.table)))
+        return self._with_shown(grouped.item_votes())
+
+    def _with_shown(self, read: ItemVotes | None) -> ItemVotes | None:
+        """Add the columns of items to show."""
+        from dhkappa.inputs.shown_columns import shown_columns
+
+        assert self.table is not None
+        return read and replace(read, shown=shown_columns(self.table, read, named=self._show is not None))
 
     def item_votes(self) -> ItemVotes | None:
         """Return every vote with its item and annotator, as far as these are known; None if items have no names."""
@@ -357,7 +380,8 @@ class Dataset:
     @property
     def named_roles(self) -> set[str]:
         """The parameters with which the user named columns, or passed arrays."""
-        return {name for name, value in {**self._columns, **self._roles}.items() if value is not None}
+        given = {**self._columns, **self._roles, "show": self._show}
+        return {name for name, value in given.items() if value is not None}
 
     def evidence(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Evidence:
         """Return what the rules about problems look at; unless ``fetch``, single votes are not fetched for that."""
@@ -424,7 +448,7 @@ def _items_table(items: Any) -> Any:
     if not isinstance(items, Dataset):
         return _opened(items)
     options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
-    options |= items._rule_options
+    options |= items._rule_options | {"show": items._show}
     if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
         hint = "Pass these options next to $items."

@@ -35,6 +35,7 @@ _ERROR = re.compile(
     rb"""<(?:\w+:)?c\s(?=[^<>]*\bt\s*=\s*["']e["'])[^<>]*>(?:(?!</?(?:\w+:)?c[\s>]).)*?<(?:\w+:)?v[^<>]*>([^<]*)""",
     re.DOTALL,
 )
+_NOT_AVAILABLE = "#N/A"  # a missing value, and the result of a lookup that found nothing
 _TEXT_END = re.compile(rb"</(?:\w+:)?si>")
 
 
@@ -51,6 +52,25 @@ def read_sheet(file: str, sheet: str | None, *, or_first: bool = False) -> Colum
 
     Columns without a name are ignored, and rows without a value in the others.
     """
+    rows, _, name = _read(file, sheet, or_first)
+    where = f"sheet {name!r} of {file!r}"
+    if not rows:
+        message = f"{where[0].upper()}{where[1:]} is empty."
+        raise invalid("path", message, hint=_OTHER_SHEET, code="empty-file")
+    named = _named(rows, where)
+    kept = [row for row in rows[1:] if any(row[place] is not None for place in named)]
+    return {name: [row[place] for row in kept] for place, name in named.items()}
+
+
+def row_numbers(file: str, sheet: str | None, *, or_first: bool = False) -> list[int]:
+    """Return the number in the sheet, from 1, of each row of ``read_sheet``."""
+    rows, first, name = _read(file, sheet, or_first)
+    named = _named(rows, f"sheet {name!r} of {file!r}")
+    return [first + at for at, row in enumerate(rows[1:], 2) if any(row[place] is not None for place in named)]
+
+
+def _read(file: str, sheet: str | None, or_first: bool) -> tuple[list[list[str | None]], int, str]:
+    """Read the used area of a sheet as text; return its rows, the number of rows above it, and the sheet's name."""
     calamine = library("python_calamine", "Reading an Excel file", "'dhkappa[excel]'")
     names = _checked(file)
     try:
@@ -69,26 +89,23 @@ def read_sheet(file: str, sheet: str | None, *, or_first: bool = False) -> Colum
             raise
         raise _damaged(file, str(error)) from None
     for (row, column), text in errors.items():
-        if 0 <= row - start[0] < len(rows) and 0 <= column - start[1] < len(rows[0]):
+        if text != _NOT_AVAILABLE and 0 <= row - start[0] < len(rows) and 0 <= column - start[1] < len(rows[0]):
             rows[row - start[0]][column - start[1]] = text
-    if not rows:
-        raise invalid("path", f"Sheet {name!r} of {file!r} is empty.", hint=_OTHER_SHEET, code="empty-file")
-    return _columns([[_text(value) for value in row] for row in rows], f"sheet {name!r} of {file!r}")
+    return [[_text(value) for value in row] for row in rows], start[0], name
 
 
 _OTHER_SHEET = "Name another sheet with $sheet."
 
 
-def _columns(rows: list[list[str | None]], where: str) -> Columns:
+def _named(rows: list[list[str | None]], where: str) -> dict[int, str]:
+    """Return the names of the columns that have one, by position."""
     from dhkappa.inputs.backends.duckdb import check_names
 
     names = [name or "" for name in rows[0]]
     if not any(names):
         raise invalid("path", f"The first row of {where} has no column names.", code="no-header")
     check_names(names, where[0].upper() + where[1:])
-    named = [place for place, name in enumerate(names) if name]
-    kept = [row for row in rows[1:] if any(row[place] is not None for place in named)]
-    return {names[place]: [row[place] for row in kept] for place in named}
+    return {place: name for place, name in enumerate(names) if name}
 
 
 def _text(value: Any) -> str | None:

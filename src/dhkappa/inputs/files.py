@@ -17,7 +17,7 @@ import os
 import re
 import threading
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial, reduce
@@ -29,8 +29,9 @@ from dhkappa.errors import DataError, did_you_mean, invalid, shown
 from dhkappa.inputs.backends import DATABASES
 from dhkappa.inputs.backends.duckdb import MAX_LINE, check_names, connect, fit, not_utf8, quoted, reading, relation_of
 from dhkappa.inputs.columns import is_recognized, suggested_columns
-from dhkappa.inputs.excel import read_sheet
+from dhkappa.inputs.excel import read_sheet, row_numbers
 from dhkappa.inputs.readers import TOOLS, find_tool, read_file
+from dhkappa.inputs.row_names import FileRows
 from dhkappa.inputs.tables import Source
 from dhkappa.paths import FileStates, Paths, file_type, find_files, is_excel, natural_order
 from dhkappa.resources import memory_errors
@@ -96,18 +97,54 @@ def open_source(
         raise
     state = FileStates.of(files)
     with state.unchanged():
-        return Source(open_files(files, _connection(), sheet, or_first), ordered=True, files=state)
+        votes = open_files(files, _connection(), sheet, or_first)
+    return Source(votes, ordered=True, files=state, row_names=_rows_of(files, sheet, or_first).names)
 
 
-def open_sources(path: Paths, items: Any, *, sheet: str | None = None, **how: Any) -> tuple[Source, Any]:
-    """Open files of votes, and the path of the items if ``sheet`` may concern it; other tables are returned as is.
+def _rows_of(files: Sequence[str], sheet: str | None, or_first: bool) -> FileRows:
+    """Return how the rows of files are named."""
+    kind = file_type(files)
 
-    The items are in the sheet of the same name if there is one, else in the first sheet.
+    def count(file: str) -> int:
+        [(n,)] = open_files([file], _connection(), sheet, or_first).aggregate("count(*)").fetchall()
+        return int(n)
+
+    def separator(file: str) -> str:
+        return _header(file, _SEPARATORS[kind])[1]
+
+    return FileRows(
+        tuple(files), kind, count, _blocks, _lines, separator, partial(row_numbers, sheet=sheet, or_first=or_first)
+    )
+
+
+def open_sources(
+    path: Paths, items: Any, *, sheet: str | None = None, items_sheet: str | None = None, **how: Any
+) -> tuple[Source, Any]:
+    """Open files of votes, and the path of the items if a sheet may concern it; other tables are returned as is.
+
+    The items are in ``items_sheet``. By default, they are in the sheet with the name of that of the votes if there is
+    one, else in the first sheet.
     """
+    if items_sheet is not None:
+        if not is_excel(items):
+            message = "items_sheet names a sheet of the Excel file of the items, but there is none."
+            hint = "Pass the file as $items, or omit $items_sheet."
+            raise invalid("items_sheet", message, code="option-not-supported", hint=hint)
+        return open_source(path, sheet=sheet, **how), _naming_items(items, items_sheet)
     if sheet is None or not is_excel(items):
         return open_source(path, sheet=sheet, **how), items
     votes = open_source(path, sheet=sheet if is_excel(path) else None, **how)
     return votes, open_source(items, sheet=sheet, or_first=is_excel(path))
+
+
+def _naming_items(items: Any, sheet: str) -> Source:
+    """Open a sheet of items; an error names the option of items."""
+    try:
+        return open_source(items, sheet=sheet)
+    except DataError as error:
+        parameter = {"sheet": "items_sheet", "path": "items"}.get(error.parameter or "", error.parameter)
+        hint = error.hint.replace("$sheet", "$items_sheet")
+        raise DataError(error.message, code=error.code, parameter=parameter, hint=hint) from None
 
 
 def _no_sheets(path: Any) -> DataError:
@@ -150,7 +187,9 @@ def _open_export(path: Any, tool: str, question: str | None) -> Source:
         raise invalid("path", f"An export of {TOOLS[tool]} is one file: got {shown([path])}.")
     with FileStates.of([path]).unchanged(), memory_errors("the export"):
         export = read_file(path, tool, question)
-        votes, items = (relation_of(columns, _connection()) for columns in (export.votes, export.items))
+        votes, items = (
+            relation_of(columns, _connection()) for columns in (export.votes, {**export.items, **export.shown})
+        )
         return replace(export, votes=votes, items=items)
 
 

@@ -19,6 +19,7 @@ def read(
     question: str | None = None,
     table: str | None = None,
     sheet: str | None = None,
+    items_sheet: str | None = None,
     **options: Unpack[DataKeywords],
 ) -> Dataset:
     r"""Open a file, an annotation tool's export or a table of a database as a ``Dataset``.
@@ -39,6 +40,8 @@ def read(
     question, table, sheet
         Which question of an export that asks several, which table of a database, or which sheet of an Excel file; the
         first sheet by default. An Excel file of ``items`` is read from its sheet of that name, or from its first one.
+    items_sheet
+        Sheet of the Excel file of ``items``, which may be the same file as that of the votes.
 
     Examples
     --------
@@ -51,5 +54,6 @@ def read(
     """
     check_keywords(options, DataKeywords)
     how = {"input_format": input_format, "question": question, "table": table, "sheet": sheet}
+    how["items_sheet"] = items_sheet
     source, items = open_sources(path, options.get("items"), **how)
     return Dataset(source, suggested, **(options if items is None else {**options, "items": items}))

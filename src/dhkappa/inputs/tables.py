@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -44,7 +44,9 @@ class Source:
     cautions: tuple[str, ...] = ()  # limitations of the export, as sentences
     ordered: bool = False  # rows are in the order of a file
     files: FileStates = field(default_factory=FileStates)  # that every query reads, as they were when opened
+    shown: Mapping[str, Sequence[str | None]] = field(default_factory=dict)  # columns of the items of an export to show
     given_name: str = ""  # of a table that is neither a file nor an export
+    row_names: Callable[[int], Sequence[Any]] | None = None  # names of that many rows, by file and line
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -79,6 +81,7 @@ class VoteTable:
     declared: Categories | None = None
     missing: Container[Label] = ()
     rules: LabelRules | None = None  # that are applied to the labels after they were counted
+    shown: tuple[str, ...] = ()  # columns to show next to items
 
     @cached_property
     def item_roles(self) -> list[str]:
@@ -362,7 +365,7 @@ def _count_labels(table: VoteTable) -> LongTable:
         hint = "Keep one vote per annotator and item with your own query."
         raise DataError(message, code="no-row-order", parameter="duplicates", hint=hint)
     frame, codings = table.votes.pick(columns, labels, row_number=choose)
-    frame = _cast_items(table, frame)
+    frame = cast_items(table, frame)
     if roles.count is not None:
         whole_counts(table.ask(frame.select("count").unique())["count"], table.votes.said(roles.count), "count")
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
@@ -442,10 +445,10 @@ def pick_items(table: VoteTable) -> tuple[Query, dict[str, Coding]]:
     assert table.items is not None
     assert table.roles.item is not None
     frame, codings = table.items.pick({"item": table.roles.item} | table.roles.item_columns(), table.label_roles)
-    return _cast_items(table, frame), codings
+    return cast_items(table, frame), codings
 
 
-def _cast_items(table: VoteTable, frame: Query) -> Query:
+def cast_items(table: VoteTable, frame: Query) -> Query:
     """Cast item names so that both tables have the same type."""
     if table.item_type is None or frame.collect_schema()["item"] == table.item_type:
         return frame

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dhkappa.errors import DataError, visible
@@ -18,6 +18,7 @@ Write = Callable[[float | None, int], str]  # formats a number with some digits
 
 REVIEW_LIMIT = 1_000  # items of a labeler's review queue that a report reads
 _LONGEST = 200  # characters of a name that a report shows
+_LONGEST_HEAD = 40
 
 
 def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
@@ -85,19 +86,30 @@ _HEADS = {
 
 
 def grid(
-    rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float, digits: int = 2
+    rows: Iterable[Mapping[str, Any]],
+    columns: str,
+    confidence_level: float,
+    digits: int = 2,
+    *,
+    shown: Sequence[str] = (),
 ) -> tuple[list[str], list[list[str]], list[bool]]:
     """Format some columns of a result: return heads, cells, and which columns hold numbers.
 
-    ``ci`` stands for the confidence interval in ``low`` and ``high``. Columns without any value are left out.
+    ``ci`` stands for the confidence interval in ``low`` and ``high``. Columns without any value are left out. The
+    columns ``shown`` of the data follow the item, as one line of text.
     """
     names, kept = columns.split(), list(rows)
     sign = signed if "difference" in names else number
     cells = {name: [_cell(name, row, digits, sign) for row in kept] for name in names}
-    used = [name for name in names if not {"", "-"}.issuperset(cells[name])]
+    if shown:
+        texts = {name: [one_line(row[name]) for row in kept] for name in shown}
+        cells = {"item": cells.pop("item"), **texts, **cells}
+    used = [name for name, values in cells.items() if not {"", "-"}.issuperset(values)]
     heads = [f"{percent(confidence_level)} CI" if name == "ci" else _HEADS.get(name, name) for name in used]
     heads = [head.replace("_", " ") for head in heads]
-    numbers = [name not in _TEXT for name in used]
+    for place, name in enumerate(used):
+        heads[place] = text_of(name, _LONGEST_HEAD) if name in shown else heads[place]
+    numbers = [name not in _TEXT and name not in shown for name in used]
     return heads, [list(row) for row in zip(*(cells[name] for name in used), strict=True)], numbers
 
 
@@ -155,6 +167,11 @@ def pvalue(value: float | None, digits: int = 3) -> str:
         return "-"
     least = 10.0**-digits
     return f"< {least:.{digits}f}" if value < least else f"{value:.{digits}f}"
+
+
+def one_line(value: Any, longest: int = _LONGEST) -> str:
+    """Format the text of an item on one line, with one blank for every space and line break."""
+    return text_of(" ".join(str(value)[: 2 * longest].split()) or None if isinstance(value, str) else value, longest)
 
 
 def text_of(value: Any, longest: int = _LONGEST) -> str:

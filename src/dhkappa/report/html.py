@@ -31,6 +31,7 @@ from dhkappa.report import (
     text_of,
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
+from dhkappa.report.item_text import item_text
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.stats.grades import digits_of
 from dhkappa.table import library
@@ -94,6 +95,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         "percent": percent,
         "share": share,
         "sentence": sentence,
+        "item_text": item_text,
     }
     digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
     names, rows = audit.ranking, audit.rows()
@@ -268,7 +270,7 @@ def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:
             rows, total = list(islice(table, MOST_REVIEWED // len(names))), audit.kappas[name].n_items
             cut = len(rows) < total
             extent = f"the first {len(rows):,} of {total:,} items" if cut else counted(len(rows), "item")
-            found.append({"name": name, "rows": rows, "extent": extent, "cut": cut})
+            found.append({"name": name, "rows": rows, "extent": extent, "cut": cut, "shown": table.shown})
     return found
 
 

@@ -41,7 +41,8 @@ def tables_page(audit: AnnotatorAudit | SingleVoteAudit, *, title: str = "Label 
         rows = [*islice(table, _FIRST_ITEMS)]
         if rows:
             more = f" (the first {len(rows)} of {len(table):,} rows)" if len(table) > len(rows) else ""
-            parts += [f"### {escaped(table.title)}{more}", _table(grid(rows, columns, audit.confidence_level))]
+            cells = grid(rows, columns, audit.confidence_level, shown=table.shown)
+            parts += [f"### {escaped(table.title)}{more}", _table(cells)]
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
     return "\n\n".join([*parts, "### Notes", _bullets(notes)]) + "\n"
 
@@ -74,11 +75,11 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     if worst:
         yield f"### Categories of {escaped(best)}"
         yield _table(grid(worst[:_FIRST_ITEMS], "category items kappa ci vote_share label_share", level))
-    queue = islice(optional(audit.review, best, _FIRST_ITEMS) or (), _FIRST_ITEMS)
-    rejected = [row for row in queue if row["differential"] < 0]
-    if rejected:
+    queue = optional(audit.review, best, _FIRST_ITEMS)
+    rejected = [row for row in islice(queue or (), _FIRST_ITEMS) if row["differential"] < 0]
+    if queue is not None and rejected:
         yield f"### Items of {escaped(best)} to review first"
-        yield _table(grid(rejected, "item suggested majority votes", level))
+        yield _table(grid(rejected, "item suggested majority votes", level, shown=queue.shown))
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
     if notes:
         yield "### Notes"
@@ -88,7 +89,7 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
 def _table(parts: tuple[Sequence[str], Iterable[Sequence[str]], Sequence[bool]]) -> str:
     """Return a table with heads, cells, and which columns hold numbers."""
     heads, rows, numbers = parts
-    lines = [heads, ["---:" if number else "---" for number in numbers]]
+    lines = [[*map(escaped, heads)], ["---:" if number else "---" for number in numbers]]
     cells: list[Sequence[str]] = [[escaped(cell) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *cells])
 

@@ -104,7 +104,7 @@ class Terminal:
             rows = list(islice(table, _ANNOTATORS))
             if rows:
                 self._heading(table.title)
-                self._grid(rows, columns, audit.confidence_level)
+                self._grid(rows, columns, audit.confidence_level, table.shown)
             if len(table) > len(rows):
                 self._line(f"({len(table) - len(rows):,} more)", "dim")
         self._notes([*_infos(audit.problems), *map(_text, audit.notes)])
@@ -329,12 +329,13 @@ class Terminal:
         self._grid(rows, "category instead loss kappa ci items", audit.confidence_level)
 
     def _review(self, audit: Audit, name: str, command: str) -> None:
-        rejected = [row for row in optional(audit.review, name, REVIEW_LIMIT) or () if row["differential"] < 0]
-        if not rejected:
+        queue = optional(audit.review, name, REVIEW_LIMIT)
+        rejected = [row for row in queue or () if row["differential"] < 0]
+        if queue is None or not rejected:
             return
         self._heading(f"Review first: items where the annotators reject the label of {name}")
         rows = [row | ({"majority": "(tie)"} if row["tie"] else {}) for row in rejected[:_FIRST_ITEMS]]
-        self._grid(rows, "item suggested majority votes", audit.confidence_level)
+        self._grid(rows, "item suggested majority votes", audit.confidence_level, queue.shown)
         if len(rejected) > _FIRST_ITEMS and command:
             self._line("To write the whole queue as CSV:", "dim")
             self._parts(f"  {self._clean(command)}")
@@ -365,14 +366,16 @@ class Terminal:
         """Print one line that is never wrapped, with some parts in a style."""
         self._print(Text.assemble(*parts), no_wrap=True, overflow="ignore", crop=False)
 
-    def _grid(self, rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float) -> None:
+    def _grid(
+        self, rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float, shown: Sequence[str] = ()
+    ) -> None:
         """Print some columns of a result."""
-        self._table(*grid(rows, columns, confidence_level))
+        self._table(*grid(rows, columns, confidence_level, shown=shown))
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> None:
         cells = [[self._clean(cell) for cell in row] for row in rows]
         how: dict[str, Any] = {"narrowest": _NARROWEST, "overflow": self._overflow, "wrapped": _WRAPPED}
-        table, _ = text_table(heads, cells, numbers, width=self._console.width, **how)
+        table, _ = text_table([*map(self._clean, heads)], cells, numbers, width=self._console.width, **how)
         self._print(table)
 
     def _print(self, content: Any, **options: Any) -> None:

@@ -26,6 +26,7 @@ from dhkappa.errors import DataError
 Query: TypeAlias = nw.LazyFrame[Any]  # a table that is read when it is fetched
 Ask: TypeAlias = Callable[[Query], dict[str, list[Any]]]  # run a query
 ROW_NUMBER = "dhkappa: row number"  # name of the column that numbers the rows of a file
+SHOWN = "shown_"  # start of the roles of columns whose values are only shown
 
 _AT_ONCE = 50  # values replaced in one expression: SQLite allows 127 arguments of a function
 

@@ -29,8 +29,8 @@ class PandasFrame(Frame):
 
     @property
     def row_names(self) -> list[Any] | None:
-        """The index."""
-        return list(self.native.index)
+        """The index, if it tells the rows apart."""
+        return list(self.native.index) if self.native.index.is_unique else None
 
     def lists_as_text(self) -> Any:
         """Convert columns with a list, also those of objects."""

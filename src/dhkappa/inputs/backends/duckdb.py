@@ -27,7 +27,7 @@ import numpy as np
 from dhkappa.core import Label
 from dhkappa.core.labels import LIST_MARK
 from dhkappa.errors import DataError, OutOfMemoryError, counted, shown
-from dhkappa.inputs.backends import ROW_NUMBER, Frame, Query, kind_in, lazy, with_none
+from dhkappa.inputs.backends import ROW_NUMBER, SHOWN, Frame, Query, kind_in, lazy, with_none
 from dhkappa.paths import is_unicode
 from dhkappa.resources import MIB, folder_on_disk, is_out_of_memory, need, out_of_memory, own_words, share
 
@@ -68,11 +68,15 @@ class DuckDBFrame(Frame):
     def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by role; refuse JSON, in which even text is written with quotes."""
         types = dict(zip(self.native.columns, map(str, self.native.types), strict=True))
-        for name in roles.values():
-            if types.get(name) == "JSON":
+        written = {}
+        for role, name in roles.items():
+            written[role] = quoted(name)
+            if types.get(name) == "JSON" and role.startswith(SHOWN):
+                written[role] = f"({quoted(name)} ->> '$')"
+            elif types.get(name) == "JSON":
                 message = f"Column {self.said(name)} holds lists, objects or values of several types."
                 raise DataError(message, code="mixed-types", hint=_ONE_TYPE)
-        return self.native.project(", ".join(f"{quoted(name)} AS {role}" for role, name in roles.items())), {}
+        return self.native.project(", ".join(f"{one} AS {role}" for role, one in written.items())), {}
 
     def _without_collation(self, frame: Query, texts: Sequence[str]) -> Query:
         native: Any = frame.to_native()

@@ -21,7 +21,7 @@ from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.label_rules import RULES, LabelRules, plain_unicode
-from dhkappa.errors import Problem, counted, did_you_mean, invalid, shown
+from dhkappa.errors import DataError, Problem, counted, did_you_mean, invalid, shown
 
 if TYPE_CHECKING:
     from dhkappa.inputs.backends import Frame
@@ -218,7 +218,10 @@ def first_values(table: Any, frame: Frame, name: str) -> list[Any]:
     """Return the values of a column in the first rows; none if they cannot be labels."""
     from dhkappa.inputs.backends import kind_in
 
-    picked, _ = frame.pick({"value": name})
+    try:
+        picked, _ = frame.pick({"value": name})
+    except DataError:
+        return []
     if kind_in(picked, "value") not in ("text", "integer", "boolean"):
         return []
     return [value for value in table.ask(picked.head(FIRST_ROWS))["value"] if value is not None and value != ""]

@@ -289,7 +289,9 @@ def ids_are_row_numbers(data: Evidence) -> Iterator[Problem]:
 
 def _item_names(data: Evidence) -> Sequence[Any] | None:
     """Return the names of the items, one per row or per item of a group; None if they are not known."""
-    votes = data.item_votes
+    votes, table = data.item_votes, data.table
+    if table is not None and table.source.row_names is not None and (table.roles.item or table.roles.label) is None:
+        return None  # rows of files
     return None if votes is None or votes.find is not None or votes.names is None else list(votes.names)
 
 

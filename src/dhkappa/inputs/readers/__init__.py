@@ -24,7 +24,7 @@ from typing import Any, TypeAlias, cast
 from dhkappa.core import Label
 from dhkappa.core.labels import RULE, NotALabelError, natural_key, to_label
 from dhkappa.errors import DataError, did_you_mean, shown
-from dhkappa.inputs.columns import RoleKeywords
+from dhkappa.inputs.columns import SHOWN_NAMES, RoleKeywords
 from dhkappa.inputs.tables import Source
 from dhkappa.paths import Path, check_regular, most_unpacked, system_message
 from dhkappa.resources import MIB, need
@@ -247,6 +247,7 @@ class ExportBuilder:
         self.skipped: Counter[str] = Counter()
         self.votes: dict[str, list[Label | None]] = {"item": [], "annotator": [], "label": []}
         self._suggested: dict[str, dict[Label, Label]] = {}
+        self._shown: dict[str, dict[Label, str]] = {}
 
     def item(self, value: Any, where: str) -> Label:
         """Add an item by its id, unless it is known."""
@@ -271,6 +272,14 @@ class ExportBuilder:
             whose = f"Labeler {shown([labeler])} of the {self.tool} export"
             message = f"{whose} has two labels for item {shown([item])}: {shown([labels[item], label])}."
             raise DataError(message, code="conflicting-suggestions", hint="Keep one label per labeler and item.")
+
+    def show(self, item: Label, values: Any) -> None:
+        """Add what an item consists of, such as its text: the texts among ``values`` with a usual name."""
+        for name, value in values.items() if isinstance(values, dict) else ():
+            if isinstance(value, str) and value and name.casefold() in SHOWN_NAMES:
+                self._shown.setdefault(name.casefold(), {}).setdefault(
+                    item, value.encode("utf-8", "backslashreplace").decode()
+                )
 
     def label(self, value: Any, where: str) -> Label | None:
         """Return a label or an id; None if missing."""
@@ -310,6 +319,10 @@ class ExportBuilder:
         items: dict[str, list[Label | None]] = {"item": list(self.items)}
         for labeler in labelers:
             items[labeler] = [self._suggested[labeler].get(item) for item in self.items]
+        taken = {name.casefold() for name in items}
+        shown = {name: [of.get(item) for item in self.items] for name, of in self._shown.items() if name not in taken}
         roles = RoleKeywords(item="item", label="label", annotator="annotator")
         skipped = dict(+self.skipped)
-        return Source(self.votes, items, roles, labelers, self.tool, skipped, unlabeled, cautions, ordered=True)
+        return Source(
+            self.votes, items, roles, labelers, self.tool, skipped, unlabeled, cautions, ordered=True, shown=shown
+        )

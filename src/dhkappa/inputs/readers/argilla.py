@@ -45,6 +45,7 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
     silent = False
     for place, record in enumerate(held, 1):
         item = builder.item(record.get("id"), f"record {place}")
+        builder.show(item, record["fields"] if _is_nested(record) else record)
         try:
             agent, suggestion, responses = _answers(record, name)
         except (AttributeError, TypeError, ValueError):

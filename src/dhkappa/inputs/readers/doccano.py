@@ -39,6 +39,7 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
     for annotator, documents in records.items():
         for number, document in enumerate(documents, 1):
             item = builder.item(document.get("id"), f"record {number} of {annotator!r}")
+            builder.show(item, document)
             for name in suggested_columns(document):
                 label = builder.label(document[name], f"{name!r} of item {shown([item])}")
                 builder.suggest(name, item, str(label) if type(label) is int else label)  # labels of doccano are text

@@ -65,6 +65,7 @@ def read_export(records: Records, *, question: str | None = None) -> Source:
                 continue
             if len(content.items) == known:
                 raise content.malformed(f"{where} repeats task {shown([item])}", "Pass one export.")
+            content.show(item, record["data"])
             if record.get("completions"):
                 hint = "Import it into Label Studio 1 or newer, and export it there."
                 raise content.malformed(f"{where} has completions, from before version 1", hint)
@@ -154,6 +155,7 @@ def _add_annotation(content: _Content, item: Label, record: Mapping[str, Any]) -
         return
     content.minimal = True
     names = list(record)
+    content.show(item, {name: record[name] for name in names[: names.index("id")]})
     found: Answers = {}
     for name in names[names.index("id") + 1 : names.index("annotation_id")]:
         if name != "annotator":

@@ -71,6 +71,7 @@ def _task(builder: ExportBuilder, record: Mapping[str, Any], name: str, where: s
     if "_input_hash" not in record:
         raise builder.malformed(f"{where} has no '_input_hash'", "Export with prodigy db-out.")
     item = builder.item(record["_input_hash"], where)
+    builder.show(item, record)
     annotator = builder.label(record.get("_annotator_id") or record.get("_session_id") or name, where)
     answer, accepted, options = str(record.get("answer")), record.get("accept"), record.get("options")
     if not isinstance(accepted, list) and not isinstance(options, list):

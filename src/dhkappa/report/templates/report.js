@@ -67,7 +67,7 @@
     text: row.textContent.toLowerCase(),
   })));
   const sorted = { column: 0, sign: 1 };
-  const suggested = 2;
+  const suggested = Number(table.dataset.suggested);
   let queue = queues[0];
 
   const compared = (a, b) => {

@@ -1,0 +1,65 @@
+"""Columns of the items, such as their text, that tables of items show after the name of the item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dhkappa.core.labels import SourceNote
+from dhkappa.table import Table
+
+_TAKEN = ("agreement", "new_label", "why")  # columns that may be added to a table of items
+
+
+@dataclass(frozen=True, eq=False)
+class ShownColumns:
+    """Columns of the items to show, and how their values are fetched."""
+
+    names: tuple[str, ...]  # of the columns, as in the data
+    fetch_values: Callable[[Sequence[Any]], Mapping[Any, Sequence[Any]]]  # values of the columns by name of the item
+    find_notes: Callable[[], tuple[SourceNote, ...]] = tuple
+    _known: dict[Any, Sequence[Any]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def notes(self) -> tuple[SourceNote, ...]:
+        """Sentences about the names of the items and about these columns."""
+        return self.find_notes()
+
+    def fetch(self, items: Sequence[Any]) -> dict[str, list[Any]]:
+        """Return the values of each column for some items; None if missing."""
+        new = [item for item in dict.fromkeys(items) if item not in self._known]
+        if new and self.names:
+            self._known.update(self.fetch_values(new))
+        absent = (None,) * len(self.names)
+        rows = [self._known.get(item, absent) for item in items]
+        return {name: [row[place] for row in rows] for place, name in enumerate(self.names)}
+
+
+def shown_names(shown: ShownColumns | None, columns: Collection[str]) -> list[str]:
+    """Return the names of the shown columns in a table that has some ``columns`` already.
+
+    A name that is taken, in any case, gets the prefix ``item_``.
+    """
+    taken = {name.casefold() for name in (*columns, *_TAKEN)}
+    found = []
+    for name in shown.names if shown is not None else ():
+        while name.casefold() in taken:
+            name = f"item_{name}"
+        taken.add(name.casefold())
+        found.append(name)
+    return found
+
+
+def with_item_columns(table: Table, shown: ShownColumns | None) -> Table:
+    """Return a table with the shown columns after its column ``item``."""
+    if shown is None or not shown.names or "item" not in table.names:
+        return table
+    found = shown.fetch(table.column("item")).values()
+    added = dict(zip(shown_names(shown, table.names), found, strict=True))
+    columns: dict[str, list[Any]] = {}
+    for name in table.names:
+        columns[name] = table.column(name)
+        columns |= added if name == "item" else {}
+    return Table(columns, table.title, shown=tuple(added))
