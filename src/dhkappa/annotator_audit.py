@@ -23,6 +23,7 @@ from dhkappa.stats.agreement import (
 )
 from dhkappa.stats.intervals import written
 from dhkappa.stats.kappa import estimate_fleiss
+from dhkappa.stats.next_votes import next_votes, require_items
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Sample, check_integer, check_level, sample_of
@@ -175,6 +176,10 @@ class SingleVoteAudit(Display):
             raise invalid("item", "The items are unknown.", code="items-unknown", hint="Pass votes in memory.")
         limit = None if limit is None else check_integer("limit", limit, 1)
         return single_disagreements(self._item_votes, name, limit)
+
+    def next_votes(self, n: int = 100, labeler: str | None = None) -> Table:
+        """Return the items on which one more vote would help most; see ``Audit.next_votes``."""
+        return next_votes(require_items(self._item_votes), one_labeler(labeler, self.labelers, "labeler"), n)
 
     def table(self) -> Table:
         """Return one row per labeler, the highest kappa first."""

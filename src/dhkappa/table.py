@@ -102,6 +102,10 @@ class Table:
         kept = [row for row in self if holds(row)]
         return Table({name: [row[name] for row in kept] for name in self.names}, self._title)
 
+    def head(self, n: int | None) -> Table:
+        """Return the first ``n`` rows; all if it is None."""
+        return Table({name: values[:n] for name, values in self._columns.items()}, self._title)
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one dict per row."""
         return list(self)
@@ -342,11 +346,12 @@ def workbook(table: Table, text: Collection[str] = ()) -> bytes:
     own = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     book = writer.Workbook(file, own)
     book.set_properties({"created": datetime(2000, 1, 1)})  # equal tables give equal files
-    sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
+    sheet, bold, typed = book.add_worksheet(), book.add_format({"bold": True}), book.add_format({"num_format": "@"})
     sheet.freeze_panes(1, 0)
     for place, (name, values) in enumerate(table._columns.items()):
         cells = [_excel_cell(value, name in text) for value in (name, *values)]
-        sheet.set_column(place, place, min(max(len(str(cell)) for cell in cells[:_WIDTH]) + 2, _WIDEST))
+        width = min(max(len(str(cell)) for cell in cells[:_WIDTH]) + 2, _WIDEST)
+        sheet.set_column(place, place, width, typed if name in text else None)  # what is typed there stays text
         for row, cell in enumerate(cells):
             if isinstance(cell, str):
                 sheet.write_string(row, place, cell, None if row else bold)

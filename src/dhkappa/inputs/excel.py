@@ -73,7 +73,7 @@ def read_sheet(file: str, sheet: str | None, *, or_first: bool = False) -> Colum
             rows[row - start[0]][column - start[1]] = text
     if not rows:
         raise invalid("path", f"Sheet {name!r} of {file!r} is empty.", hint=_OTHER_SHEET, code="empty-file")
-    return _columns([[_text(value) for value in row] for row in rows], f"sheet {name!r} of {file!r}")
+    return _columns([[cell_text(value) for value in row] for row in rows], f"sheet {name!r} of {file!r}")
 
 
 _OTHER_SHEET = "Name another sheet with $sheet."
@@ -91,7 +91,7 @@ def _columns(rows: list[list[str | None]], where: str) -> Columns:
     return {names[place]: [row[place] for row in kept] for place in named}
 
 
-def _text(value: Any) -> str | None:
+def cell_text(value: Any) -> str | None:
     """Write a value as a person reads it; None for an empty cell."""
     if isinstance(value, str):
         return value or None
