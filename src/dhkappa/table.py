@@ -329,9 +329,13 @@ def _csv_cell(value: Any, safe: bool) -> Any:
     if isinstance(value, (int, float)):
         return value
     text = str(value).replace("\0", "\N{SYMBOL FOR NULL}")
+    return f"'{text}" if safe and is_formula(text) else text
+
+
+def is_formula(text: str) -> bool:
+    """Tell whether a spreadsheet would run a text as a formula."""
     first = next((char for char in text if char.isprintable() and not char.isspace() and char != "\ufeff"), "")
-    formula = first and first in _FORMULA and not _NUMBER.fullmatch(text)
-    return f"'{text}" if safe and formula else text
+    return bool(first) and first in _FORMULA and not _NUMBER.fullmatch(text)
 
 
 def workbook(table: Table, text: Collection[str] = ()) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
+from dhkappa.cli.merge import merge
 from dhkappa.cli.options import Command, Input, check_output, option, several
 from dhkappa.cli.output import check_items, json_text, listed, naming_audit, only, open_errors, refuse, warn
 from dhkappa.cli.sheets import check_excel, content_of, write
@@ -25,12 +27,30 @@ _NEXT = "Write the N items on which one more vote would help most, to send to an
 _EXCEL = "Start a CSV file with a byte order mark, so that Excel reads it as UTF-8."
 
 
-@click.command(cls=Command, epilog="Example: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv")
+_MERGE = "Merge a reviewed FILE with the votes, and print what has changed."
+_AS = "With --merge: count the new labels as votes, or as decisions."
+_BY = "With --merge: name of the annotator who reviewed."
+_LABELS = "With --merge: CSV or Excel file (.xlsx) for the corrected labels."
+_NEW = "With --merge: accept new labels that are no category of the data."
+_ONLY_MERGE = {"action": "vote", "by": "review", "labels": None, "new_categories": False}
+
+
+@click.command(
+    cls=Command,
+    epilog="\b\nExamples: dhkappa review votes.csv --suggested llm --limit 200 -o review.csv\n"
+    "          dhkappa review votes.csv --suggested llm --merge review.csv\n"
+    "            -o votes_updated.csv --labels corrected.csv",
+)
 @option("output", "CSV or Excel file (.xlsx) to write; CSV on standard output by default.", "-o", metavar="FILE")
 @option("limit", "Number of items; all by default.", "-n", type=click.IntRange(1))
 @option("rejected", _REJECTED, is_flag=True)
 @option("category", _CATEGORY, "chosen", multiple=True, metavar="LABEL")
 @option("next", _NEXT, "next_items", type=click.IntRange(1), metavar="N")
+@option("merge", _MERGE, metavar="FILE")
+@option("as", _AS, "action", choices=("vote", "decision"), default="vote")
+@option("by", _BY, default="review", metavar="NAME")
+@option("labels", _LABELS, metavar="FILE")
+@option("new-categories", _NEW, is_flag=True)
 @option("details", "Add the statistical columns.", is_flag=True)
 @option("excel", _EXCEL, is_flag=True)
 @option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
@@ -40,7 +60,16 @@ def review(output: str | None, raw: bool, excel: bool, details: bool, **given: A
     """Write the items to review as CSV or Excel.
 
     Items whose label the annotators reject most clearly come first. Problems of the data are printed on standard error.
+    With --merge, the labels that reviewers filled in are added to the votes (-o) and correct the labels (--labels).
     """
+    if given["merge"] is not None:
+        output = None if output == "-" else output
+        _check_merge({**given, "details": details}, output)
+        merge(Input(given), given, output, safe=not raw, bom=excel)
+        return
+    if extra := [flag(name) for name, value in _ONLY_MERGE.items() if given[name] != value]:
+        message = f"{', '.join(extra)} is only for merging a reviewed file."
+        raise invalid("merge", message, code="option-not-supported", hint="Pass the file with $reviews.")
     from dhkappa.report.sheets import TEXT, next_sheet, review_sheet  # which needs NumPy
 
     as_json = given["output_format"] == "json"
@@ -66,6 +95,22 @@ def review(output: str | None, raw: bool, excel: bool, details: bool, **given: A
         content = content_of(sheet, output, safe=not raw, bom=excel, text=TEXT)
         write(content, output, "review queue", len(table))
         warn(problems)
+
+
+def _check_merge(given: Mapping[str, Any], output: str | None) -> None:
+    """Refuse options that do nothing when a file is merged, and outputs that cannot be written or are one file."""
+    names = ("details", "rejected", "limit", "next_items", "chosen", "weights")
+    _check_alone("merge", **{name: given[name] for name in names})
+    labels, inputs = given["labels"], [*given["files"], given["items"], given["merge"]]
+    for path in (output, labels):
+        check_output(path, inputs, (".csv", ".xlsx"))
+        check_excel(path)
+    if output is not None and labels is not None and os.path.realpath(output) == os.path.realpath(labels):
+        message = f"The votes and the labels cannot both be written to {shown([output])}."
+        raise invalid("labels", message, code="same-output", hint="Choose another name.")
+    if output is not None and given["action"] == "decision":
+        message = "Decisions add no votes, so that there are no votes to write."
+        raise invalid("output", message, code="no-votes-added", hint="Write the corrected labels with $labels.")
 
 
 def _audited(source: Input, given: Mapping[str, Any]) -> tuple[Any, str, tuple[Problem, ...]]:
@@ -115,6 +160,7 @@ def _of_categories(table: Table, chosen: Sequence[str], known: Sequence[Any]) ->
 
 def _check_alone(option: str, **others: Any) -> None:
     """Refuse options that do nothing beside another one."""
-    if extra := [flag(name) for name, value in others.items() if value]:
+    names = {"next_items": "next", "chosen": "category"}
+    if extra := [flag(names.get(name, name)) for name, value in others.items() if value]:
         message = f"{', '.join(extra)} cannot be combined with {flag(option)}."
         raise invalid(option, message, code="option-not-supported", hint="Omit one of them.")

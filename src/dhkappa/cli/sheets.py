@@ -37,13 +37,13 @@ def content_of(
     return _BOM * bom + table.to_csv(safe=safe)
 
 
-def write(content: str | bytes, output: str | None, what: str, n_items: int) -> None:
+def write(content: str | bytes, output: str | None, what: str, n: int, noun: str = "item") -> None:
     """Write a file and say so on standard error, or print text; on a terminal without what it would execute."""
     if output is not None:
         from dhkappa.paths import write_file
 
         write_file(output, content, what)
-        click.echo(f"{counted(n_items, 'item')} written to {visible(output)}.", err=True)
+        click.echo(f"{counted(n, noun)} written to {visible(output)}.", err=True)
         return
     text = content if isinstance(content, str) else content.decode()
     if sys.stdout.isatty():  # a terminal would execute escape sequences
