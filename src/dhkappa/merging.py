@@ -12,12 +12,12 @@ from dhkappa.annotator_audit import SingleVoteAudit, audit_single_votes
 from dhkappa.auditing import Audit, audit_of
 from dhkappa.core import Label
 from dhkappa.core.added_votes import AddedVote, has_voted, suggested_labels, with_labels, with_votes
-from dhkappa.core.items import ItemVotes, count
-from dhkappa.errors import counted, invalid, one_labeler, shown
+from dhkappa.core.items import Counts, ItemVotes, count
+from dhkappa.errors import Problem, counted, invalid, one_labeler, shown
 from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.columns import DataKeywords, check_options_absent
 from dhkappa.inputs.dataset import Dataset
-from dhkappa.inputs.problems import Evidence
+from dhkappa.inputs.problems import accept
 from dhkappa.inputs.reviews import Reviews, read_reviews, refuse_repeated
 from dhkappa.inputs.tally import Tally
 from dhkappa.inputs.updated_votes import annotator_name, check_annotators, is_listed, updated_votes
@@ -228,8 +228,9 @@ def merge_reviews(
     if is_vote:
         check_annotators(votes)
 
-    def name_of(who: str) -> str:
-        return annotator_name(given.table, given.given_annotators, who.strip()) if is_vote else who.strip()
+    def name_of(who: str) -> Any:
+        known = votes.annotators or ()
+        return annotator_name(given.table, given.given_annotators, known, who.strip()) if is_vote else who.strip()
 
     known: dict[str, Any] = {"new_categories": new_categories, "means_missing": given.means_missing}
     read = read_reviews(reviews, votes, labeler, annotator_name=name_of, by=by, **known)
@@ -240,16 +241,22 @@ def merge_reviews(
     whole = with_votes(votes, read.votes if is_vote else ())
     chosen, sources = _new_labels(whole, read.votes, is_vote)
     evidence = given.evidence([labeler])
-    run: dict[str, Any] = {"pool": pool, "confidence_level": confidence_level, "allow": allow}
-    audits = [
-        _audit(evidence, changed, labeler, **run) for changed in (votes, whole, with_labels(whole, labeler, chosen))
-    ]
+    problems = find_problems(evidence, allow)
+    # Rules that look at the table were applied to it; all others are applied to the new votes and labels.
+    alone = {problem.code for problem in find_problems(replace(evidence, table=None), allow)}
+    of_table = [problem for problem in problems if problem.code not in alone]
+    run: dict[str, Any] = {"pool": pool, "confidence_level": confidence_level}
+    audits = [_audit(given.counts, evidence.item_votes, labeler, problems=problems, **run)]
+    for changed in (whole, with_labels(whole, labeler, chosen)):
+        new = replace(evidence, counts=count(changed), item_votes=changed.merged(), table=None)
+        found = accept([*of_table, *find_problems(new, allow)], allow)
+        audits.append(_audit(new.counts, new.item_votes, labeler, problems=found, **run))
     names, old = votes.item_names(), suggested_labels(votes, labeler)
-    new = [chosen.get(place, label) for place, label in enumerate(old)]
-    table = {"item": list(names), "old": old, "new": new}
+    labels = [chosen.get(place, label) for place, label in enumerate(old)]
+    table = {"item": list(names), "old": old, "new": labels}
     table["source"] = [sources.get(place, "unchanged") for place in range(len(old))]
     items = {
-        what: [names[place] for place in sorted(sources) if what == _kind(sources[place], old[place], new[place])]
+        what: [names[place] for place in sorted(sources) if what == _kind(sources[place], old[place], labels[place])]
         for what in ("changed", "confirmed", "undecided")
     }
     people = dict.fromkeys(vote.annotator for vote in read.votes) if is_vote else ()
@@ -325,11 +332,16 @@ def _kind(source: str, old: Any, new: Any) -> str:
 
 
 def _audit(
-    evidence: Evidence, votes: ItemVotes, labeler: str, *, allow: Iterable[str], pool: Pool, confidence_level: float
+    counts: Counts,
+    votes: ItemVotes | None,
+    labeler: str,
+    *,
+    problems: Sequence[Problem],
+    pool: Pool,
+    confidence_level: float,
 ) -> Audit | SingleVoteAudit:
     """Audit the labels of a labeler with some votes."""
-    counts, merged = count(votes), votes.merged()
-    problems = find_problems(replace(evidence, counts=counts, item_votes=merged), allow)
+    known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
     if counts.has_single_votes:
-        return audit_single_votes(counts, merged, [labeler], confidence_level=confidence_level, problems=problems)
-    return audit_of(counts, merged, [labeler], pool=pool, confidence_level=confidence_level, rng=0, problems=problems)
+        return audit_single_votes(counts, votes, [labeler], **known)
+    return audit_of(counts, votes, [labeler], pool=pool, rng=0, **known)

@@ -12,6 +12,7 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, invalid
 from dhkappa.inputs.backends import ROW_NUMBER
 from dhkappa.inputs.columns import annotator_prefix
+from dhkappa.inputs.excel import cell_text
 from dhkappa.inputs.tables import VoteTable
 from dhkappa.resources import need
 from dhkappa.table import Table
@@ -20,15 +21,16 @@ _VALUE = 128  # bytes of a fetched value in Python
 _Columns = dict[str, list[Any]]
 
 
-def annotator_name(table: VoteTable | None, given: Any, name: str) -> str:
+def annotator_name(table: VoteTable | None, given: Any, known: Sequence[Any], name: str) -> Any:
     """Return the annotator under which votes of ``name`` are read again: in wide format, the name of a column.
 
-    ``given`` are the columns of annotators as the user named them. If it is None, or a pattern, the name starts like
-    those of the other columns.
+    It is one of the ``known`` annotators if they differ only in case. ``given`` are the columns of annotators as the
+    user named them. If it is None, or a pattern, the name starts like those of the other columns.
     """
+    same = {str(cell_text(one)).casefold(): one for one in known}
+    if name.casefold() in same:
+        return same[name.casefold()]
     if table is None or not table.roles.annotators:
-        return name
-    if name in table.roles.annotators:
         return name
     if given is None:
         prefix = annotator_prefix(table.roles.annotators)
@@ -36,9 +38,10 @@ def annotator_name(table: VoteTable | None, given: Any, name: str) -> str:
         pattern = given if isinstance(given, str) else given[0] if len(given) == 1 else ""
         prefix = pattern[:-1] if pattern.endswith("*") and not {*"*?["} & {*pattern[:-1]} else ""
     name = name if name.startswith(prefix) else f"{prefix}{name}"
-    same = [column for column in table.votes.names if column.casefold() == name.casefold()]
-    if same and name not in table.roles.annotators:
-        message = f"Column {table.votes.said(same[0])} exists already, and is no column of votes of {name!r}."
+    if name.casefold() in same:
+        return same[name.casefold()]
+    if taken := [column for column in table.votes.names if column.casefold() == name.casefold()]:
+        message = f"Column {table.votes.said(taken[0])} exists already, and holds no votes."
         raise invalid("by", message, code="review-column", hint="Choose another name with $by.")
     return name
 
