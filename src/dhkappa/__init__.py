@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dhkappa.inputs.dataset import Dataset
     from dhkappa.inputs.reading import read
     from dhkappa.inputs.tally import Tally
+    from dhkappa.merging import MergedReviews, merge_reviews
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.agreement import CohenKappa
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
@@ -33,11 +34,21 @@ if TYPE_CHECKING:
     from dhkappa.stats.simulate import Simulation, simulate
     from dhkappa.table import Table
 
-__all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
+__all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "merge_reviews", "plan", "read", "simulate", "tally"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Check"]
-__all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "MultilabelAudit"]
-__all__ += ["Note", "Parts", "PermutationTest", "Plan", "Problem", "Simulation", "SingleVoteAudit", "Verdict"]
+__all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "MergedReviews"]
+__all__ += [
+    "MultilabelAudit",
+    "Note",
+    "Parts",
+    "PermutationTest",
+    "Plan",
+    "Problem",
+    "Simulation",
+    "SingleVoteAudit",
+    "Verdict",
+]
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
@@ -48,6 +59,7 @@ _NAMES = {  # by module, imported on first use
     "inputs.dataset": ("Dataset",),
     "inputs.reading": ("read",),
     "inputs.tally": ("Tally",),
+    "merging": ("MergedReviews", "merge_reviews"),
     "multilabel": ("MultilabelAudit",),
     "stats.agreement": ("CohenKappa",),
     "stats.annotator_baseline": ("AnnotatorBaseline",),

@@ -24,6 +24,7 @@ from dhkappa.stats.agreement import (
 )
 from dhkappa.stats.intervals import written
 from dhkappa.stats.kappa import estimate_fleiss
+from dhkappa.stats.next_votes import next_votes, require_items
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Sample, check_integer, check_level, sample_of
@@ -177,6 +178,11 @@ class SingleVoteAudit(Display):
             raise invalid("item", "The items are unknown.", code="items-unknown", hint="Pass votes in memory.")
         limit = None if limit is None else check_integer("limit", limit, 1)
         return with_item_columns(single_disagreements(self._item_votes, name, limit), self._item_votes.shown)
+
+    def next_votes(self, n: int = 100, labeler: str | None = None) -> Table:
+        """Return the items on which one more vote would help most; see ``Audit.next_votes``."""
+        votes = require_items(self._item_votes)
+        return with_item_columns(next_votes(votes, one_labeler(labeler, self.labelers, "labeler"), n), votes.shown)
 
     def table(self) -> Table:
         """Return one row per labeler, the highest kappa first."""

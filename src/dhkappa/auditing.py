@@ -12,7 +12,7 @@ from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
 from dhkappa.core.shown_columns import ShownColumns, with_item_columns
-from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler
+from dhkappa.errors import DataError, Problem, masked, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
@@ -21,6 +21,7 @@ from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
+from dhkappa.stats.next_votes import next_votes, require_items
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
@@ -125,16 +126,37 @@ class Audit(Display):
         limit
             Number of items; by default all, or 100 if the table is too large to be fetched.
         """
-        if self._item_votes is None:
-            message = "The items are unknown: a tally keeps only counts, and a large table needs names of items."
-            hint = "Pass votes or counts; for a large table also $item."
-            raise invalid("item", message, hint=hint, code="items-unknown")
+        votes = require_items(self._item_votes)
         key = self._name(labeler), None if limit is None else check_integer("limit", limit, 1)
         if key not in self._reviews:
-            sample = _sample(self._item_votes, key[0], self._pool, self._samples)
+            sample = _sample(votes, key[0], self._pool, self._samples)
             chosen: dict[str, Any] = {"limit": limit, "sample": sample, "weights": self._weights}
-            self._reviews[key] = with_item_columns(review_queue(self._item_votes, key[0], **chosen), self._shown)
+            self._reviews[key] = with_item_columns(review_queue(votes, key[0], **chosen), self._shown)
         return self._reviews[key]
+
+    def next_votes(self, n: int = 100, labeler: str | None = None) -> Table:
+        """Return the items on which one more vote would help most.
+
+        ``score`` is the probability that one more vote changes whether the suggested label leads, is tied, or trails.
+        The vote is taken to be for a category with probability (v + q) / (N + 1): v of the N votes are for it, and q is
+        its share of all votes on items with this suggested label. Items with fewer votes come first among equals, then
+        by position. Items with one vote or none, which the audit excludes, are in the list; those without a suggested
+        label are not. ``reason`` does not tell the suggested label, so that it can be shown to annotators.
+
+        Parameters
+        ----------
+        n
+            Number of items.
+
+        Examples
+        --------
+        >>> import dhkappa
+        >>> votes = [["cat", "cat", "dog"], ["cat", "cat", "cat"], ["dog", None, None], ["cat", "dog", None]]
+        >>> found = dhkappa.audit(votes, ["cat", "cat", "cat", "dog"])
+        >>> [(row["item"], row["reason"], round(row["score"], 2)) for row in found.next_votes(3)]
+        [(3, 'votes tied', 1.0), (2, 'one vote, excluded from the audit', 0.36), (0, 'decided by 1 vote', 0.32)]
+        """
+        return with_item_columns(next_votes(require_items(self._item_votes), self._name(labeler), n), self._shown)
 
     def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
         """Return the kappa of a typical annotator, and the labeler compared with it, on the same items."""

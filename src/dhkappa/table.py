@@ -109,6 +109,10 @@ class Table:
         kept = [row for row in self if holds(row)]
         return Table({name: [row[name] for row in kept] for name in self.names}, self._title, shown=self._shown)
 
+    def head(self, n: int | None) -> Table:
+        """Return the first ``n`` rows; all if it is None."""
+        return Table({name: values[:n] for name, values in self._columns.items()}, self._title, shown=self._shown)
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one dict per row."""
         return list(self)
@@ -332,9 +336,13 @@ def _csv_cell(value: Any, safe: bool) -> Any:
     if isinstance(value, (int, float)):
         return value
     text = str(value).replace("\0", "\N{SYMBOL FOR NULL}")
+    return f"'{text}" if safe and is_formula(text) else text
+
+
+def is_formula(text: str) -> bool:
+    """Tell whether a spreadsheet would run a text as a formula."""
     first = next((char for char in text if char.isprintable() and not char.isspace() and char != "\ufeff"), "")
-    formula = first and first in _FORMULA and not _NUMBER.fullmatch(text)
-    return f"'{text}" if safe and formula else text
+    return bool(first) and first in _FORMULA and not _NUMBER.fullmatch(text)
 
 
 def workbook(table: Table, text: Collection[str] = ()) -> bytes:
@@ -352,12 +360,14 @@ def workbook(table: Table, text: Collection[str] = ()) -> bytes:
     own = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     book = writer.Workbook(file, own)
     book.set_properties({"created": datetime(2000, 1, 1)})  # equal tables give equal files
-    sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
+    sheet, bold, typed = book.add_worksheet(), book.add_format({"bold": True}), book.add_format({"num_format": "@"})
     sheet.freeze_panes(1, 0)
     for place, (name, values) in enumerate(table._columns.items()):
         kept = map(_cut, values) if name in table.shown else values
-        cells = [_excel_cell(value, name in text or name in table.shown) for value in (name, *kept)]
-        sheet.set_column(place, place, min(max(len(str(cell)) for cell in cells[:_WIDTH]) + 2, _WIDEST))
+        as_text = name in text or name in table.shown
+        cells = [_excel_cell(value, as_text) for value in (name, *kept)]
+        width = min(max(len(str(cell)) for cell in cells[:_WIDTH]) + 2, _WIDEST)
+        sheet.set_column(place, place, width, typed if as_text else None)  # what is typed there stays text
         for row, cell in enumerate(cells):
             if isinstance(cell, str):
                 sheet.write_string(row, place, cell, None if row else bold)

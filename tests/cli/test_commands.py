@@ -175,10 +175,10 @@ def test_review_writes_a_safe_csv(folder: Path, capsys: Capsys) -> None:
     assert written == "5 items written to review.csv."
     text = Path("review.csv").read_bytes().decode()
     head, *rows = csv.reader(io.StringIO(text, newline=""))
-    assert head[:5] == ["item", "suggested", "majority", "tie", "votes"]
+    assert head == ["item", "suggested", "votes", "n_votes", "majority", "agreement", "why", "new_label", "comment"]
     by_name = {row[0]: row for row in rows}
     assert set(by_name) == {"'=1+1", "-1", *items[2:]}
-    assert by_name["-1"][1:5] == ["'@yes", "'+no", "false", "'+no: 2, @yes: 1"]
+    assert by_name["-1"][1:] == ["'@yes", "'+no: 2, @yes: 1", "3", "'+no", "0.33", "2 of 3 votes for '+no'", "", ""]
     assert inside(capsys, "review", "odd.csv").stdout == text
     assert inside(capsys, "review", "odd.csv", "-o", "-").stdout == text
     raw = list(csv.reader(io.StringIO(inside(capsys, "review", "odd.csv", "--raw").stdout, newline="")))
@@ -189,10 +189,47 @@ def test_review_writes_a_safe_csv(folder: Path, capsys: Capsys) -> None:
 
 
 def test_review_of_rejected_items(folder: Path, capsys: Capsys) -> None:
-    every = list(csv.DictReader(io.StringIO(inside(capsys, "review", "votes.csv", "-s", "rule").stdout)))
-    some = list(csv.DictReader(io.StringIO(inside(capsys, "review", "votes.csv", "-s", "rule", "--rejected").stdout)))
+    def rows(*words: str) -> list[dict[str, str]]:
+        done = inside(capsys, "review", "votes.csv", "-s", "rule", "--details", *words)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    every, some = rows(), rows("--rejected")
     assert some == [row for row in every if float(row["differential"]) < 0]
     assert 0 < len(some) < len(every)
+    assert rows("--category", "spam,news") == [row for row in every if row["suggested"] != "ham"]
+    assert rows("--category", "spam", "-n", "1") == [row for row in every if row["suggested"] == "spam"][:1]
+    done = inside(capsys, "review", "votes.csv", "-s", "rule", "--category", "spa")
+    assert done.returncode == 2
+    assert "Did you mean 'spam'?" in done.stderr
+
+
+def test_review_with_a_byte_order_mark(folder: Path, capsys: Capsys) -> None:
+    assert inside(capsys, "review", "votes.csv", "-s", "rule", "--excel", "-o", "queue.csv").returncode == 0
+    text = Path("queue.csv").read_bytes()
+    assert text.startswith(b'\xef\xbb\xbf"item"')
+    assert text[3:].decode() == inside(capsys, "review", "votes.csv", "-s", "rule").stdout
+
+
+def test_items_to_vote_on_next(folder: Path, capsys: Capsys) -> None:
+    words = ("review", "votes.csv", "-s", "rule", "--next", "4")
+    text = inside(capsys, *words).stdout
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [*rows[0]] == ["item", "n_votes", "votes", "reason", "label", "annotator"]
+    assert inside(capsys, *words, "-o", "next.csv").stderr.splitlines()[0] == "4 items written to next.csv."
+    assert Path("next.csv").read_text() == text
+    told = json.loads(inside(capsys, *words, "--format", "json").stdout)["result"]
+    assert [row["item"] for row in told["next"]] == [row["item"] for row in rows]
+    chosen = json.loads(inside(capsys, *words, "--category", "ham", "--format", "json").stdout)["result"]["next"]
+    assert {row["suggested"] for row in chosen} == {"ham"}
+    assert len(chosen) > sum(row["suggested"] == "ham" for row in told["next"])
+    done = inside(capsys, *words, "--rejected", "-n", "3")
+    assert done.returncode == 2
+    assert "--rejected, --limit cannot be combined with --next" in done.stderr
+    Path("one.csv").write_text("item,suggested,ann_1\n" + "".join(f"{n},{'ab'[n % 2]},a\n" for n in range(30)))
+    single = inside(capsys, "review", "one.csv", "--next", "2")
+    assert single.stdout.splitlines()[1:] == [
+        f'"{n}",1,"a: 1","one vote, excluded from the audit","",""' for n in (0, 1)
+    ]
 
 
 def test_review_keeps_escape_sequences_in_files(folder: Path) -> None:

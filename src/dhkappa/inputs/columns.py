@@ -236,6 +236,11 @@ def _annotators(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name.startswith(_ANNOTATORS)]
 
 
+def annotator_prefix(columns: Sequence[str]) -> str:
+    """Return how the names of columns of annotators start, if that is how they are found; else empty."""
+    return next((prefix for prefix in _ANNOTATORS if any(name.startswith(prefix) for name in columns)), "")
+
+
 def _as_list(given: Any) -> list[Any]:
     """Return the elements of a list, or the one value that was given."""
     try:

@@ -199,6 +199,16 @@ class Dataset:
         grouped = self.arrays if self.table is None else self._grouped
         return self.multilabel.settle(label_counts(grouped if isinstance(grouped, ItemVotes) else grouped.read))
 
+    def spellings(self, category: Label) -> list[Label]:
+        """Return the labels of the data that are read as a category, the category itself first if it is one."""
+        new = {} if self._relabeling is None else self._relabeling.labels
+        found = [label for label in dict.fromkeys((category, *new)) if new.get(label, label) == category]
+        return found or [category]
+
+    def means_missing(self, label: Label) -> bool:
+        """Tell whether a label means missing."""
+        return label in self._absent
+
     @property
     def labelers(self) -> tuple[str, ...]:
         """The names of the labelers."""
@@ -382,6 +392,11 @@ class Dataset:
         """The parameters with which the user named columns, or passed arrays."""
         given = {**self._columns, **self._roles, "show": self._show}
         return {name for name, value in given.items() if value is not None}
+
+    @property
+    def given_annotators(self) -> Any:
+        """The columns of annotators as the user named them; None if they were found by their names."""
+        return self._roles.get("annotators")
 
     def evidence(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Evidence:
         """Return what the rules about problems look at; unless ``fetch``, single votes are not fetched for that."""

@@ -91,7 +91,7 @@ def _read(file: str, sheet: str | None, or_first: bool) -> tuple[list[list[str |
     for (row, column), text in errors.items():
         if text != _NOT_AVAILABLE and 0 <= row - start[0] < len(rows) and 0 <= column - start[1] < len(rows[0]):
             rows[row - start[0]][column - start[1]] = text
-    return [[_text(value) for value in row] for row in rows], start[0], name
+    return [[cell_text(value) for value in row] for row in rows], start[0], name
 
 
 _OTHER_SHEET = "Name another sheet with $sheet."
@@ -108,7 +108,7 @@ def _named(rows: list[list[str | None]], where: str) -> dict[int, str]:
     return {place: name for place, name in enumerate(names) if name}
 
 
-def _text(value: Any) -> str | None:
+def cell_text(value: Any) -> str | None:
     """Write a value as a person reads it; None for an empty cell."""
     if isinstance(value, str):
         return value or None

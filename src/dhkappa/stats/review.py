@@ -238,14 +238,14 @@ def vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str,
         "suggested": [categories[code] for code in patterns.suggested.tolist()],
         "majority": [None if tied else categories[code] for code, tied in zip(majority, tie, strict=True)],
         "tie": tie,
-        "votes": _texts(patterns, categories),
+        "votes": vote_texts(patterns, categories),
         "n_votes": n_votes.tolist(),
         "suggested_share": (on_label / n_votes).tolist(),
         "majority_share": (most / n_votes).tolist(),
     }
 
 
-def _texts(patterns: Patterns, categories: tuple[Label, ...]) -> list[str]:
+def vote_texts(patterns: Patterns, categories: tuple[Label, ...]) -> list[str]:
     """Return the votes on an item of each pattern as text, most first: ``dog: 3, cat: 1``."""
     texts = map(str, categories)  # quoted if they contain separators or outer spaces
     names = [text if text and text == text.strip() and not {*text} & {",", ":"} else repr(text) for text in texts]
