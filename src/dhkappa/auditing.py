@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
+from dhkappa.core.slices import SliceColumn, find_slices
 from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
@@ -26,6 +27,7 @@ from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
+from dhkappa.stats.slice_table import Slices, slices_of
 from dhkappa.stats.verdict import groups_of, judge, summarize
 from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights
@@ -61,6 +63,8 @@ class Audit(Display):
     _samples: dict[str, Sample]  # one pattern per row of the item votes, by labeler
     _pool: Pool
     _weights: Weights | None
+    _slice_columns: dict[str, SliceColumn]
+    _slices: dict[tuple[str, str], Slices] = field(default_factory=dict)
     _tables: dict[tuple[str, str], Table] = field(default_factory=dict)  # those that were asked for; so the reviews
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
     _baselines: dict[str, AnnotatorBaseline] = field(default_factory=dict)
@@ -128,6 +132,25 @@ class Audit(Display):
             chosen: dict[str, Any] = {"limit": limit, "sample": sample, "weights": self._weights}
             self._reviews[key] = review_queue(self._item_votes, key[0], **chosen)
         return self._reviews[key]
+
+    @property
+    def slice_columns(self) -> tuple[str, ...]:
+        """The names of the columns of slices, as passed to ``audit``."""
+        return tuple(self._slice_columns)
+
+    def slices(self, column: str | None = None, labeler: str | None = None) -> Slices:
+        """Return the kappa of each slice of the items, compared with the other slices.
+
+        Parameters
+        ----------
+        column
+            One of ``slice_columns``; with one column it may be omitted.
+        """
+        key = find_slices(column, self._slice_columns), self._name(labeler)
+        if key not in self._slices:
+            known: dict[str, Any] = {"confidence_level": self.confidence_level, "problems": self.problems}
+            self._slices[key] = slices_of(self._slice_columns[key[0]], key[1], self.kappas[key[1]].estimate, **known)
+        return self._slices[key]
 
     def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
         """Return the kappa of a typical annotator, and the labeler compared with it, on the same items."""
@@ -341,6 +364,10 @@ class Audit(Display):
             "labelers": {name: self._labeler_dict(name, limit) for name in self.labelers},
             "comparison": self.comparison.to_dict() if self.comparison else None,
             "fleiss": self.fleiss.to_dict(self.confidence_level),
+            "slices": {
+                column: {name: self.slices(column, name).to_dict() for name in self.labelers}
+                for column in self.slice_columns
+            },
             "notes": [note.to_dict() for note in self.notes],
         }
 
@@ -398,6 +425,7 @@ def audit_of(
     rng: Rng = None,
     progress: bool = False,
     problems: Sequence[Problem] = (),
+    slices: Sequence[SliceColumn] = (),
 ) -> Audit:
     """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known."""
     confidence_level, source, pool = check_level(confidence_level), generator(rng), own_pool(pool)
@@ -427,4 +455,4 @@ def audit_of(
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
         fleiss = Kappa(fleiss_estimate(panel, weights))
     results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
-    return Audit(*results, compared, item_votes, samples, pool, weights)
+    return Audit(*results, compared, item_votes, samples, pool, weights, {column.name: column for column in slices})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import Enum
@@ -21,7 +21,8 @@ from dhkappa.errors import DataError, invalid, shown
 UNITS = ("day", "week", "month")
 MISSING = "(missing)"
 """Name of the slice of items without a value."""
-ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)? ?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
+ISO = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+ISO += "(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)? ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"
 """Text that is a date, or a date with a time."""
 _MOST_DAYS = 60  # with more, dates are grouped by month
 _ISO = re.compile(ISO)
@@ -48,9 +49,7 @@ class SliceColumn:
     counts: Counts | None = None  # items counted by pattern, with values of the column as strata; or
     votes: ItemVotes | None = None  # all votes
 
-    def rows(
-        self, labeler: str
-    ) -> tuple[LabeledPatterns, Integers, Integers, npt.NDArray[np.int64] | None]:
+    def rows(self, labeler: str) -> tuple[LabeledPatterns, Integers, Integers, npt.NDArray[np.int64] | None]:
         """Return patterns, then the pattern, slice and number of equal items, as ``kappa_by_group`` takes them."""
         if self.counts is None:
             assert self.votes is not None
@@ -61,6 +60,22 @@ class SliceColumn:
         assert found.stratum is not None
         row, items = np.arange(len(found.patterns)), found.patterns.items
         return replace(found, strata=(), stratum=None), row, self.index[found.stratum], items
+
+
+def find_slices(name: Any, known: Collection[str]) -> str:
+    """Return the name of a column of slices, also without its unit if only one has it, or of the only one."""
+    if name is None and len(known) == 1:
+        return next(iter(known))
+    same = [one for one in known if name in (one, parse_cut(one).column)]
+    if name in known or len(same) == 1:
+        return str(name if name in known else same[0])
+    listed = f"Columns: {shown(known)}." if known else "There are no slices."
+    hint = "Name one of them." if known else "Pass $slices to audit."
+    what = (
+        "There are several columns of slices" if name is None and known else f"There are no slices of {shown([name])}"
+    )
+    message = f"{what}. {listed}" if known else listed
+    raise invalid("column", message, code="column-not-found", hint=hint)
 
 
 def parse_cut(text: str) -> Cut:
@@ -99,9 +114,22 @@ def encoded_slices(name: str, cuts: Sequence[Cut], columns: Sequence[Encoded]) -
 
     digits = [column.digits() for column in columns]
     first, group = group_rows([(len(column.labels), digit) for column, digit in zip(columns, digits, strict=True)])
-    values = [[column.labels[digit] for digit in own[first].tolist()] for column, own in zip(columns, digits, strict=True)]
+    values = [
+        [column.labels[digit] for digit in own[first].tolist()] for column, own in zip(columns, digits, strict=True)
+    ]
     found, index = slice_column(name, cuts, values)
     return replace(found, index=index[group])
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as text, an integer, a float, a boolean or None; dates as ISO text, enum members by name."""
+    if _is_missing(value):
+        return None
+    if isinstance(value, (date, np.datetime64)):
+        return _day(value, "").isoformat()
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, (str, int, float)) and not isinstance(value, Enum) else _text(value)
 
 
 def _shown(text: str | None, ambiguous: bool) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dhkappa.core import Array, Integers
+from dhkappa.core import Array
 from dhkappa.core.slices import SliceColumn
 from dhkappa.errors import Problem, counted, shown
 from dhkappa.stats.annotator_baseline import annotator_baseline
@@ -83,7 +83,9 @@ class Slices(Display):
         if math.isnan(self.pvalue):
             return f"{text} Slices are not compared: fewer than two have {FEWEST} items and an interval."
         p = "< 0.001" if self.pvalue < 1e-3 else f"{self.pvalue:.3f}"
-        differ = "Kappa differs between slices" if self.pvalue < 1 - self.confidence_level else "No slice clearly differs"
+        differ = (
+            "Kappa differs between slices" if self.pvalue < 1 - self.confidence_level else "No slice clearly differs"
+        )
         return f"{text} {differ} (least adjusted p-value {p})."
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
@@ -249,7 +251,8 @@ def _notes(
     if column.missing:
         n = int(groups.items[list(column.missing)].sum())
         names = shown([column.slices[place] for place in column.missing], 3)
-        yield Note("slices-missing", f"{counted(n, 'item')} have no value in {column.name}: slice {names}.")
+        has = "has" if n == 1 else "have"
+        yield Note("slices-missing", f"{counted(n, 'item')} {has} no value in {column.name}: slice {names}.")
     if column.chosen and column.unit is not None:
         hint = f"Pass $slices with another unit, such as {column.name}:week."
         yield Note("slices-dates", f"{column.name} holds dates: items are grouped by {column.unit}.", hint)
@@ -259,11 +262,15 @@ def _notes(
         how = "taken as one" if joined is not None else "left out"
         yield Note("slices-few-items", f"{what} ({counted(n, 'item')}) are not compared one by one, but {how}.")
     if smallest < _SMALL:
-        text = "Kappas of small slices vary by chance, so slices are sorted by kappa_shrunk, which is closer to the mean"
+        text = (
+            "Kappas of small slices vary by chance, so slices are sorted by kappa_shrunk, which is closer to the mean"
+        )
         yield Note("slices-shrunk", f"{text} of all slices the fewer items a slice has.")
     if abs(kappa - within) > _APART:
         text = f"Kappa is {kappa:.2f} on all items, but {within:.2f} within slices of {column.name}"
-        yield Note("slices-explain-kappa", f"{text}: categories differ between slices, so that knowing the slice counts.")
+        yield Note(
+            "slices-explain-kappa", f"{text}: categories differ between slices, so that knowing the slice counts."
+        )
     if ungraded:
         why = "there are sample weights" if len(column.slices) <= MOST_GRADED else f"more than {MOST_GRADED} slices"
         yield Note("slices-not-graded", f"Slices have no grade: {why}.")

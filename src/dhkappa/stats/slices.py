@@ -236,7 +236,7 @@ class _Cells(NamedTuple):
             least, greatest = _extremes(C, L, kappa)
         alone = ~(1 - E >= _CLOSE) | (n < 2)
         u, e = 1 - d, np.where(alone[group], 0, (1 - E)[group] - eps)
-        products = (group_sums(product * items, group, size) for product in (u * u, u * e, e * e))
+        uu, ue, ee = (group_sums(product * items, group, size) for product in (u * u, u * e, e * e))
         total = group_sums(np.where(alone[group], 0, phi * phi * items), group, size)
         total[total <= ROUNDING**2 * n] = 0
         several = np.maximum(n, 2)
@@ -247,10 +247,9 @@ class _Cells(NamedTuple):
         whole = Basis(*arrays)
         low, high = beta_limits(whole, alpha)
         se = np.sqrt(squares / (several * (several - 1)))
-        limits = (np.where(unknown, np.nan, x) for x in (se, low, high))
-        chance = _ratio(not_by_chance, cubed)
-        spread = np.where(unknown, np.nan, lower_variance(whole))
-        return GroupKappas(n, kappa, *limits, _ratio(missed, number * W), chance, spread, n.astype(float), *products)
+        se, low, high, spread = (np.where(unknown, np.nan, x) for x in (se, low, high, lower_variance(whole)))
+        missed, chance, weight = _ratio(missed, number * W), _ratio(not_by_chance, cubed), n.astype(np.float64)
+        return GroupKappas(n, kappa, se, low, high, missed, chance, spread, weight, uu, ue, ee)
 
 
 def _ratio(top: Array, bottom: Array) -> Floats:
