@@ -98,7 +98,7 @@ def slice_column(
     """Return the slices of distinct values, without items, and the slice of each; ``values`` has a column per cut."""
     named = [_named(cut, column) for cut, column in zip(cuts, values, strict=True)]
     rows = list(zip(*(texts for texts, *_ in named), strict=True))
-    order = sorted(set(rows), key=lambda row: [(text is None, natural_key(text or "")) for text in row])
+    order = sorted(set(rows), key=_sort_key)
     place = {row: index for index, row in enumerate(order)}
     known = {text for row in rows for text in row}
     slices = tuple(", ".join(_shown(text, MISSING in known) for text in row) for row in order)
@@ -106,6 +106,14 @@ def slice_column(
     unit, chosen = (named[0][1], named[0][2]) if len(cuts) == 1 else (None, any(found[2] for found in named))
     index = np.array([place[row] for row in rows], np.int64)
     return SliceColumn(name, slices, unit, chosen, missing, index), index
+
+
+def _sort_key(row: tuple[str | None, ...]) -> list[Any]:
+    """Return what slices are sorted by: missing values last, 3 before 10."""
+    return [
+        (2, 0) if text is None else (0, int(text)) if len(text) < 18 and text.isdecimal() else (1, natural_key(text))
+        for text in row
+    ]
 
 
 def encoded_slices(name: str, cuts: Sequence[Cut], columns: Sequence[Encoded]) -> SliceColumn:

@@ -137,7 +137,9 @@ def slices_of(
             units = _without(units, np.append(few, True))
     found = differences(units, compared, level)
     within = kappa_within(units)
-    reasons = [_reason(groups, place, bool(compared[place]), int(compared.sum())) for place in range(size)]
+    reasons: list[str | None] = [None] * size
+    for place in np.flatnonzero(~compared[:size] | (compared.sum() < 2)).tolist():
+        reasons[place] = _reason(groups, place)
     kappa = np.where(groups.items < 2, np.nan, groups.kappa)
     ranks = shrunk(kappa, groups.spread)
     total = math.fsum(groups.weight.tolist())
@@ -153,7 +155,8 @@ def slices_of(
     values = ranks if smallest < _SMALL else kappa
     order = np.lexsort((np.arange(size), np.where(np.isnan(values), np.inf, values), np.isnan(groups.low)))
     title = f"Slices of {column.name}, {labeler}, {written(level, 100)}% confidence intervals, the lowest kappa first"
-    table = Table({name: [values[place] for place in order.tolist()] for name, values in columns.items()}, title=title)
+    places = order.tolist()
+    table = Table({name: _in_order(values, places) for name, values in columns.items()}, title=title)
     joined = None
     if compared.size > size and compared[-1]:
         joined = _joined(units, found, int(small.sum()), loss[small].sum(), share[small].sum())
@@ -176,13 +179,19 @@ def slices_of(
     )
 
 
+def _in_order(values: Any, places: list[int]) -> list[Any]:
+    """Return a column in another order, as plain values."""
+    known = values.tolist() if isinstance(values, np.ndarray) else values
+    return [known[place] for place in places]
+
+
 def _without(groups: GroupKappas, left_out: Array) -> GroupKappas:
     """Return the groups, of which some count as having no items."""
     return groups._replace(items=np.where(left_out, 0, groups.items), weight=np.where(left_out, 0.0, groups.weight))
 
 
-def _reason(groups: GroupKappas, place: int, compared: bool, n_compared: int) -> str | None:
-    """Return why values of a slice are NaN; None if they are not."""
+def _reason(groups: GroupKappas, place: int) -> str:
+    """Return why a slice is not compared with others."""
     n = int(groups.items[place])
     if n < 2:
         return _ONE_ITEM if n else _NO_ITEM
@@ -190,9 +199,7 @@ def _reason(groups: GroupKappas, place: int, compared: bool, n_compared: int) ->
         return ONE_CATEGORY
     if np.isnan(groups.low[place]):
         return _NO_VARIATION
-    if n < FEWEST:
-        return _TOO_FEW
-    return None if n_compared > 1 or not compared else _ONLY_ONE
+    return _TOO_FEW if n < FEWEST else _ONLY_ONE
 
 
 def _compared_columns(found: GroupDifferences, size: int, many: bool) -> dict[str, Any]:
