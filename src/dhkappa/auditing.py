@@ -21,6 +21,8 @@ from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
+from dhkappa.stats.intervals import ConfidenceInterval
+from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import Note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
@@ -148,9 +150,17 @@ class Audit(Display):
         """
         key = find_slices(column, self._slice_columns), self._name(labeler)
         if key not in self._slices:
-            known: dict[str, Any] = {"confidence_level": self.confidence_level, "problems": self.problems}
-            self._slices[key] = slices_of(self._slice_columns[key[0]], key[1], self.kappas[key[1]].estimate, **known)
+            whole, known = self.kappas[key[1]].estimate, partial(self._grade, key[1])
+            level = self.confidence_level
+            self._slices[key] = slices_of(
+                self._slice_columns[key[0]], key[1], whole, confidence_level=level, grade=known
+            )
         return self._slices[key]
+
+    def _grade(self, labeler: str, estimate: Estimate, interval: ConfidenceInterval) -> str:
+        """Return the code of the verdict on some items of a labeler."""
+        baseline = annotator_baseline(estimate, confidence_level=interval.confidence_level)
+        return judge(labeler, estimate, interval, baseline, problems=self.problems).code
 
     def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
         """Return the kappa of a typical annotator, and the labeler compared with it, on the same items."""
@@ -316,7 +326,8 @@ class Audit(Display):
         ----------
         name
             ``"scale"`` (all labelers with random and majority labels), ``"differences"`` (between labelers), or of one
-            labeler ``"categories"``, ``"confusion"`` or ``"annotator_comparison"``.
+            labeler ``"categories"``, ``"confusion"`` or ``"annotator_comparison"``; or of one column of slices
+            ``"slices:language"``.
         """
         return import_module("dhkappa.report.charts").chart(self, name, labeler)
 

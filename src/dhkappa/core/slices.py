@@ -1,39 +1,19 @@
-"""Slices: groups of items by the values of a column, with names; dates by day, week or month."""
+"""Slices: groups of items by the values of a column, with the items in each."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
-from enum import Enum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
-from dhkappa.core.grouping import Encoded, LabeledPatterns
+from dhkappa.core.grouping import Encoded, LabeledPatterns, group_rows
 from dhkappa.core.items import Counts, ItemColumns, ItemVotes
-from dhkappa.core.labels import check_lookalikes, natural_key
-from dhkappa.errors import DataError, invalid, shown
-
-UNITS = ("day", "week", "month")
-MISSING = "(missing)"
-"""Name of the slice of items without a value."""
-ISO = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-ISO += "(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)? ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"
-"""Text that is a date, or a date with a time."""
-_MOST_DAYS = 60  # with more, dates are grouped by month
-_ISO = re.compile(ISO)
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A column by which items are grouped, and the unit of its dates; None if it is not given."""
-
-    column: str
-    unit: str | None = None
+from dhkappa.core.slice_names import MISSING, Cut, named_values, parse_cut, shown_slice, sort_key
+from dhkappa.errors import invalid, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,132 +58,25 @@ def find_slices(name: Any, known: Collection[str]) -> str:
     raise invalid("column", message, code="column-not-found", hint=hint)
 
 
-def parse_cut(text: str) -> Cut:
-    """Return the column and the unit of ``created:week``; without a unit only the column."""
-    column, _, unit = text.rpartition(":")
-    return Cut(column, unit) if column and unit in UNITS else Cut(text)
-
-
-def check_unit(unit: Any, column: str) -> str | None:
-    """Return a unit of dates, or raise DataError."""
-    if unit is None or (isinstance(unit, str) and unit in UNITS):
-        return unit
-    message = f"Unknown unit {shown([unit])} for column {column!r}."
-    raise invalid("slices", message, code="invalid-option", hint=f"Use one of {shown(UNITS)}.")
-
-
 def slice_column(
     name: str, cuts: Sequence[Cut], values: Sequence[Sequence[Any]]
 ) -> tuple[SliceColumn, npt.NDArray[np.int64]]:
     """Return the slices of distinct values, without items, and the slice of each; ``values`` has a column per cut."""
-    named = [_named(cut, column) for cut, column in zip(cuts, values, strict=True)]
+    named = [named_values(cut, column) for cut, column in zip(cuts, values, strict=True)]
     rows = list(zip(*(texts for texts, *_ in named), strict=True))
-    order = sorted(set(rows), key=_sort_key)
+    order = sorted(set(rows), key=sort_key)
     place = {row: index for index, row in enumerate(order)}
     known = {text for row in rows for text in row}
-    slices = tuple(", ".join(_shown(text, MISSING in known) for text in row) for row in order)
+    slices = tuple(", ".join(shown_slice(text, MISSING in known) for text in row) for row in order)
     missing = tuple(index for index, row in enumerate(order) if None in row)
     unit, chosen = (named[0][1], named[0][2]) if len(cuts) == 1 else (None, any(found[2] for found in named))
     index = np.array([place[row] for row in rows], np.int64)
     return SliceColumn(name, slices, unit, chosen, missing, index), index
 
 
-def _sort_key(row: tuple[str | None, ...]) -> list[Any]:
-    """Return what slices are sorted by: missing values last, 3 before 10."""
-    return [
-        (2, 0) if text is None else (0, int(text)) if len(text) < 18 and text.isdecimal() else (1, natural_key(text))
-        for text in row
-    ]
-
-
-def encoded_slices(name: str, cuts: Sequence[Cut], columns: Sequence[Encoded]) -> SliceColumn:
+def encoded_slices(name: str, cut: Cut, column: Encoded) -> SliceColumn:
     """Return the slices of items with encoded values, with the slice of each item."""
-    from dhkappa.core.grouping import group_rows
-
-    digits = [column.digits() for column in columns]
-    first, group = group_rows([(len(column.labels), digit) for column, digit in zip(columns, digits, strict=True)])
-    values = [
-        [column.labels[digit] for digit in own[first].tolist()] for column, own in zip(columns, digits, strict=True)
-    ]
-    found, index = slice_column(name, cuts, values)
+    digits = column.digits()
+    first, group = group_rows([(len(column.labels), digits)])
+    found, index = slice_column(name, [cut], [[column.labels[digit] for digit in digits[first].tolist()]])
     return replace(found, index=index[group])
-
-
-def plain_value(value: Any) -> Any:
-    """Return a value as text, an integer, a float, a boolean or None; dates as ISO text, enum members by name."""
-    if _is_missing(value):
-        return None
-    if isinstance(value, (date, np.datetime64)):
-        return _day(value, "").isoformat()
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if isinstance(value, (str, int, float)) and not isinstance(value, Enum) else _text(value)
-
-
-def _shown(text: str | None, ambiguous: bool) -> str:
-    """Return the name of a slice; the text ``(missing)`` in quotes."""
-    return MISSING if text is None else repr(text) if ambiguous and text == MISSING else text
-
-
-def _named(cut: Cut, values: Sequence[Any]) -> tuple[list[str | None], str | None, bool]:
-    """Return the names of values, None if missing, the unit if they are dates, and whether it was chosen here."""
-    known = [None if _is_missing(value) else value for value in values]
-    present = [value for value in known if value is not None]
-    if cut.unit is None and not (present and all(map(_is_date, present))):
-        texts = [value for value in present if isinstance(value, str)]
-        check_lookalikes([*texts, *(value for value in present if type(value) is int)])
-        return [None if value is None else _text(value) for value in known], None, False
-    days = {value: _day(value, cut.column) for value in present}
-    unit = cut.unit or ("month" if len({*days.values()}) > _MOST_DAYS else "day")
-    names = {value: _of_unit(day, unit) for value, day in days.items()}
-    return [None if value is None else names[value] for value in known], unit, cut.unit is None
-
-
-def _is_missing(value: Any) -> bool:
-    """Tell whether a value is None, empty text, or the NaN, NA or NaT of some library."""
-    return value is None or value == "" if isinstance(value, str) or value is None else _is_nan(value)
-
-
-def _is_nan(value: Any) -> bool:
-    try:
-        return bool(value != value)
-    except TypeError:  # the NA of pandas has no truth
-        return True
-
-
-def _is_date(value: Any) -> bool:
-    return isinstance(value, (date, np.datetime64)) or (isinstance(value, str) and _ISO.match(value) is not None)
-
-
-def _day(value: Any, column: str) -> date:
-    """Return the day of a date, of a time or of ISO text, as it is written: time zones have no effect."""
-    try:
-        if isinstance(value, np.datetime64):
-            value = str(value.astype("datetime64[D]"))
-        if isinstance(value, datetime):
-            return value.date()
-        if isinstance(value, date):
-            return value
-        if _is_date(value):
-            return date.fromisoformat(value[:10])
-    except ValueError:
-        pass
-    message = f"Column {column!r} holds {shown([value])}, which is not a date."
-    hint = "Write dates as 2026-11-09, or leave out the unit in $slices."
-    raise DataError(message, code="not-a-date", parameter="slices", hint=hint)
-
-
-def _of_unit(day: date, unit: str) -> str:
-    """Return the name of the day, of its week (the Monday of the ISO week) or of its month."""
-    if unit == "month":
-        return day.isoformat()[:7]
-    return (day - timedelta(days=day.weekday()) if unit == "week" else day).isoformat()
-
-
-def _text(value: Any) -> str:
-    """Return a value as the name of a slice: whole numbers without a decimal point, enum members by name."""
-    if isinstance(value, Enum) and not isinstance(value, (str, int)):
-        return value.name
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value)

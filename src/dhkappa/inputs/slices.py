@@ -11,7 +11,8 @@ import numpy as np
 from dhkappa.core.grouping import Encoded
 from dhkappa.core.items import Counts, ItemVotes, count, lookup
 from dhkappa.core.labels import NotALabelError, encode
-from dhkappa.core.slices import Cut, SliceColumn, check_unit, encoded_slices, parse_cut, plain_value, slice_column
+from dhkappa.core.slice_names import Cut, check_unit, parse_cut, plain_value
+from dhkappa.core.slices import SliceColumn, encoded_slices, slice_column
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import check_alignment
 from dhkappa.inputs.columns import check_item_column
@@ -36,7 +37,7 @@ def slices_of_arrays(given: Any, read: ItemVotes, votes: Any) -> list[SliceColum
         if len(encoded.values) != n:
             message = f"votes has {counted(n, 'item')} but slices has {counted(len(encoded.values), 'value')}."
             raise invalid("slices", message, code="different-length")
-        column = encoded_slices(name, [cut], [encoded])
+        column = encoded_slices(name, cut, encoded)
         if read.columns.weight is None:
             found.append(replace(column, votes=read))
             continue

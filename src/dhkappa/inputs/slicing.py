@@ -9,7 +9,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from dhkappa.core.slices import ISO, Cut, plain_value
+from dhkappa.core.slice_names import ISO, Cut, plain_value
 from dhkappa.errors import DataError, counted
 from dhkappa.inputs.backends import Frame, Query
 

@@ -11,13 +11,31 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.core import Array, Floats
-from dhkappa.stats.compare import holm
-from dhkappa.stats.slices import GroupKappas
 from dhkappa.stats.summation import exact_sum
 
 _CANCELLED = 1e-13  # part of a sum of squares that rounding may leave
+
+
+class GroupKappas(NamedTuple):
+    """Kappa of G groups; NaN where it is undefined or the items of a group show no variation."""
+
+    items: npt.NDArray[np.int64]  # (G,) eligible items
+    kappa: Floats  # (G,)
+    se: Floats  # (G,)
+    low: Floats  # (G,) confidence limits
+    high: Floats  # (G,)
+    missed: Floats  # (G,) 1 - D
+    not_by_chance: Floats  # (G,) 1 - E
+    spread: Floats  # (G,) variance of kappa with part of a worst item added, as for the lower limit
+    weight: Floats  # (G,) total weight of the items: their number if they have no weights
+    # (G,) sums over items of squares and products of ``u = 1 - d`` and ``e = 1 - E - eps``, each times the weight of an
+    # item relative to the mean of its group: the influence on kappa within groups is made of these two.
+    uu: Floats
+    ue: Floats
+    ee: Floats
 
 
 class GroupDifferences(NamedTuple):
@@ -27,13 +45,6 @@ class GroupDifferences(NamedTuple):
     low: Floats  # (G,) confidence limits
     high: Floats  # (G,)
     pvalue: Floats  # (G,) two-sided, of the difference 0
-    holm: Floats  # (G,) adjusted for all tests
-
-    @property
-    def least(self) -> float:
-        """The least adjusted p-value: that of the hypothesis that all kappas are equal."""
-        known = self.holm[~np.isnan(self.holm)]
-        return float(known.min()) if known.size else math.nan
 
 
 def differences(groups: GroupKappas, compared: Array, confidence_level: float) -> GroupDifferences:
@@ -47,7 +58,7 @@ def differences(groups: GroupKappas, compared: Array, confidence_level: float) -
     from dhkappa.stats.special import ndtr, ndtri
 
     place = np.flatnonzero(compared)
-    found = GroupDifferences(*np.full((5, len(groups.kappa)), np.nan))
+    found = GroupDifferences(*np.full((4, len(groups.kappa)), np.nan))
     if place.size < 2:
         return found
     kappa, low, high = groups.kappa[place], groups.low[place], groups.high[place]
@@ -63,8 +74,7 @@ def differences(groups: GroupKappas, compared: Array, confidence_level: float) -
     z = float(ndtri((1 + confidence_level) / 2))
     pvalue = 2 * ndtr(-z * np.abs(value) / np.where(reach > 0, reach, 1))
     pvalue = np.where(reach > 0, pvalue, np.where(value == 0, 1.0, 0.0))
-    adjusted = pvalue if place.size == 2 else np.array(holm(pvalue.tolist()))
-    for column, values in zip(found, (value, value - down, value + up, pvalue, adjusted), strict=True):
+    for column, values in zip(found, (value, value - down, value + up, pvalue), strict=True):
         column[place] = values
     return found
 

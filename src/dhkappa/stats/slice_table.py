@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dhkappa.core import Array
 from dhkappa.core.slices import SliceColumn
-from dhkappa.errors import Problem, counted, shown
-from dhkappa.stats.annotator_baseline import annotator_baseline
+from dhkappa.errors import counted, shown
+from dhkappa.stats.annotator_baseline import MIN_ITEMS
+from dhkappa.stats.compare import holm
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import ONE_CATEGORY, Estimate, estimate_dh
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import check_level, sample_of
-from dhkappa.stats.slice_differences import GroupDifferences, differences, false_discovery, kappa_within, shrunk
-from dhkappa.stats.slices import GroupKappas, kappa_by_group
-from dhkappa.stats.verdict import MIN_ITEMS, judge
+from dhkappa.stats.slice_differences import (
+    GroupDifferences,
+    GroupKappas,
+    differences,
+    false_discovery,
+    kappa_within,
+    shrunk,
+)
+from dhkappa.stats.slices import kappa_by_group
 from dhkappa.table import Display, Table, plain
+
+Grade: TypeAlias = Callable[[Estimate, ConfidenceInterval], str]  # returns the code of the verdict on some items
 
 FEWEST = 10  # items of a slice that is compared with the others
 MOST_GRADED = 200  # slices
 MANY = 50  # slices from which on p-values are also adjusted for the share of false discoveries
+_COLUMNS = (
+    *("slice", "items", "kappa", "se", "low", "high", "share", "loss", "difference", "difference_low"),
+    *("difference_high", "pvalue", "pvalue_holm", "pvalue_bh", "kappa_shrunk", "grade", "reason"),
+)
 _SMALL = 50  # items of a slice: with fewer, slices are sorted by shrunk kappas
 _APART = 0.05  # of kappa and kappa within slices
 _ONE_ITEM = "Only one item is eligible."
@@ -103,10 +116,15 @@ class Slices(Display):
             "labeler": self.labeler,
             **{name: plain(getattr(self, name)) for name in names},
             "confidence_level": self.confidence_level,
-            "slices": self.table.to_json(),
-            "joined": None if self.joined is None else self.joined.to_json()[0],
+            "slices": list(map(_every_key, self.table.to_json())),
+            "joined": None if self.joined is None else _every_key(self.joined.to_json()[0]),
             "notes": [note.to_dict() for note in self.notes],
         }
+
+
+def _every_key(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with all keys that a row can have."""
+    return {name: row.get(name) for name in _COLUMNS}
 
 
 def slices_of(
@@ -115,9 +133,9 @@ def slices_of(
     whole: Estimate,
     *,
     confidence_level: float = 0.95,
-    problems: Sequence[Problem] = (),
+    grade: Grade,
 ) -> Slices:
-    """Return the slices of a labeler, of whose items ``whole`` is the estimate."""
+    """Return the slices of a labeler, of whose items ``whole`` is the estimate; ``grade`` returns that of a slice."""
     level, size = check_level(confidence_level), len(column.slices)
     rows, row, group, items = column.rows(labeler)
     groups = kappa_by_group(rows, row, group, size, level, items=items)
@@ -136,6 +154,7 @@ def slices_of(
         if not enough:
             units = _without(units, np.append(few, True))
     found = differences(units, compared, level)
+    adjusted = found.pvalue if compared.sum() == 2 else np.array(holm(found.pvalue.tolist()))  # two rows are one test
     within = kappa_within(units)
     reasons: list[str | None] = [None] * size
     for place in np.flatnonzero(~compared[:size] | (compared.sum() < 2)).tolist():
@@ -148,18 +167,20 @@ def slices_of(
     loss = np.where(groups.items > 0, share * groups.missed / (chance or math.nan), 0.0)
     columns: dict[str, Any] = {"slice": column.slices, "items": groups.items, "kappa": kappa}
     columns |= {"se": groups.se, "low": groups.low, "high": groups.high, "share": share, "loss": loss}
-    columns |= _compared_columns(found, size, size >= MANY)
-    grades = _grades(column, labeler, groups, level, problems) if rows.weight is None else None
+    columns |= _compared_columns(found, adjusted, slice(size), size >= MANY)
+    grades = _grades(column, labeler, groups, level, grade) if rows.weight is None else None
     columns |= {"kappa_shrunk": ranks} | ({} if grades is None else {"grade": grades}) | {"reason": reasons}
     smallest = int(groups.items[groups.items > 1].min(initial=_SMALL))
     values = ranks if smallest < _SMALL else kappa
-    order = np.lexsort((np.arange(size), np.where(np.isnan(values), np.inf, values), np.isnan(groups.low)))
+    order = np.lexsort(
+        (np.arange(size), *(np.where(np.isnan(v), np.inf, v) for v in (kappa, values)), np.isnan(groups.low))
+    )
     title = f"Slices of {column.name}, {labeler}, {written(level, 100)}% confidence intervals, the lowest kappa first"
     places = order.tolist()
     table = Table({name: _in_order(values, places) for name, values in columns.items()}, title=title)
     joined = None
     if compared.size > size and compared[-1]:
-        joined = _joined(units, found, int(small.sum()), loss[small].sum(), share[small].sum())
+        joined = _joined(units, found, adjusted, int(small.sum()), loss[small].sum(), share[small].sum())
     n_compared = int(compared[:size].sum())
     notes = tuple(_notes(column, groups, small, joined, whole.value, within.value, grades is None, smallest))
     return Slices(
@@ -170,7 +191,7 @@ def slices_of(
         whole.value,
         within.value,
         within.se,
-        found.least,
+        float(np.nanmin(adjusted, initial=1.0)) if compared.sum() > 1 else math.nan,
         size,
         size - n_compared if n_compared + (joined is not None) > 1 else size,
         column.unit,
@@ -202,25 +223,32 @@ def _reason(groups: GroupKappas, place: int) -> str:
     return _TOO_FEW if n < FEWEST else _ONLY_ONE
 
 
-def _compared_columns(found: GroupDifferences, size: int, many: bool) -> dict[str, Any]:
+def _compared_columns(found: GroupDifferences, adjusted: Array, rows: slice, many: bool) -> dict[str, Any]:
     """Return the columns of the comparison with the other slices."""
     columns: dict[str, Any] = {"difference": found.value, "difference_low": found.low, "difference_high": found.high}
-    columns |= {"pvalue": found.pvalue, "pvalue_holm": found.holm}
+    columns |= {"pvalue": found.pvalue, "pvalue_holm": adjusted}
     columns |= {"pvalue_bh": false_discovery(found.pvalue)} if many else {}
-    return {name: values[:size] for name, values in columns.items()}
+    return {name: values[rows] for name, values in columns.items()}
 
 
-def _joined(units: GroupKappas, found: GroupDifferences, number: int, loss: float, share: float) -> Table:
+def _joined(
+    units: GroupKappas, found: GroupDifferences, adjusted: Array, number: int, loss: float, share: float
+) -> Table:
     """Return the row of the small slices taken as one."""
     values: dict[str, Any] = {"slice": f"({counted(number, 'slice')} with fewer than {FEWEST} items)"}
     values |= {name: getattr(units, name)[-1] for name in ("items", "kappa", "se", "low", "high")}
     values |= {"share": share, "loss": loss}
-    values |= {name: column[-1] for name, column in _compared_columns(found, len(found.value), False).items()}
+    last = slice(len(adjusted) - 1, None)
+    values |= {name: column[0] for name, column in _compared_columns(found, adjusted, last, False).items()}
     return Table({name: [value] for name, value in values.items()}, title="Small slices, taken as one")
 
 
 def _grades(
-    column: SliceColumn, labeler: str, groups: GroupKappas, level: float, problems: Sequence[Problem]
+    column: SliceColumn,
+    labeler: str,
+    groups: GroupKappas,
+    level: float,
+    grade: Grade,
 ) -> list[str] | None:
     """Return the code of the verdict on each slice; None if there are too many."""
     if len(column.slices) > MOST_GRADED:
@@ -230,8 +258,7 @@ def _grades(
         estimate = estimate_of(column, labeler, place)
         low, high = float(groups.low[place]), float(groups.high[place])
         interval = ConfidenceInterval(low, high, level, "beta", estimate.reason)
-        baseline = annotator_baseline(estimate, confidence_level=level)
-        grades[place] = judge(labeler, estimate, interval, baseline, problems=problems).code
+        grades[place] = grade(estimate, interval)
     return grades
 
 

@@ -15,31 +15,13 @@ from dhkappa.stats.influence import ROUNDING, basis, chance_terms, terms
 from dhkappa.stats.intervals import Basis, beta_interval, beta_limits, lower_variance
 from dhkappa.stats.kappa import Estimate, estimate_dh
 from dhkappa.stats.sample import check_level, sample_of
+from dhkappa.stats.slice_differences import GroupKappas
 from dhkappa.stats.summation import exact_sum, group_sums
 
 _CLOSE = 1e-6  # of 1 - E: below, a group is computed alone
 _EXACT = 2**53  # integers below this are floats without rounding
 _BINS = 1 << 22
 _BLOCK = 1 << 13  # groups times categories that are computed at once, so that temporaries stay in the cache
-
-
-class GroupKappas(NamedTuple):
-    """Kappa of G groups; NaN where it is undefined or the items of a group show no variation."""
-
-    items: npt.NDArray[np.int64]  # (G,) eligible items
-    kappa: Floats  # (G,)
-    se: Floats  # (G,)
-    low: Floats  # (G,) confidence limits
-    high: Floats  # (G,)
-    missed: Floats  # (G,) 1 - D
-    not_by_chance: Floats  # (G,) 1 - E
-    spread: Floats  # (G,) variance of kappa with part of a worst item added, as for the lower limit
-    weight: Floats  # (G,) total weight of the items: their number if they have no weights
-    # (G,) sums over items of squares and products of ``u = 1 - d`` and ``e = 1 - E - eps``, each times the weight of an
-    # item relative to the mean of its group: the influence on kappa within groups is made of these two.
-    uu: Floats
-    ue: Floats
-    ee: Floats
 
 
 def kappa_by_group(
