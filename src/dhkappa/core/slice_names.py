@@ -129,6 +129,9 @@ def _text(value: Any) -> str:
     """Return a value as the name of a slice: whole numbers without a decimal point, enum members by name."""
     if isinstance(value, Enum) and not isinstance(value, (str, int)):
         return value.name
+    if isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray)):
+        message = f"slices holds {shown([value])}, which cannot name a slice."
+        raise invalid("slices", message, code="not-a-label", hint="Use text, numbers, booleans or dates.")
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)

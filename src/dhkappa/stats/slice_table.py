@@ -292,9 +292,9 @@ def _notes(
         yield Note("slices-dates", f"{column.name} holds dates: items are grouped by {column.unit}.", hint)
     n_small, n = int(small.sum()), int(groups.items[small].sum())
     if n_small:
-        what = f"{counted(n_small, 'slice')} with fewer than {FEWEST} items"
         how = "taken as one" if joined is not None else "left out"
-        yield Note("slices-few-items", f"{what} ({counted(n, 'item')}) are not compared one by one, but {how}.")
+        what = f"{counted(n_small, 'slice')} with fewer than {FEWEST} items, {counted(n, 'item')} in all"
+        yield Note("slices-few-items", f"Not compared one by one, but {how}: {what}.")
     if smallest < _SMALL:
         text = (
             "Kappas of small slices vary by chance, so slices are sorted by kappa_shrunk, which is closer to the mean"
