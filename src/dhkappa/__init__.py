@@ -32,23 +32,15 @@ if TYPE_CHECKING:
     from dhkappa.stats.result import Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.simulate import Simulation, simulate
+    from dhkappa.stats.slice_table import Slices
     from dhkappa.table import Table
 
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "merge_reviews", "plan", "read", "simulate", "tally"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Check"]
 __all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "MergedReviews"]
-__all__ += [
-    "MultilabelAudit",
-    "Note",
-    "Parts",
-    "PermutationTest",
-    "Plan",
-    "Problem",
-    "Simulation",
-    "SingleVoteAudit",
-    "Verdict",
-]
+__all__ += ["MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Problem", "Simulation", "SingleVoteAudit"]
+__all__ += ["Slices", "Verdict"]
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
@@ -74,6 +66,7 @@ _NAMES = {  # by module, imported on first use
     "stats.result": ("Comparison", "Kappa"),
     "stats.sample": ("Excluded",),
     "stats.simulate": ("Simulation", "simulate"),
+    "stats.slice_table": ("Slices",),
     "stats.grades": ("Verdict",),
     "table": ("Table",),
 }

@@ -266,7 +266,8 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         As for ``compare``, or the labels of one labeler.
     counts, categories, missing, sample_weight, strata, weights, clusters, pool, **roles
         As for ``dh_kappa``. Strata and pool are not used in the standard errors of comparisons with annotators. With
-        ``weights``, every kappa of the audit is a weighted kappa.
+        ``weights``, every kappa of the audit is a weighted kappa. With ``slices``, see ``Dataset``, ``Audit.slices``
+        has the kappa of each group of items.
     confidence_level, rng
         Confidence level of all intervals, and a seed or a ``numpy.random.Generator``.
     progress
@@ -304,11 +305,14 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     if isinstance(given, Dataset) and (chosen is not None or given.multilabel is not None):
         given.check_labeled(chosen)
     names = _labelers(given, chosen) if isinstance(given, Tally) or given.labeled else []
+    sliced = (isinstance(given, Dataset) and given.sliced) or None
+    if sliced and isinstance(given, Dataset):
+        _not_supported("audit with slices", weights=weights, strata=given.stratified, pool=pool)
     options: Any = {"pool": pool, "confidence_level": confidence_level, "rng": rng, "progress": progress}
     if isinstance(given, Dataset) and given.multilabel is not None:
         from dhkappa.multilabel import multilabel_audit
 
-        _not_supported("audit with multilabel", weights=weights)
+        _not_supported("audit with multilabel", weights=weights, slices=sliced)
         evidence, sets = given.evidence(names), given.label_sets
         answers = sets.answers(given.counts)
         options |= {"answers": answers, "problems": find_set_problems(evidence, sets, answers, allow)}
@@ -320,11 +324,12 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     if given.counts.has_single_votes or not names:
         from dhkappa.annotator_audit import audit_annotators, audit_single_votes
 
-        _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool)
+        _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool, slices=sliced)
         known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
         if names:
             return cast("Audit", audit_single_votes(given.counts, evidence.item_votes, names, **known))
         return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
+    options["slices"] = given.slices if isinstance(given, Dataset) else ()
     return audit_of(given.counts, evidence.item_votes, names, weights=weights, problems=problems, **options)
 
 

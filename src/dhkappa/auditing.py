@@ -12,6 +12,7 @@ from typing import Any
 
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
 from dhkappa.core.shown_columns import ShownColumns, with_item_columns
+from dhkappa.core.slices import SliceColumn, find_slices
 from dhkappa.errors import DataError, Problem, masked, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
@@ -21,6 +22,8 @@ from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
+from dhkappa.stats.intervals import ConfidenceInterval
+from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.next_votes import next_votes, require_items
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.permutation import PermutationTest
@@ -28,6 +31,7 @@ from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
+from dhkappa.stats.slice_table import Slices, slices_of
 from dhkappa.stats.verdict import groups_of, judge, summarize
 from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights
@@ -63,6 +67,8 @@ class Audit(Display):
     _samples: dict[str, Sample]  # one pattern per row of the item votes, by labeler
     _pool: Pool
     _weights: Weights | None
+    _slice_columns: dict[str, SliceColumn]
+    _slices: dict[tuple[str, str], Slices] = field(default_factory=dict)
     _tables: dict[tuple[str, str], Table] = field(default_factory=dict)  # those that were asked for; so the reviews
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
     _baselines: dict[str, AnnotatorBaseline] = field(default_factory=dict)
@@ -157,6 +163,33 @@ class Audit(Display):
         [(3, 'votes tied', 1.0), (2, 'one vote, excluded from the audit', 0.36), (0, 'decided by 1 vote', 0.32)]
         """
         return with_item_columns(next_votes(require_items(self._item_votes), self._name(labeler), n), self._shown)
+
+    @property
+    def slice_columns(self) -> tuple[str, ...]:
+        """The names of the columns of slices, as passed to ``audit``."""
+        return tuple(self._slice_columns)
+
+    def slices(self, column: str | None = None, labeler: str | None = None) -> Slices:
+        """Return the kappa of each slice of the items, compared with the other slices.
+
+        Parameters
+        ----------
+        column
+            One of ``slice_columns``; with one column it may be omitted.
+        """
+        key = find_slices(column, self._slice_columns), self._name(labeler)
+        if key not in self._slices:
+            whole, known = self.kappas[key[1]].estimate, partial(self._grade, key[1])
+            level = self.confidence_level
+            self._slices[key] = slices_of(
+                self._slice_columns[key[0]], key[1], whole, confidence_level=level, grade=known
+            )
+        return self._slices[key]
+
+    def _grade(self, labeler: str, estimate: Estimate, interval: ConfidenceInterval) -> str:
+        """Return the code of the verdict on some items of a labeler."""
+        baseline = annotator_baseline(estimate, confidence_level=interval.confidence_level)
+        return judge(labeler, estimate, interval, baseline, problems=self.problems).code
 
     def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
         """Return the kappa of a typical annotator, and the labeler compared with it, on the same items."""
@@ -322,7 +355,8 @@ class Audit(Display):
         ----------
         name
             ``"scale"`` (all labelers with random and majority labels), ``"differences"`` (between labelers), or of one
-            labeler ``"categories"``, ``"confusion"`` or ``"annotator_comparison"``.
+            labeler ``"categories"``, ``"confusion"`` or ``"annotator_comparison"``; or of one column of slices
+            ``"slices:language"``.
         """
         return import_module("dhkappa.report.charts").chart(self, name, labeler)
 
@@ -371,6 +405,10 @@ class Audit(Display):
             "labelers": {name: self._labeler_dict(name, limit) for name in self.labelers},
             "comparison": self.comparison.to_dict() if self.comparison else None,
             "fleiss": self.fleiss.to_dict(self.confidence_level),
+            "slices": {
+                column: {name: self.slices(column, name).to_dict() for name in self.labelers}
+                for column in self.slice_columns
+            },
             "notes": [note.to_dict() for note in self.notes],
         }
 
@@ -428,6 +466,7 @@ def audit_of(
     rng: Rng = None,
     progress: bool = False,
     problems: Sequence[Problem] = (),
+    slices: Sequence[SliceColumn] = (),
 ) -> Audit:
     """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known."""
     confidence_level, source, pool = check_level(confidence_level), generator(rng), own_pool(pool)
@@ -457,4 +496,4 @@ def audit_of(
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
         fleiss = Kappa(fleiss_estimate(panel, weights))
     results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
-    return Audit(*results, compared, item_votes, samples, pool, weights)
+    return Audit(*results, compared, item_votes, samples, pool, weights, {column.name: column for column in slices})

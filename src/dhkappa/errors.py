@@ -150,7 +150,7 @@ class Problem:
 
 
 _NOTES_OF_PROBLEMS = {"few-items": "too-few-items", "equals-majority": "labels-from-votes"}
-_POSITIONAL = {"data": "FILE", "path": "FILE", "pilot": "PILOT", "half_width": "HALF_WIDTH"}
+_POSITIONAL = {"data": "FILE", "path": "FILE", "pilot": "PILOT", "half_width": "HALF_WIDTH", "slices": "--by"}
 _POSITIONAL |= {"reviews": "--merge", "action": "--as"}  # options whose name means something else in Python
 
 

@@ -46,6 +46,8 @@ _MULTILABEL = (
     "Separator of several labels in a cell, such as ';', or json. Each category is audited as a yes/no question."
 )
 
+_BY = "Compare slices of the items: a column such as language, or created:week (day, week or month) for dates."
+
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
@@ -96,6 +98,7 @@ def check(**given: Any) -> None:
 @option("output", "HTML report to write.", "-o", metavar="FILE")
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
 @option("multilabel", _MULTILABEL, metavar="SEPARATOR")
+@option("by", _BY, metavar="COLUMN", multiple=True)
 @option("category", "With --multilabel: audit this category only.", metavar="LABEL")
 @options.combine(options.ANALYSIS, options.REPORT_FORMAT, options.WEIGHTS, options.SEED)
 def audit(output: str | None, title: str | None, category: str | None, **given: Any) -> None:

@@ -199,7 +199,7 @@ ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
     *("input_format", "question", "sheet", "table", "sample_weight", "strata", "categories", "normalize", "map"),
-    *("multilabel", "show", "items_sheet"),
+    *("multilabel", "show", "items_sheet", "by"),
 )
 
 
@@ -277,6 +277,8 @@ class Input:
             found["multilabel"] = self.given["multilabel"]
         if rules := several(self.given.get("normalize", ())):
             found["normalize"] = rules
+        if columns := several(self.given.get("by", ())):
+            found["slices"] = columns
         return found
 
     @property

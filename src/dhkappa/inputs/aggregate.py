@@ -336,7 +336,7 @@ def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str,
     roles = table.roles
     labels = {role: codings[role].labels(rows[role]) for role in table.label_roles}
     suggested = {labeler: labels[f"suggested_{place}"] for place, labeler in enumerate(roles.suggested)}
-    strata = labels.get("strata")
+    strata = table.slicing.labels(rows) if roles.slices else labels.get("strata")
     items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
     unlisted = "Items that the items table lacks have none: add them, or leave out $unlisted."
     hint = unlisted if roles.unlisted == "unlabeled" else ""
@@ -455,6 +455,7 @@ def _fetch_long(table: VoteTable) -> ItemVotes:
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
     suggested = own["suggested"] and {who: by_item(given) for who, given in own["suggested"].items()}
     weight, strata = by_item(own["sample_weight"]), by_item(own["strata"])
+    strata = [table.slicing.missing if label is None else label for label in strata] if table.roles.slices else strata
     columns = read_columns(suggested, length.shape, table.missing, sample_weight=weight, strata=strata)
     read = ItemVotes(encoded, columns, table.declared, length, names=names)
     voters = [] if table.roles.annotator is None else [rows["annotator"][place] for place in each.tolist()]

@@ -89,7 +89,7 @@ def read_votes(
 
     ``suggested`` is n labels, a mapping from labelers to n labels each, or None.
     """
-    _check_alignment(votes, "votes", suggested, design)
+    check_alignment(votes, "votes", suggested, design)
     rows, names = _rows_of(votes), _index_of(votes)
     if isinstance(rows, np.ndarray):
         columns = read_columns(suggested, rows.shape, missing, **design)
@@ -107,7 +107,7 @@ def read_matrix(
     counts: Any, suggested: Any, missing: _Labels = (), categories: Categories | None = None, **design: Unpack[Design]
 ) -> ItemVotes:
     """Read an (n, m) matrix of vote counts (the paper's A), with labels, column codes or a one-hot matrix (its B)."""
-    _check_alignment(counts, "counts", suggested, design)
+    check_alignment(counts, "counts", suggested, design)
     matrix = _count_matrix(counts)
     names = _column_names(counts, matrix.shape, categories)
     if missing and (both := [name for name in names if name in missing]):
@@ -170,7 +170,7 @@ def _flat_array(values: list[Any]) -> Array:
     return array
 
 
-def _check_alignment(votes: Any, name: str, suggested: Any, design: Design) -> None:
+def check_alignment(votes: Any, name: str, suggested: Any, design: Design) -> None:
     """Refuse columns that are no votes, and pandas rows with different indexes: rows are matched by position."""
     several = suggested.values() if isinstance(suggested, Mapping) else [suggested]
     for what, other in [*(("suggested", labels) for labels in several), *design.items()]:

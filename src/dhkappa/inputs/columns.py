@@ -43,6 +43,7 @@ class RoleKeywords(TypedDict, total=False):
     map: Any
     multilabel: str | bool | None
     show: str | Iterable[str] | None
+    slices: Any
 
 
 class Columns(TypedDict):
@@ -77,6 +78,7 @@ class ColumnRoles:
     count: str | None = None
     sample_weight: str | None = None
     strata: str | None = None
+    slices: tuple[str, ...] = ()  # by which items are grouped
     duplicates: str = "error"
     unlisted: str = "error"
 
@@ -84,6 +86,7 @@ class ColumnRoles:
         """Return the columns with one value per item, by role."""
         found = {f"suggested_{place}": column for place, column in enumerate(self.suggested.values())}
         others = {"sample_weight": self.sample_weight, "strata": self.strata}
+        others |= {f"slice_{place}": column for place, column in enumerate(self.slices)}
         return found | {role: column for role, column in others.items() if column is not None}
 
 
@@ -157,12 +160,8 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
     per_item = [*(("suggested", column) for column in labelers.values()), *design.items()]
     several = {"suggested": _as_list(suggested.values() if isinstance(suggested, Mapping) else suggested)}
     for role, column in per_item:
-        if joined and isinstance(column, str) and column in columns and column not in item_columns:
-            message = f"Column {column!r} is in {votes_name}, not in {items_name}. {list_columns(item_columns)}"
-            more = f"Add it to {items_name}, or leave out $items."
-            raise DataError(message, code="column-not-found", parameter=role, hint=more)
         others = {item: "item"} if joined else taken
-        _check_column(column, item_columns, role, items_name, others, hint, several.get(role))
+        check_item_column(column, role, tables, others, hint, several.get(role))
     if joined:
         hint, given_item = "The column must have the same name in both tables.", None if keywords.get("item") else ()
         _check_column(item, item_columns, "item", items_name, hint=hint, given=given_item)
@@ -395,6 +394,23 @@ def find_shown(
         if names.count(name) > 1:
             _conflict(f"Column {name!r} is named twice in show.", "show", "Name it once.")
     return tuple(names)
+
+
+def check_item_column(
+    column: Any,
+    role: str,
+    tables: Sequence[tuple[str, Sequence[str]]],
+    taken: Mapping[Any, str] | None = None,
+    hint: str = "",
+    given: Sequence[Any] | None = None,
+) -> None:
+    """Refuse a column with one value per item that does not exist in the items table, or in the only table."""
+    (votes_name, columns), (items_name, item_columns) = tables[0], tables[-1]
+    if len(tables) > 1 and isinstance(column, str) and column in columns and column not in item_columns:
+        message = f"Column {column!r} is in {votes_name}, not in {items_name}. {list_columns(item_columns)}"
+        more = f"Add it to {items_name}, or leave out $items."
+        raise DataError(message, code="column-not-found", parameter=role, hint=more)
+    _check_column(column, item_columns, role, items_name, taken, hint, given)
 
 
 def list_columns(columns: Sequence[str], explain: bool = False) -> str:

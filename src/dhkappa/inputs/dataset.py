@@ -32,6 +32,7 @@ from dhkappa.inputs.tally import Tally, describe
 from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:  # imported when needed
+    from dhkappa.core.slices import SliceColumn
     from dhkappa.inputs.aggregate import Groups
     from dhkappa.inputs.check import Check
     from dhkappa.inputs.problems import Evidence
@@ -92,6 +93,10 @@ class Dataset:
     show
         Columns to show next to items that are listed, such as their text; by default those called text, body, question,
         prompt, content or url; ``[]`` for none.
+    slices
+        Groups of items for ``Audit.slices``, which only ``audit`` takes: n values, or a mapping from names to n values.
+        With a table, the name of a column, a list of names, or a mapping from columns to ``"day"``, ``"week"`` or
+        ``"month"`` for dates. ``"created:week"`` is a column with its unit, ``"language+source"`` two columns together.
 
     Examples
     --------
@@ -131,6 +136,10 @@ class Dataset:
         self._declared = declared_categories(categories, self._missing)
         self._show: Any = roles.pop("show", None)
         self._show = list(self._show) if isinstance(self._show, Iterator) else self._show
+        self._slices = roles.pop("slices", None)
+        if self._slices is not None and not self._copied:
+            message = "slices= is an option of audit: other functions are about all items."
+            raise invalid("slices", message, code="option-not-supported")
         own: dict[str, Any] = {name: roles.pop(name) for name in RULE_OPTIONS if name in roles}
         self._rule_options = own
         self._rules = label_rules(own.get("normalize", ()), own.get("map"))
@@ -149,6 +158,7 @@ class Dataset:
         self._data, self._columns, self._roles = _opened(data), columns, roles
         if self._copied:
             self._data, self._columns, self._roles = copied(self._data), copied(columns), copied(roles)
+            self._slices = copied(self._slices)
         if self.multilabel is not None:
             from dhkappa.inputs.backends import labels_as_text, lists_as_text
 
@@ -293,15 +303,45 @@ class Dataset:
     @cached_property
     def _grouped(self) -> Groups | ItemVotes:
         """Groups of equal items as counted by the engine, or all rows where there are too many categories for that."""
+        assert self.table is not None
+        return self._group(self.table)
+
+    def _group(self, table: VoteTable) -> Groups | ItemVotes:
         from dhkappa.inputs.aggregate import fetch_rows, group
 
-        assert self.table is not None
-        with self.table.votes.asking():
-            columns_merged = self.table.roles.label is None and are_merged(self.table.annotator_names)
-            grouped = None if columns_merged else group(self.table)
+        with table.votes.asking():
+            columns_merged = table.roles.label is None and are_merged(table.annotator_names)
+            grouped = None if columns_merged else group(table)
             if grouped is None:
-                return self._relabeled(fetch_rows(self.table))
+                return self._relabeled(fetch_rows(table))
             return replace(grouped, read=self._relabeled(grouped.read))
+
+    @property
+    def sliced(self) -> bool:
+        """Whether columns of slices were named."""
+        return self._slices is not None
+
+    @property
+    def stratified(self) -> bool | None:
+        """True if the items were drawn by strata, else None."""
+        return self._columns["strata"] is not None or None
+
+    @cached_property
+    @memory_errors("the votes")
+    def slices(self) -> list[SliceColumn]:
+        """The columns of slices, with the items of each slice."""
+        from dhkappa.inputs.slices import slices_of_arrays, slices_of_table
+
+        if self._slices is None:
+            return []
+        if self.table is None:
+            return slices_of_arrays(self._slices, self.arrays, self._data)
+
+        def read(table: VoteTable) -> ItemVotes:
+            grouped = self._group(table)
+            return grouped if isinstance(grouped, ItemVotes) else grouped.read
+
+        return slices_of_table(self._slices, self.table, read, self.counts)
 
     @cached_property
     @memory_errors("the votes")

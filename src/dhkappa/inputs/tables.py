@@ -24,6 +24,7 @@ from dhkappa.errors import DataError, comma_separated, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of, replace_values
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
 from dhkappa.inputs.count_columns import find_count_columns
+from dhkappa.inputs.slicing import NO_SLICES, Slicing
 from dhkappa.paths import FileStates
 
 EXAMPLES = 3  # items that an error names
@@ -82,6 +83,7 @@ class VoteTable:
     missing: Container[Label] = ()
     rules: LabelRules | None = None  # that are applied to the labels after they were counted
     shown: tuple[str, ...] = ()  # columns to show next to items
+    slicing: Slicing = NO_SLICES
 
     @cached_property
     def item_roles(self) -> list[str]:
@@ -91,7 +93,7 @@ class VoteTable:
     @cached_property
     def label_roles(self) -> list[str]:
         """Those of them that hold labels."""
-        return [role for role in self.item_roles if role != "sample_weight"]
+        return [role for role in self.item_roles if not role.startswith(("sample_weight", "slice_"))]
 
     def count_rows(self, frame: Query) -> int:
         """Count the rows of a table."""
@@ -144,6 +146,7 @@ class VoteTable:
         votes = {f"vote_{place}": name for place, name in enumerate(roles.annotators or roles.counts)}
         columns = ({} if roles.item is None else {"item": roles.item}) | votes | roles.item_columns()
         frame, codings = self.votes.pick(columns, [*(votes if roles.annotators else ()), *self.label_roles])
+        frame = self.slicing.prepared(frame)
         if roles.item is not None:
             twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
             if few := sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]:
@@ -365,7 +368,7 @@ def _count_labels(table: VoteTable) -> LongTable:
         hint = "Keep one vote per annotator and item with your own query."
         raise DataError(message, code="no-row-order", parameter="duplicates", hint=hint)
     frame, codings = table.votes.pick(columns, labels, row_number=choose)
-    frame = cast_items(table, frame)
+    frame = cast_items(table, table.slicing.prepared(frame))
     if roles.count is not None:
         whole_counts(table.ask(frame.select("count").unique())["count"], table.votes.said(roles.count), "count")
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
@@ -445,7 +448,7 @@ def pick_items(table: VoteTable) -> tuple[Query, dict[str, Coding]]:
     assert table.items is not None
     assert table.roles.item is not None
     frame, codings = table.items.pick({"item": table.roles.item} | table.roles.item_columns(), table.label_roles)
-    return cast_items(table, frame), codings
+    return cast_items(table, table.slicing.prepared(frame)), codings
 
 
 def cast_items(table: VoteTable, frame: Query) -> Query:

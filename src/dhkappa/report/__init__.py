@@ -59,8 +59,8 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
 
 
 _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
-_TEXT |= {"majority", "vote", "votes", "verdict", "reason", "instead"}
-_SIGNED = {"difference", "change"}
+_TEXT |= {"majority", "vote", "votes", "verdict", "reason", "instead", "slice", "grade"}
+_SIGNED = {"difference", "change", "minus_others"}
 _SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", "agreement", "share", "weight"}
 _HEADS = {
     "agree": "agrees with others",

@@ -18,6 +18,7 @@ from dhkappa.table import library
 
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
+    from dhkappa.stats.slice_table import Slices
 
 CHARTS: tuple[str, ...] = ("scale", "differences", "categories", "confusion", "annotator_comparison")
 OF_ONE_LABELER: tuple[str, ...] = CHARTS[2:]
@@ -27,6 +28,8 @@ MOST_DIFFERENCES = 30
 MOST_CATEGORIES = 30
 MOST_CELLS = 20  # categories on each axis of the heat map
 MOST_ANNOTATORS = 40
+MOST_SLICES = 40
+MOST_DATES = 120  # days, weeks or months
 
 Spec = dict[str, Any]
 
@@ -67,6 +70,8 @@ def chart_spec(audit: Audit, name: str, labeler: str | None = None, palette: Pal
 
     ``labeler`` is needed for a chart of one labeler if the audit has several.
     """
+    if isinstance(name, str) and name.partition(":")[0] == "slices":
+        return _slices(audit, audit.slices(name.partition(":")[2] or None, labeler), palette)
     if not isinstance(name, str) or name not in CHARTS:
         message = f"Unknown chart {shown([name])}. Charts: {shown(CHARTS, 10)}.{did_you_mean(name, CHARTS)}"
         raise invalid("name", message, code="unknown-chart")
@@ -136,6 +141,47 @@ def _categories(audit: Audit, labeler: str, palette: Palette) -> Spec:
     title = f"{what.capitalize()} by suggested category, with {percent(audit.confidence_level)} confidence intervals"
     of, cut = f", {text_of(labeler, _LONGEST)}, the worst first", "categories, those with the largest loss"
     return _chart(_dots(rows, _names(rows), x, whole, palette), title, rows, 24, of=of, cut=_cut(rows, known, cut))
+
+
+def _slices(audit: Audit, found: Slices, palette: Palette) -> Spec:
+    """Draw kappa by slice, the worst first; of dates a line with a band of confidence intervals, in order of time."""
+    known = _known("slices", found.table, "kappa", "kappa is undefined in every slice")
+    for row in known:
+        row["told"] = f"kappa {_estimate(row, 'kappa')}, {counted(row['items'], 'item')}"
+        row["low"] = max(row["low"], _LEAST)
+    what, whole = kappa_name(audit.kappas).capitalize(), max(found.kappa, _LEAST)
+    title = f"{what} by slice of {text_of(found.column, _LONGEST)}, with {percent(audit.confidence_level)} confidence"
+    of, label = f", {text_of(found.labeler, _LONGEST)}", f"{what.lower()}_DH; dashed: all items together"
+    if found.unit is None:
+        rows = _rows(known[:MOST_SLICES], "slice", place="kappa", low="low", high="high")
+        x = _axis(label, [*_numbers(rows), 0.0, 1.0, whole])
+        layers, cut = _dots(rows, _names(rows), x, whole, palette), _cut(rows, known, "slices, the lowest first")
+        return _chart(layers, f"{title} intervals", rows, 24, of=of, cut=cut)
+    dated = sorted((row for row in known if row["slice"][:4].isdecimal()), key=lambda row: row["slice"])
+    rows = _rows(dated[-MOST_DATES:], "slice", place="kappa", low="low", high="high")
+    if not rows:
+        raise invalid("name", "The chart 'slices' has nothing to show: no item has a date.", code="empty-chart")
+    y = _axis(label, [*_numbers(rows), whole])
+    axis = {"labelOverlap": True, "labelAngle": -45, "grid": False, "ticks": False, "domain": False}
+    domain = {"domain": [row["name"] for row in rows]}
+    x = {"field": "name", "type": "ordinal", "title": found.unit, "scale": domain, "axis": axis}
+    band = {"type": "area", "color": palette.labeler, "opacity": 0.2}
+    line = {"type": "line", "color": palette.labeler, "strokeWidth": 2.5}
+    point = {"type": "point", "filled": True, "opacity": 1, "size": 50, "color": palette.labeler}
+    dashed = {"type": "rule", "color": palette.muted, "strokeDash": [4, 3]}
+    limited = [row for row in rows if {"low", "high"} <= row.keys()]
+    layers = [
+        {
+            "data": {"values": limited},
+            "mark": band,
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {"data": {"values": [{"place": whole}]}, "mark": dashed, "encoding": {"y": {**y, "field": "place"}}},
+        {"data": {"values": rows}, "mark": line, "encoding": {"x": x, "y": {**y, "field": "place"}}},
+        {"data": {"values": rows}, "mark": point, "encoding": {"x": x, "y": {**y, "field": "place"}, **_TOLD}},
+    ]
+    drawn = _chart(layers, f"{title} intervals", rows, 24, of=of, cut=_cut(rows, dated, f"{found.unit}s, the latest"))
+    return drawn | {"height": 220}
 
 
 def _confusion(audit: Audit, labeler: str, palette: Palette) -> Spec:

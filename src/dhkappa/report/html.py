@@ -32,6 +32,7 @@ from dhkappa.report import (
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.report.item_text import item_text
+from dhkappa.report.slices import SLICE_COLUMNS, slice_rows
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.stats.grades import digits_of
 from dhkappa.table import library
@@ -109,6 +110,8 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     parts = [_part(audit, name) for name in names]
     for part in parts[:MOST_DRAWN]:
         part["charts"] = {chart: figure(chart, part["name"]) for chart in OF_ONE_LABELER}
+        for found in part["slices"]:
+            found["chart"] = figure(f"slices:{found['column']}", part["name"])
     environment.globals |= {"title": title, "command": command, "audit": audit, "many": len(names) > 1, "parts": parts}
     environment.globals["kappa"] = kappa_name(audit.kappas)
     environment.globals |= {"style": Markup(style), "script": Markup(script)}  # nosec B704 - our own files
@@ -258,7 +261,17 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
             "annotator items agree_suggested weight kappa_pairs kappa_without change",
         ),
     }
+    part["slices"] = [_slices(audit, column, name) for column in audit.slice_columns]
     return part | {key: _table(audit, *table) if table[1] else None for key, table in tables.items()}
+
+
+def _slices(audit: Audit, column: str, name: str) -> dict[str, Any]:
+    """Return the content of the section of one column of slices."""
+    found = audit.slices(column, name)
+    caption = f"{kappa_name(audit.kappas).capitalize()} by slice of {text_of(column, 40)}, the lowest first"
+    notes = [note.text for note in found.notes]
+    table = _table(audit, caption, slice_rows(found), SLICE_COLUMNS)
+    return {"column": column, "chart": None, "summary": found.summary, "table": table, "notes": notes}
 
 
 def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:

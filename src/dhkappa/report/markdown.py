@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dhkappa.errors import flag, said
 from dhkappa.report import grid, optional, text_of
+from dhkappa.report.slices import slice_notes, slices_shown
 
 if TYPE_CHECKING:
     from dhkappa.annotator_audit import AnnotatorAudit, SingleVoteAudit
@@ -75,12 +76,16 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     if worst:
         yield f"### Categories of {escaped(best)}"
         yield _table(grid(worst[:_FIRST_ITEMS], "category items kappa ci vote_share label_share", level))
+    for found in slices_shown(audit, best):
+        yield f"### {escaped(found.heading)}"
+        yield _table(grid(found.rows, found.columns, level))
+        yield from map(escaped, found.texts)
     queue = optional(audit.review, best, _FIRST_ITEMS)
     rejected = [row for row in islice(queue or (), _FIRST_ITEMS) if row["differential"] < 0]
     if queue is not None and rejected:
         yield f"### Items of {escaped(best)} to review first"
         yield _table(grid(rejected, "item suggested majority votes", level, shown=queue.shown))
-    notes = [said(note.message, note.hint, flag) for note in audit.notes]
+    notes = [said(note.message, note.hint, flag) for note in (*audit.notes, *slice_notes(audit, best))]
     if notes:
         yield "### Notes"
         yield _bullets(notes)

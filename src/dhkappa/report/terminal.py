@@ -24,6 +24,7 @@ from dhkappa.report import (
     optional,
     percent,
 )
+from dhkappa.report.slices import slice_notes, slices_shown
 from dhkappa.stats.grades import digits_of
 from dhkappa.table import text_table
 
@@ -47,7 +48,7 @@ _FIRST_ITEMS = 8
 _ANNOTATORS = 12
 _COLUMNS = 40
 _NARROWEST = 8
-_WRAPPED = ("labeler", "minus", "verdict")  # columns whose text is not cut
+_WRAPPED = ("labeler", "minus", "verdict", "slice")  # columns whose text is not cut
 _FEW_PILOT_ITEMS = 30
 
 
@@ -82,6 +83,11 @@ class Terminal:
         if audit.comparison is not None:
             self._differences(audit.comparison)
         self._categories(audit, best)
+        for found in slices_shown(audit, best):
+            self._heading(found.heading)
+            self._grid(found.rows, found.columns, level)
+            for text in found.texts:
+                self._line(text)
         self._review(audit, best, review)
         self._annotators(audit, best)
         for row in islice(audit.sample_sizes(best) if audit.verdict(best).more_items else (), 1):
@@ -92,7 +98,7 @@ class Terminal:
             name = names[1] if len(names) == 2 else "and the name"
             shown = f"Categories, items and annotators are shown for {best}."
             self.paragraph(f"{shown} For {others}, add --suggested {name}.")
-        self._notes([*_infos(audit.problems), *map(_text, audit.notes)])
+        self._notes([*_infos(audit.problems), *map(_text, audit.notes), *map(_text, slice_notes(audit, best))])
 
     def other_audit(self, audit: AnnotatorAudit | SingleVoteAudit, title: str) -> None:
         """Show an audit of annotators alone, or of one vote per item: the answer, then its tables."""

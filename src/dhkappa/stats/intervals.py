@@ -200,6 +200,11 @@ def _beta_moments(basis: Basis, added: Any, share: Any) -> tuple[Any, Any, float
     return mean, variance, width
 
 
+def lower_variance(basis: Basis) -> Any:
+    """Return the variance of kappa with part of a worst item added, as for the lower limit of ``beta_interval``."""
+    return _beta_moments(basis, basis.least, basis.least_share)[1]
+
+
 def beta_limits(basis: Basis, alpha: float) -> tuple[Any, Any]:
     """Return the limits of ``beta_interval`` for a basis whose attributes are arrays, all at once."""
     from dhkappa.stats.special import betaincinv

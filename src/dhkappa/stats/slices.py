@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from dhkappa.core import Array, Floats, Integers
 from dhkappa.core.grouping import LabeledPatterns, Patterns, count_rows, split_digits
-from dhkappa.stats.influence import ROUNDING, basis
-from dhkappa.stats.intervals import Basis, beta_interval, beta_limits
-from dhkappa.stats.kappa import estimate_dh
+from dhkappa.stats.influence import ROUNDING, basis, chance_terms, terms
+from dhkappa.stats.intervals import Basis, beta_interval, beta_limits, lower_variance
+from dhkappa.stats.kappa import Estimate, estimate_dh
 from dhkappa.stats.sample import check_level, sample_of
-from dhkappa.stats.summation import group_sums
+from dhkappa.stats.slice_differences import GroupKappas
+from dhkappa.stats.summation import exact_sum, group_sums
 
 _CLOSE = 1e-6  # of 1 - E: below, a group is computed alone
 _EXACT = 2**53  # integers below this are floats without rounding
@@ -23,44 +24,46 @@ _BINS = 1 << 22
 _BLOCK = 1 << 13  # groups times categories that are computed at once, so that temporaries stay in the cache
 
 
-class GroupKappas(NamedTuple):
-    """Kappa of G groups; NaN where it is undefined or the items of a group show no variation."""
-
-    items: npt.NDArray[np.int64]  # (G,) eligible items
-    kappa: Floats  # (G,)
-    se: Floats  # (G,)
-    low: Floats  # (G,) confidence limits
-    high: Floats  # (G,)
-
-
 def kappa_by_group(
-    rows: LabeledPatterns, row: Integers, group: Integers, size: int, confidence_level: float = 0.95
+    rows: LabeledPatterns,
+    row: Integers,
+    group: Integers,
+    size: int,
+    confidence_level: float = 0.95,
+    *,
+    items: npt.NDArray[np.int64] | None = None,
 ) -> GroupKappas:
     """Return the DiPietro-Hazari kappa of each of ``size`` groups of items, as ``dh_kappa`` of its items alone.
 
     Parameters
     ----------
     rows
-        The distinct patterns of all items, without weights and strata.
-    row, group
-        (n,) the pattern and the group of each item.
+        The distinct patterns of all items, without strata. With sample weights, each group is computed alone.
+    row, group, items
+        (n,) the pattern and the group of each item; or of several equal items, with their number ``items``.
     """
     alpha = 1 - check_level(confidence_level)
+    if rows.weight is not None:
+        return _weighted(rows, row, group, size, alpha, items)
     sample = sample_of(rows)
     place = np.full(len(rows.patterns), -1)
     place[sample.kept] = np.arange(len(sample.patterns))
     pattern = place[row]
     if sample.excluded.total:
-        group, pattern = group[pattern >= 0], pattern[pattern >= 0]
+        kept = pattern >= 0
+        group, pattern, items = group[kept], pattern[kept], None if items is None else items[kept]
     K, m = len(sample.patterns), len(sample.categories)
-    found = GroupKappas(np.zeros(size, np.int64), *np.full((4, size), np.nan))
+    found = _nothing(size)
     if not pattern.size:
         return found
-    keys, items = count_rows(pattern.size, [size, K], lambda part: [group[part], pattern[part]], bins=(_BINS, _BINS))
+    n = pattern.size if items is None else int(items.sum())
+    keys, items = count_rows(
+        pattern.size, [size, K], lambda part: [group[part], pattern[part]], items=items, bins=(_BINS, _BINS)
+    )
     known = _Patterns.of(sample.patterns)
     # Alone: groups in which E is almost 1, and all if votes per item have a common multiple too large for 64 bits.
     alone = list(range(size))
-    if max(known.vote_unit, known.pair_unit) * pattern.size < _EXACT:
+    if max(known.vote_unit, known.pair_unit) * n < _EXACT:
         step = max(_BLOCK // m, 1)
         for first in range(0, size, step):
             last = min(first + step, size)
@@ -73,11 +76,66 @@ def kappa_by_group(
     for index in alone:
         part = slice(*np.searchsorted(keys, [index * K, (index + 1) * K]))
         patterns = replace(sample.patterns.take(keys[part] - index * K), items=items[part])
-        estimate = estimate_dh(sample_of(replace(rows, patterns=patterns)))
-        found.items[index], found.kappa[index], whole = estimate.n_items, estimate.value, basis(estimate)
-        if whole is not None:
-            found.se[index] = whole.se
-            found.low[index], found.high[index] = beta_interval(whole, alpha)
+        _put_alone(found, index, replace(rows, patterns=patterns), alpha)
+    return found
+
+
+def _nothing(size: int) -> GroupKappas:
+    """Return the results of groups without items."""
+    empty = GroupKappas(np.zeros(size, np.int64), *np.full((len(GroupKappas._fields) - 1, size), np.nan))
+    empty.weight[:] = 0
+    return empty
+
+
+def _put_alone(found: GroupKappas, index: int, rows: LabeledPatterns, alpha: float) -> None:
+    """Compute one group from its rows."""
+    estimate = estimate_dh(sample_of(rows))
+    found.items[index], found.kappa[index], whole = estimate.n_items, estimate.value, basis(estimate)
+    kept = estimate.sample.kept
+    items = rows.patterns.items if kept is None else rows.patterns.items[kept]
+    weight = 1.0 if rows.weight is None else rows.weight if kept is None else rows.weight[kept]
+    found.weight[index] = exact_sum(items * weight)
+    if estimate.parts is not None:
+        found.missed[index] = float(1 - estimate.parts.D)
+        found.not_by_chance[index] = float(1 - estimate.parts.E)
+        found.uu[index], found.ue[index], found.ee[index] = _products(estimate)
+    if whole is not None:
+        found.se[index] = whole.se
+        found.low[index], found.high[index] = beta_interval(whole, alpha)
+        found.spread[index] = lower_variance(whole)
+
+
+def _products(estimate: Estimate) -> tuple[float, ...]:
+    """Return the sums over items of u^2, u e and e^2 of one group; see ``GroupKappas``."""
+    assert estimate.parts is not None
+    known = terms(estimate.sample, estimate.parts)
+    chance = chance_terms(known)
+    votes = known.row_sums(chance.votes[known.patterns.code] * known.c)
+    e = chance.not_by_chance - 2 * (chance.middle - votes - chance.labels[known.suggested])
+    u, squared = 1 - known.d, known.weight**2 / known.items  # the items of a row have equal weights
+    return tuple(exact_sum(squared * product) for product in (u * u, u * e, e * e))
+
+
+def _weighted(
+    rows: LabeledPatterns,
+    row: Integers,
+    group: Integers,
+    size: int,
+    alpha: float,
+    items: npt.NDArray[np.int64] | None,
+) -> GroupKappas:
+    """Return the results of groups of items with sample weights, each computed alone."""
+    assert rows.weight is not None
+    found, order = _nothing(size), np.argsort(group, kind="stable")
+    ends = np.searchsorted(group[order], np.arange(size + 1))
+    each = np.ones(row.size, np.int64) if items is None else items
+    for index in range(size):
+        own = order[ends[index] : ends[index + 1]]
+        kinds, place = np.unique(row[own], return_inverse=True)
+        if kinds.size:
+            number = np.bincount(place, each[own]).astype(np.int64)
+            patterns = replace(rows.patterns.take(kinds), items=number)
+            _put_alone(found, index, replace(rows, patterns=patterns, weight=rows.weight[kinds]), alpha)
     return found
 
 
@@ -159,6 +217,8 @@ class _Cells(NamedTuple):
             phi = ((d - D[group]) - (1 - kappa[group]) * eps) / (1 - E[group])
             least, greatest = _extremes(C, L, kappa)
         alone = ~(1 - E >= _CLOSE) | (n < 2)
+        u, e = 1 - d, np.where(alone[group], 0, (1 - E)[group] - eps)
+        uu, ue, ee = (group_sums(product * items, group, size) for product in (u * u, u * e, e * e))
         total = group_sums(np.where(alone[group], 0, phi * phi * items), group, size)
         total[total <= ROUNDING**2 * n] = 0
         several = np.maximum(n, 2)
@@ -166,9 +226,12 @@ class _Cells(NamedTuple):
         unknown = alone | ((squares == 0) & (kappa != 1))
         safe: list[Any] = [np.where(unknown, 0, values) for values in (kappa, E, least, greatest)]
         arrays: list[Any] = [*safe[:2], several, squares, *safe[2:], *[1 / several] * 3, several - 1]
-        low, high = beta_limits(Basis(*arrays), alpha)
+        whole = Basis(*arrays)
+        low, high = beta_limits(whole, alpha)
         se = np.sqrt(squares / (several * (several - 1)))
-        return GroupKappas(n, kappa, *(np.where(unknown, np.nan, x) for x in (se, low, high)))
+        se, low, high, spread = (np.where(unknown, np.nan, x) for x in (se, low, high, lower_variance(whole)))
+        missed, chance, weight = _ratio(missed, number * W), _ratio(not_by_chance, cubed), n.astype(np.float64)
+        return GroupKappas(n, kappa, se, low, high, missed, chance, spread, weight, uu, ue, ee)
 
 
 def _ratio(top: Array, bottom: Array) -> Floats:

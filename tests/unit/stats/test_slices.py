@@ -10,7 +10,8 @@ import pytest
 from dhkappa import dh_kappa
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import slices
-from dhkappa.stats.slices import GroupKappas, kappa_by_group
+from dhkappa.stats.slice_differences import GroupKappas
+from dhkappa.stats.slices import kappa_by_group
 
 Array = npt.NDArray[Any]
 

@@ -1,0 +1,131 @@
+"""Slices that an engine counts are those of plain lists, in every format."""
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dhkappa
+from engines import NEAR, Engine, each, only
+from expect import expect_error
+
+N = 240
+_RNG = np.random.default_rng(3)
+DATA = dhkappa.simulate(N, labelers={"llm": 0.8}, annotators=3, missing=0.1, rng=5)
+VOTES = [[None if vote is None else str(vote) for vote in row] for row in np.array(DATA.votes, object).tolist()]
+LABELS = [str(label) for label in DATA.suggested["llm"]]
+LANGUAGE = [("en", "de", "fr", None)[k] for k in _RNG.integers(0, 4, N)]
+YEAR = [None if k == 3 else 2020 + int(k) for k in _RNG.integers(0, 4, N)]
+DAYS = [date(2026, 1, 1) + timedelta(days=int(k)) for k in _RNG.integers(0, 90, N)]
+WRITTEN = [f"{day}T23:30:00+14:00" if place % 2 else str(day) for place, day in enumerate(DAYS)]
+SLICES = ["language", "year", "created", "created:week", "language+year"]
+_CROSSED = [f"{lang or '(missing)'}, {year or '(missing)'}" for lang, year in zip(LANGUAGE, YEAR, strict=True)]
+
+
+def expected() -> dict[str, Any]:
+    slices = {"language": LANGUAGE, "year": YEAR, "created": DAYS, "created:week": DAYS}
+    found = dhkappa.audit(VOTES, {"llm": LABELS}, slices=slices, progress=False)
+    return {name: plain(found, name) for name in slices}
+
+
+def plain(audit: dhkappa.Audit, name: str) -> dict[str, Any]:
+    return audit.slices(name, "llm").to_dict()
+
+
+@pytest.fixture(scope="module")
+def right() -> dict[str, Any]:
+    return expected()
+
+
+def wide() -> dict[str, list[Any]]:
+    columns = {f"ann_{place}": [row[place] for row in VOTES] for place in range(3)}
+    own: dict[str, list[Any]] = {"suggested_llm": LABELS, "language": LANGUAGE, "year": YEAR, "created": WRITTEN}
+    return {"item": list(range(N)), **columns, **own}
+
+
+def long() -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    rows = [(item, place, vote) for item, row in enumerate(VOTES) for place, vote in enumerate(row) if vote is not None]
+    item, annotator, label = map(list, zip(*rows, strict=True))
+    items = {name: column for name, column in wide().items() if not name.startswith("ann_")}
+    return {"item": item, "annotator": [f"p{place}" for place in annotator], "label": label}, items
+
+
+@each("layout", ["wide", "long", "joined"])
+def test_slices_are_those_of_lists(engine: Engine, layout: str, right: dict[str, Any]) -> None:
+    if layout == "wide":
+        found = dhkappa.audit(engine.table(wide()), slices=SLICES, progress=False)
+    else:
+        votes, items = long()
+        if layout == "joined":
+            place = votes["item"]
+            votes |= {name: [column[item] for item in place] for name, column in items.items() if name != "item"}
+            found = dhkappa.audit(engine.table(votes), suggested=["suggested_llm"], slices=SLICES, progress=False)
+        else:
+            found = dhkappa.audit(engine.table(votes), items=engine.table(items), slices=SLICES, progress=False)
+    assert {name: plain(found, name) for name in right} == right
+    rows = {row["slice"]: row["items"] for row in found.slices("language+year").table}
+    assert set(rows) == set(_CROSSED)
+    assert sum(rows.values()) == sum(row["items"] for row in right["language"]["slices"])
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "duckdb", "pyarrow"])
+def test_times_of_an_engine(library: str, zone: str | None, right: dict[str, Any]) -> None:
+    import duckdb
+    import polars as pl
+
+    frame = pl.DataFrame(wide() | {"created": DAYS}).with_columns(
+        created=(pl.col("created").cast(pl.Datetime("us", zone)) + pl.duration(hours=23, minutes=30))
+    )
+    tables = {"pandas": frame.to_pandas, "pyarrow": frame.to_arrow, "polars": lambda: frame}
+    data = duckdb.from_arrow(frame.to_arrow()) if library == "duckdb" else tables[library]()
+    found = dhkappa.audit(data, slices=SLICES[2:4], progress=False)
+    assert {name: plain(found, name) for name in SLICES[2:4]} == {name: right[name] for name in SLICES[2:4]}
+
+
+@only(NEAR)
+def test_many_categories_are_fetched(engine: Engine) -> None:
+    n, m = 1_200, 400
+    votes: dict[str, list[Any]] = {
+        "item": [k // 3 for k in range(3 * n)],
+        "label": [f"c{(k // 3 + (k % 7 == 0)) % m}" for k in range(3 * n)],
+    }
+    items: dict[str, list[Any]] = {"item": list(range(n - 1)), "suggested": [f"c{k % m}" for k in range(n - 1)]}
+    items["language"] = [("en", "de")[k % 2] for k in range(n - 1)]
+    given = {"items": engine.table(items), "slices": "language", "unlisted": "unlabeled"}
+    found = dhkappa.audit(engine.table(votes), progress=False, **given).slices()
+    assert {row["slice"]: row["items"] for row in found.table} == {"en": 600, "de": 599, "(missing)": 0}
+    for place, name in enumerate(("en", "de")):
+        own = [k for k in range(n - 1) if k % 2 == place]
+        alone = dhkappa.dh_kappa([votes["label"][3 * k : 3 * k + 3] for k in own], [items["suggested"][k] for k in own])
+        assert next(row["kappa"] for row in found.table if row["slice"] == name) == alone.value
+
+
+def test_csv_file(tmp_path: Path, right: dict[str, Any]) -> None:
+    path, columns = tmp_path / "votes.csv", wide()
+    lines = [
+        ",".join(columns),
+        *(",".join("" if v is None else str(v) for v in row) for row in zip(*columns.values(), strict=True)),
+    ]
+    path.write_text("\n".join(lines))
+    found = dhkappa.audit(path, slices={"language": None, "created": "week"}, progress=False)
+    assert plain(found, "language") == right["language"]
+    assert plain(found, "created") == right["created:week"]
+
+
+def test_errors(tmp_path: Path) -> None:
+    import polars as pl
+
+    frame = pl.DataFrame(wide())
+    for slices, code in (("lang", "column-not-found"), ([], "column-not-found"), (["language:week"], "not-a-date")):
+        with expect_error(code, "slices"):
+            dhkappa.audit(frame, slices=slices, progress=False)
+    with expect_error("invalid-option", "slices"):
+        dhkappa.audit(frame, slices={"created": "year"}, progress=False)
+    with expect_error("not-a-date", "slices"):
+        dhkappa.audit(frame.with_columns(created=pl.lit("2026-02-30")), slices="created", progress=False)
+    varying = pl.DataFrame({"item": [1, 1], "label": ["a", "b"], "suggested": ["a", "a"], "language": ["en", "de"]})
+    with expect_error("item-column-varies", "slice"):
+        dhkappa.audit(varying, slices="language", progress=False)
