@@ -100,6 +100,8 @@ def knows(items: Items, annotator: Hashable) -> tuple[Fraction, Fraction]:
     m = {j: mean(values) for j, values in s.items()}
     S = {j: mean([(value - m[j]) ** 2 for value in values]) for j, values in s.items()}
     spread = 1 - sum(value**2 for value in m.values())
+    if spread == 0:  # the votes of the others are the same on all items
+        return F(0), F(0)
     return (T - by_chance) / n / spread, sum((m[j] * S[j] for j in m), F(0)) / spread**2
 
 

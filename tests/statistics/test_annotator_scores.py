@@ -15,8 +15,9 @@ import annotator_oracle as oracle
 import dhkappa
 from dhkappa.core.items import ItemVotes
 from dhkappa.stats import annotator_scores as module
-from dhkappa.stats.annotator_scores import AnnotatorScores, annotator_scores
-from dhkappa.stats.annotator_tests import Funnel, Screen, adjusted, skewed_tails, typical
+from dhkappa.stats.annotator_result import AnnotatorScores
+from dhkappa.stats.annotator_scores import Funnel, Screen, annotator_scores
+from dhkappa.stats.annotator_tests import adjusted, skewed_tails, typical
 from dhkappa.stats.annotator_votes import annotator_votes
 
 F = Fraction
@@ -174,4 +175,4 @@ def test_typical_is_center_and_spread_of_most() -> None:
     assert spread == pytest.approx(0.07, abs=0.02)
     assert typical(0.6 + 0.5 * errors * rng.standard_normal(4000), errors)[1] == 0
     center, spread = typical(np.array([0.0, 0.1, 0.2, 0.5]), np.full(4, 1e-9))
-    assert (center, spread) == (pytest.approx(0.1), pytest.approx(0.1 / 0.67448975, rel=1e-6))
+    assert [center, spread] == pytest.approx([0.1, 0.1 / 0.67448975], rel=1e-6)

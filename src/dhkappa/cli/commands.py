@@ -14,6 +14,7 @@ import click
 
 import dhkappa
 from dhkappa.cli import options, run
+from dhkappa.cli.annotators import annotators
 from dhkappa.cli.options import (
     EXIT,
     Commands,
@@ -245,6 +246,7 @@ def compare(**given: Any) -> None:
 
 
 commands.add_command(review)
+commands.add_command(annotators)
 
 
 @commands.command(

@@ -79,6 +79,12 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     if rejected:
         yield f"### Items of {escaped(best)} to review first"
         yield _table(grid(rejected, "item suggested majority votes", level))
+    scores = optional(audit.annotator_scores)
+    if scores is not None and scores.n_tested:
+        yield "### Annotators"
+        yield escaped(scores.summary)
+        rows = [*islice(scores.listed(), _FIRST_ITEMS)]
+        yield _table(grid(rows, "annotator items agree shrunk_score ci remark", level))
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
     if notes:
         yield "### Notes"

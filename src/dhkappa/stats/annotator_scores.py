@@ -4,132 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.core import Array, Floats
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import counted, shown
-from dhkappa.stats.annotator_tests import FALSE_ALARMS, Funnel, Mask, Screen, adjusted
-from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes
-from dhkappa.stats.annotators import MIN_ITEMS, require_annotators
+from dhkappa.errors import counted
+from dhkappa.stats.annotator_result import FALSE_ALARMS, MIN_ITEMS, MIN_SCREENED, AnnotatorScores
+from dhkappa.stats.annotator_tests import adjusted, skewed_tails, typical
+from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes, require_annotators
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Sample, check_level, sample_of
 from dhkappa.stats.summation import totals
-from dhkappa.table import Display, Table, plain
-
-MIN_SCREENED = 20  # items below which nobody is said to be not shown to know anything
-NOT_SHOWN = "not shown to know anything"
+from dhkappa.table import Table
 
 _NO_ITEMS = "No item has two votes."
 _ONE_CATEGORY = "Every vote is the same category."
-_NAMED = 5  # annotators of a kind in the summary
-_TESTED = f"with {MIN_ITEMS} items or more"
+SHOWN = 1.645  # z of an annotator whose votes are shown to follow the items, one-sided 5%
+_ABLE = 4.0  # z of a typical annotator on items that can show it
+_TYPICAL = 3  # annotators from whom the typical one is estimated
+_MEDIAN_VARIANCE = np.pi / 2  # of the median of many values, relative to that of their mean
 
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AnnotatorScores(Display):
-    """Annotators on one scale: the score of each, who differs from the rest, and who is not shown to know anything.
-
-    Attributes
-    ----------
-    table : one row per annotator, those who differ first, then those not shown to know anything, then by the distance
-        of the shrunken score from the mean: ``items`` with two votes or more, ``agree`` (the mean share of the other
-        votes that equal the annotator's), ``score`` (0 for votes at random; its mean is Fleiss' kappa),
-        ``shrunk_score`` (drawn to the mean if there are few items) with limits ``low`` and ``high``, ``deviation`` (of
-        the score from the mean of the votes on the same items), its ``pvalue`` and ``pvalue_adjusted``, ``differs``
-        (``"below"`` or ``"above"``), ``z`` (of agreement with the others, compared with the same votes in random
-        order), ``uninformed`` (whether the votes are not shown to know anything), and ``agree_with_`` each labeler
-    differs : annotators who differ from the rest
-    uninformed : annotators with 20 items or more who are not shown to know anything
-    mean : mean score of all votes
-    n_tested : number of annotators with 10 items or more, of whom it is said whether they differ
-    n_few : number of annotators with fewer than 10 items; nothing is said about them
-    confidence_level : confidence level of the limits
-    notes : what to know about the results
-    reason : why there are no scores; None if there are
-    """
-
-    table: Table
-    differs: tuple[Any, ...]
-    uninformed: tuple[Any, ...]
-    mean: float
-    n_tested: int
-    n_few: int
-    confidence_level: float
-    notes: tuple[Note, ...]
-    reason: str | None = None
-
-    @property
-    def summary(self) -> str:
-        """Who differs from the rest, and who is not shown to know anything, in a sentence."""
-        if self.reason is not None:
-            return f"Annotators have no scores. {self.reason}"
-        if not self.n_tested:
-            return f"No annotator has {MIN_ITEMS} items with several votes, so nothing is said about any of them."
-        k, d, u = self.n_tested, len(self.differs), len(self.uninformed)
-        if d:
-            alarms = f"expected false alarms: at most {FALSE_ALARMS:.0%} of them"
-            verb = "differs" if d == 1 else "differ"
-            said = (
-                f"{d:,} of {counted(k, 'annotator')} {_TESTED} {verb} from the rest ({alarms}): {_named(self.differs)}"
-            )
-        elif any(not math.isnan(p) for p in self.table.column("pvalue")):
-            said = f"None of {counted(k, 'annotator')} {_TESTED} is shown to differ from the rest"
-        else:
-            said = f"Whether any of {counted(k, 'annotator')} {_TESTED} differs from the rest is not known"
-        if u:
-            verb = "is" if u == 1 else "are"
-            said += f", and {u:,} with {MIN_SCREENED} items or more {verb} {NOT_SHOWN}: {_named(self.uninformed)}"
-        return f"{said}."
-
-    def listed(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """Return the first rows of annotators with 10 items or more, each with a ``remark``."""
-        rows = [row | {"remark": _remark(row)} for row in self.table if row["items"] >= MIN_ITEMS]
-        return rows[:limit]
-
-    def _display(self) -> Iterator[str | Table | Sequence[str]]:
-        yield self.summary
-        yield self.table
-        yield [note.text for note in self.notes]
-
-    def to_dict(self, limit: int | None = None) -> dict[str, Any]:
-        """Return plain values for JSON, with at most ``limit`` annotators; NaN is None."""
-        return {
-            "summary": self.summary,
-            "mean": plain(self.mean),
-            "n_annotators": len(self.table),
-            "n_tested": self.n_tested,
-            "n_few": self.n_few,
-            "differs": [plain(name) for name in self.differs],
-            "uninformed": [plain(name) for name in self.uninformed],
-            "confidence_level": self.confidence_level,
-            "annotators": self.table.to_json()[:limit],
-            "notes": [note.to_dict() for note in self.notes],
-            "reason": self.reason,
-        }
-
-
-def _named(names: Sequence[Any]) -> str:
-    return shown(names, _NAMED)
-
-
-def _remark(row: dict[str, Any]) -> str:
-    """Return what is said about an annotator."""
-    found = [f"differs ({row['differs']})"] if row["differs"] else []
-    return ", ".join([*found, *([NOT_SHOWN] if row["uninformed"] else [])])
+Mask = npt.NDArray[np.bool_]
 
 
 def annotator_scores(
-    item_votes: ItemVotes | None, *, confidence_level: float = 0.95, labelers: Sequence[str] = ()
+    item_votes: ItemVotes | None,
+    *,
+    confidence_level: float = 0.95,
+    labelers: Sequence[str] = (),
+    ordered: bool = False,
 ) -> AnnotatorScores:
     """Compute the score of each annotator; see ``AnnotatorScores``.
 
     With t_ia the share of the other votes on item i that equal the vote Y of annotator a, the score is the mean of
     ``x_ia = (t_ia - C_Y) / (1 - sum_k C_k^2)`` over the annotator's items with two votes or more. ``labelers`` are
-    those whose labels the votes are compared with.
+    those whose labels the votes are compared with; ``ordered`` says that there are agreement weights, which scores do
+    not use.
     """
     level = check_level(confidence_level)
     require_annotators(item_votes)
@@ -176,7 +90,7 @@ def annotator_scores(
         n_tested=A - few,
         n_few=few,
         confidence_level=level,
-        notes=tuple(_notes(few, int(n_votes.max(initial=0)), designed)),
+        notes=tuple(_notes(few, int(n_votes.max(initial=0)), designed, ordered)),
         reason=reason,
     )
 
@@ -297,12 +211,136 @@ def _agreement_with(votes: AnnotatorVotes, item_votes: ItemVotes, labeler: str, 
     return _mean(known, (known.own == label[label >= 0]).astype(np.float64), A)
 
 
-def _notes(few: int, most: int, designed: bool) -> Iterator[Note]:
+def _notes(few: int, most: int, designed: bool, ordered: bool) -> Iterator[Note]:
     if few:
         who = f"{counted(few, 'annotator')} with fewer than {MIN_ITEMS} items {'is' if few == 1 else 'are'} not listed"
-        yield Note("annotators-few-items", f"{who}: too little is known about them. dhkappa annotators writes all.")
+        yield Note("annotators-few-items", f"{who}; dhkappa annotators writes all as CSV.")
     if most == 2:
         text = "Items have two votes, which say nothing about which of two annotators differs from the rest."
         yield Note("annotators-two-votes", text)
     if designed:
         yield Note("scores-unweighted", "Scores of annotators do not use sample weights: each vote counts once.")
+    if ordered:
+        text = "Scores of annotators do not use agreement weights: two votes agree only if they are equal."
+        yield Note("scores-unweighted", text)
+
+
+class Funnel:
+    """How far the votes of A annotators are from the mean of the votes on the same items, with three votes or more.
+
+    If a is like the others, each vote of an item is equally likely to be that of a. The sum of ``x_ia - xbar_i`` then
+    has mean 0, and variance and third moment are sums of the mean square and mean cube over the votes of each item.
+    """
+
+    def __init__(self, votes: AnnotatorVotes, x: Floats, size: int) -> None:
+        patterns = votes.sample.patterns
+        n_votes, first, row = patterns.vote_totals(), patterns.start[:-1], patterns.row()
+        each = patterns.votes / n_votes[row]
+
+        def means(values: Floats) -> Floats:
+            found: Floats = np.add.reduceat(each * values, first)
+            return found
+
+        apart = x - means(x)[row]
+        split = (n_votes > 2) & (np.diff(patterns.start) > 1)
+        used = np.flatnonzero(n_votes[votes.row] > 2)
+        who, at, items = votes.who[used], votes.row[used], votes.items[used]
+
+        def by_annotator(values: Array) -> Floats:
+            found: Floats = np.bincount(who, items * values, size).astype(np.float64)
+            return found
+
+        self.items = by_annotator(np.ones(used.size))
+        n = np.where(self.items, self.items, np.nan)
+        self.deviation = by_annotator(apart[votes.entry[used]]) / n
+        self.error = np.sqrt(by_annotator(np.where(split, means(apart**2), 0)[at])) / n
+        self.cube = by_annotator(np.where(split, means(apart**3), 0)[at]) / n**3
+        self.least = np.exp(-by_annotator(np.where(split, np.log(n_votes), 0)[at]))
+
+    def test(self, tested: Mask, rest: Mask) -> Floats:
+        """Return the two-sided p-values of the tested; the rest show how much annotators usually differ."""
+        tested = tested & (self.error > 0)
+        found, rest = np.full(tested.shape, np.nan), rest & tested
+        if not rest.any():
+            return found
+        scale = np.hypot(self.error[tested], typical(self.deviation[rest], self.error[rest])[1])
+        tails = skewed_tails(self.deviation[tested] / scale, self.cube[tested] / scale**3)
+        found[tested] = np.minimum(2 * np.maximum(np.minimum(*tails), self.least[tested]), 1)
+        return found
+
+
+class Screen:
+    """Whether the votes of A annotators follow the items at all, compared with their own votes in random order.
+
+    With ``s_ij`` the share of the other votes on item i for j, the statistic is ``T = sum_i s_i(Y_i)``. In random order
+    its mean is ``n sum_j L_j m_j``, and its variance ``n^2 / (n - 1) (sum_j L_j S_jj - sum_jk L_j L_k S_jk)``, with L
+    the shares of the annotator's votes, m and S the means and the covariances of s over the annotator's items.
+    """
+
+    def __init__(self, votes: AnnotatorVotes, size: int, least: int) -> None:
+        self.items = totals(votes.items, votes.who, size)
+        self.z, self.knows, self.error = (np.full(size, np.nan) for _ in range(3))
+        kept = votes.take((self.items >= least)[votes.who])
+        for who, own in kept.blocks():
+            for name, values in zip(("z", "knows", "error"), _screened(own, who.size), strict=True):
+                getattr(self, name)[who] = values
+
+    def shown(self) -> Mask:
+        """Return who is shown to know something."""
+        return self.z > SHOWN
+
+    def doubtful(self, agreement: float) -> Mask:
+        """Return who is not shown to know anything on items on which a typical annotator would be."""
+        return (agreement >= _ABLE * self.error) & (self.z <= SHOWN)
+
+    def test(self, agreement: float) -> Floats:
+        """Return the one-sided p-values of knowing less than a typical annotator would on the same items."""
+        from dhkappa.stats.special import ndtr
+
+        tested = ~np.isnan(self.knows)
+        found, able = np.full(tested.shape, np.nan), tested & self.shown() & (agreement >= _ABLE * self.error)
+        base = able if able.sum() >= _TYPICAL else tested
+        if base.any():
+            center, spread = typical(self.knows[base], self.error[base])
+            own = self.error[tested] ** 2 + spread**2
+            of_center = _MEDIAN_VARIANCE * float(np.mean(self.error[base] ** 2 + spread**2)) / base.sum()
+            found[tested] = ndtr((self.knows[tested] - center) / np.sqrt(own + of_center))
+        return found
+
+
+def _screened(votes: AnnotatorVotes, size: int) -> tuple[Floats, Floats, Floats]:
+    """Return z, how much annotators know (0 is nothing, like kappa) and the standard error of a typical annotator."""
+    who, others, items = votes.who, votes.others(), votes.items
+    length = np.diff(others.start)
+    vote = np.repeat(np.arange(who.size), length)
+    s = others.votes / (votes.n_votes - 1)[vote]
+    where = votes.annotator_categories([(who[vote], others.code), (who, votes.own)], size)
+    entry, own = where.of
+    k, n = where.code.size, np.bincount(who, items, size)
+    L = np.bincount(own, items, k) / n[where.who]
+    m, square = (np.bincount(entry, items[vote] * values, k) / n[where.who] for values in (s, s * s))
+    S = square - m * m
+
+    def by_annotator(values: Floats) -> Floats:
+        found: Floats = np.bincount(where.who, values, size).astype(np.float64)
+        return found
+
+    on_own = np.add.reduceat(s * L[entry], others.start[:-1])  # sum_j L_j s_ij, one row per vote
+    mean = by_annotator(L * m)
+    both = np.bincount(who, items * (on_own - mean[who]) ** 2, size) / n
+    agree = np.bincount(who, items * _shares_of_own(votes), size) / n
+    variance = (by_annotator(L * S) - both) / (n - 1)  # of T / n
+    spread, error = 1 - by_annotator(m * m), np.sqrt(np.maximum(by_annotator(m * S), 0) / (n - 1))
+    varied = variance > 1e-12 * np.maximum(by_annotator(L * S), 1e-12)
+    # An annotator whose votes are all the same has no variance, and knows nothing: z is 0.
+    z = np.where(varied, (agree - mean) / np.sqrt(np.where(varied, variance, 1)), 0.0)
+    able = (spread > 0) & (error > 1e-9)  # else the votes of the others are the same on all items
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = z, (agree - mean) / spread, error / spread
+    return tuple(np.where(able, values, np.nan) for values in found)  # type: ignore[return-value]
+
+
+def _shares_of_own(votes: AnnotatorVotes) -> Floats:
+    """Return (T,) the share of the other votes on the item that equal the vote."""
+    found: Floats = (votes.sample.patterns.votes[votes.entry].astype(np.int64) - 1) / (votes.n_votes - 1)
+    return found
