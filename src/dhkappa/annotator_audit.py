@@ -22,6 +22,8 @@ from dhkappa.stats.agreement import (
     unlabeled_sample,
     votes_by_label,
 )
+from dhkappa.stats.annotator_result import AnnotatorScores
+from dhkappa.stats.annotator_scores import annotator_scores
 from dhkappa.stats.intervals import written
 from dhkappa.stats.kappa import estimate_fleiss
 from dhkappa.stats.next_votes import next_votes, require_items
@@ -53,6 +55,7 @@ class AnnotatorAudit(Display):
     problems: tuple[Problem, ...]
     _item_votes: ItemVotes | None
     _samples: list[Sample] = field(default_factory=list)  # one pattern per row of the item votes, once it is needed
+    _scores: list[AnnotatorScores] = field(default_factory=list)  # once they are needed
 
     def categories(self) -> Table:
         """Return the agreement by category, the most frequent first.
@@ -71,6 +74,16 @@ class AnnotatorAudit(Display):
         if self._item_votes is None or self._item_votes.annotators is None:
             raise invalid("annotators", "Annotators are unknown.", code="annotators-unknown")
         return annotator_agreement(self._item_votes, self._sample())
+
+    def annotator_scores(self) -> AnnotatorScores:
+        """Return all annotators on one scale: who differs from the rest, and who is not shown to know anything."""
+        if not self._scores:
+            self._scores.append(annotator_scores(self._item_votes, confidence_level=self.confidence_level))
+        return self._scores[0]
+
+    @property
+    def _known_annotators(self) -> bool:
+        return self._item_votes is not None and self._item_votes.annotators is not None
 
     def disagreements(self, limit: int | None = None) -> Table:
         """Return the items on which annotators disagree, those with the smallest share of agreeing pairs first."""
@@ -98,13 +111,15 @@ class AnnotatorAudit(Display):
         said.append(f"Fleiss' kappa is {kappa.value:.2f}{limits}.")
         worst = min((row for row in self.categories() if row["kappa"] == row["kappa"]), key=lambda row: row["kappa"])
         said.append(f"Annotators agree least on {worst['category']!r} (kappa {worst['kappa']:.2f}).")
+        if self._known_annotators:
+            said.append(self.annotator_scores().summary)
         return " ".join(said)
 
     def tables(self) -> list[tuple[Table, str]]:
         """Return the tables to show, each with the names of its main columns."""
         found = [(self.categories(), "category n_votes vote_share agreement kappa")]
-        if self._item_votes is not None and self._item_votes.annotators is not None:
-            found.append((self.annotators(), "annotator items agree score"))
+        if self._known_annotators:
+            found.append((self.annotator_scores().listed(), "annotator items agree shrunk_score ci remark"))
         if self._item_votes is not None:
             found.append((self.disagreements(_FIRST), "item votes agreement"))
         return found
@@ -113,14 +128,15 @@ class AnnotatorAudit(Display):
     def notes(self) -> tuple[Note, ...]:
         """What to know about the results."""
         text = "There are no suggested labels, so only the annotators were compared with each other."
+        scores = self.annotator_scores().notes if self._known_annotators else ()
         note = Note("no-labels", text, "Name the column of labels with $suggested to audit them.")
-        return (note, *self.fleiss.notes, *_shown_notes(self._item_votes))
+        return (note, *self.fleiss.notes, *scores, *_shown_notes(self._item_votes))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield self.summary
         yield self.categories()
-        if self._item_votes is not None and self._item_votes.annotators is not None:
-            yield self.annotators()
+        if self._known_annotators:
+            yield self.annotator_scores().listed()
         yield [note.text for note in self.notes]
 
     def to_markdown(self, *, title: str = "Label audit") -> str:
@@ -130,7 +146,7 @@ class AnnotatorAudit(Display):
 
     def to_dict(self, limit: int | None = _FIRST) -> dict[str, Any]:
         """Return plain values for JSON, with at most ``limit`` items; NaN is None."""
-        known = self._item_votes is not None and self._item_votes.annotators is not None
+        known = self._known_annotators
         return {
             "kind": "annotators",
             "confidence_level": self.confidence_level,
@@ -139,6 +155,7 @@ class AnnotatorAudit(Display):
             "fleiss": self.fleiss.to_dict(self.confidence_level),
             "categories": self.categories().to_json() if self.fleiss.n_items else [],
             "annotators": self.annotators().to_json() if known else None,
+            "annotator_scores": self.annotator_scores().to_dict(limit) if known else None,
             "disagreements": None if self._item_votes is None else self.disagreements(limit).to_json(),
             "notes": [note.to_dict() for note in self.notes],
         }

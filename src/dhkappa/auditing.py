@@ -17,7 +17,10 @@ from dhkappa.errors import DataError, Problem, masked, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
-from dhkappa.stats.annotators import annotator_table, compare_with_annotators, require_annotators
+from dhkappa.stats.annotator_result import AnnotatorScores
+from dhkappa.stats.annotator_scores import annotator_scores
+from dhkappa.stats.annotator_votes import require_annotators
+from dhkappa.stats.annotators import annotator_table, compare_with_annotators
 from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
@@ -73,6 +76,7 @@ class Audit(Display):
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
     _baselines: dict[str, AnnotatorBaseline] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
+    _scores: list[AnnotatorScores] = field(default_factory=list)
 
     @property
     def _shown(self) -> ShownColumns | None:
@@ -108,6 +112,17 @@ class Audit(Display):
         """
         require_annotators(self._item_votes)
         return self._table("annotators", labeler)
+
+    def annotator_scores(self) -> AnnotatorScores:
+        """Return all annotators on one scale: who differs from the rest, and who is not shown to know anything.
+
+        The scores do not depend on labelers, except for the columns ``agree_with_...``, the shares of an annotator's
+        votes that are the suggested label.
+        """
+        if not self._scores:
+            known: dict[str, Any] = {"confidence_level": self.confidence_level, "labelers": self.labelers}
+            self._scores.append(annotator_scores(self._item_votes, **known, ordered=self._weights is not None))
+        return self._scores[0]
 
     def annotator_comparison(self, labeler: str | None = None) -> AnnotatorComparison:
         """Return the labeler compared with each annotator as a labeler, both judged by the other annotators.
@@ -409,6 +424,7 @@ class Audit(Display):
                 column: {name: self.slices(column, name).to_dict() for name in self.labelers}
                 for column in self.slice_columns
             },
+            "annotator_scores": self.annotator_scores().to_dict(limit) if self._known_annotators else None,
             "notes": [note.to_dict() for note in self.notes],
         }
 
@@ -417,7 +433,7 @@ class Audit(Display):
         compared = self._annotator_comparisons.get(name)
         defined = not math.isnan(kappa.confidence_interval(level).low)
         known = {"categories": kappa.exact is not None, "confusion": kappa.exact is not None}
-        known["annotators"] = self._item_votes is not None and self._item_votes.annotators is not None
+        known["annotators"] = self._known_annotators
         return {
             "verdict": self.verdict(name).to_dict(),
             "kappa": kappa.to_dict(level),
@@ -428,6 +444,10 @@ class Audit(Display):
             "review": None if self._item_votes is None else self.review(name, limit).to_json(),
             "sample_sizes": self.sample_sizes(name).to_json() if defined else None,
         }
+
+    @property
+    def _known_annotators(self) -> bool:
+        return self._item_votes is not None and self._item_votes.annotators is not None
 
     def _name(self, labeler: str | None) -> str:
         """Return the name of a labeler, or of the only one."""

@@ -13,6 +13,7 @@ import click
 
 import dhkappa
 from dhkappa.cli import options, run
+from dhkappa.cli.annotators import annotators
 from dhkappa.cli.options import (
     EXIT,
     Commands,
@@ -247,6 +248,7 @@ def compare(**given: Any) -> None:
 
 
 commands.add_command(review)
+commands.add_command(annotators)
 
 
 @commands.command(

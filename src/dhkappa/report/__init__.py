@@ -59,7 +59,7 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
 
 
 _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
-_TEXT |= {"majority", "vote", "votes", "verdict", "reason", "instead", "slice", "grade"}
+_TEXT |= {"majority", "vote", "votes", "verdict", "reason", "remark", "instead", "slice", "grade"}
 _SIGNED = {"difference", "change", "minus_others"}
 _SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", "agreement", "share", "weight"}
 _HEADS = {
@@ -80,6 +80,7 @@ _HEADS = {
     "pvalue": "p-value",
     "pvalue_holm": "p-value (Holm)",
     "reason": "remark",
+    "shrunk_score": "score",
     "weight": "share of votes",
     "weighted_fleiss": "weighted Fleiss",
 }

@@ -34,6 +34,7 @@ from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.report.item_text import item_text
 from dhkappa.report.slices import SLICE_COLUMNS, slice_rows
 from dhkappa.resources import MIB, need, need_address_space
+from dhkappa.stats.annotator_result import MIN_ITEMS
 from dhkappa.stats.grades import digits_of
 from dhkappa.table import library
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 MOST_REVIEWED = 3_000  # items of all labelers together
 MOST_ROWS = 200  # of any other table
+MOST_ANNOTATORS = 50
 MOST_DRAWN = 8  # labelers with charts
 PRINTED_ROWS = 30  # rows of a table on paper
 
@@ -122,6 +124,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         charts={name: figure(name) for name in ("scale", "differences")},
         labelers=_table(audit, caption, rows, _LABELERS),
         differences=_table(audit, _differences(audit), better_first(audit.comparison), _DIFFERENCES),
+        annotators=_annotators(audit),
         queues=_queues(audit, names),
         sample_sizes=_table(audit, "Items for a narrower confidence interval", sizes, _SAMPLE_SIZES),
         problems=[
@@ -224,6 +227,7 @@ def _key_figures(audit: Audit, rows: Sequence[Mapping[str, Any]]) -> list[tuple[
 def _part(audit: Audit, name: str) -> dict[str, Any]:
     """Return the content of the section of one labeler."""
     part: dict[str, Any] = {"name": name, "verdict": audit.verdict(name), "mean": None}
+    part["compared"] = optional(audit.annotator_comparison, name) is not None
     part["charts"] = dict.fromkeys(OF_ONE_LABELER)
     interval = f"{percent(audit.confidence_level)} CI"
     found = optional(audit.annotator_comparison, name)
@@ -240,25 +244,11 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
             f"{limits(found.low, found.high, 3)}).{other} The labeler's kappa is at least as high as that of "
             f"{round(found.matched * compared):,} of {counted(compared, 'annotator')}.{skipped}"
         )
-    contributed = [
-        row | {"agree_suggested": row["agree"], "kappa_pairs": row["kappa"]}
-        for row in optional(audit.annotators, name) or ()
-    ]
     tables = {
         "categories": (
             f"{kappa_name(audit.kappas).capitalize()} by suggested category, the largest loss first",
             sorted(optional(audit.categories, name) or (), key=lambda row: (math.isnan(row["kappa"]), -row["loss"])),
             "category items kappa ci loss label_share vote_share reason",
-        ),
-        "annotator_comparison": (
-            "Annotators as labelers, those better than the labeler first",
-            sorted(found.table if found else (), key=lambda row: (math.isnan(row["difference"]), row["difference"])),
-            "annotator items kappa_annotator kappa_labeler difference ci reason",
-        ),
-        "annotators": (
-            "Contribution of each annotator, the largest change first",
-            sorted(contributed, key=lambda row: -abs(row["change"])),
-            "annotator items agree_suggested weight kappa_pairs kappa_without change",
         ),
     }
     part["slices"] = [_slices(audit, column, name) for column in audit.slice_columns]
@@ -272,6 +262,19 @@ def _slices(audit: Audit, column: str, name: str) -> dict[str, Any]:
     notes = [note.text for note in found.notes]
     table = _table(audit, caption, slice_rows(found), SLICE_COLUMNS)
     return {"column": column, "chart": None, "summary": found.summary, "table": table, "notes": notes}
+
+
+def _annotators(audit: Audit) -> dict[str, Any] | None:
+    """Return the table of annotators and what is said about them; None if they are unknown."""
+    scores = optional(audit.annotator_scores)
+    if scores is None:
+        return None
+    listed = scores.listed()
+    columns = "annotator items agree score shrunk_score ci pvalue_adjusted remark"
+    found = _table(audit, listed.title, islice(listed, MOST_ANNOTATORS), columns) if len(listed) else None
+    more = len(listed) > MOST_ANNOTATORS
+    rest = f"The first {MOST_ANNOTATORS} of {len(listed):,} annotators with {MIN_ITEMS} items or more." if more else ""
+    return {"table": found, "texts": [scores.summary, *(note.text for note in scores.notes)], "rest": rest}
 
 
 def _queues(audit: Audit, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -85,6 +85,12 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     if queue is not None and rejected:
         yield f"### Items of {escaped(best)} to review first"
         yield _table(grid(rejected, "item suggested majority votes", level, shown=queue.shown))
+    scores = optional(audit.annotator_scores)
+    if scores is not None and scores.n_tested:
+        yield "### Annotators"
+        yield escaped(scores.summary)
+        rows = [*islice(scores.listed(), _FIRST_ITEMS)]
+        yield _table(grid(rows, "annotator items agree shrunk_score ci remark", level))
     notes = [said(note.message, note.hint, flag) for note in (*audit.notes, *slice_notes(audit, best))]
     if notes:
         yield "### Notes"

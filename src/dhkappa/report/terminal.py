@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dhkappa.auditing import Audit
     from dhkappa.inputs.check import Check
     from dhkappa.multilabel import MultilabelAudit
+    from dhkappa.stats.annotator_result import AnnotatorScores
     from dhkappa.stats.gate import Gate
     from dhkappa.stats.notes import Note
     from dhkappa.stats.plan import Plan
@@ -48,7 +49,7 @@ _FIRST_ITEMS = 8
 _ANNOTATORS = 12
 _COLUMNS = 40
 _NARROWEST = 8
-_WRAPPED = ("labeler", "minus", "verdict", "slice")  # columns whose text is not cut
+_WRAPPED = ("labeler", "minus", "verdict", "slice", "remark")  # columns whose text is not cut
 _FEW_PILOT_ITEMS = 30
 
 
@@ -89,7 +90,9 @@ class Terminal:
             for text in found.texts:
                 self._line(text)
         self._review(audit, best, review)
-        self._annotators(audit, best)
+        if (scores := optional(audit.annotator_scores)) is not None:
+            self._heading("Annotators")
+            self.annotators(scores)
         for row in islice(audit.sample_sizes(best) if audit.verdict(best).more_items else (), 1):
             more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
             self.paragraph(f"For a confidence interval of plus or minus {row['half_width']:g}: {more}.")
@@ -173,6 +176,19 @@ class Terminal:
         self._differences(comparison)
         undefined = {name: kappa for name, kappa in comparison.kappas.items() if kappa.reason}
         self._notes([*_infos(problems), *_by_labeler(undefined, _undefined), *map(_text, comparison.notes)])
+
+    def annotators(self, scores: AnnotatorScores, all_written: bool = False) -> None:
+        """Show who differs from the rest, and the first annotators."""
+        self._line(scores.summary)
+        listed = scores.listed()
+        rows = list(islice(listed, _ANNOTATORS))
+        if rows:
+            self._grid(rows, "annotator items agree shrunk_score ci remark", scores.confidence_level)
+        if len(listed) > len(rows):
+            more = "" if all_written else "; dhkappa annotators -o FILE.csv writes all"
+            self._line(f"({len(listed) - len(rows):,} more{more})", "dim")
+        for note in scores.notes if rows else ():
+            self._line(_text(note), "dim")
 
     def plan(self, plan: Plan, n_pilot: int | None = None) -> None:
         """Show how many items and votes are needed, and how many more than a pilot has."""
@@ -345,20 +361,6 @@ class Terminal:
         if len(rejected) > _FIRST_ITEMS and command:
             self._line("To write the whole queue as CSV:", "dim")
             self._parts(f"  {self._clean(command)}")
-
-    def _annotators(self, audit: Audit, name: str) -> None:
-        found = optional(audit.annotator_comparison, name)
-        known = [row for row in found.table if not math.isnan(row["difference"])] if found else []
-        if not known:
-            return
-        self._heading(f"{name} and each annotator, scored against the other annotators")
-        known.sort(key=lambda row: row["difference"])
-        columns = "annotator items kappa_annotator kappa_labeler difference ci"
-        heads, rows, numbers = grid(known, columns, audit.confidence_level)
-        if len(known) > _ANNOTATORS:
-            half, hidden = _ANNOTATORS // 2, f"({len(known) - _ANNOTATORS:,} more)"
-            rows[half:-half] = [[hidden, *[""] * (len(heads) - 1)]]
-        self._table(heads, rows, numbers)
 
     def _heading(self, text: str, first: bool = False) -> None:
         if not first:

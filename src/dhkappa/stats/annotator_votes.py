@@ -11,11 +11,22 @@ import numpy as np
 from dhkappa.core import Array, Integers
 from dhkappa.core.grouping import Entries, Patterns, group_rows
 from dhkappa.core.items import ItemVotes
+from dhkappa.errors import invalid
 from dhkappa.stats.influence import vote_pairs
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.weights import VotePairs, Weights
 
 _BLOCK = 1 << 20  # entries of patterns that are processed at once
+
+
+def require_annotators(item_votes: ItemVotes | None) -> None:
+    """Require votes with annotator identities."""
+    if item_votes is None or item_votes.annotators is None:
+        hint = (
+            "Pass votes as an n x N array, or a table in memory with $annotators or $annotator. Lists, counts, tallies "
+            "and large tables in an engine do not keep who cast a vote."
+        )
+        raise invalid("annotators", "Annotators are unknown.", hint=hint, code="annotators-unknown")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from dhkappa.core import Array, Floats, Integers
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import counted, invalid, shown
-from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes
+from dhkappa.errors import counted, shown
+from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes, require_annotators
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.influence import ROUNDING, influence, terms, weight_of_one
 from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
@@ -35,21 +35,13 @@ _FEW = f"Fewer than {MIN_ITEMS} items with two other votes and a suggested label
 _CERTAIN_HERE = "Every vote and every label on these items is the same category."
 _ONE_WEIGHT = "One item has almost all the weight."
 _NOBODY = "No annotator can be compared."
+_NO_LIMITS = "Too few items for an interval: it would be wider than from random labels to full agreement."
 
 _COLUMNS = ("kappa_annotator", "kappa_labeler", "difference", "se", "low", "high")
+_WIDEST = 1.0  # interval of a difference
 _CLOSE = 1e-5  # of 1 - E: below, influence is computed for one annotator at a time, by formulas that keep its digits
 
 _ONE_STRATUM = (Stratum(None, 0, None),)
-
-
-def require_annotators(item_votes: ItemVotes | None) -> None:
-    """Require votes with annotator identities."""
-    if item_votes is None or item_votes.annotators is None:
-        hint = (
-            "Pass votes as an n x N array, or a table in memory with $annotators or $annotator. Lists, counts, tallies "
-            "and large tables in an engine do not keep who cast a vote."
-        )
-        raise invalid("annotators", "Annotators are unknown.", hint=hint, code="annotators-unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +338,8 @@ def compare_with_annotators(
         columns[:, who] = *kappas, *limits
     skipped = [(name, reason) for name, reason in zip(names, reasons.tolist(), strict=True) if reason is not None]
     reasons[columns[3] == 0] = NO_VARIANCE
+    wide = columns[5] - columns[4] > _WIDEST
+    columns[4:, wide], reasons[wide] = math.nan, np.where(columns[3, wide] == 0, NO_VARIANCE, _NO_LIMITS)
     table = {"annotator": names, "items": items.tolist(), **dict(zip(_COLUMNS, columns.tolist(), strict=True))}
     title = f"{labeler} and each annotator, scored by the others, {written(confidence_level, 100)}% intervals"
     difference, n_items = columns[2][total > 0], int(sample.patterns.items[used].sum())
@@ -354,6 +348,9 @@ def compare_with_annotators(
         moves = _Moves(np.zeros(used.sum(), np.int64), moved[used], weight[used], sample.patterns.items[used])
         means = _mean(difference, total[total > 0], reach[total > 0], moves, confidence_level)
     reason = (None if means["se"] else NO_VARIANCE) if n_items else _NOBODY
+    if means["high"] - means["low"] > _WIDEST:
+        means |= {"low": math.nan, "high": math.nan}
+        reason = reason or _NO_LIMITS
     return AnnotatorComparison(
         labeler=labeler,
         table=Table({**table, "reason": reasons.tolist()}, title=title),
