@@ -29,6 +29,7 @@ _SURE = 16.0  # natural logarithm of the odds against chance
 _TIMES_KINDS = 20  # different rows that all occur a multiple of times
 _TIMES_ITEMS, _TIMES_SPLIT = 20, 10  # items, and items with different votes, whose numbers have a common divisor
 _FOOTERS = ("total", "totals", "grand total", "subtotal", "sum", "average", "mean", "median", "count")
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*%?")
 _PAIRS = 10  # rows that occur twice
 _PAIRS_Z = 4.0
 
@@ -55,7 +56,7 @@ def header_repeated(data: Evidence) -> Iterator[Problem]:
 
 
 def footer_row(data: Evidence) -> Iterator[Problem]:
-    """Find rows of a wide table that are called like a total, with votes that no other row has."""
+    """Find rows of a wide table that are called like a total, with numbers as votes that no other row has."""
     import narwhals.stable.v2 as nw
 
     from dhkappa.inputs.backends import kind_in
@@ -63,7 +64,11 @@ def footer_row(data: Evidence) -> Iterator[Problem]:
     table = data.table
     if table is None or not table.roles.annotators:
         return
-    items = dict(zip(map(spelling, data.categories), data.votes.tolist(), strict=False))
+    every = zip(map(spelling, data.categories), data.votes.tolist(), strict=True)
+    few = _FEW * len(table.roles.annotators)  # votes of all footers
+    items = {label: n for label, n in every if 0 < n <= few and _NUMBER.fullmatch(str(label))}
+    if not items:  # as in nearly all tables: no query is needed
+        return
     names = [word for plain in _FOOTERS for word in {plain, plain.title(), plain.capitalize(), plain.upper()}]
     votes = {f"vote_{place}": column for place, column in enumerate(table.roles.annotators)}
     found: list[str] = []
@@ -76,7 +81,7 @@ def footer_row(data: Evidence) -> Iterator[Problem]:
         given = [[spelling(one) for one in row if one is not None] for row in zip(*map(rows.get, votes), strict=True)]
         times = Counter(vote for row in given for vote in row)
         for value, row in zip(rows["value"], given, strict=True):
-            strange = [vote for vote in row if 0 < items.get(vote, 0) <= times[vote]]
+            strange = [vote for vote in row if vote in items and items[vote] <= times[vote]]
             if 2 * len(strange) > len(row) and rows["value"].count(value) == 1:
                 found.append(value)
     found = sorted({*found})  # engines return rows in any order
