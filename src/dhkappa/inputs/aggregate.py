@@ -146,7 +146,7 @@ def group(table: VoteTable) -> Groups | None:
     frame, codings, votes = table.wide
     if table.roles.annotators and len(votes) > _FEW_COLUMNS:
         own = {vote: codings[vote] for vote in votes}
-        packed = PackedCounts.of(_categories(table, _labels_in(table, frame, own)), len(votes).bit_length())
+        packed = PackedCounts.of(_categories(table, labels_in(table, frame, own)), len(votes).bit_length())
         if packed is not None:
             words = packed.words(own, table.votes.count_type)
             each = frame.with_columns(**{name: word.cast(nw.Int64) for name, word in words.items()})
@@ -369,7 +369,7 @@ def _weights(values: Sequence[Any], items: Sequence[int], name: str, hint: str) 
     return found
 
 
-def _labels_in(table: VoteTable, frame: Query, columns: _Codings) -> set[Label]:
+def labels_in(table: VoteTable, frame: Query, columns: _Codings) -> set[Label]:
     """Return the labels in some columns: one query if all have the same type."""
     parts = [(coding, frame.select(label=nw.col(role))) for role, coding in columns.items()]
     first, types = parts[0][0], {part.collect_schema()["label"] for _, part in parts}

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.core import Label
 from dhkappa.core.labels import RULE, NotALabelError, list_text, to_label
@@ -27,6 +28,7 @@ Query: TypeAlias = nw.LazyFrame[Any]  # a table that is read when it is fetched
 Ask: TypeAlias = Callable[[Query], dict[str, list[Any]]]  # run a query
 ROW_NUMBER = "dhkappa: row number"  # name of the column that numbers the rows of a file
 
+_TEST = "test_"  # start of the role of a column by which rows are kept
 _AT_ONCE = 50  # values replaced in one expression: SQLite allows 127 arguments of a function
 
 # Schemes of database addresses, with the package that each needs.
@@ -96,6 +98,9 @@ def not_a_name(column: str, kind: str) -> DataError:
     return DataError(message, code="wrong-type", hint="Write ids as text.")
 
 
+Keep = Callable[[Query, str], Query]  # returns the rows to keep, by the column with a role
+
+
 @dataclass(frozen=True)
 class Frame:
     """A table of some engine. The methods fit any engine that narwhals knows; subclasses override what differs."""
@@ -105,6 +110,9 @@ class Frame:
     columns: tuple[str, ...]
     in_memory: bool = False  # the rows are in this process
     name: str = "the table"  # in messages
+    hidden: frozenset[str] = frozenset()  # columns of annotators that are left out
+    kept: tuple[tuple[str, Keep], ...] = ()  # columns by which rows are kept, if the rows are elsewhere
+    rows: Any = None  # (n,) places of the rows that were kept, if they are in this process
 
     count_type: ClassVar[Any] = nw.Int64  # in which packed counts are added up
     native_type: ClassVar[Any] = staticmethod(lambda native, role: "")  # the engine's type of a column
@@ -119,7 +127,8 @@ class Frame:
     @property
     def names(self) -> list[str]:
         """Column names that a role can have: not empty, not numbers, not ours."""
-        return [name for name in self.columns if isinstance(name, str) and name and name != ROW_NUMBER]
+        gone = {ROW_NUMBER, *self.hidden}
+        return [name for name in self.columns if isinstance(name, str) and name and name not in gone]
 
     def said(self, column: str | None) -> str:
         """Return the name of a column for a message."""
@@ -136,8 +145,25 @@ class Frame:
 
     @property
     def row_names(self) -> list[Any] | None:
-        """Names of the rows (the index of pandas), if the engine has them."""
-        return None
+        """Names of the rows (the index of pandas), if the engine has them; their places if rows were left out."""
+        return None if self.rows is None else self.rows.tolist()
+
+    def comparable(self, column: str) -> Frame:
+        """Return the table with a column in a type whose values can be compared."""
+        return self
+
+    def keep_rows(self, column: str, keep: Keep, typed: bool = False) -> Frame:
+        """Return the table with some rows, by a column; ``typed`` if its values are compared."""
+        if not self.in_memory:
+            return replace(self, kept=(*self.kept, (column, keep)))
+        frame, _ = (self.comparable(column) if typed else self).pick({_TEST: column}, row_number=True)
+        with self.asking():
+            places = keep(frame, _TEST).select("order").sort("order").collect().get_column("order").to_numpy()
+        return replace(self, native=self._take(places), rows=places if self.rows is None else self.rows[places])
+
+    def _take(self, places: npt.NDArray[np.int64]) -> Any:
+        """Return some rows of a table in memory."""
+        return self.native[places]
 
     def lists_as_text(self) -> Any:
         """Return the table of the engine with lists of labels, for multi-label data, as text that can be grouped."""
@@ -150,10 +176,15 @@ class Frame:
         with self.asking():
             numbered = row_number and ROW_NUMBER in self.columns
             wanted = {**roles, "order": ROW_NUMBER} if numbered else dict(roles)
+            tests = {f"{_TEST}{place}": column for place, (column, _) in enumerate(self.kept)}
+            wanted |= tests
             native, values = self._select(wanted, labels)
             if row_number and not numbered:
                 native = self._with_row_number(native)
             frame = self._normalize(lazy(native), wanted)
+            for role, (_, keep) in zip(tests, self.kept, strict=True):
+                frame = keep(frame, role)
+            frame = frame.drop(*tests) if tests else frame
             schema = frame.collect_schema()
         codings = {role: Coding(self.said(roles[role]), kind_of(schema[role]), values.get(role)) for role in labels}
         for role, coding in codings.items():
