@@ -11,11 +11,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from functools import partial, reduce
 from operator import eq, ge, gt, le, lt, or_
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -26,10 +27,10 @@ from dhkappa.inputs.backends import kind_of
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 _FORM = re.compile(r'^\s*(?:"((?:[^"]|"")+)"|([^=!<>]+?))\s*(==|!=|<=|>=|=|<|>)(.*)$', re.DOTALL)
-_NUMBER = "^-?[0-9]*[.]?[0-9]+([eE][+-]?[0-9]{1,2})?$"
+_NUMBER = "^-?[0-9]*[.]?[0-9]+(?:[eE][+-]?[0-9]{1,2})?$"
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = "[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?"
-_ZONES = {"any": "(Z|[+-][0-9]{2}:?[0-9]{2})?", "none": "", "UTC": "(Z|[+]00:00)"}
+_CLOCK = "[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?"
+_ZONES = {"any": "(?:Z|[+-][0-9]{2}:?[0-9]{2})?", "none": "", "UTC": "(?:Z|[+]00:00)"}
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _EXACT = 2**53  # integers up to here are floats
@@ -198,7 +199,7 @@ def _comparison(dtype: Any) -> Callable[[str, str, Any], _Made] | None:
     if dtype == nw.Decimal:
         kind = "float"
     if isinstance(dtype, nw.Datetime):
-        return partial(_with_time, dtype.time_zone is not None)
+        return partial(_with_time, dtype.time_zone)
     if dtype == nw.Date:
         return _with_date
     made: dict[str, Callable[[str, str, Any], _Made]] = {
@@ -279,22 +280,32 @@ def _with_date(column: str, operator: str, value: Any) -> _Made:
     return _whole(operator, moment.date(), exact=moment.timetz() == time()), None
 
 
-def _with_time(aware: bool, column: str, operator: str, value: Any) -> _Made:
+def _zone(name: str) -> tzinfo:
+    """Return the time zone of a column: values in another one cannot be compared on all engines."""
+    try:
+        return UTC if name.upper() in ("UTC", "ETC/UTC") else ZoneInfo(name)
+    except (ValueError, ZoneInfoNotFoundError):  # an offset
+        return datetime.fromisoformat(f"2000-01-01T00:00{name}").tzinfo or UTC
+
+
+def _with_time(name: str | None, column: str, operator: str, value: Any) -> _Made:
     """Compare times. A date stands for the whole day, in UTC if the column has a time zone."""
-    moment, zone = _moment(column, value), UTC if aware else None
-    cast = nw.Datetime("us", "UTC") if aware else nw.Datetime("us")
+    moment, zone = _moment(column, value), None if name is None else UTC
+    cast = nw.Datetime("us") if name is None else None
     if isinstance(moment, datetime):
-        if moment.tzinfo is not None and not aware:
+        if moment.tzinfo is not None and name is None:
             message = f"Column {column!r} holds times without a time zone, and {shown([value])} has one."
             raise _invalid(message, code="mixed-time-zones")
-        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=zone)
-        return partial(_compare, operator, moment, cast), None
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
+        return partial(_compare, operator, moment if name is None else moment.astimezone(_zone(name)), cast), None
     start = datetime.combine(moment, time(), zone)
+    if moment in (date.min, date.max):
+        raise _invalid(f"{shown([value])} is beyond the days that can be compared.")
+    end = start + timedelta(days=1)
+    if name is not None:
+        start, end = start.astimezone(_zone(name)), end.astimezone(_zone(name))
     if operator in ("<", ">="):
         return partial(_compare, operator, start, cast), None
-    if moment == date.max:
-        raise _invalid(f"{shown([value])} is the last day that can be compared.")
-    end = start + timedelta(days=1)
     if operator in ("<=", ">"):
         return partial(_compare, "<" if operator == "<=" else ">=", end, cast), None
     return lambda role: _compare(">=", start, cast, role) & _compare("<", end, cast, role), None
@@ -356,7 +367,7 @@ def _with_typed_text(column: str, operator: str, value: str) -> _Made:
 
 
 def _text_as_date(operator: str, value: date) -> _Made:
-    guard = partial(_matches, f"^{_DAY}({_CLOCK}{_ZONES['any']})?$")
+    guard = partial(_matches, f"^{_DAY}(?:{_CLOCK}{_ZONES['any']})?$")
     day = value.isoformat()
     return _if(guard, lambda role: _COMPARE[operator](nw.col(role).str.slice(0, 10), nw.lit(day))), guard
 
@@ -365,7 +376,7 @@ def _text_as_time(operator: str, value: datetime) -> _Made:
     """Compare times as texts of one length; those with a time zone must be in UTC."""
     zone = "none" if value.tzinfo is None else "UTC"
     moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-    guard = partial(_matches, f"^{_DAY}({_CLOCK}{_ZONES[zone]})?$")
+    guard = partial(_matches, f"^{_DAY}(?:{_CLOCK}{_ZONES[zone]})?$")
     written = moment.isoformat(" ", "microseconds")
 
     def compare(role: str) -> nw.Expr:
