@@ -22,7 +22,9 @@ LANGUAGES = ("en", "de", None, "fr", "EN", "en ")
 BESIDE: dict[str, Callable[[int], Any]] = {
     "language": lambda place: LANGUAGES[place % 6],
     "score": lambda place: None if place % 7 == 3 else place / 8,
-    "written": lambda place: None if place % 11 == 5 else ("", f"{place / 8}", f"{place}e-1")[min(place, 1 + place % 2)],
+    "written": lambda place: (
+        None if place % 11 == 5 else ("", f"{place / 8}", f"{place}e-1")[min(place, 1 + place % 2)]
+    ),
     "n": lambda place: None if place % 7 == 2 else place - 10,
     "day": lambda place: None if place % 5 == 4 else f"2026-01-{1 + place:02d}",
     "at": lambda place: f"2026-01-{1 + place:02d}" + ("", "T10:30", " 10:30:15", "T10:30:15.25")[place % 4],
@@ -76,7 +78,9 @@ def with_columns(made: Votes, layout: str) -> Shape:
         return replace(shape, items={**shape.items, **columns})
     place = {item: at for at, item in enumerate(made.items)}
     at = [place[item] for item in shape.columns["id"]]
-    return replace(shape, columns={**shape.columns, **{name: [own[one] for one in at] for name, own in columns.items()}})
+    return replace(
+        shape, columns={**shape.columns, **{name: [own[one] for one in at] for name, own in columns.items()}}
+    )
 
 
 def chosen(made: Votes, *tests: Test) -> tuple[Votes, list[int]]:
@@ -129,7 +133,7 @@ def test_two_filters_in_every_format(engine: Engine, layout: str) -> None:
 @each("layout", ["wide", "wide-many", "long", "long-items"], few=["wide", "long-items"])
 def test_excluded_annotators_in_every_format(engine: Engine, layout: str) -> None:
     made = drawn_for(layout)
-    left, places = chosen(made, CASES["language!=en"])
+    left, _ = chosen(made, CASES["language!=en"])
     votes = [[vote for place, vote in enumerate(row) if place not in (0, 2)] for row in left.votes]
     found = opened(engine, made, layout).exclude_annotators("ann_0", "ann_2").filter("language != en")
     expected = of_lists(votes, left.suggested)
@@ -212,7 +216,8 @@ def test_annotators_with_two_spellings(engine: Engine, name: str) -> None:
 @only(NEAR)
 def test_unlisted_items_have_no_value(engine: Engine) -> None:
     items = {name: values[:3] for name, values in ITEM_ROWS.items()}
-    table, roles = engine.table(VOTE_ROWS), ROLES | {"items": engine.table(items)}
+    table = engine.table(VOTE_ROWS)
+    roles: dict[str, Any] = ROLES | {"items": engine.table(items)}
     with expect_error("ids-not-joined"):
         dhkappa.Dataset(table, "suggested", **roles).filter("items.round=x").counts  # noqa: B018
     unlisted = dhkappa.Dataset(table, "suggested", unlisted="unlabeled", **roles)

@@ -9,6 +9,7 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
+from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.options import Command, Input, check_output, option
 from dhkappa.cli.output import check_items, json_text, listed, naming_audit, only, open_errors, refuse, warn
 from dhkappa.errors import counted, invalid, visible
@@ -58,7 +59,13 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
         if rejected:
             queue = queue.where(lambda row: row["differential"] < 0)
     if as_json:
-        whole = {"labeler": labeler, "n_items": n_items, **listed(problems), "review": queue.to_json()}
+        whole = {
+            "labeler": labeler,
+            "n_items": n_items,
+            **listed(problems),
+            **left_out(source.data),
+            "review": queue.to_json(),
+        }
         text = json_text("review", whole) + "\n"
     else:
         text = "" if excel else queue.to_csv(safe=not raw)
@@ -75,4 +82,5 @@ def review(output: str | None, limit: int | None, rejected: bool, raw: bool, **g
         write_file(output, workbook(queue, _LABELS) if excel else text, "review queue")
         click.echo(f"{counted(len(queue), 'item')} written to {visible(output)}.", err=True)
     if not as_json:
+        say_left_out(source.data)
         warn(problems)

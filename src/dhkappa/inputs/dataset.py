@@ -159,7 +159,7 @@ class Dataset(Filterable):
         return self._whole if self._filtering is None else self._filtering.table
 
     @cached_property
-    def _whole(self) -> VoteTable | None:  # type: ignore[override]
+    def _whole(self) -> VoteTable | None:
         if not self._roles and (self._data is None or isinstance(self._data, (list, tuple, np.ndarray))):
             return None
         from dhkappa.inputs.tables import open_votes

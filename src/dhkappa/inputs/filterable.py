@@ -19,7 +19,6 @@ class Filterable:
     """Data of which rows and annotators can be left out."""
 
     _steps: tuple[Step, ...] = ()
-    _whole: VoteTable | None  # the table before filters
     _of_columns: tuple[LeftOut, ...] = ()  # annotators of arrays that were left out
 
     def filter(self, /, *conditions: str | tuple[str, str, Any], **equal: Any) -> Self:
@@ -45,7 +44,8 @@ class Filterable:
         Examples
         --------
         >>> import dhkappa, duckdb
-        >>> table = duckdb.sql("FROM (VALUES (1, 'x', 'x', 'x', 'en'), (2, 'y', 'x', 'y', 'de')) t(id, llm, a, b, lang)")
+        >>> rows = "(VALUES (1, 'x', 'x', 'x', 'en'), (2, 'y', 'x', 'y', 'de'))"
+        >>> table = duckdb.sql(f"FROM {rows} t(id, llm, a, b, lang)")
         >>> data = dhkappa.Dataset(table, "llm", annotators=["a", "b"])
         >>> data.filter(lang="en")
         Dataset(1 item, 2 votes, 1 category, labelers 'llm')
@@ -89,6 +89,11 @@ class Filterable:
             self._array_votes()
         return self._of_columns
 
+    @cached_property
+    def _whole(self) -> VoteTable | None:
+        """The table before filters."""
+        raise NotImplementedError
+
     def _array_votes(self) -> ItemVotes:
         """Return the votes of arrays."""
         raise NotImplementedError
@@ -96,7 +101,9 @@ class Filterable:
     def _with_steps(self, *steps: Step) -> Self:
         """Return data with more filters, for which nothing is counted yet."""
         made = object.__new__(type(self))
-        results = {name for kind in type(self).__mro__ for name, one in vars(kind).items() if isinstance(one, cached_property)}
+        results = {
+            name for kind in type(self).__mro__ for name, one in vars(kind).items() if isinstance(one, cached_property)
+        }
         made.__dict__ = {name: one for name, one in self.__dict__.items() if name not in results - {*_KEPT}}
         made._steps = (*self._steps, *steps)
         made._forget()

@@ -31,7 +31,9 @@ class Exclusion:
     @property
     def text(self) -> str:
         """What is left out, for a message."""
-        return f"annotators {shown(self.annotators, 10)}" if self.annotators[1:] else f"annotator {shown(self.annotators)}"
+        return (
+            f"annotators {shown(self.annotators, 10)}" if self.annotators[1:] else f"annotator {shown(self.annotators)}"
+        )
 
 
 Step = Condition | Exclusion
@@ -107,9 +109,13 @@ class FilteredTable:
 def filter_table(table: VoteTable, steps: Sequence[Step]) -> FilteredTable:
     """Leave out rows, items and annotators, in this order."""
     tables = [table]
+    applied: list[Condition] = []
     for step in steps:
-        last = tables[-1]
-        tables.append(_without(last, step) if isinstance(step, Exclusion) else _where(last, step))
+        if isinstance(step, Exclusion):
+            tables.append(_without(tables[-1], step))
+        else:
+            tables.append(_where(tables[-1], step, applied))
+            applied.append(step)
     return FilteredTable(tuple(steps), tuple(tables))
 
 
@@ -170,47 +176,44 @@ def _compared(frame: Frame, condition: Condition, column: str) -> tuple[Comparis
     return replace(named.compared(picked.collect_schema()[_VALUE], frame.said(column)), condition=condition), picked
 
 
-def _where(table: VoteTable, condition: Condition) -> VoteTable:
-    """Leave out rows by a condition; rows of items with all their votes."""
+def _where(table: VoteTable, condition: Condition, earlier: Sequence[Condition]) -> VoteTable:
+    """Leave out rows by a condition; rows of items with all their votes. ``earlier`` are those applied before."""
     column, frames = _places(table, condition.column)
-    numbered = _numbered(table)
+    filtered = _numbered(table)
     for frame in frames:
         compared, _ = _compared(frame, condition, column)
-
-        def keep(query: Query, role: str, compared: Comparison = compared) -> Query:
-            return query.filter(compared.kept(role))
-
         if frame is table.votes:
-            numbered = replace(numbered, votes=numbered.votes.keep_rows(column, keep, typed=True))
+            filtered = replace(filtered, votes=filtered.votes.keep_rows(column, compared.kept))
             continue
-        items = frame.keep_rows(column, keep, typed=True)
+        items = frame.keep_rows(column, compared.kept)
         if len(frames) == 1:
-            numbered = replace(numbered, votes=_votes_on(table, items, condition))
-        numbered = replace(numbered, items=items)
-    return numbered
+            only_listed = table.roles.unlisted == "unlabeled" and any(
+                not one.keeps_missing and _places(table, one.column)[1] == [frame] for one in (*earlier, condition)
+            )
+            others = items if only_listed else frame.rejected_rows(column, compared.kept)
+            filtered = replace(filtered, votes=_votes_on(table, others, only_listed))
+        filtered = replace(filtered, items=items)
+    return filtered
 
 
 def _numbered(table: VoteTable) -> VoteTable:
-    """Number the rows of a file whose items have no names, so that they are named by their place in the file."""
+    """Add row numbers to a file whose items have no names, so that they are named by their place in it."""
     nameless = table.roles.item is None and table.source.ordered and not table.votes.has_row_order
     return replace(table, votes=table.votes.numbered() if nameless else table.votes)
 
 
-def _votes_on(table: VoteTable, items: Frame, condition: Condition) -> Frame:
-    """Return the votes without those on items that were left out; votes on unlisted items have no value."""
-    assert table.roles.item is not None
-    listed, _ = pick_items(table)
-    kept, _ = pick_items(replace(table, items=items))
-    gone = listed.select("item").join(kept.select("item"), on="item", how="anti").filter(~nw.col("item").is_null())
-    item_type, only_listed = table.item_type, table.roles.unlisted == "unlabeled" and not condition.keeps_missing
+def _votes_on(table: VoteTable, items: Frame, only: bool) -> Frame:
+    """Return the votes on some items ``only``, or those on all others; votes on unlisted items have no value."""
+    item, item_type = table.roles.item, table.item_type
+    assert item is not None
 
-    def keep(query: Query, role: str) -> Query:
-        left = query if item_type is None else query.with_columns(nw.col(role).cast(item_type))
-        if only_listed:
-            return left.join(kept.select("item").rename({"item": role}), on=role, how="semi")
-        return left.join(gone.rename({"item": role}), on=role, how="anti")
+    def join(query: Query, role: str) -> Query:
+        names = items.pick({"item": item})[0].rename({"item": role}).filter(~nw.col(role).is_null())
+        if item_type is not None:
+            query, names = (one.with_columns(nw.col(role).cast(item_type)) for one in (query, names))
+        return query.join(names, on=role, how="semi" if only else "anti")
 
-    return table.votes.keep_rows(table.roles.item, keep)
+    return table.votes.join_rows(item, join)
 
 
 def _without(table: VoteTable, step: Exclusion) -> VoteTable:
@@ -230,13 +233,11 @@ def _without(table: VoteTable, step: Exclusion) -> VoteTable:
     known = [name for name in table.ask(query)["annotator"] if name is not None and name != ""]
     names = sorted(_chosen(step, known, table.annotator_names), key=str)
 
-    def keep(query: Query, role: str) -> Query:
-        named = nw.when(nw.col(role).is_null()).then(nw.lit(0)).otherwise(
-            nw.when(nw.col(role).is_in(names)).then(nw.lit(1)).otherwise(nw.lit(0))
-        )
-        return query.filter(named == 0)
+    def kept(role: str) -> nw.Expr:
+        named = nw.when(nw.col(role).is_in(names)).then(nw.lit(1)).otherwise(nw.lit(0))
+        return nw.when(nw.col(role).is_null()).then(nw.lit(0)).otherwise(named) == 0
 
-    return replace(table, votes=table.votes.keep_rows(roles.annotator, keep))
+    return replace(table, votes=table.votes.keep_rows(roles.annotator, kept))
 
 
 def _chosen(step: Exclusion, known: Iterable[Any], names: Any = None) -> frozenset[Any]:
@@ -293,7 +294,9 @@ def _check_values(table: VoteTable, condition: Condition) -> list[int]:
     for frame in frames:
         compared, picked = _compared(frame, condition, column)
         wrong = compared.unreadable(_VALUE)
-        if wrong is not None and (texts := table.ask(picked.filter(wrong).unique().sort(_VALUE).head(EXAMPLES))[_VALUE]):
+        if wrong is not None and (
+            texts := table.ask(picked.filter(wrong).unique().sort(_VALUE).head(EXAMPLES))[_VALUE]
+        ):
             kind = "a date or a time without a zone" if condition.text.count("-") > 1 else "a number"
             message = f"Column {frame.said(column)} holds text that is not {kind}: {shown(texts)}."
             hint = f"Leave such rows out by a filter before this one, such as {column}!={texts[0]}."

@@ -140,7 +140,7 @@ class VoteTable:
         roles = self.roles
         votes = {f"vote_{place}": name for place, name in enumerate(roles.annotators or roles.counts)}
         columns = ({} if roles.item is None else {"item": roles.item}) | votes | roles.item_columns()
-        placed = roles.item is None and bool(self.votes.kept) and self.votes.has_row_order
+        placed = roles.item is None and self.votes.is_filtered and self.votes.has_row_order
         labels = [*(votes if roles.annotators else ()), *self.label_roles]
         frame, codings = self.votes.pick(columns, labels, row_number=placed)
         if placed:  # items are named by their places before rows were left out
