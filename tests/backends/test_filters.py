@@ -206,16 +206,15 @@ def test_annotators_that_are_numbers(engine: Engine, name: Any) -> None:
 @each("name", ["Eli", "eli"])
 def test_annotators_with_two_spellings(engine: Engine, name: str) -> None:
     who = ["Bo", "Eli", "Ann", "bo", "eli", "Ann", "Bo", "Eli", "bo", "Eli"]
-    whole = dhkappa.Dataset(
-        engine.table(VOTE_ROWS | {"who": who}), "suggested", items=engine.table(ITEM_ROWS), normalize=["case"], **ROLES
-    )
+    roles: dict[str, Any] = ROLES | {"items": engine.table(ITEM_ROWS), "normalize": ["case"]}
+    whole = dhkappa.Dataset(engine.table(VOTE_ROWS | {"who": who}), "suggested", **roles)
     votes = [["a", "b"], ["b", "a"], ["a"], ["b"]]
     assert whole.exclude_annotators(name).tally() == of_lists(votes, ITEM_ROWS["suggested"], labeler="suggested")
 
 
 @only(NEAR)
 def test_unlisted_items_have_no_value(engine: Engine) -> None:
-    items = {name: values[:3] for name, values in ITEM_ROWS.items()}
+    items: dict[str, list[Any]] = {name: values[:3] for name, values in ITEM_ROWS.items()}
     table = engine.table(VOTE_ROWS)
     roles: dict[str, Any] = ROLES | {"items": engine.table(items)}
     with expect_error("ids-not-joined"):
@@ -242,7 +241,12 @@ def test_filter_that_leaves_nothing(engine: Engine) -> None:
 
 @only(NEAR)
 def test_items_without_a_name_keep_their_place(engine: Engine) -> None:
-    columns = {"ann_1": list("aabb"), "ann_2": list("abab"), "suggested": list("abab"), "n": [1, 2, 3, 4]}
+    columns: dict[str, list[Any]] = {
+        "ann_1": list("aabb"),
+        "ann_2": list("abab"),
+        "suggested": list("abab"),
+        "n": [1, 2, 3, 4],
+    }
     found = dhkappa.Dataset(engine.table(columns)).filter("n>2")
     names = {row["item"] for row in dhkappa.audit(found).review()}
     assert names == ({2, 3} if engine.in_memory else {0, 1})
@@ -255,7 +259,7 @@ def test_arrays_and_counts() -> None:
     assert whole.exclude_annotators("1").tally() == dhkappa.tally(votes[:, [0, 2]], labels)
     assert whole.exclude_annotators(0).exclude_annotators(1, 1).tally() == dhkappa.tally(votes[:, [2]], labels)
     for wrong in (votes.tolist(), None):
-        counts = {} if wrong else {"counts": [[2, 1], [1, 2], [3, 0]], "categories": ["a", "b"]}
+        counts: dict[str, Any] = {} if wrong else {"counts": [[2, 1], [1, 2], [3, 0]], "categories": ["a", "b"]}
         with expect_error("annotators-unknown", "exclude_annotator"):
             dhkappa.Dataset(wrong, labels, **counts).exclude_annotators(0).counts  # noqa: B018
     with expect_error("filter-needs-table", "where"):
@@ -310,3 +314,30 @@ def test_dates_and_times(library: str) -> None:
         assert found.tally() == expected, case
     with expect_error("mixed-time-zones"):
         whole.filter("at<2026-01-03T10:30Z").counts  # noqa: B018
+
+
+@only(NEAR)
+def test_audit_without_an_annotator(engine: Engine) -> None:
+    made = drawn_for("long-items")
+    whole = opened(engine, made, "long-items")
+    before, after = dhkappa.audit(whole, rng=1), dhkappa.audit(whole.exclude_annotators("ann_1"), rng=1)
+    found = before.without("ann_1")
+    for row in found.table:
+        name = row["labeler"]
+        assert row["kappa"] == before.kappas[name].value
+        assert row["kappa_without"] == after.kappas[name].value
+        assert row["change"] == after.kappas[name].value - before.kappas[name].value
+        assert row["items_lost"] == before.kappas[name].n_items - after.kappas[name].n_items
+        assert row["votes_lost"] == before.kappas[name].n_votes - after.kappas[name].n_votes > 0
+        assert (row["verdict"], row["verdict_without"]) == (before.verdict(name).code, after.verdict(name).code)
+    assert (found.fleiss, found.fleiss_without) == (before.fleiss.value, after.fleiss.value)
+    assert found.annotators == ("ann_1",)
+    with expect_error("annotator-not-found"):
+        before.without("ann_9")
+    with expect_error("single-votes"):
+        before.without("ann_0", "ann_1", "ann_2")
+
+
+def test_audit_of_a_tally_without_an_annotator() -> None:
+    with expect_error("annotators-unknown"):
+        dhkappa.audit(dhkappa.tally([["a", "b"], ["a", "a"]], ["a", "b"])).without("eli")

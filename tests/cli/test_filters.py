@@ -10,7 +10,9 @@ import pytest
 
 import dhkappa
 from cli_files import answer
-from command import refused, run
+from command import inside, refused
+
+Capsys = pytest.CaptureFixture[str]
 
 VOTES = """item,annotator,label,sure
 1,ada,x,0.9
@@ -38,8 +40,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("names.txt").write_text("eli\n\nbo\n", encoding="utf-8")
 
 
-def result(*arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = answer(run(*arguments, "--format", "json").stdout)["result"]
+def result(capsys: Capsys, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = answer(inside(capsys, *arguments, "--format", "json").stdout)["result"]
     return found
 
 
@@ -62,42 +64,42 @@ def exact(votes: list[list[str]], labels: list[str]) -> str:
         (["--where", "item<=2", "--where", "sure!=0.2"], [["x", "y"], ["y", "x"]], ["x", "y"]),
     ],
 )
-def test_filters_of_commands(options: list[str], votes: list[list[str]], labels: list[str]) -> None:
-    found = result("score", *DATA, *options)["labelers"]["suggested"]
+def test_filters_of_commands(capsys: Capsys, options: list[str], votes: list[list[str]], labels: list[str]) -> None:
+    found = result(capsys, "score", *DATA, *options)["labelers"]["suggested"]
     assert found["exact"] == exact(votes, labels)
     assert "filtered" in {note["code"] for note in found["notes"]}
-    audit = result("audit", *DATA, *options)
+    audit = result(capsys, "audit", *DATA, *options)
     assert audit["labelers"]["suggested"]["kappa"]["exact"] == exact(votes, labels)
     assert "filtered" in {note["code"] for note in audit["notes"]}
-    assert "left out" in run("audit", *DATA, *options, "--format", "markdown").stdout
-    made = run("tally", "make", *DATA, *options, "-o", "t.json")
+    assert "left out" in inside(capsys, "audit", *DATA, *options, "--format", "markdown").stdout
+    made = inside(capsys, "tally", "make", *DATA, *options, "-o", "t.json")
     assert made.returncode == 0
     assert "left out" in made.stderr
-    assert result("score", "t.json")["labelers"]["suggested"]["exact"] == exact(votes, labels)
+    assert result(capsys, "score", "t.json")["labelers"]["suggested"]["exact"] == exact(votes, labels)
 
 
-def test_what_was_left_out() -> None:
+def test_what_was_left_out(capsys: Capsys) -> None:
     options = ("--where", "language!=de", "--exclude-annotator", "bo")
-    first, second = result("check", *DATA, *options)["filters"]
+    first, second = result(capsys, "check", *DATA, *options)["filters"]
     assert first == {"where": "language!=de", "annotators": None, "n_items": 2, "n_votes": 6, "n_missing": 1}
     assert second == {"where": None, "annotators": ["bo"], "n_items": 0, "n_votes": 2, "n_missing": 0}
-    assert "Filter language!=de: 2 items and 6 votes were left out" in run("check", *DATA, *options).stdout
-    review = run("review", *DATA, "--where", "language!=de")
+    assert "Filter language!=de: 2 items and 6 votes were left out" in inside(capsys, "check", *DATA, *options).stdout
+    review = inside(capsys, "review", *DATA, "--where", "language!=de")
     assert "2 items and 6 votes were left out" in review.stderr
-    assert result("review", *DATA, "--where", "language!=de")["filters"] == [first]
-    assert result("tally", "make", *DATA, *options, "-o", "t.json")["filters"] == [first, second]
+    assert result(capsys, "review", *DATA, "--where", "language!=de")["filters"] == [first]
+    assert result(capsys, "tally", "make", *DATA, *options, "-o", "t.json")["filters"] == [first, second]
 
 
-def test_names_in_a_file() -> None:
-    found = result("check", *DATA, "--exclude-annotator", "@names.txt")
+def test_names_in_a_file(capsys: Capsys) -> None:
+    found = result(capsys, "check", *DATA, "--exclude-annotator", "@names.txt")
     assert found["filters"][0]["annotators"] == ["eli", "bo"]
     Path("names.txt").write_text("\n", encoding="utf-8")
-    assert "no names" in refused(run("check", *DATA, "--exclude-annotator", "@names.txt"))
+    assert "no names" in refused(inside(capsys, "check", *DATA, "--exclude-annotator", "@names.txt"))
 
 
-def test_filters_are_part_of_the_next_command() -> None:
+def test_filters_are_part_of_the_next_command(capsys: Capsys) -> None:
     options = ["--where", "language!=d e", "--exclude-annotator", "bo"]
-    assert result("check", *DATA, *options)["next"].endswith("--where 'language!=d e' --exclude-annotator bo")
+    assert result(capsys, "check", *DATA, *options)["next"].endswith("--where 'language!=d e' --exclude-annotator bo")
 
 
 @pytest.mark.parametrize(
@@ -111,21 +113,21 @@ def test_filters_are_part_of_the_next_command() -> None:
         (["--exclude-annotator", "ada", "--exclude-annotator", "@names.txt"], "leaves no votes"),
     ],
 )
-def test_filters_that_are_refused(option: list[str], text: str) -> None:
-    assert text in " ".join(refused(run("score", *DATA, *option)).split())
+def test_filters_that_are_refused(capsys: Capsys, option: list[str], text: str) -> None:
+    assert text in " ".join(refused(inside(capsys, "score", *DATA, *option)).split())
 
 
-def test_tallies_and_plans_without_pilot_take_no_filters() -> None:
-    run("tally", "make", *DATA, "-o", "t.json")
+def test_tallies_and_plans_without_pilot_take_no_filters(capsys: Capsys) -> None:
+    inside(capsys, "tally", "make", *DATA, "-o", "t.json")
     for option in (["--where", "language=en"], ["--exclude-annotator", "eli"]):
-        assert option[0] in refused(run("score", "t.json", *option))
-        assert "there is no pilot" in refused(run("plan", "0.1", *option))
+        assert option[0] in refused(inside(capsys, "score", "t.json", *option))
+        assert "there is no pilot" in refused(inside(capsys, "plan", "0.1", *option))
     assert json.loads(Path("t.json").read_text(encoding="utf-8"))
 
 
-def test_hostile_names_are_inert() -> None:
+def test_hostile_names_are_inert(capsys: Capsys) -> None:
     Path("items.csv").write_text("item,suggested,\x1b[31mc\n1,x,<b>\n2,y,<b>\n3,x,q\n4,y,q\n", encoding="utf-8")
-    found = run("audit", *DATA, "--where", "\x1b[31mc=<b>", "--format", "markdown").stdout
+    found = inside(capsys, "audit", *DATA, "--where", "\x1b[31mc=<b>", "--format", "markdown").stdout
     assert "\x1b" not in found
     assert "<b>" not in found
-    assert "\x1b" not in run("check", *DATA, "--where", "\x1b[31mc=<b>").stdout
+    assert "\x1b" not in inside(capsys, "check", *DATA, "--where", "\x1b[31mc=<b>").stdout

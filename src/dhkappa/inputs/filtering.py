@@ -149,7 +149,7 @@ def _equal_in_both(table: VoteTable, column: str) -> bool:
     """Tell whether all votes on an item have the value of the item in a column."""
     assert table.items is not None
     assert table.roles.item is not None
-    pairs = []
+    pairs: list[Query] = []
     for frame in (table.votes, table.items):
         picked, _ = frame.pick({"item": table.roles.item, _VALUE: column})
         if table.item_type is not None:
@@ -158,10 +158,10 @@ def _equal_in_both(table: VoteTable, column: str) -> bool:
     if pairs[0].collect_schema()[_VALUE] != pairs[1].collect_schema()[_VALUE]:
         return False
     text = kind_in(pairs[0], _VALUE) == "text"
-    for place, frame in enumerate(pairs):
+    for place, pair in enumerate(pairs):
         absent = nw.col(_VALUE).is_null()
         absent = absent | (nw.col(_VALUE) == "") if text else absent
-        flagged = frame.with_columns(absent=nw.when(absent).then(nw.lit(1)).otherwise(nw.lit(0)))
+        flagged = pair.with_columns(absent=nw.when(absent).then(nw.lit(1)).otherwise(nw.lit(0)))
         pairs[place] = flagged.unique() if place == 0 else flagged.rename({_VALUE: "other", "absent": "lacks"})
     joined = pairs[0].join(pairs[1], on="item", how="inner")
     same = nw.when(nw.col(_VALUE) == nw.col("other")).then(nw.lit(1)).otherwise(nw.lit(0))
