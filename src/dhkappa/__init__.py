@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.result import Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.simulate import Simulation, simulate
+    from dhkappa.stats.without import WithoutAnnotators
     from dhkappa.table import Table
 
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
@@ -38,6 +39,7 @@ __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Check"]
 __all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "MultilabelAudit"]
 __all__ += ["Note", "Parts", "PermutationTest", "Plan", "Problem", "Simulation", "SingleVoteAudit", "Verdict"]
+__all__ += ["WithoutAnnotators"]
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
@@ -63,6 +65,7 @@ _NAMES = {  # by module, imported on first use
     "stats.sample": ("Excluded",),
     "stats.simulate": ("Simulation", "simulate"),
     "stats.grades": ("Verdict",),
+    "stats.without": ("WithoutAnnotators",),
     "table": ("Table",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

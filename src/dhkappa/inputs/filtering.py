@@ -13,10 +13,10 @@ from dhkappa.core.grouping import Encoded
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import SourceNote
 from dhkappa.errors import DataError, counted, did_you_mean, nearest, shown
-from dhkappa.inputs.aggregate import labels_in
 from dhkappa.inputs.backends import Coding, Frame, Query, kind_in
 from dhkappa.inputs.columns import list_columns
 from dhkappa.inputs.filters import Comparison, Condition, number_in, same_name
+from dhkappa.inputs.label_values import labels_in
 from dhkappa.inputs.tables import EXAMPLES, VoteTable, pick_items
 
 _VALUE = "value"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dhkappa.errors import counted, shown
-from dhkappa.stats.result import Kappa
 from dhkappa.table import Display, Table
 
 
@@ -43,8 +42,7 @@ class WithoutAnnotators(Display):
             "verdict": [before.verdict(name).code for name, _, _ in pairs],
             "verdict_without": [after.verdict(name).code for name, _, _ in pairs],
         }
-        fleiss: Mapping[str, Kappa] = {"before": before.fleiss, "after": after.fleiss}
-        values = fleiss["before"].value, fleiss["after"].value
+        values = before.fleiss.value, after.fleiss.value
         return cls(tuple(map(str, annotators)), Table(columns, title="Kappa without these annotators"), *values)
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
