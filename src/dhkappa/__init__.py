@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.simulate import Simulation, simulate
     from dhkappa.stats.slice_table import Slices
+    from dhkappa.stats.without import WithoutAnnotators
     from dhkappa.table import Table
 
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "merge_reviews", "plan", "read", "simulate", "tally"]
@@ -40,7 +41,7 @@ __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Check"]
 __all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "MergedReviews"]
 __all__ += ["MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Problem", "Simulation", "SingleVoteAudit"]
-__all__ += ["Slices", "Verdict"]
+__all__ += ["Slices", "Verdict", "WithoutAnnotators"]
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
@@ -68,6 +69,7 @@ _NAMES = {  # by module, imported on first use
     "stats.simulate": ("Simulation", "simulate"),
     "stats.slice_table": ("Slices",),
     "stats.grades": ("Verdict",),
+    "stats.without": ("WithoutAnnotators",),
     "table": ("Table",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

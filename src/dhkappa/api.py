@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
@@ -298,7 +299,9 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     from dhkappa.inputs.check import find_problems, find_set_problems
     from dhkappa.inputs.problems import accept
 
+    allow = (allow,) if isinstance(allow, str) else tuple(allow)
     accept((), allow)
+    given_weights = weights
     _not_supported("audit", clusters=clusters)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     given, chosen = _resolve(data, columns, categories, missing, roles, Dataset, labeled=False)  # kept for the review
@@ -329,8 +332,10 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         if names:
             return cast("Audit", audit_single_votes(given.counts, evidence.item_votes, names, **known))
         return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
+    again = {**options, "weights": given_weights, "allow": allow, "progress": False}
+    options |= {"weights": weights, "problems": problems, "again": partial(audit, **again)}
     options["slices"] = given.slices if isinstance(given, Dataset) else ()
-    return audit_of(given.counts, evidence.item_votes, names, weights=weights, problems=problems, **options)
+    return audit_of(given.counts, evidence.item_votes, names, data=given, **options)
 
 
 def plan(

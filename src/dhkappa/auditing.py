@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -38,6 +38,7 @@ from dhkappa.stats.slice_table import Slices, slices_of
 from dhkappa.stats.verdict import groups_of, judge, summarize
 from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights
+from dhkappa.stats.without import WithoutAnnotators
 from dhkappa.table import Display, Table
 
 _HALF_WIDTHS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # of narrower intervals to plan for
@@ -77,6 +78,7 @@ class Audit(Display):
     _baselines: dict[str, AnnotatorBaseline] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
     _scores: list[AnnotatorScores] = field(default_factory=list)
+    _without: Callable[..., Any] | None = None  # audits the data without some annotators
 
     @property
     def _shown(self) -> ShownColumns | None:
@@ -132,6 +134,20 @@ class Audit(Display):
         """
         require_annotators(self._item_votes)
         return self._annotator_comparisons[self._name(labeler)]
+
+    def without(self, *annotators: Any) -> WithoutAnnotators:
+        """Return what would change without some annotators: kappa, Fleiss' kappa and verdict of each labeler.
+
+        The numbers are those of an audit of ``Dataset.exclude_annotators``.
+        """
+        if self._without is None:
+            require_annotators(None)
+        assert self._without is not None
+        after = self._without(*annotators)
+        if not isinstance(after, Audit):
+            message = "Without these annotators no item has two votes."
+            raise DataError(message, code="single-votes", hint="Leave out fewer.")
+        return WithoutAnnotators.of(annotators, self, after)
 
     def review(self, labeler: str | None = None, limit: int | None = None) -> Table:
         """Return the items to review, those whose suggested label the annotators reject most clearly first.
@@ -487,8 +503,13 @@ def audit_of(
     progress: bool = False,
     problems: Sequence[Problem] = (),
     slices: Sequence[SliceColumn] = (),
+    data: Any = None,
+    again: Callable[..., Any] | None = None,
 ) -> Audit:
-    """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known."""
+    """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known.
+
+    ``data`` is what the votes were counted from, and ``again`` audits such data with the same options.
+    """
     confidence_level, source, pool = check_level(confidence_level), generator(rng), own_pool(pool)
     kappas: dict[str, Kappa] = {}
     tests: dict[str, PermutationTest | None] = {}
@@ -516,4 +537,11 @@ def audit_of(
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
         fleiss = Kappa(fleiss_estimate(panel, weights))
     results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
-    return Audit(*results, compared, item_votes, samples, pool, weights, {column.name: column for column in slices})
+
+    def without(*annotators: Any) -> Any:
+        assert again is not None
+        return again(data.exclude_annotators(*annotators), names, rng=rng if isinstance(rng, int) else None)
+
+    known = without if again is not None and hasattr(data, "exclude_annotators") else None
+    columns = {column.name: column for column in slices}
+    return Audit(*results, compared, item_votes, samples, pool, weights, columns, _without=known)

@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import xlsxwriter
 
-from dhkappa import Tally, dh_kappa, read, tally
+from dhkappa import Dataset, Tally, dh_kappa, read, tally
 from dhkappa.inputs.aggregate import group
 from dhkappa.inputs.backends import frame_of
 from dhkappa.inputs.backends.duckdb import DuckDBFrame, connect, raise_if_stopped, relation_of
@@ -32,6 +32,14 @@ ITEMS: dict[str, Any] = {"item": [1, 2], "llm": ["a", "b"]}
 
 def wide(suggested: Any = "llm", columns: dict[str, Any] | None = None, **keywords: Any) -> Any:
     return dh_kappa(pd.DataFrame(WIDE | (columns or {})), suggested, **keywords)
+
+
+def whole() -> Dataset:
+    return Dataset(pd.DataFrame(WIDE), "llm", annotators="ann_*")
+
+
+def filtered(condition: Any) -> Any:
+    return whole().filter(condition).counts
 
 
 def long(columns: dict[str, Any] | None = None, **keywords: Any) -> Any:
@@ -267,6 +275,17 @@ CASES: dict[str, Callable[[], Any]] = {
     "disk-full": lambda: raise_if_stopped(duckdb.Error("No space left on device"), "The data that DuckDB counts"),
     "different-engines": lambda: long(items=pl.DataFrame(ITEMS)),
     "votes-lost": lost,
+    # Filters
+    "invalid-filter": lambda: filtered("language"),
+    "invalid-filter (operator)": lambda: filtered(("llm", "~", "a")),
+    "invalid-filter (number)": lambda: filtered("id=a"),
+    "invalid-filter (order)": lambda: filtered("llm>b"),
+    "not-comparable": lambda: filtered("llm>1"),
+    "nothing-left": lambda: filtered("llm=c"),
+    "nothing-left (annotators)": lambda: whole().exclude_annotators("ann_1", "ann_2").counts,
+    "annotator-not-found": lambda: whole().exclude_annotators("ann_3").counts,
+    "column-not-found (filter)": lambda: filtered("lm=a"),
+    "filter-needs-table": lambda: Dataset([["a", "a"]], ["a"]).filter(llm="a").counts,
     # Column roles
     "column-not-found": lambda: roles(["id", "label", "ann_1"], item="id", label="lable"),
     "column-not-found (pattern)": lambda: wide(annotators="rater_*"),

@@ -282,7 +282,7 @@ def plan(half_width: float, **given: Any) -> None:
         if given["files"]:
             kappas = _kappas(source, None)
             pilot = kappas[only(kappas)]
-        elif source.roles or source.suggested:
+        elif source.roles or source.suggested or given["where"] or given["exclude_annotator"]:
             message = "Columns are named, but there is no pilot."
             raise invalid("pilot", message, code="pilot-missing", hint="Give its file.")
         found = dhkappa.plan(half_width, pilot, **assumed)

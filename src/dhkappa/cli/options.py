@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 import dhkappa
 from dhkappa.cli import discard_output, fail
+from dhkappa.cli.filters import filtered
 from dhkappa.errors import DataError, Problem, flag, invalid, shown, visible
 from dhkappa.paths import expand_patterns, is_stream, natural_order, system_message
 from dhkappa.resources import MIB, need
@@ -163,6 +164,8 @@ _SUGGESTED_ONE = "Column of suggested labels, or name of one labeler."
 _ANNOTATORS = "Wide format: columns of votes, separated by commas, or a pattern such as 'ann_*'."
 _NORMALIZE = "Differences in spelling to ignore: case, spaces, unicode, numbers, separated by commas."
 _MAP = "Labels to replace, such as 1=billing,2=bug, or a CSV file with two columns, old and new."
+_WHERE = "Keep items or votes for which this holds, such as language=en,de or 'confidence>=0.5'. May be repeated."
+_EXCLUDE = "Leave out the votes of an annotator; @FILE for a file with one name per line. May be repeated."
 _OTHER_ROLES = combine(
     _column("annotators", _ANNOTATORS, "-a", multiple=True),
     _column("item", "Column with the name of the item."),
@@ -171,6 +174,8 @@ _OTHER_ROLES = combine(
     _column("count", "Long format: column with the number of equal votes; '' if there is none."),
     _column("counts", "Columns of vote counts, one per category, separated by commas.", multiple=True),
     option("items", "Second file, with one row per item and its suggested labels.", metavar="FILE"),
+    option("where", _WHERE, multiple=True, metavar="CONDITION"),
+    option("exclude-annotator", _EXCLUDE, multiple=True, metavar="NAME"),
     option("duplicates", "What to do if an annotator has two votes on an item.", choices=("error", "first", "last")),
     _column(
         "show", "Columns to show next to items, such as their text; by default text, body, url, ...", multiple=True
@@ -199,7 +204,7 @@ ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
     *("input_format", "question", "sheet", "table", "sample_weight", "strata", "categories", "normalize", "map"),
-    *("multilabel", "show", "items_sheet", "by"),
+    *("multilabel", "show", "items_sheet", "by", "where", "exclude_annotator"),
 )
 
 
@@ -227,6 +232,9 @@ class Input:
         return sum_of(tallies)
 
     def _dataset(self) -> dhkappa.Dataset:
+        return filtered(self._whole_dataset(), self.given)
+
+    def _whole_dataset(self) -> dhkappa.Dataset:
         from dhkappa.inputs.files import open_sources
 
         files = list(self.given["files"])

@@ -10,6 +10,7 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
+from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.merge import merge
 from dhkappa.cli.options import Command, Input, check_output, option, several
 from dhkappa.cli.output import check_items, json_text, listed, naming_audit, only, open_errors, refuse, warn
@@ -89,11 +90,13 @@ def review(output: str | None, raw: bool, excel: bool, details: bool, **given: A
             sheet = next_sheet(table)
     if as_json:
         rows = {"review" if given["next_items"] is None else "next": table.to_json()}
-        text = json_text("review", {"labeler": labeler, "n_items": n_items, **listed(problems), **rows})
+        known = {"labeler": labeler, "n_items": n_items, **listed(problems), **left_out(source.data)}
+        text = json_text("review", known | rows)
         write(f"{text}\n", output, "review queue", len(table))
     else:
         content = content_of(sheet, output, safe=not raw, bom=excel, text=TEXT)
         write(content, output, "review queue", len(table))
+        say_left_out(source.data)
         warn(problems)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 import dhkappa
 from dhkappa.cli import options
+from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.options import Commands, Input, check_output, is_tally, option, sum_of
 from dhkappa.cli.output import json_text, open_errors, refuse, warn
 from dhkappa.errors import invalid, visible
@@ -46,7 +48,8 @@ def tally_make(output: str, **given: Any) -> None:
             refuse(errors[0])
         whole.save(output)
     warn(problem for problem in problems if problem.code != "too-few-items")  # tallies are added
-    _show_tally("tally make", whole, output, given["output_format"])
+    say_left_out(source.data)
+    _show_tally("tally make", whole, output, given["output_format"], left_out(source.data))
 
 
 @tally.command("add", epilog="Example: dhkappa tally add monday.json tuesday.json -o week.json")
@@ -72,10 +75,12 @@ def tally_show(file: str, output_format: str) -> None:
     _show_tally("tally show", dhkappa.Tally.load(file), file, output_format)
 
 
-def _show_tally(command: str, whole: dhkappa.Tally, path: str, output_format: str) -> None:
+def _show_tally(
+    command: str, whole: dhkappa.Tally, path: str, output_format: str, filters: Mapping[str, Any] | None = None
+) -> None:
     if output_format == "json":
         counts = {"path": path, "n_items": whole.n_items, "n_votes": whole.n_votes, "n_patterns": len(whole)}
         names = {"categories": list(whole.categories), "labelers": list(whole.labelers)}
-        click.echo(json_text(command, counts | names))
+        click.echo(json_text(command, {**counts, **names, **(filters or {"filters": []})}))
     else:
         click.echo(f"{visible(path)}: {whole!r}")

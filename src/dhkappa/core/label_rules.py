@@ -148,6 +148,10 @@ class Absent:
             self._known[key] = self._holds(label)
         return self._known[key]
 
+    def fresh(self) -> Absent:
+        """Return the same rule, with which nothing was looked for yet."""
+        return Absent(self._holds)
+
     def found(self) -> list[Label]:
         """Return the labels that were looked for and are missing."""
         return [label for (_, label), missing in self._known.items() if missing]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -23,6 +22,7 @@ from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
 from dhkappa.inputs.backends import Ask, Coding, Query, balanced, kind_in
 from dhkappa.inputs.joins import check_unlisted
+from dhkappa.inputs.label_values import labels_in
 from dhkappa.inputs.shown_columns import row_names
 from dhkappa.inputs.tables import LongTable, VoteTable, pick_items, whole_counts
 from dhkappa.resources import need
@@ -147,7 +147,7 @@ def group(table: VoteTable) -> Groups | None:
     frame, codings, votes = table.wide
     if table.roles.annotators and len(votes) > _FEW_COLUMNS:
         own = {vote: codings[vote] for vote in votes}
-        packed = PackedCounts.of(_categories(table, _labels_in(table, frame, own)), len(votes).bit_length())
+        packed = PackedCounts.of(_categories(table, labels_in(table, frame, own)), len(votes).bit_length())
         if packed is not None:
             words = packed.words(own, table.votes.count_type)
             each = frame.with_columns(**{name: word.cast(nw.Int64) for name, word in words.items()})
@@ -368,16 +368,6 @@ def _weights(values: Sequence[Any], items: Sequence[int], name: str, hint: str) 
             raise invalid("sample_weight", message, code="invalid-weight", hint=hint if absent else "")
         found.append(weight)
     return found
-
-
-def _labels_in(table: VoteTable, frame: Query, columns: _Codings) -> set[Label]:
-    """Return the labels in some columns: one query if all have the same type."""
-    parts = [(coding, frame.select(label=nw.col(role))) for role, coding in columns.items()]
-    first, types = parts[0][0], {part.collect_schema()["label"] for _, part in parts}
-    if len(types) == 1 and table.votes.stacks_columns and first.values is None:
-        parts = [(first, nw.concat([part for _, part in parts]))]
-    found = (coding.labels(table.ask(part.unique())["label"]) for coding, part in parts)
-    return {label for label in chain.from_iterable(found) if label is not None}
 
 
 def _categories(table: VoteTable, found: Iterable[Label]) -> Categories:

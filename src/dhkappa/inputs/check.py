@@ -59,6 +59,7 @@ class Check(Display):
     excluded : number of items with ``no_votes`` and ``one_vote``
     unlabeled : number of items without a label, by labeler
     multilabel : how cells hold sets of labels, such as ``"separated by ;"``; None if a cell holds one label
+    filters : what each filter has left out, as ``Dataset.left_out``
     """
 
     problems: tuple[Problem, ...]
@@ -73,6 +74,7 @@ class Check(Display):
     excluded: dict[str, int] = field(default_factory=dict)
     unlabeled: dict[str, int] = field(default_factory=dict)
     multilabel: str | None = None
+    filters: tuple[Any, ...] = ()
 
     @property
     def has_errors(self) -> bool:
@@ -96,7 +98,7 @@ class Check(Display):
         reasons = {"no_votes": "without votes", "one_vote": "with one vote"}
         left_out = [f"{n:,} {reasons[reason]}" for reason, n in self.excluded.items() if n]
         left_out += [f"{n:,} without a label of {name}" for name, n in self.unlabeled.items() if n]
-        return [*found, f"Excluded items: {', '.join(left_out) or 'none'}."]
+        return [*found, f"Excluded items: {', '.join(left_out) or 'none'}.", *(one.note for one in self.filters)]
 
     def column_table(self) -> Table:
         """Return the columns with their roles."""
@@ -127,6 +129,7 @@ class Check(Display):
             "excluded": self.excluded or None,
             "unlabeled": self.unlabeled,
             "multilabel": self.multilabel,
+            "filters": [one.to_dict() for one in self.filters],
         }
 
 
@@ -262,4 +265,4 @@ def check_dataset(data: Any, allow: Iterable[str] = ()) -> Check:
         raise
     except DataError as error:
         return replace(understood, problems=accept([*found, Problem.of(error)], allow))
-    return check_of(evidence, accept(found, allow), replace(understood, format=data.format))
+    return check_of(evidence, accept(found, allow), replace(understood, format=data.format, filters=data.left_out))

@@ -28,6 +28,7 @@ from dhkappa.inputs.columns import (
     list_columns,
     passed_options,
 )
+from dhkappa.inputs.filterable import Filterable
 from dhkappa.inputs.tally import Tally, describe
 from dhkappa.resources import memory_errors
 
@@ -42,7 +43,7 @@ RULE_OPTIONS: tuple[Literal["normalize", "map", "multilabel"], ...] = ("normaliz
 _MAX_FETCHED = 2_000_000  # votes of a table outside this process that are fetched to identify items and annotators
 
 
-class Dataset:
+class Dataset(Filterable):
     """Votes of several annotators on items, with the labels that one or more labelers suggest.
 
     Nothing is counted until a result is asked for; then each item is counted once, by the engine that holds the data.
@@ -167,9 +168,13 @@ class Dataset:
             if "items" in self._roles:
                 self._roles = {**self._roles, "items": lists_as_text(self._roles["items"])}
 
-    @cached_property
+    @property
     def table(self) -> VoteTable | None:
         """The table that was passed, or that a path leads to, with its column roles; None for arrays."""
+        return self._whole if self._filtering is None else self._filtering.table
+
+    @cached_property
+    def _whole(self) -> VoteTable | None:
         if not self._roles and (self._data is None or isinstance(self._data, (list, tuple, np.ndarray))):
             self._check_not_shown()
             return None
@@ -259,9 +264,22 @@ class Dataset:
     def arrays(self) -> ItemVotes:
         """The votes of arrays."""
         if self._rules is None:
-            return read_arrays(self._data, self._columns, self._declared, self._absent)
-        names = None if self._columns["counts"] is None else self._declared  # of the columns of counts
-        return self._relabeled(read_arrays(self._data, self._columns, names, self._absent))
+            return self._array_votes()
+        return self._relabeled(self._array_votes())
+
+    def _array_votes(self) -> ItemVotes:
+        of_counts = self._rules is not None and self._columns["counts"] is not None
+        names = self._declared if self._rules is None or of_counts else None  # of the columns of counts
+        read = read_arrays(self._data, self._columns, names, self._absent)
+        if not self._steps:
+            return read
+        spelled = {} if self._rules is None else self._rules.names(dict.fromkeys(read.annotators or (), 1))
+        return self._without_columns(read, spelled)
+
+    def _forget(self) -> None:
+        self._relabeling, self._names = None, {}
+        if isinstance(self._absent, Absent):
+            self._absent = self._absent.fresh()
 
     def _relabeled(self, read: ItemVotes) -> ItemVotes:
         """Return the votes after the label rules; cells of multi-label data are not changed."""
@@ -294,7 +312,7 @@ class Dataset:
     @property
     def _notes(self) -> tuple[str, ...]:
         """Sentences about where the votes came from, and how their labels were changed."""
-        source = () if self.table is None else self.table.notes
+        source = (*(one.note for one in self.left_out), *(() if self.table is None else self.table.notes))
         if self._rules is None:
             return source
         changed = () if self._relabeling is None else self._relabeling.notes
@@ -310,6 +328,7 @@ class Dataset:
         from dhkappa.inputs.aggregate import fetch_rows, group
 
         with table.votes.asking():
+            _ = self.left_out  # refuses a filter that leaves nothing
             columns_merged = table.roles.label is None and are_merged(table.annotator_names)
             grouped = None if columns_merged else group(table)
             if grouped is None:
@@ -503,7 +522,7 @@ def _items_table(items: Any) -> Any:
     if not isinstance(items, Dataset):
         return _opened(items)
     options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
-    options |= items._rule_options | {"show": items._show}
+    options |= {**items._rule_options, "show": items._show, "filter": items._steps or None}
     if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
         hint = "Pass these options next to $items."

@@ -21,7 +21,7 @@ from dhkappa.core.label_rules import LabelRules
 from dhkappa.core.labels import SourceNote, name_key, natural_key
 from dhkappa.core.relabel import duplicate_votes
 from dhkappa.errors import DataError, comma_separated, counted, shown
-from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, kind_in, kind_of, replace_values
+from dhkappa.inputs.backends import ROW_NUMBER, Coding, Frame, Query, frame_of, kind_in, kind_of, replace_values
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
 from dhkappa.inputs.count_columns import find_count_columns
 from dhkappa.inputs.slicing import NO_SLICES, Slicing
@@ -145,8 +145,13 @@ class VoteTable:
         roles = self.roles
         votes = {f"vote_{place}": name for place, name in enumerate(roles.annotators or roles.counts)}
         columns = ({} if roles.item is None else {"item": roles.item}) | votes | roles.item_columns()
-        frame, codings = self.votes.pick(columns, [*(votes if roles.annotators else ()), *self.label_roles])
+        placed = roles.item is None and self.votes.is_filtered and self.votes.has_row_order
+        labels = [*(votes if roles.annotators else ()), *self.label_roles]
+        frame, codings = self.votes.pick(columns, labels, row_number=placed)
         frame = self.slicing.prepared(frame)
+        if placed:  # items are named by their places before rows were left out
+            first = 1 if ROW_NUMBER in self.votes.columns else 0
+            frame = frame.with_columns(item=nw.col("order").cast(nw.Int64()) - first).drop("order")
         if roles.item is not None:
             twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
             if few := sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.core import Label
 from dhkappa.core.labels import RULE, NotALabelError, list_text, to_label
@@ -28,6 +29,7 @@ Ask: TypeAlias = Callable[[Query], dict[str, list[Any]]]  # run a query
 ROW_NUMBER = "dhkappa: row number"  # name of the column that numbers the rows of a file
 SHOWN = "shown_"  # start of the roles of columns whose values are only shown
 
+_TEST = "test_"  # start of the role of a column by which rows are kept
 _AT_ONCE = 50  # values replaced in one expression: SQLite allows 127 arguments of a function
 
 # Schemes of database addresses, with the package that each needs.
@@ -97,6 +99,10 @@ def not_a_name(column: str, kind: str) -> DataError:
     return DataError(message, code="wrong-type", hint="Write ids as text.")
 
 
+Test: TypeAlias = Callable[[str], nw.Expr]  # whether to keep a row, by the column with a role
+Join: TypeAlias = Callable[[Query, str], Query]  # returns the rows to keep, by the column with a role
+
+
 @dataclass(frozen=True)
 class Frame:
     """A table of some engine. The methods fit any engine that narwhals knows; subclasses override what differs."""
@@ -106,6 +112,11 @@ class Frame:
     columns: tuple[str, ...]
     in_memory: bool = False  # the rows are in this process
     name: str = "the table"  # in messages
+    hidden: frozenset[str] = frozenset()  # columns of annotators that are left out
+    tests: tuple[tuple[str, Test], ...] = ()  # columns by which rows are kept, if the rows are elsewhere
+    negated: bool = False  # the other rows are kept
+    joined: tuple[str, Join] | None = None  # a column by which rows are kept, after these tests
+    rows: Any = None  # (n,) places of the rows that were kept, if they are in this process
 
     count_type: ClassVar[Any] = nw.Int64  # in which packed counts are added up
     native_type: ClassVar[Any] = staticmethod(lambda native, role: "")  # the engine's type of a column
@@ -120,7 +131,8 @@ class Frame:
     @property
     def names(self) -> list[str]:
         """Column names that a role can have: not empty, not numbers, not ours."""
-        return [name for name in self.columns if isinstance(name, str) and name and name != ROW_NUMBER]
+        gone = {ROW_NUMBER, *self.hidden}
+        return [name for name in self.columns if isinstance(name, str) and name and name not in gone]
 
     def said(self, column: str | None) -> str:
         """Return the name of a column for a message."""
@@ -137,8 +149,43 @@ class Frame:
 
     @property
     def row_names(self) -> list[Any] | None:
-        """Names of the rows (the index of pandas), if the engine has them."""
-        return None
+        """Names of the rows (the index of pandas), if the engine has them; their places if rows were left out."""
+        return None if self.rows is None else self.rows.tolist()
+
+    def comparable(self, column: str) -> Frame:
+        """Return the table with a column in a type whose values can be compared."""
+        return self
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether rows are left out when columns are picked."""
+        return bool(self.tests) or self.joined is not None
+
+    def keep_rows(self, column: str, test: Test) -> Frame:
+        """Return the table with the rows for which a test of a column holds."""
+        if not self.in_memory:
+            return replace(self, tests=(*self.tests, (column, test)))
+        return self._keep_places(self.comparable(column), column, lambda frame, role: frame.filter(test(role)))
+
+    def rejected_rows(self, column: str, test: Test) -> Frame:
+        """Return the table with the rows that ``keep_rows`` leaves out, and others that were left out before."""
+        if self.in_memory:
+            return self.keep_rows(column, lambda role: ~test(role))
+        return replace(self.keep_rows(column, test), negated=True)
+
+    def join_rows(self, column: str, join: Join) -> Frame:
+        """Return the table with the rows that a join of a column keeps; it replaces the join before."""
+        return self._keep_places(self, column, join) if self.in_memory else replace(self, joined=(column, join))
+
+    def _keep_places(self, picked: Frame, column: str, keep: Join) -> Frame:
+        frame, _ = picked.pick({_TEST: column}, row_number=True)
+        with self.asking():
+            places = keep(frame, _TEST).select("order").sort("order").collect().get_column("order").to_numpy()
+        return replace(self, native=self._take(places), rows=places if self.rows is None else self.rows[places])
+
+    def _take(self, places: npt.NDArray[np.int64]) -> Any:
+        """Return some rows of a table in memory."""
+        return self.native[places]
 
     def lists_as_text(self) -> Any:
         """Return the table of the engine with lists of labels, for multi-label data, as text that can be grouped."""
@@ -151,10 +198,14 @@ class Frame:
         with self.asking():
             numbered = row_number and ROW_NUMBER in self.columns
             wanted = {**roles, "order": ROW_NUMBER} if numbered else dict(roles)
+            tests = {f"{_TEST}{place}": column for place, (column, _) in enumerate(self.tests)}
+            tests |= {} if self.joined is None else {_TEST: self.joined[0]}
+            wanted |= tests
             native, values = self._select(wanted, labels)
             if row_number and not numbered:
                 native = self._with_row_number(native)
             frame = self._normalize(lazy(native), wanted)
+            frame = self._filter(frame).drop(*tests) if tests else frame
             schema = frame.collect_schema()
         codings = {role: Coding(self.said(roles[role]), kind_of(schema[role]), values.get(role)) for role in labels}
         for role, coding in codings.items():
@@ -165,6 +216,14 @@ class Frame:
             if nested or "extension" in self._native_name(frame, role):
                 raise not_a_name(f"Column {self.said(roles[role])}", str(schema[role]))
         return frame, codings
+
+    def _filter(self, frame: Query) -> Query:
+        """Return the rows that are kept, by the columns with roles of tests."""
+        if self.tests:
+            held = [test(f"{_TEST}{place}") for place, (_, test) in enumerate(self.tests)]
+            every = balanced(held, lambda one, other: one & other)
+            frame = frame.filter(~every if self.negated else every)
+        return frame if self.joined is None else self.joined[1](frame, _TEST)
 
     def _select(self, roles: Mapping[str, str], labels: Sequence[str]) -> tuple[Any, dict[str, tuple[Label, ...]]]:
         """Return columns by position, renamed to their roles; and the labels of those stored as codes."""

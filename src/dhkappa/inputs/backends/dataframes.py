@@ -6,12 +6,14 @@ import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC
 from operator import methodcaller
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.core import Label
 from dhkappa.core.labels import list_text
@@ -31,6 +33,24 @@ class PandasFrame(Frame):
     def row_names(self) -> list[Any] | None:
         """The index, if it tells the rows apart."""
         return list(self.native.index) if self.native.index.is_unique else None
+
+    def comparable(self, column: str) -> Frame:
+        """Convert objects to the type that all of them have."""
+        pandas = sys.modules["pandas"]
+        values = self.native[column]
+        if str(values.dtype) == "category":
+            values = values.astype(object)
+        if values.dtype != object:
+            return self
+        kind = pandas.api.types.infer_dtype(values, skipna=True)
+        if kind == "date":
+            values = pandas.to_datetime(values)
+        elif kind == "decimal":
+            values = values.astype("float64")
+        return replace(self, native=pandas.DataFrame({column: values.convert_dtypes()}), columns=(column,))
+
+    def _take(self, places: npt.NDArray[np.int64]) -> Any:
+        return self.native.iloc[places]
 
     def lists_as_text(self) -> Any:
         """Convert columns with a list, also those of objects."""
@@ -115,6 +135,9 @@ class ArrowFrame(Frame):
                 texts = [list_text(value) for value in native.column(place).to_pylist()]
                 native = native.set_column(place, field.name, sys.modules["pyarrow"].array(texts, "string"))
         return native
+
+    def _take(self, places: npt.NDArray[np.int64]) -> Any:
+        return self.native.take(places)
 
     def _plain(self, names: Collection[str]) -> Any:
         native = self.native
