@@ -295,9 +295,9 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     >>> row["suggested"], row["majority"], row["votes"]
     ('b', 'a', 'a: 4')
     """
-    from dhkappa.auditing import audit_of
     from dhkappa.inputs.check import find_problems, find_set_problems
     from dhkappa.inputs.problems import accept
+    from dhkappa.run_audit import audit_of
 
     allow = (allow,) if isinstance(allow, str) else tuple(allow)
     accept((), allow)
@@ -313,7 +313,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         _not_supported("audit with slices", weights=weights, strata=given.stratified, pool=pool)
     options: Any = {"pool": pool, "confidence_level": confidence_level, "rng": rng, "progress": progress}
     if isinstance(given, Dataset) and given.multilabel is not None:
-        from dhkappa.multilabel import multilabel_audit
+        from dhkappa.run_audit import multilabel_audit
 
         _not_supported("audit with multilabel", weights=weights, slices=sliced)
         evidence, sets = given.evidence(names), given.label_sets

@@ -10,18 +10,16 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
+from dhkappa.core.items import ItemVotes
 from dhkappa.core.shown_columns import ShownColumns, with_item_columns
 from dhkappa.core.slices import SliceColumn, find_slices
 from dhkappa.errors import DataError, Problem, masked, one_labeler
 from dhkappa.paths import write_file
-from dhkappa.resources import Progress
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
 from dhkappa.stats.annotator_result import AnnotatorScores
 from dhkappa.stats.annotator_scores import annotator_scores
 from dhkappa.stats.annotator_votes import require_annotators
-from dhkappa.stats.annotators import annotator_table, compare_with_annotators
-from dhkappa.stats.common_items import compare_on_common_items
+from dhkappa.stats.annotators import annotator_table
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
@@ -33,10 +31,9 @@ from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import plan_items
 from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
 from dhkappa.stats.review import review_queue
-from dhkappa.stats.sample import Pool, Rng, Sample, check_integer, check_level, generator, own_pool, sample_of
+from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.stats.slice_table import Slices, slices_of
 from dhkappa.stats.verdict import groups_of, judge, summarize
-from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.stats.without import WithoutAnnotators
 from dhkappa.table import Display, Table
@@ -166,7 +163,7 @@ class Audit(Display):
         votes = require_items(self._item_votes)
         key = self._name(labeler), None if limit is None else check_integer("limit", limit, 1)
         if key not in self._reviews:
-            sample = _sample(votes, key[0], self._pool, self._samples)
+            sample = sample_of_rows(votes, key[0], self._pool, self._samples)
             chosen: dict[str, Any] = {"limit": limit, "sample": sample, "weights": self._weights}
             self._reviews[key] = with_item_columns(review_queue(votes, key[0], **chosen), self._shown)
         return self._reviews[key]
@@ -474,7 +471,7 @@ class Audit(Display):
         kappa, votes = self.kappas[name], self._item_votes
         if (what, name) not in self._tables:
             if what == "annotators" and votes is not None:
-                sample = _sample(votes, name, self._pool, self._samples)
+                sample = sample_of_rows(votes, name, self._pool, self._samples)
                 found = annotator_table(votes, name, sample=sample, weights=self._weights)
             elif kappa.exact is None:
                 raise DataError(f"The kappa of {name} is undefined. {kappa.reason}", code="kappa-undefined")
@@ -484,64 +481,8 @@ class Audit(Display):
         return self._tables[what, name]
 
 
-def _sample(item_votes: ItemVotes, name: str, pool: Pool, known: dict[str, Sample]) -> Sample:
+def sample_of_rows(item_votes: ItemVotes, name: str, pool: Pool, known: dict[str, Sample]) -> Sample:
     """Return the eligible rows with the labels of a labeler, computed once."""
     if name not in known:
         known[name] = sample_of(item_votes.labeled_patterns(name), pool=pool)
     return known[name]
-
-
-def audit_of(
-    counts: Counts,
-    item_votes: ItemVotes | None,
-    names: Sequence[str],
-    *,
-    weights: Weights | None = None,
-    pool: Pool = None,
-    confidence_level: float = 0.95,
-    rng: Rng = None,
-    progress: bool = False,
-    problems: Sequence[Problem] = (),
-    slices: Sequence[SliceColumn] = (),
-    data: Any = None,
-    again: Callable[..., Any] | None = None,
-) -> Audit:
-    """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known.
-
-    ``data`` is what the votes were counted from, and ``again`` audits such data with the same options.
-    """
-    confidence_level, source, pool = check_level(confidence_level), generator(rng), own_pool(pool)
-    kappas: dict[str, Kappa] = {}
-    tests: dict[str, PermutationTest | None] = {}
-    compared: dict[str, AnnotatorComparison] = {}
-    samples: dict[str, Sample] = {}
-    item_votes = None if item_votes is None else item_votes.merged()
-    with Progress(len(names) + 1, "audit", progress) as bar:
-        for name in names:
-            sample = sample_of(counts.labeled_patterns(name), pool=pool)
-            kappa = kappas[name] = Kappa(kappa_estimate(sample, weights))
-            tests[name] = None if kappa.exact is None else kappa.permutation_test()
-            if item_votes is not None and item_votes.annotators is not None:
-                rows = _sample(item_votes, name, pool, samples)
-                compared[name] = compare_with_annotators(
-                    item_votes, name, confidence_level, sample=rows, weights=weights
-                )
-            bar.advance()
-        comparison = None
-        if len(names) > 1:
-            options: dict[str, Any] = {"confidence_level": confidence_level, "pool": pool, "rng": source}
-            table = item_table_of_counts(counts, names)
-            estimates, differences, notes, not_ranked = compare_on_common_items(table, weights=weights, **options)
-            common = {name: Kappa(estimate) for name, estimate in estimates.items()}
-            comparison = Comparison(common, differences, notes, confidence_level, not_ranked)
-        panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
-        fleiss = Kappa(fleiss_estimate(panel, weights))
-    results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
-
-    def without(*annotators: Any) -> Any:
-        assert again is not None
-        return again(data.exclude_annotators(*annotators), names, rng=rng if isinstance(rng, int) else None)
-
-    known = without if again is not None and hasattr(data, "exclude_annotators") else None
-    columns = {column.name: column for column in slices}
-    return Audit(*results, compared, item_votes, samples, pool, weights, columns, _without=known)

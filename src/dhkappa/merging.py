@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from dhkappa.annotator_audit import SingleVoteAudit, audit_single_votes
-from dhkappa.auditing import Audit, audit_of
+from dhkappa.auditing import Audit
 from dhkappa.core import Label
 from dhkappa.core.added_votes import AddedVote, has_voted, suggested_labels, with_labels, with_votes
 from dhkappa.core.items import Counts, ItemVotes, count
@@ -21,6 +21,7 @@ from dhkappa.inputs.problems import accept
 from dhkappa.inputs.reviews import Reviews, read_reviews, refuse_repeated
 from dhkappa.inputs.tally import Tally
 from dhkappa.inputs.updated_votes import annotator_name, check_annotators, is_listed, updated_votes
+from dhkappa.run_audit import audit_of
 from dhkappa.stats.next_votes import require_items
 from dhkappa.stats.sample import Pool
 from dhkappa.table import Display, Table, plain

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from dhkappa.auditing import Audit, audit_of
+from dhkappa.auditing import Audit
 from dhkappa.core import Categories, Label
-from dhkappa.core.items import Counts, ItemVotes
-from dhkappa.core.label_sets import SettledSets
-from dhkappa.core.labels import SourceNote
 from dhkappa.errors import Problem, counted, did_you_mean, invalid, masked, shown
-from dhkappa.resources import Progress
-from dhkappa.stats.compare import holm
 from dhkappa.stats.gate import Gate
 from dhkappa.stats.grades import cannot_judge
-from dhkappa.stats.kappa import estimate_dh
-from dhkappa.stats.notes import Note, source_note
+from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
-from dhkappa.stats.sample import Pool, Rng, check_level, own_pool, sample_of
 from dhkappa.table import Display, Table, plain
-
-_NOTE = "Each category was audited as a yes/no question: is it among the labels of the item?"
 
 
 class CategoryAudits(Mapping[Label, Audit]):
@@ -123,80 +114,3 @@ class MultilabelAudit(Display):
             "table": self.table.to_json(),
             "notes": [note.to_dict() for note in self.notes],
         }
-
-
-def multilabel_audit(
-    counts: Counts,
-    item_votes: ItemVotes | None,
-    sets: SettledSets,
-    names: Sequence[str],
-    *,
-    answers: Mapping[Label, Counts],
-    problems: Sequence[Problem] = (),
-    pool: Pool = None,
-    confidence_level: float = 0.95,
-    rng: Rng = None,
-    progress: bool = False,
-) -> MultilabelAudit:
-    """Audit each category as a yes/no question; ``answers`` are the yes/no votes on each."""
-    level, pool = check_level(confidence_level), own_pool(pool)
-    notes = (*counts.source_notes, *sets.notes, SourceNote("multilabel", _NOTE))
-
-    def audit(category: Label) -> Audit:
-        votes = None if item_votes is None else sets.item_votes(item_votes, category)
-        own = replace(answers[category], source_notes=notes)
-        return audit_of(own, votes, names, pool=pool, confidence_level=level, rng=rng, problems=problems)
-
-    kappas: dict[str, dict[Label, Kappa]] = {name: {} for name in names}
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    with Progress(len(sets.categories), "audit", progress) as bar:
-        for category in sets.categories:
-            own_answers = replace(answers[category], source_notes=notes)
-            for name in names:
-                kappa = Kappa(estimate_dh(sample_of(own_answers.labeled_patterns(name), pool=pool)))
-                kappas[name][category] = kappa
-                rows[name].append(_row(name, category, kappa, level))
-            bar.advance()
-    for own in rows.values():
-        for row, adjusted in zip(own, holm([row["pvalue"] for row in own]), strict=True):
-            row["pvalue_holm"] = adjusted
-    whole = [
-        row for own in rows.values() for row in sorted(own, key=lambda row: (math.isnan(row["kappa"]), row["kappa"]))
-    ]
-    names_of = ("labeler", "category", "items", "n_suggested", "vote_share", "kappa", "low", "high", "pvalue")
-    columns = {column: [row[column] for row in whole] for column in (*names_of, "pvalue_holm", "fleiss", "reason")}
-    table = Table(columns, title="Each category as a yes/no question, the lowest kappa first")
-    audits = CategoryAudits(sets.categories, audit)
-    said = (*_excluded(kappas), *map(source_note, notes))
-    return MultilabelAudit(table, audits, kappas, tuple(names), level, said, tuple(problems))
-
-
-def _excluded(kappas: Mapping[str, Mapping[Label, Kappa]]) -> Iterator[Note]:
-    """Yield how many items were excluded: the same for every category, but not for every labeler."""
-    about: dict[Note, list[str]] = {}
-    for name, own in kappas.items():
-        for note in next(iter(own.values())).notes if own else ():
-            if note.code == "items-excluded":
-                about.setdefault(note, []).append(name)
-    for note, names in about.items():
-        alike = len(names) == len(kappas)
-        yield note if alike else replace(note, message=f"{', '.join(names)}: {note.message}")
-
-
-def _row(name: str, category: Label, kappa: Kappa, level: float) -> dict[str, Any]:
-    """Return the row of a category, without the adjusted p-value."""
-    low, high = kappa.confidence_interval(level)
-    test = None if kappa.exact is None else kappa.permutation_test()
-    return {
-        "labeler": name,
-        "category": category,
-        "items": kappa.n_items,
-        "n_suggested": kappa.estimate.sums.labels[1],
-        "vote_share": math.nan if kappa.parts is None else float(kappa.parts.C["yes"]),
-        "kappa": kappa.value,
-        "low": low,
-        "high": high,
-        "pvalue": math.nan if test is None else test.pvalue,
-        "fleiss": kappa.fleiss,
-        "reason": kappa.reason,
-    }
