@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import xlsxwriter
 
-from dhkappa import Dataset, Tally, dh_kappa, read, tally
+from dhkappa import Dataset, Tally, audit, dh_kappa, read, tally
 from dhkappa.inputs.aggregate import group
 from dhkappa.inputs.backends import frame_of
 from dhkappa.inputs.backends.duckdb import DuckDBFrame, connect, raise_if_stopped, relation_of
@@ -239,6 +239,13 @@ CASES: dict[str, Callable[[], Any]] = {
     "file-too-large (cells)": lambda: read(excel("far.xlsx", far=True)),
     "invalid-sheet": lambda: read(excel("votes.xlsx"), sheet=1),  # type: ignore[arg-type]
     "option-not-supported (sheet)": lambda: read(file("votes.csv", "a\n"), sheet="Votes"),
+    "option-not-supported (items_sheet)": lambda: read(file("votes.csv", "a\n"), items_sheet="Items"),
+    "not-a-table (show)": lambda: dh_kappa([["a", "a"], ["b", "a"]], ["a", "b"], show="text"),
+    "role-conflict (show)": lambda: wide(show=["id", "id"]),
+    "column-not-found (show)": lambda: wide(show="ids"),
+    "no-row-order (show)": lambda: audit(
+        duckdb.sql("SELECT 'a' AS ann_1, 'a' AS ann_2, 'a' AS llm, 't' AS text"), "llm", show="text"
+    ),
     "unknown-file-type": lambda: opened("votes.dat", "x"),
     "wrong-file-type": lambda: opened("packed.csv", gzip.compress(b"a\n")),
     "empty-file": lambda: opened("empty.csv", ""),
