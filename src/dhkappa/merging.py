@@ -214,7 +214,7 @@ def merge_reviews(
     >>> filled = dhkappa.Table({"item": queue.column("item"), "new_label": truth})
     >>> merged = dhkappa.merge_reviews(sim.votes, filled, sim.suggested, by="expert")
     >>> merged.n_reviewed, len(merged.changed), merged.votes.names[-1]
-    (20, 20, 'ann_expert')
+    (20, 16, 'ann_expert')
     """
     if action not in _ACTIONS:
         raise invalid("action", f"action must be one of {shown(_ACTIONS)}: got {shown([action])}.")

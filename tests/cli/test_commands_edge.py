@@ -128,7 +128,7 @@ def test_escape_sequences_are_not_sent_to_the_terminal(tmp_path: Path) -> None:
     os.close(reader)
     assert done.returncode == 0
     assert "\x1b" not in shown
-    assert '"t\\x1b[31m4","b","a"' in shown
+    assert '"t\\x1b[31m4","b","a: 3"' in shown
 
 
 def test_closed_pipe(votes: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dhkappa
-from cli_files import answer
+from cli_files import VALID, answer
 from command import VOTES, inside
 
 Capsys = pytest.CaptureFixture[str]
@@ -172,3 +172,19 @@ def test_formulas_in_the_data(folder: Path, capsys: Capsys) -> None:
     assert values[0] == values[1]
     told: Any = json.loads(inside(capsys, *words, *allow, "--merge", "review.csv", "--format", "json").stdout)
     assert {row["item"] for row in told["result"]["added"]} == {"=1+1", "\x1b[31m2"}
+
+
+def test_the_schema_refuses_missing_and_unknown_keys(reviewed: Path, capsys: Capsys) -> None:
+    for words in (["--next", "3"], ["--merge", "review.csv"]):
+        told = json.loads(inside(capsys, *WORDS, *words, "--format", "json").stdout)
+        assert VALID.is_valid(told)
+        rows = [value[0] for value in told["result"].values() if isinstance(value, list) and value]
+        for place in [told["result"], *(row for row in rows if "code" not in row)]:
+            for key in list(place):
+                kept = place.pop(key)
+                assert not VALID.is_valid(told), key
+                place[key] = kept
+            place["new_key"] = None
+            assert not VALID.is_valid(told)
+            del place["new_key"]
+        assert VALID.is_valid(told)
