@@ -308,9 +308,9 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     if isinstance(given, Dataset) and (chosen is not None or given.multilabel is not None):
         given.check_labeled(chosen)
     names = _labelers(given, chosen) if isinstance(given, Tally) or given.labeled else []
-    sliced = (isinstance(given, Dataset) and given.sliced) or None
-    if sliced and isinstance(given, Dataset):
-        _not_supported("audit with slices", weights=weights, strata=given.stratified, pool=pool)
+    named = given.named_roles if isinstance(given, Dataset) else set()
+    if sliced := "slices" in named or None:
+        _not_supported("audit with slices", weights=weights, strata=("strata" in named) or None, pool=pool)
     options: Any = {"pool": pool, "confidence_level": confidence_level, "rng": rng, "progress": progress}
     if isinstance(given, Dataset) and given.multilabel is not None:
         from dhkappa.run_audit import multilabel_audit

@@ -215,6 +215,7 @@ def test_display(audit: Audit) -> None:
 def test_plain_values(audit: Audit) -> None:
     found = json.loads(json.dumps(audit.to_dict(limit=3), allow_nan=False))
     keys = {"confidence_level", "summary", "problems", "ranking", "labelers", "comparison", "fleiss", "notes", "slices"}
+    keys |= {"annotator_scores"}
     assert set(found) == keys
     llm = found["labelers"]["llm"]
     assert len(llm["review"]) == 3

@@ -21,10 +21,11 @@ from dhkappa.core.labels import check_categories, check_declared, encode, name_k
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
 from dhkappa.inputs.backends import Ask, Coding, Query, balanced, kind_in
+from dhkappa.inputs.count_columns import whole_counts
 from dhkappa.inputs.joins import check_unlisted
 from dhkappa.inputs.label_values import labels_in
 from dhkappa.inputs.shown_columns import row_names
-from dhkappa.inputs.tables import LongTable, VoteTable, pick_items, whole_counts
+from dhkappa.inputs.tables import LongTable, VoteTable, pick_items
 from dhkappa.resources import need
 
 _FEW_COLUMNS = 6  # with so few columns of votes, grouping by them gives nearly as few groups as by counts

@@ -236,6 +236,23 @@ def columns_of(table: Any, named: Collection[str]) -> Iterator[Column]:
             yield Column(name, where, "" if role is None else of.get(name) or words.get(role, role), reason)
 
 
+def evidence_of(data: Any, labelers: Sequence[str] | None, *, ordered: bool, fetch: bool) -> Evidence:
+    """Return what the rules about problems look at in a ``Dataset``; see ``Dataset.evidence``."""
+    roles, counts, labeled, given = data.table and data.table.roles, data.counts, data.labeled, data.given_annotators
+    item_votes = data.item_votes() if fetch or roles is None else None
+    chosen = counts.columns.labelers if labelers is None or not labeled else map(counts.columns.labeler, labelers)
+    return Evidence(
+        counts,
+        None if item_votes is None else item_votes.merged(),
+        data.table,
+        ordered=ordered,
+        numbers=data.arrays.matrix is not None if roles is None else bool(roles.counts or roles.count),
+        labelers=tuple(chosen) if labeled else (),
+        listed_labelers="suggested" in data.named_roles,
+        listed=given is not None and not any(sign in "".join(given) for sign in "*?["),
+    )
+
+
 def check_dataset(data: Any, allow: Iterable[str] = ()) -> Check:
     """Check a ``Dataset``; see ``Dataset.check``."""
     accept((), allow)

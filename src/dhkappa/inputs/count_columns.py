@@ -1,4 +1,4 @@
-"""Columns that hold numbers of votes per category, although they may be taken for annotators."""
+"""Columns that hold numbers of votes: found although they may be taken for annotators, and converted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Floats
-from dhkappa.errors import DataError
+from dhkappa.core.grouping import MAX_VOTES
+from dhkappa.errors import DataError, shown
 from dhkappa.inputs.backends import Frame
 
 _ROWS = 2_000  # that are looked at
@@ -134,3 +135,21 @@ def without_prefix(names: Sequence[str]) -> list[str]:
     starts = [{name[: end.end()] for end in re.finditer("[^0-9A-Za-z]", name)} for name in names]
     cut = max(map(len, set.intersection(*starts)), default=0) if starts else 0
     return [name[cut:] for name in names]
+
+
+def whole_counts(values: Sequence[Any], name: str, parameter: str) -> list[int]:
+    """Convert numbers of votes, also from text."""
+    found = []
+    for value in values:
+        try:
+            number = int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
+            if isinstance(number, bool) or number != int(number) or not 0 <= number <= MAX_VOTES:
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            missing = value is None or value == ""
+            message = f"Column {name} must hold numbers of votes from 0 to {MAX_VOTES:,}: got "
+            message += "a missing value." if missing else f"{shown([value])}."
+            hint = "Write 0 if there are no votes." if missing else ""
+            raise DataError(message, code="invalid-count", parameter=parameter, hint=hint) from None
+        found.append(int(number))
+    return found

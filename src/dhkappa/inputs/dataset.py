@@ -175,27 +175,21 @@ class Dataset(Filterable):
 
     @cached_property
     def _whole(self) -> VoteTable | None:
-        if not self._roles and (self._data is None or isinstance(self._data, (list, tuple, np.ndarray))):
-            self._check_not_shown()
-            return None
         from dhkappa.inputs.shown_columns import choose_columns
         from dhkappa.inputs.tables import open_votes
 
-        declared, roles = self._declared, self._roles
+        declared, roles, table = self._declared, self._roles, None
         if self._rules is not None:
             declared, roles = None, {**self._roles, "normalize": self._rules.normalize} if self._roles else {}
-        table = open_votes(self._data, roles, labeled=self._labeled, **self._columns)
-        if table is None:
-            self._check_not_shown()
-            return None
-        shown = choose_columns(table, self._show)
-        return replace(table, declared=declared, missing=self._absent, rules=self._rules, shown=shown)
-
-    def _check_not_shown(self) -> None:
-        """Refuse columns to show of data that are not a table."""
-        if self._show is not None and self._show != []:
+        if self._roles or not (self._data is None or isinstance(self._data, (list, tuple, np.ndarray))):
+            table = open_votes(self._data, roles, labeled=self._labeled, **self._columns)
+        if table is not None:
+            shown = choose_columns(table, self._show)
+            return replace(table, declared=declared, missing=self._absent, rules=self._rules, shown=shown)
+        if self._show:
             message = "show names columns of a table, but the data are arrays."
             raise invalid("show", message, code="not-a-table", hint="Omit $show.")
+        return None
 
     @property
     def declared(self) -> bool:
@@ -335,16 +329,6 @@ class Dataset(Filterable):
                 return self._relabeled(fetch_rows(table))
             return replace(grouped, read=self._relabeled(grouped.read))
 
-    @property
-    def sliced(self) -> bool:
-        """Whether columns of slices were named."""
-        return self._slices is not None
-
-    @property
-    def stratified(self) -> bool | None:
-        """True if the items were drawn by strata, else None."""
-        return self._columns["strata"] is not None or None
-
     @cached_property
     @memory_errors("the votes")
     def slices(self) -> list[SliceColumn]:
@@ -355,12 +339,7 @@ class Dataset(Filterable):
             return []
         if self.table is None:
             return slices_of_arrays(self._slices, self.arrays, self._data)
-
-        def read(table: VoteTable) -> ItemVotes:
-            grouped = self._group(table)
-            return grouped if isinstance(grouped, ItemVotes) else grouped.read
-
-        return slices_of_table(self._slices, self.table, read, self.counts)
+        return slices_of_table(self._slices, self.table, self._group, self.counts)
 
     @cached_property
     @memory_errors("the votes")
@@ -449,7 +428,7 @@ class Dataset(Filterable):
     @property
     def named_roles(self) -> set[str]:
         """The parameters with which the user named columns, or passed arrays."""
-        given = {**self._columns, **self._roles, "show": self._show}
+        given = {**self._columns, **self._roles, "show": self._show, "slices": self._slices}
         return {name for name, value in given.items() if value is not None}
 
     @property
@@ -459,23 +438,9 @@ class Dataset(Filterable):
 
     def evidence(self, labelers: Sequence[str] | None = None, *, ordered: bool = False, fetch: bool = True) -> Evidence:
         """Return what the rules about problems look at; unless ``fetch``, single votes are not fetched for that."""
-        from dhkappa.inputs.problems import Evidence
+        from dhkappa.inputs.check import evidence_of
 
-        roles = None if self.table is None else self.table.roles
-        item_votes = self.item_votes() if fetch or self.table is None else None
-        labeled = self._columns["suggested"] is not None if roles is None else bool(roles.suggested)
-        chosen = self.labelers if labelers is None or not labeled else map(self.counts.columns.labeler, labelers)
-        given = self._roles.get("annotators")
-        return Evidence(
-            self.counts,
-            None if item_votes is None else item_votes.merged(),
-            self.table,
-            ordered=ordered,
-            numbers=self.arrays.matrix is not None if roles is None else bool(roles.counts or roles.count),
-            labelers=tuple(chosen) if labeled else (),
-            listed_labelers="suggested" in self.named_roles,
-            listed=given is not None and not any(sign in "".join(given) for sign in "*?["),
-        )
+        return evidence_of(self, labelers, ordered=ordered, fetch=fetch)
 
     def __repr__(self) -> str:
         return f"Dataset({describe(self.counts, f'labelers {shown(self.labelers)}')})"

@@ -71,9 +71,9 @@ def _encoded(values: Any, name: str) -> Encoded:
 
 
 def slices_of_table(
-    given: Any, table: VoteTable, read: Callable[[VoteTable], ItemVotes], whole: Counts
+    given: Any, table: VoteTable, group: Callable[[VoteTable], Any], whole: Counts
 ) -> list[SliceColumn]:
-    """Return the slices of a table, counted in the engine, one pass for each; ``read`` counts a table."""
+    """Return the slices of a table, counted in the engine, one pass for each; ``group`` counts a table."""
     frame = table.votes if table.items is None else table.items
     tables = [(one.name, one.names) for one in (table.votes, table.items) if one is not None]
     found = []
@@ -81,7 +81,8 @@ def slices_of_table(
         with table.files.unchanged():
             slicing = Slicing.of(frame, cuts)
         roles = replace(table.roles, strata=None, slices=slicing.columns)
-        votes = read(replace(table, roles=roles, slicing=slicing))
+        grouped = group(replace(table, roles=roles, slicing=slicing))
+        votes = grouped if isinstance(grouped, ItemVotes) else grouped.read
         values = votes.columns.stratum
         assert values is not None
         digits = values.digits()

@@ -16,14 +16,13 @@ from typing import Any, Unpack
 import narwhals.stable.v2 as nw
 
 from dhkappa.core import Categories, Label
-from dhkappa.core.grouping import MAX_VOTES
 from dhkappa.core.label_rules import LabelRules
 from dhkappa.core.labels import SourceNote, name_key, natural_key
 from dhkappa.core.relabel import duplicate_votes
 from dhkappa.errors import DataError, comma_separated, counted, shown
 from dhkappa.inputs.backends import ROW_NUMBER, Coding, Frame, Query, frame_of, kind_in, kind_of, replace_values
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
-from dhkappa.inputs.count_columns import find_count_columns
+from dhkappa.inputs.count_columns import find_count_columns, whole_counts
 from dhkappa.inputs.slicing import NO_SLICES, Slicing
 from dhkappa.paths import FileStates
 
@@ -484,21 +483,3 @@ def _check_items(table: VoteTable) -> None:
         column, twice = table.items.said(table.roles.item), sorted(few["item"], key=name_key)[:EXAMPLES]
         message = f"Column {column} repeats {shown(twice)}."
         raise DataError(message, code="duplicate-items", parameter="items", hint="Keep one row per item.")
-
-
-def whole_counts(values: Sequence[Any], name: str, parameter: str) -> list[int]:
-    """Convert numbers of votes, also from text."""
-    found = []
-    for value in values:
-        try:
-            number = int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
-            if isinstance(number, bool) or number != int(number) or not 0 <= number <= MAX_VOTES:
-                raise ValueError
-        except (TypeError, ValueError, OverflowError):
-            missing = value is None or value == ""
-            message = f"Column {name} must hold numbers of votes from 0 to {MAX_VOTES:,}: got "
-            message += "a missing value." if missing else f"{shown([value])}."
-            hint = "Write 0 if there are no votes." if missing else ""
-            raise DataError(message, code="invalid-count", parameter=parameter, hint=hint) from None
-        found.append(int(number))
-    return found
