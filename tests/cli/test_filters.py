@@ -110,7 +110,7 @@ def test_filters_are_part_of_the_next_command(capsys: Capsys) -> None:
         (["--where", "language"], "is not a condition"),
         (["--where", "language>en"], "needs a number or a date"),
         (["--exclude-annotator", "elie"], "Did you mean 'eli'?"),
-        (["--exclude-annotator", "ada", "--exclude-annotator", "@names.txt"], "leaves no votes"),
+        (["--exclude-annotator", "ada", "--exclude-annotator", "@names.txt"], "no annotator is left"),
     ],
 )
 def test_filters_that_are_refused(capsys: Capsys, option: list[str], text: str) -> None:
