@@ -175,15 +175,16 @@ class Dataset(Filterable):
 
     @cached_property
     def _whole(self) -> VoteTable | None:
-        from dhkappa.inputs.shown_columns import choose_columns
-        from dhkappa.inputs.tables import open_votes
-
         declared, roles, table = self._declared, self._roles, None
         if self._rules is not None:
             declared, roles = None, {**self._roles, "normalize": self._rules.normalize} if self._roles else {}
         if self._roles or not (self._data is None or isinstance(self._data, (list, tuple, np.ndarray))):
+            from dhkappa.inputs.tables import open_votes
+
             table = open_votes(self._data, roles, labeled=self._labeled, **self._columns)
         if table is not None:
+            from dhkappa.inputs.shown_columns import choose_columns
+
             shown = choose_columns(table, self._show)
             return replace(table, declared=declared, missing=self._absent, rules=self._rules, shown=shown)
         if self._show:

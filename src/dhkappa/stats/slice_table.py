@@ -64,7 +64,7 @@ class Slices(Display):
     joined : the slices with fewer than 10 items taken as one, as a table with one row; None if they are not compared
     kappa : kappa of all items
     kappa_within, se_within : kappa within slices, the mean of the kappas of slices by ``W_s (1 - E_s)``, and its
-        standard error
+        standard error; slices with fewer than 10 items count as one, or are left out if they have fewer together
     pvalue : the least adjusted p-value: that of the hypothesis that all slices have the same kappa
     n_slices, n_not_compared : number of slices, and of those that are not compared with the others
     unit : ``"day"``, ``"week"`` or ``"month"`` if slices are dates; weeks are named by their Monday
@@ -182,7 +182,7 @@ def slices_of(
     if compared.size > size and compared[-1]:
         joined = _joined(units, found, adjusted, int(small.sum()), loss[small].sum(), share[small].sum())
     n_compared = int(compared[:size].sum())
-    notes = tuple(_notes(column, groups, small, joined, whole.value, within.value, grades is None, smallest))
+    notes = tuple(_notes(column, groups, small, whole.value, within.value, grades is None, smallest))
     return Slices(
         column.name,
         labeler,
@@ -275,7 +275,6 @@ def _notes(
     column: SliceColumn,
     groups: GroupKappas,
     small: Array,
-    joined: Table | None,
     kappa: float,
     within: float,
     ungraded: bool,
@@ -292,15 +291,15 @@ def _notes(
         yield Note("slices-dates", f"{column.name} holds dates: items are grouped by {column.unit}.", hint)
     n_small, n = int(small.sum()), int(groups.items[small].sum())
     if n_small:
-        how = "taken as one" if joined is not None else "left out"
+        how = "one by one, but taken as one" if n >= FEWEST else "and not counted in kappa within slices"
         what = f"{counted(n_small, 'slice')} with fewer than {FEWEST} items, {counted(n, 'item')} in all"
-        yield Note("slices-few-items", f"Not compared one by one, but {how}: {what}.")
+        yield Note("slices-few-items", f"Not compared {how}: {what}.")
     if smallest < _SMALL:
         text = (
             "Kappas of small slices vary by chance, so slices are sorted by kappa_shrunk, which is closer to the mean"
         )
         yield Note("slices-shrunk", f"{text} of all slices the fewer items a slice has.")
-    if abs(kappa - within) > _APART:
+    if abs(kappa - within) > _APART and not 0 < n < FEWEST:
         text = f"Kappa is {kappa:.2f} on all items, but {within:.2f} within slices of {column.name}"
         yield Note(
             "slices-explain-kappa", f"{text}: categories differ between slices, so that knowing the slice counts."
