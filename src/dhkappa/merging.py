@@ -243,14 +243,17 @@ def merge_reviews(
     chosen, sources = _new_labels(whole, read.votes, is_vote)
     evidence = given.evidence([labeler])
     problems = find_problems(evidence, allow)
-    # Rules that look at the table were applied to it; all others are applied to the new votes and labels.
+    # Rules that look at the table were applied to it; all others are applied to the new votes and labels. What is wrong
+    # with a labeler, such as labels that are an annotator's votes, stays so if some labels are corrected.
     alone = {problem.code for problem in find_problems(replace(evidence, table=None), allow)}
-    of_table = [problem for problem in problems if problem.code not in alone]
+    kept = [problem for problem in problems if problem.labelers or problem.code not in alone]
     run: dict[str, Any] = {"pool": pool, "confidence_level": confidence_level}
     audits = [_audit(given.counts, evidence.item_votes, labeler, problems=problems, **run)]
     for changed in (whole, with_labels(whole, labeler, chosen)):
         new = replace(evidence, counts=count(changed), item_votes=changed.merged(), table=None)
-        found = accept([*of_table, *find_problems(new, allow)], allow)
+        found = find_problems(new, allow)
+        codes = {problem.code for problem in found}
+        found = accept([*found, *(problem for problem in kept if problem.code not in codes)], allow)
         audits.append(_audit(new.counts, new.item_votes, labeler, problems=found, **run))
     names, old = votes.item_names(), suggested_labels(votes, labeler)
     labels = [chosen.get(place, label) for place, label in enumerate(old)]

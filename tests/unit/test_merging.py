@@ -414,6 +414,26 @@ def test_one_vote_per_item_becomes_two() -> None:
     assert "no kappa" in repr(merged)
 
 
+def test_problems_of_a_labeler_and_of_the_table_stay() -> None:
+    columns: dict[str, list[Any]] = {"item": IDS, "suggested": [row[1] or row[0] for row in VOTES]}
+    columns |= {f"ann_{who}": [row[who] for row in VOTES] for who in range(3)}
+    reviewed = IDS[:40]
+    merged = merge_reviews(Table(columns).to_pandas(), filled(reviewed, [TRUTH[item] for item in reviewed]))
+    for audit in (merged.before, merged.after, merged.corrected):
+        assert isinstance(audit, dhkappa.Audit)
+        assert "labeler-equals-annotator" in {problem.code for problem in audit.problems}
+        assert not audit.verdict().judged
+    twice = Table({name: [*values, *values[:30]] for name, values in LONG.items()}).to_pandas()
+    data = Dataset(twice, duplicates="first")
+    found = merge_reviews(data, filled(["t001"], ["a"]))
+    for audit in (found.before, found.after, found.corrected):
+        assert "duplicates-removed" in {problem.code for problem in audit.problems}
+    assert found.votes is not None
+    assert len(found.votes) == len(twice) + 1
+    again = dhkappa.audit(Dataset(found.votes.to_pandas(), duplicates="first"))
+    assert again.kappas["llm"].exact == found.after.kappas["llm"].exact
+
+
 def test_hostile_text_stays_inert(tmp_path: Path) -> None:
     names = ["=1+1", "\x1b[31mred", "<script>"]
     columns = {"item": names, "suggested": ["+x", "+x", "y"], "ann_a": ["+x", "y", "y"], "ann_b": ["+x", "+x", "y"]}
