@@ -325,6 +325,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         if names:
             return cast("Audit", audit_single_votes(given.counts, evidence.item_votes, names, **known))
         return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
+    options |= {"declared": given.declared, "missing": given._missing}
     return audit_of(given.counts, evidence.item_votes, names, weights=weights, problems=problems, **options)
 
 

@@ -10,12 +10,14 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from dhkappa.core import Categories, Label
 from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
 from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.resources import Progress
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators, require_annotators
+from dhkappa.stats.change import Changes
 from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
@@ -48,6 +50,7 @@ class Audit(Display):
     fleiss : Fleiss' kappa: how far annotators agree with each other
     confidence_level : confidence level of all intervals
     problems : what is wrong, or may be wrong, with the data, most severe first; see ``Dataset.check``
+    baseline : what changed since an earlier audit, if ``compare_with`` named one; else None
     """
 
     kappas: dict[str, Kappa]
@@ -61,6 +64,8 @@ class Audit(Display):
     _samples: dict[str, Sample]  # one pattern per row of the item votes, by labeler
     _pool: Pool
     _weights: Weights | None
+    _tally: tuple[Counts, Categories | None, frozenset[Label]]  # arguments of Tally.of
+    baseline: Changes | None = None
     _tables: dict[tuple[str, str], Table] = field(default_factory=dict)  # those that were asked for; so the reviews
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
     _baselines: dict[str, AnnotatorBaseline] = field(default_factory=dict)
@@ -259,6 +264,42 @@ class Audit(Display):
         }
         return Table(columns, title=f"{name}: items for a narrower interval than plus or minus {half:.3f}")
 
+    def compare_with(self, saved: Any) -> Audit:
+        """Return this audit with ``baseline``: what changed since an earlier audit of other items.
+
+        Parameters
+        ----------
+        saved
+            A file that ``save`` wrote, as a path or a ``SavedAudit``, or a ``Tally``.
+
+        Examples
+        --------
+        >>> import tempfile, dhkappa
+        >>> path = f"{tempfile.mkdtemp()}/week40.json"
+        >>> old, new = (dhkappa.simulate(200, labelers={"llm": 0.9}, rng=seed) for seed in (1, 2))
+        >>> dhkappa.audit(old.votes, old.suggested).save(path, date="2026-11-02")
+        >>> found = dhkappa.audit(new.votes, new.suggested).compare_with(path)
+        >>> print(found.baseline.kappas["llm"].text)
+        down 0.01 (95% CI -0.12 to 0.09) since 2026-11-02
+        """
+        return replace(self, baseline=import_module("dhkappa.tracking").compare(self, saved))
+
+    def save(self, path: str | os.PathLike[str], *, date: Any = None, data: str = "") -> None:
+        """Write the counts and the verdicts to a JSON file, for ``dhkappa.history`` and ``compare_with``.
+
+        The file is a tally with a date. It holds neither items nor annotators.
+
+        Parameters
+        ----------
+        path
+            File to write, completely or not at all.
+        date
+            Date of the data, such as ``"2026-11-09"`` or a ``datetime.date``; today by default.
+        data
+            Name of the data.
+        """
+        import_module("dhkappa.tracking").save(self, path, date, data)
+
     def to_html(
         self,
         path: str | os.PathLike[str],
@@ -313,6 +354,7 @@ class Audit(Display):
         if self._item_votes is not None and self._item_votes.find is not None:
             text = "The table is too large to be fetched: the votes were counted, and the annotators are unknown."
             found.append(Note("annotators-not-fetched", text))
+        found += self.baseline.notes if self.baseline else ()
         if self.comparison is None:
             return tuple(found)
         # Notes on single labelers are there already, and excluded items too if all labelers have the same items.
@@ -323,6 +365,8 @@ class Audit(Display):
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield [problem.labeled_text() for problem in self.problems if problem.severity != "info"]
         yield self.summary
+        if self.baseline:
+            yield self.baseline.text
         yield self.table()
         yield f"Agreement of the annotators with each other: {self.fleiss!r}"
         if self.comparison:
@@ -341,6 +385,7 @@ class Audit(Display):
             "labelers": {name: self._labeler_dict(name, limit) for name in self.labelers},
             "comparison": self.comparison.to_dict() if self.comparison else None,
             "fleiss": self.fleiss.to_dict(self.confidence_level),
+            "baseline": self.baseline.to_dict() if self.baseline else None,
             "notes": [note.to_dict() for note in self.notes],
         }
 
@@ -398,6 +443,8 @@ def audit_of(
     rng: Rng = None,
     progress: bool = False,
     problems: Sequence[Problem] = (),
+    declared: bool = False,
+    missing: frozenset[Label] = frozenset(),
 ) -> Audit:
     """Run all statistics for some labelers; ``item_votes`` holds the same votes with their items, if known."""
     confidence_level, source, pool = check_level(confidence_level), generator(rng), own_pool(pool)
@@ -427,4 +474,5 @@ def audit_of(
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
         fleiss = Kappa(fleiss_estimate(panel, weights))
     results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
-    return Audit(*results, compared, item_votes, samples, pool, weights)
+    tally = counts, counts.categories if declared else None, missing
+    return Audit(*results, compared, item_votes, samples, pool, weights, tally)

@@ -29,9 +29,9 @@ def multilabel_page(audit: MultilabelAudit, *, title: str = "Label audit", gate:
     """Return the report of an audit of sets of labels as Markdown."""
     columns = "category n_suggested vote_share kappa ci pvalue_holm fleiss items"
     labeler = "labeler " if len(audit.labelers) > 1 else ""
-    table = _table(grid(audit.table, labeler + columns, audit.confidence_level))
+    table = markdown_table(grid(audit.table, labeler + columns, audit.confidence_level))
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
-    return "\n\n".join([*_head(audit, title, gate), table, "### Notes", _bullets(notes)]) + "\n"
+    return "\n\n".join([*_head(audit, title, gate), table, "### Notes", bullets(notes)]) + "\n"
 
 
 def tables_page(audit: AnnotatorAudit | SingleVoteAudit, *, title: str = "Label audit") -> str:
@@ -41,9 +41,9 @@ def tables_page(audit: AnnotatorAudit | SingleVoteAudit, *, title: str = "Label 
         rows = [*islice(table, _FIRST_ITEMS)]
         if rows:
             more = f" (the first {len(rows)} of {len(table):,} rows)" if len(table) > len(rows) else ""
-            parts += [f"### {escaped(table.title)}{more}", _table(grid(rows, columns, audit.confidence_level))]
+            parts += [f"### {escaped(table.title)}{more}", markdown_table(grid(rows, columns, audit.confidence_level))]
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
-    return "\n\n".join([*parts, "### Notes", _bullets(notes)]) + "\n"
+    return "\n\n".join([*parts, "### Notes", bullets(notes)]) + "\n"
 
 
 def _head(
@@ -60,32 +60,35 @@ def _head(
         yield escaped(gate.text)
 
 
-def _bullets(notes: Iterable[str]) -> str:
+def bullets(notes: Iterable[str]) -> str:
+    """Return a list."""
     return "\n".join(f"- {escaped(note)}" for note in notes)
 
 
 def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     yield from _head(audit, title, gate)
+    if audit.baseline is not None:
+        yield escaped(audit.baseline.text)
     level, best = audit.confidence_level, audit.ranking[0]
-    yield _table(
+    yield markdown_table(
         grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items coverage", level)
     )
     worst = sorted(optional(audit.categories, best) or (), key=lambda row: -row["loss"])
     if worst:
         yield f"### Categories of {escaped(best)}"
-        yield _table(grid(worst[:_FIRST_ITEMS], "category items kappa ci vote_share label_share", level))
+        yield markdown_table(grid(worst[:_FIRST_ITEMS], "category items kappa ci vote_share label_share", level))
     queue = islice(optional(audit.review, best, _FIRST_ITEMS) or (), _FIRST_ITEMS)
     rejected = [row for row in queue if row["differential"] < 0]
     if rejected:
         yield f"### Items of {escaped(best)} to review first"
-        yield _table(grid(rejected, "item suggested majority votes", level))
+        yield markdown_table(grid(rejected, "item suggested majority votes", level))
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
     if notes:
         yield "### Notes"
-        yield _bullets(notes)
+        yield bullets(notes)
 
 
-def _table(parts: tuple[Sequence[str], Iterable[Sequence[str]], Sequence[bool]]) -> str:
+def markdown_table(parts: tuple[Sequence[str], Iterable[Sequence[str]], Sequence[bool]]) -> str:
     """Return a table with heads, cells, and which columns hold numbers."""
     heads, rows, numbers = parts
     lines = [heads, ["---:" if number else "---" for number in numbers]]

@@ -187,11 +187,11 @@ class Changes(Display):
             more = f"{fleiss.moved}, more than chance explains"
             said.append(f"It is the agreement between annotators that changed: {went}, {more}.")
         shifts = [("votes", self.votes), *((f"labels of {name}", self.labels[name]) for name in labelers)]
-        shifted = [(what, shift) for what, shift in shifts if shift.pvalue < 1 - fleiss.confidence_level]
-        said += [_shifted(what, shift) for what, shift in shifted]
-        of_votes = any(what == "votes" for what, _ in shifted)
-        if of_votes:
-            said.append("The items are not of the same kinds as before, which can change kappa without other labels.")
+        shifted = [_shifted(what, shift) for what, shift in shifts if shift.pvalue < 1 - fleiss.confidence_level]
+        of_votes = self.votes.pvalue < 1 - fleiss.confidence_level
+        if of_votes:  # then the labels should shift, too
+            shifted[1:] = ["The items are of other kinds than before, which can change kappa without other labels."]
+        said += shifted
         if moved and not fleiss.significant and not of_votes and fleiss.reason is None:
             kept = f"{FLEISS} {before}, now {after}"
             points = f"this points to the labels of {' and '.join(moved)}"
