@@ -137,8 +137,8 @@ def save(audit: Audit, path: str | os.PathLike[str], date: Date | None, data: st
 
 
 def _not_saved(problem: Problem) -> DataError:
-    hint = f"Fix it, or accept it with $allow {problem.code}."
-    return invalid("save", f"The audit is not saved: {problem.message}", code="audit-not-saved", hint=hint)
+    more: Any = {"hint": "Fix it, or accept it with $allow=.", "options": {"allow": problem.code}}
+    return invalid("save", f"The audit is not saved: {problem.message}", code="audit-not-saved", **more)
 
 
 def _package_version() -> str:

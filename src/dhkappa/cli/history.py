@@ -66,11 +66,11 @@ def say_pooled(files: Sequence[str]) -> None:
 @click.command(cls=Command, epilog="Example: dhkappa history week*.json -o history.html")
 @options.FILES
 @option("output", "HTML page with charts to write.", "-o", metavar="FILE")
-@option("title", "Title of the page.", default="Label history", metavar="TEXT")
-@option("suggested", "Labelers to show, separated by commas; all by default.", "-s", multiple=True, metavar="LABELER")
+@option("title", "Title of the report; the file name by default.", metavar="TEXT")
+@options.SUGGESTED
 @option("by", "Also show kappa by suggested category over time.", choices=("category",))
 @options.combine(options.REPORT_FORMAT, options.LEVEL)
-def history(files: tuple[str, ...], output: str | None, title: str, **given: Any) -> None:
+def history(files: tuple[str, ...], output: str | None, title: str | None, **given: Any) -> None:
     """Compare audits over time, such as one of each week.
 
     FILE is an audit that was saved with dhkappa audit --save, or a tally. Every audit must be of other items. Shows the
@@ -79,7 +79,8 @@ def history(files: tuple[str, ...], output: str | None, title: str, **given: Any
     check_output(output, files, (".html", ".htm"))
     if output is not None:
         import_module("dhkappa.report.html").check_requirements()
-    title, by_category = masked_argument(title), given["by"] == "category"
+    names = ", ".join(map(file_name, files[:3])) + (f" and {len(files) - 3} more" if files[3:] else "")
+    title, by_category = masked_argument(title or f"Label history: {names}"), given["by"] == "category"
     with Progress(None, "comparing") as progress:
         chosen: dict[str, Any] = {"suggested": several(given["suggested"]) or None}
         chosen["confidence_level"] = given["confidence_level"]

@@ -292,9 +292,9 @@ def history_notes(entries: Sequence[Entry]) -> Iterator[Note]:
     """Yield what makes audits less alike: no dates, equal dates, other labelers, other categories."""
     undated = [entry.name for entry in entries if entry.date is None]
     if undated:
-        what = f"{counted(len(undated), 'audit')} {'has' if len(undated) == 1 else 'have'} no date: {undated[0]!r}"
-        more = "" if len(undated) == 1 else ", ..."
-        yield Note("no-date", f"{what}{more}. The audits are in the order of the names of their files.")
+        first = repr(undated[0]) if len(undated) == 1 else f"such as {undated[0]!r}"
+        what = f"{counted(len(undated), 'audit')} without a date, {first}"
+        yield Note("no-date", f"{what}: the audits are in the order of the names of their files.")
     dates = [entry.date for entry in entries if entry.date is not None]
     if twice := sorted({date for date in dates if dates.count(date) > 1}):
         text = f"Several audits have the date {', '.join(twice[:3])}{', ...' if twice[3:] else ''}."
