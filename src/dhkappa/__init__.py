@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from dhkappa.stats.agreement import CohenKappa
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
     from dhkappa.stats.bootstrap import Bootstrap
+    from dhkappa.stats.change import Change, Changes
     from dhkappa.stats.compare import AnnotatorComparison
     from dhkappa.stats.gate import Gate, GateRow
     from dhkappa.stats.grades import Verdict
+    from dhkappa.stats.history import Entry, History
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Baselines, Parts
     from dhkappa.stats.notes import Note
@@ -31,12 +33,15 @@ if TYPE_CHECKING:
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison, Kappa
     from dhkappa.stats.sample import Excluded
+    from dhkappa.stats.shift import Shift
     from dhkappa.stats.simulate import Simulation, simulate
     from dhkappa.stats.slice_table import Slices
     from dhkappa.stats.without import WithoutAnnotators
     from dhkappa.table import Table
+    from dhkappa.tracking import SavedAudit, history
 
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "merge_reviews", "plan", "read", "simulate", "tally"]
+__all__ += ["Change", "Changes", "Entry", "History", "SavedAudit", "Shift", "history"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Check"]
 __all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "MergedReviews"]
@@ -57,7 +62,9 @@ _NAMES = {  # by module, imported on first use
     "stats.agreement": ("CohenKappa",),
     "stats.annotator_baseline": ("AnnotatorBaseline",),
     "stats.bootstrap": ("Bootstrap",),
+    "stats.change": ("Change", "Changes"),
     "stats.gate": ("Gate", "GateRow"),
+    "stats.history": ("Entry", "History"),
     "stats.intervals": ("ConfidenceInterval",),
     "stats.kappa": ("Baselines", "Parts"),
     "stats.notes": ("Note",),
@@ -66,11 +73,13 @@ _NAMES = {  # by module, imported on first use
     "stats.compare": ("AnnotatorComparison",),
     "stats.result": ("Comparison", "Kappa"),
     "stats.sample": ("Excluded",),
+    "stats.shift": ("Shift",),
     "stats.simulate": ("Simulation", "simulate"),
     "stats.slice_table": ("Slices",),
     "stats.grades": ("Verdict",),
     "stats.without": ("WithoutAnnotators",),
     "table": ("Table",),
+    "tracking": ("SavedAudit", "history"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -10,7 +10,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from dhkappa.core.items import ItemVotes
+from dhkappa.core import Categories, Label
+from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.shown_columns import ShownColumns, with_item_columns
 from dhkappa.core.slices import SliceColumn, find_slices
 from dhkappa.errors import DataError, Problem, masked, one_labeler
@@ -20,6 +21,7 @@ from dhkappa.stats.annotator_result import AnnotatorScores
 from dhkappa.stats.annotator_scores import annotator_scores
 from dhkappa.stats.annotator_votes import require_annotators
 from dhkappa.stats.annotators import annotator_table
+from dhkappa.stats.change import Changes
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
@@ -55,6 +57,7 @@ class Audit(Display):
     fleiss : Fleiss' kappa: how far annotators agree with each other
     confidence_level : confidence level of all intervals
     problems : what is wrong, or may be wrong, with the data, most severe first; see ``Dataset.check``
+    baseline : what changed since an earlier audit, if ``compare_with`` named one; else None
     """
 
     kappas: dict[str, Kappa]
@@ -69,6 +72,8 @@ class Audit(Display):
     _pool: Pool
     _weights: Weights | None
     _slice_columns: dict[str, SliceColumn]
+    _tally: tuple[Counts, Categories | None, frozenset[Label]]  # arguments of Tally.of
+    baseline: Changes | None = None
     _slices: dict[tuple[str, str], Slices] = field(default_factory=dict)
     _tables: dict[tuple[str, str], Table] = field(default_factory=dict)  # those that were asked for; so the reviews
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
@@ -349,6 +354,42 @@ class Audit(Display):
         }
         return Table(columns, title=f"{name}: items for a narrower interval than plus or minus {half:.3f}")
 
+    def compare_with(self, saved: Any) -> Audit:
+        """Return this audit with ``baseline``: what changed since an earlier audit of other items.
+
+        Parameters
+        ----------
+        saved
+            A file that ``save`` wrote, as a path or a ``SavedAudit``, or a ``Tally``.
+
+        Examples
+        --------
+        >>> import tempfile, dhkappa
+        >>> path = f"{tempfile.mkdtemp()}/week40.json"
+        >>> old, new = (dhkappa.simulate(200, labelers={"llm": 0.9}, rng=seed) for seed in (1, 2))
+        >>> dhkappa.audit(old.votes, old.suggested).save(path, date="2026-11-02")
+        >>> found = dhkappa.audit(new.votes, new.suggested).compare_with(path)
+        >>> print(found.baseline.kappas["llm"].text)
+        down 0.01 (95% CI -0.12 to 0.09) since 2026-11-02
+        """
+        return replace(self, baseline=import_module("dhkappa.tracking").compare(self, saved))
+
+    def save(self, path: str | os.PathLike[str], *, date: Any = None, data: str = "") -> None:
+        """Write the counts and the verdicts to a JSON file, for ``dhkappa.history`` and ``compare_with``.
+
+        The file is a tally with a date. It holds neither items nor annotators.
+
+        Parameters
+        ----------
+        path
+            File to write, completely or not at all.
+        date
+            Date of the data, such as ``"2026-11-09"`` or a ``datetime.date``; today by default.
+        data
+            Name of the data.
+        """
+        import_module("dhkappa.tracking").save(self, path, date, data)
+
     def to_html(
         self,
         path: str | os.PathLike[str],
@@ -405,6 +446,7 @@ class Audit(Display):
             text = "The table is too large to be fetched: the votes were counted, and the annotators are unknown."
             found.append(Note("annotators-not-fetched", text))
         found += map(source_note, self._shown.notes if self._shown else ())
+        found += self.baseline.notes if self.baseline else ()
         if self.comparison is None:
             return tuple(found)
         # Notes on single labelers are there already, and excluded items too if all labelers have the same items.
@@ -415,6 +457,8 @@ class Audit(Display):
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield [problem.labeled_text() for problem in self.problems if problem.severity != "info"]
         yield self.summary
+        if self.baseline:
+            yield self.baseline.text
         yield self.table()
         yield f"Agreement of the annotators with each other: {self.fleiss!r}"
         if self.comparison:
@@ -438,6 +482,7 @@ class Audit(Display):
                 for column in self.slice_columns
             },
             "annotator_scores": self.annotator_scores().to_dict(limit) if self._known_annotators else None,
+            "baseline": self.baseline.to_dict() if self.baseline else None,
             "notes": [note.to_dict() for note in self.notes],
         }
 

@@ -43,6 +43,8 @@ def audit_of(
     progress: bool = False,
     problems: Sequence[Problem] = (),
     slices: Sequence[SliceColumn] = (),
+    declared: bool = False,
+    missing: frozenset[Label] = frozenset(),
     data: Any = None,
     again: Callable[..., Any] | None = None,
 ) -> Audit:
@@ -84,7 +86,8 @@ def audit_of(
 
     known = without if again is not None and hasattr(data, "exclude_annotators") else None
     columns = {column.name: column for column in slices}
-    return Audit(*results, compared, item_votes, samples, pool, weights, columns, _without=known)
+    tally = counts, counts.categories if declared else None, missing
+    return Audit(*results, compared, item_votes, samples, pool, weights, columns, tally, _without=known)
 
 
 def multilabel_audit(

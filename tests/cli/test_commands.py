@@ -12,7 +12,6 @@ import pytest
 
 import dhkappa
 from command import LLM, REPORTS, RULE, VOTES, WIDE, call, inside, refused, run
-from dhkappa.cli import commands as cli
 from dhkappa.cli import output
 from dhkappa.cli.demo import write_demo
 from expect import expect_error
@@ -370,7 +369,7 @@ def test_completion_of_commands_and_options() -> None:
 )
 def test_passwords_are_masked(address: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["dhkappa", "audit", address])
-    assert cli._command_line() == shlex.join(["dhkappa", "audit", shown])
+    assert output.command_line_typed() == shlex.join(["dhkappa", "audit", shown])
     assert "sh" not in output.file_name(address)
 
 

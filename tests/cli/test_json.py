@@ -52,12 +52,15 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What every command prints, by command."""
     folder = tmp_path_factory.mktemp("answers")
     write(folder / "votes.csv", wide())
+    write(folder / "before.csv", wide()[:25])
+    weighted = "--weights linear --categories ham,news,spam"
     asked = {
         "check": "check votes.csv",
-        "audit": "audit votes.csv --fail-under 0.1 --weights linear --categories ham,news,spam",
+        "audit": f"audit votes.csv --fail-under 0.1 {weighted} --save 2.json --date 2026-11-09 --baseline 1.json",
         "score": "score votes.csv --fail-under 0.1",
         "compare": "compare votes.csv",
         "review": "review votes.csv -s llm",
+        "history": "history 1.json 2.json --by category",
         "plan": "plan 0.05 --n-categories 3 --annotator-accuracy 0.9 --labeler-accuracy 0.9 --pool 5000",
         "tally make": "tally make votes.csv -o one.json",
         "tally add": "tally add one.json -o two.json",
@@ -65,6 +68,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "demo": "demo --n-items 30 -o demo",
     }
     with chdir(folder):
+        printed(f"audit before.csv {weighted} --save 1.json --date 2026-11-02")
         return {name: json.loads(printed(f"{words} --format json")) for name, words in asked.items()}
 
 

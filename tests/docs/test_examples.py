@@ -14,6 +14,7 @@ import nbclient
 import nbformat
 import pytest
 
+import dhkappa
 from cli_help import parse
 from command import REPORTS, inside
 from dhkappa.cli.demo import write_demo
@@ -114,6 +115,11 @@ def furnish(text: str) -> None:
         subprocess.run(["sh", "-ec", days], check=True)
     Path("dhkappa-demo").mkdir()
     write_demo("dhkappa-demo", 400, 1)
+    for week in (40, 41, 42) if "$ dhkappa history" in text else ():
+        Path(f"week{week}").mkdir()
+        write_demo(f"week{week}", 300, week)
+        audit = dhkappa.audit(f"week{week}/annotations.csv", items=f"week{week}/items.csv", rng=1)
+        audit.save(f"week{week}.json", date=f"2026-11-{7 * (week - 40) + 2:02}", data="annotations.csv")
 
 
 @pytest.mark.parametrize("path", WITH_COMMANDS, ids=lambda path: path.stem)

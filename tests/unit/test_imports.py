@@ -22,7 +22,7 @@ ORDER = (
     {"core"},
     {"inputs", "stats"},
     {"annotator_audit", "auditing"},
-    {"multilabel"},
+    {"multilabel", "tracking"},
     {"run_audit"},
     {"merging"},
     {"report"},

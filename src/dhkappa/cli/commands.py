@@ -14,6 +14,7 @@ import click
 import dhkappa
 from dhkappa.cli import options, run
 from dhkappa.cli.annotators import annotators
+from dhkappa.cli.history import SAVING, check_saving, history, save_audit, say_pooled, with_baseline
 from dhkappa.cli.options import (
     EXIT,
     Commands,
@@ -24,6 +25,7 @@ from dhkappa.cli.options import (
 from dhkappa.cli.output import (
     check_items,
     command_line,
+    command_line_typed,
     file_name,
     json_text,
     listed,
@@ -101,7 +103,7 @@ def check(**given: Any) -> None:
 @option("multilabel", _MULTILABEL, metavar="SEPARATOR")
 @option("by", _BY, metavar="COLUMN", multiple=True)
 @option("category", "With --multilabel: audit this category only.", metavar="LABEL")
-@options.combine(options.ANALYSIS, options.REPORT_FORMAT, options.WEIGHTS, options.SEED)
+@options.combine(options.ANALYSIS, options.REPORT_FORMAT, options.WEIGHTS, options.SEED, SAVING)
 def audit(output: str | None, title: str | None, category: str | None, **given: Any) -> None:
     """Run all analyses; -o writes a report.
 
@@ -111,6 +113,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
     files, source = given["files"], Input(given)
     check_output(output, [*files, given["items"]], (".html", ".htm"))
     options.check_multilabel(given["multilabel"], category, output)
+    check_saving(given)
     if output is not None:
         from dhkappa.report.html import check_requirements
 
@@ -124,12 +127,20 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
         if isinstance(found, dhkappa.MultilabelAudit) and category is not None:
             found = found.audits[next((one for one in found.categories if str(one) == category), category)]
             title = f"{title}: is it {category!r}?"
+        found = with_baseline(found, given)
         labeled = isinstance(found, dhkappa.Audit)
         gate = _gate(found.kappas, given, found.problems) if labeled else None
         if labeled and output is not None:
             progress.describe("writing the report")
-            found.to_html(output, title=title, command=_command_line(), gate=gate)
-    if not labeled:
+            found.to_html(output, title=title, command=command_line_typed(), gate=gate)
+    save_audit(found, given)
+    _show_audit(found, title, gate, given, output)
+    say_pooled(files)
+
+
+def _show_audit(found: Any, title: str, gate: Gate | None, given: Mapping[str, Any], output: str | None) -> None:
+    """Show an audit of any kind."""
+    if not isinstance(found, dhkappa.Audit):
         _show_other(found, title, given, output)
         return
     if given["output_format"] == "json":
@@ -218,6 +229,7 @@ def score(**given: Any) -> None:
     else:
         _terminal().scores(kappas, level, problems)
         _show_passed(gate)
+    say_pooled(given["files"])
 
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
@@ -245,10 +257,12 @@ def compare(**given: Any) -> None:
     else:
         _terminal().comparison(found, problems)
         _show_passed(gate)
+    say_pooled(given["files"])
 
 
 commands.add_command(review)
 commands.add_command(annotators)
+commands.add_command(history)
 
 
 @commands.command(
@@ -371,11 +385,6 @@ def _terminal() -> Terminal:
     from dhkappa.report.terminal import Terminal
 
     return Terminal()
-
-
-def _command_line() -> str:
-    """Return the command as it was typed, with passwords masked."""
-    return shlex.join(["dhkappa", *map(masked_argument, sys.argv[1:])])
 
 
 def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> Gate | None:

@@ -190,7 +190,8 @@ _OTHER_ROLES = combine(
     option("items-sheet", "Sheet of the Excel file of --items, which may be the same file.", metavar="NAME"),
     option("table", "Table of a database, if FILE is postgresql://...", metavar="NAME"),
 )
-ROLES = combine(_column("suggested", _SUGGESTED, "-s", multiple=True), _OTHER_ROLES)
+SUGGESTED = _column("suggested", _SUGGESTED, "-s", multiple=True)
+ROLES = combine(SUGGESTED, _OTHER_ROLES)
 ROLES_OF_ONE = combine(_column("suggested", _SUGGESTED_ONE, "-s", multiple=True), _OTHER_ROLES)
 SAMPLE = combine(
     option("categories", "All categories, in order, separated by commas.", multiple=True, metavar="LABEL"),

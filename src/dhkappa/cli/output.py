@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -72,6 +73,11 @@ def command_line(name: str, context: click.Context, given: Mapping[str, Any]) ->
             options += [f"{long}={one}"] if one.startswith("-") else [long, one]
     dashed = any(file.startswith("-") for file in files)
     return " ".join(map(quoted, [*words, *options, "--", *files] if dashed else [*words, *files, *options]))
+
+
+def command_line_typed() -> str:
+    """Return the command as it was typed, with passwords masked."""
+    return shlex.join(["dhkappa", *map(masked_argument, sys.argv[1:])])
 
 
 def quoted(word: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -19,6 +19,7 @@ from dhkappa.core.labels import SourceNote, check_categories, check_declared, na
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
 from dhkappa.inputs.columns import RoleKeywords
+from dhkappa.inputs.dates import Date, check_date
 from dhkappa.paths import FileStates, check_regular, file_name, system_message, write_file
 
 if TYPE_CHECKING:  # imported when needed
@@ -245,13 +246,18 @@ class Tally:
             tables = [add(tables, categories)]
         self._tables, self._categories = tables, categories
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tally to a JSON file, atomically."""
+    def save(self, path: str | os.PathLike[str], *, date: Date | None = None) -> None:
+        """Write the tally to a JSON file, atomically; with ``date``, as for ``Audit.save``, for ``dhkappa.history``."""
+        write_file(path, self.file_text({} if date is None else {"date": check_date(date)}), "tally")
+
+    def file_text(self, more: Mapping[str, Any]) -> str:
+        """Return the content of the file, with more keys."""
         counts = add([self.counts], self._categories)  # item columns in a canonical order: equal tallies, equal files
         columns = counts.columns
         held = {
             "format": _FORMAT,
             "version": _VERSION,
+            **more,
             "categories": counts.categories,
             "declared": sorted(self._orders, key=repr),
             "missing": sorted(self._missing, key=natural_key),
@@ -266,24 +272,27 @@ class Tally:
 
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in held.items()]
         lines.append('"patterns": [\n' + ",\n".join(map(json.dumps, _rows(counts))) + "\n]")
-        write_file(path, "{" + ",\n".join(lines) + "}\n", "tally")
+        return "{" + ",\n".join(lines) + "}\n"
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a tally that ``save`` wrote."""
-        name = repr(file_name(path, "tally"))
-        held = _read(path, name)
+        return cls.of_file(*read_file(path))
+
+    @classmethod
+    def of_file(cls, held: dict[str, Any], name: str) -> Self:
+        """Return the tally in a file with this content and name."""
         result = cls()
         try:
             result._restore(held)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             what = f"{error.args[0]!r} is missing." if isinstance(error, KeyError) else str(error)
             what = what if what.endswith(".") else f"a value has the wrong type ({what})."
-            raise _damaged(name, what) from None
+            raise damaged(name, what) from None
         found, claimed = (result.n_items, result.n_votes), (held.get("items"), held.get("votes"))
         if found != claimed or not all(type(number) is int for number in claimed):
             sums = f"{found[0]:,} items and {found[1]:,} votes"
-            raise _damaged(name, f"its patterns add up to {sums}, but it says {shown(claimed)}.")
+            raise damaged(name, f"its patterns add up to {sums}, but it says {shown(claimed)}.")
         return result
 
     def _restore(self, held: dict[str, Any]) -> None:
@@ -373,10 +382,11 @@ def _rows(counts: Counts) -> list[dict[str, Any]]:
     ]
 
 
-def _read(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
-    """Read the file of a tally of this version."""
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str]:
+    """Read the file of a tally of this version; return its content, and its name for errors."""
     import json
 
+    name = repr(file_name(path, "tally"))
     check_regular(path)
     try:
         with FileStates.of([path]).unchanged(), open(path, encoding="utf-8") as file:
@@ -386,17 +396,18 @@ def _read(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
     try:
         held = json.loads(text, object_pairs_hook=_unique) if text.lstrip()[:1] in ("{", "") else None
     except (ValueError, RecursionError) as error:
-        raise _damaged(name, f"{error}.", "It may be incomplete.") from None
+        raise damaged(name, f"{error}.", "It may be incomplete.") from None
     if not isinstance(held, dict) or held.get("format") != _FORMAT:
         hint = "Make one with dhkappa tally make, or with Tally.save."
         raise DataError(f"{name} is not a tally.", code="not-a-tally", hint=hint)
     if type(held.get("version")) is not int or held["version"] != _VERSION:
         message = f"{name} is a tally of version {shown([held.get('version')])}; this dhkappa reads version {_VERSION}."
         raise DataError(message, code="tally-version", hint="Make it again from the data, or update dhkappa.")
-    return held
+    return held, name
 
 
-def _damaged(name: str, what: str, hint: str = "") -> DataError:
+def damaged(name: str, what: str, hint: str = "") -> DataError:
+    """Return the error for a file that does not hold what it should."""
     return DataError(f"{name} is a damaged tally file: {what}", code="damaged-tally", hint=hint)
 
 

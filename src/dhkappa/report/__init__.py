@@ -59,9 +59,10 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
 
 
 _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
-_TEXT |= {"majority", "vote", "votes", "verdict", "reason", "remark", "instead", "slice", "grade"}
+_TEXT |= {"majority", "vote", "votes", "verdict", "reason", "remark", "instead", "slice", "grade", "name"}
 _SIGNED = {"difference", "change", "minus_others"}
 _SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", "agreement", "share", "weight"}
+_SHARES |= {"shift", "suggested_share"}
 _HEADS = {
     "agree": "agrees with others",
     "agree_suggested": "votes for suggested",
@@ -75,12 +76,17 @@ _HEADS = {
     "half_width": "half-width",
     "n_suggested": "suggested",
     "n_votes": "votes",
+    "name": "audit",
     "instead": "votes go instead to",
     "other": "minus",
     "pvalue": "p-value",
     "pvalue_holm": "p-value (Holm)",
+    "pvalue_shift": "p-value of the shift",
     "reason": "remark",
     "shrunk_score": "score",
+    "shift": "shift of the votes",
+    "ci_change": "CI of change",
+    "suggested_share": "votes for label",
     "weight": "share of votes",
     "weighted_fleiss": "weighted Fleiss",
 }
@@ -117,6 +123,8 @@ def grid(
 def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Write) -> str:
     if name == "ci":
         return limits(row["low"], row["high"], digits, sign)
+    if name == "ci_change":
+        return limits(row["change_low"], row["change_high"], digits, signed)
     value = row[name]
     if value is None or name in _TEXT:
         return text_of(value)

@@ -31,7 +31,6 @@ from dhkappa.report import (
     text_of,
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
-from dhkappa.report.item_text import item_text
 from dhkappa.report.slices import SLICE_COLUMNS, slice_rows
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.stats.annotator_result import MIN_ITEMS
@@ -76,8 +75,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     The content security policy allows only the page's own style and script, by their hashes. Data is always text.
     """
     check_requirements()
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup, escape
+    from markupsafe import Markup
 
     folder = files("dhkappa.report") / "templates"
     template, style, script = [(folder / f"report.{kind}").read_text("utf-8") for kind in ("html.j2", "css", "js")]
@@ -87,19 +85,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         spec = optional(chart_spec, audit, name, labeler, PAGE)
         return spec and {"title": spec["title"]["text"], "svg": Markup(svg(spec))}  # nosec B704 - our own SVG
 
-    def sentence(text: str) -> Any:
-        """Isolate names in right-to-left scripts from the sentence around them."""
-        return Markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(escape(text_of(text, 2_000)))))  # nosec B704 - escaped
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {
-        "plain": text_of,
-        "number": number,
-        "percent": percent,
-        "share": share,
-        "sentence": sentence,
-        "item_text": item_text,
-    }
+    environment = make_environment()
     digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
     names, rows = audit.ranking, audit.rows()
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
@@ -138,6 +124,21 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} with {versions}",
     )
     return written
+
+
+def make_environment() -> Any:
+    """Return what renders the templates: every value is escaped, and an unknown name is an error."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup, escape
+
+    def sentence(text: str) -> Any:
+        """Isolate names in right-to-left scripts from the sentence around them."""
+        return Markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(escape(text_of(text, 2_000)))))  # nosec B704 - escaped
+
+    made = Environment(autoescape=True, undefined=StrictUndefined)
+    made.filters |= {"plain": text_of, "number": number, "percent": percent, "share": share, "sentence": sentence}
+    made.filters |= {"item_text": item_text}
+    return made
 
 
 def check_requirements() -> None:
@@ -190,9 +191,14 @@ def _cleaned(element: ElementTree.Element) -> ElementTree.Element:
 
 
 def _table(audit: Audit, caption: str, rows: Iterable[Mapping[str, Any]], columns: str) -> dict[str, Any]:
-    """Return a table of the page, with at most ``MOST_ROWS`` rows."""
+    """Return a table of the page."""
+    return page_table(audit.confidence_level, caption, rows, columns)
+
+
+def page_table(level: float, caption: str, rows: Iterable[Mapping[str, Any]], columns: str) -> dict[str, Any]:
+    """Return a table of a page, with at most ``MOST_ROWS`` rows."""
     given = list(rows)
-    heads, cells, numbers = grid(given[:MOST_ROWS], columns, audit.confidence_level, digits=3)
+    heads, cells, numbers = grid(given[:MOST_ROWS], columns, level, digits=3)
     more = f"The first {MOST_ROWS:,} of {len(given):,} rows; --format json has all." if given[MOST_ROWS:] else ""
     return {"caption": caption, "heads": list(zip(heads, numbers, strict=True)), "rows": cells, "more": more}
 

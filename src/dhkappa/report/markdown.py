@@ -30,9 +30,9 @@ def multilabel_page(audit: MultilabelAudit, *, title: str = "Label audit", gate:
     """Return the report of an audit of sets of labels as Markdown."""
     columns = "category n_suggested vote_share kappa ci pvalue_holm fleiss items"
     labeler = "labeler " if len(audit.labelers) > 1 else ""
-    table = _table(grid(audit.table, labeler + columns, audit.confidence_level))
+    table = markdown_table(grid(audit.table, labeler + columns, audit.confidence_level))
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
-    return "\n\n".join([*_head(audit, title, gate), table, "### Notes", _bullets(notes)]) + "\n"
+    return "\n\n".join([*_head(audit, title, gate), table, "### Notes", bullets(notes)]) + "\n"
 
 
 def tables_page(audit: AnnotatorAudit | SingleVoteAudit, *, title: str = "Label audit") -> str:
@@ -43,9 +43,9 @@ def tables_page(audit: AnnotatorAudit | SingleVoteAudit, *, title: str = "Label 
         if rows:
             more = f" (the first {len(rows)} of {len(table):,} rows)" if len(table) > len(rows) else ""
             cells = grid(rows, columns, audit.confidence_level, shown=table.shown)
-            parts += [f"### {escaped(table.title)}{more}", _table(cells)]
+            parts += [f"### {escaped(table.title)}{more}", markdown_table(cells)]
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
-    return "\n\n".join([*parts, "### Notes", _bullets(notes)]) + "\n"
+    return "\n\n".join([*parts, "### Notes", bullets(notes)]) + "\n"
 
 
 def _head(
@@ -62,42 +62,45 @@ def _head(
         yield escaped(gate.text)
 
 
-def _bullets(notes: Iterable[str]) -> str:
+def bullets(notes: Iterable[str]) -> str:
+    """Return a list."""
     return "\n".join(f"- {escaped(note)}" for note in notes)
 
 
 def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     yield from _head(audit, title, gate)
+    if audit.baseline is not None:
+        yield escaped(audit.baseline.text)
     level, best = audit.confidence_level, audit.ranking[0]
-    yield _table(
+    yield markdown_table(
         grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items coverage", level)
     )
     worst = sorted(optional(audit.categories, best) or (), key=lambda row: -row["loss"])
     if worst:
         yield f"### Categories of {escaped(best)}"
-        yield _table(grid(worst[:_FIRST_ITEMS], "category items kappa ci vote_share label_share", level))
+        yield markdown_table(grid(worst[:_FIRST_ITEMS], "category items kappa ci vote_share label_share", level))
     for found in slices_shown(audit, best):
         yield f"### {escaped(found.heading)}"
-        yield _table(grid(found.rows, found.columns, level))
+        yield markdown_table(grid(found.rows, found.columns, level))
         yield from map(escaped, found.texts)
     queue = optional(audit.review, best, _FIRST_ITEMS)
     rejected = [row for row in islice(queue or (), _FIRST_ITEMS) if row["differential"] < 0]
     if queue is not None and rejected:
         yield f"### Items of {escaped(best)} to review first"
-        yield _table(grid(rejected, "item suggested majority votes", level, shown=queue.shown))
+        yield markdown_table(grid(rejected, "item suggested majority votes", level, shown=queue.shown))
     scores = optional(audit.annotator_scores)
     if scores is not None and scores.n_tested:
         yield "### Annotators"
         yield escaped(scores.summary)
         rows = [*islice(scores.listed(), _FIRST_ITEMS)]
-        yield _table(grid(rows, "annotator items agree shrunk_score ci remark", level))
+        yield markdown_table(grid(rows, "annotator items agree shrunk_score ci remark", level))
     notes = [said(note.message, note.hint, flag) for note in (*audit.notes, *slice_notes(audit, best))]
     if notes:
         yield "### Notes"
-        yield _bullets(notes)
+        yield bullets(notes)
 
 
-def _table(parts: tuple[Sequence[str], Iterable[Sequence[str]], Sequence[bool]]) -> str:
+def markdown_table(parts: tuple[Sequence[str], Iterable[Sequence[str]], Sequence[bool]]) -> str:
     """Return a table with heads, cells, and which columns hold numbers."""
     heads, rows, numbers = parts
     lines = [[*map(escaped, heads)], ["---:" if number else "---" for number in numbers]]

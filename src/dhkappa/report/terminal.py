@@ -77,6 +77,8 @@ class Terminal:
         self._problems(audit.problems)
         self._line()
         self._line(audit.summary, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
+        if audit.baseline is not None:
+            self.paragraph(audit.baseline.text)
         self._meaningless(audit.problems)
         self.gate(gate)
         self._scale(audit.kappas, level, order=names)
