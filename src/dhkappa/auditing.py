@@ -469,42 +469,17 @@ class Audit(Display):
 
     def to_dict(self, limit: int | None = 100) -> dict[str, Any]:
         """Return plain values for JSON, with at most ``limit`` items to review per labeler; NaN is None."""
-        return {
-            "confidence_level": self.confidence_level,
-            "summary": self.summary,
-            "problems": [problem.to_dict() for problem in self.problems],
-            "ranking": self.groups,
-            "labelers": {name: self._labeler_dict(name, limit) for name in self.labelers},
-            "comparison": self.comparison.to_dict() if self.comparison else None,
-            "fleiss": self.fleiss.to_dict(self.confidence_level),
-            "slices": {
-                column: {name: self.slices(column, name).to_dict() for name in self.labelers}
-                for column in self.slice_columns
-            },
-            "annotator_scores": self.annotator_scores().to_dict(limit) if self._known_annotators else None,
-            "baseline": self.baseline.to_dict() if self.baseline else None,
-            "notes": [note.to_dict() for note in self.notes],
-        }
-
-    def _labeler_dict(self, name: str, limit: int | None) -> dict[str, Any]:
-        kappa, test, level = self.kappas[name], self.permutation_tests[name], self.confidence_level
-        compared = self._annotator_comparisons.get(name)
-        defined = not math.isnan(kappa.confidence_interval(level).low)
-        known = {"categories": kappa.exact is not None, "confusion": kappa.exact is not None}
-        known["annotators"] = self._known_annotators
-        return {
-            "verdict": self.verdict(name).to_dict(),
-            "kappa": kappa.to_dict(level),
-            "permutation_test": test.to_dict() if test else None,
-            **{what: self._table(what, name).to_json() if asked else None for what, asked in known.items()},
-            "annotator_baseline": self.annotator_baseline(name).to_dict(),
-            "annotator_comparison": compared.to_dict() if compared else None,
-            "review": None if self._item_votes is None else self.review(name, limit).to_json(),
-            "sample_sizes": self.sample_sizes(name).to_json() if defined else None,
-        }
+        found: dict[str, Any] = import_module("dhkappa.report.plain").audit_values(self, limit)
+        return found
 
     @property
-    def _known_annotators(self) -> bool:
+    def knows_items(self) -> bool:
+        """Whether the items have names, so that they can be listed."""
+        return self._item_votes is not None
+
+    @property
+    def knows_annotators(self) -> bool:
+        """Whether it is known which annotator gave a vote."""
         return self._item_votes is not None and self._item_votes.annotators is not None
 
     def _name(self, labeler: str | None) -> str:

@@ -31,6 +31,7 @@ from dhkappa.report import (
     text_of,
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
+from dhkappa.report.item_text import item_text
 from dhkappa.report.slices import SLICE_COLUMNS, slice_rows
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.stats.annotator_result import MIN_ITEMS
