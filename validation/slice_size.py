@@ -1,6 +1,6 @@
 """Simulate how often the comparison of slices finds a difference if all slices have the same kappa.
 
-Run ``python validation/slice_size.py``; it prints the table of docs/methods.md in about two minutes.
+Run ``python validation/slice_size.py``; it prints a table in some minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dhkappa.stats.slice_table import slices_of
 from simulation import Floats, Generator, answers, draw, true_kappa
 
 ACCURACY = 0.85  # of votes
-CELLS = tuple(product((5, 30), (15, 50, 150), ("equal", "different")))  # slices, items of each, prevalences
+CELLS = tuple(product((5, 20), (15, 50, 150), ("equal", "different")))  # slices, items of each, prevalences
 SETS = 300
 M, N = 3, 3
 

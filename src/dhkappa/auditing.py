@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -30,7 +30,7 @@ from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.next_votes import next_votes, require_items
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.permutation import PermutationTest
-from dhkappa.stats.plan import plan_items
+from dhkappa.stats.plan import narrower_intervals
 from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
@@ -39,8 +39,6 @@ from dhkappa.stats.verdict import groups_of, judge, summarize
 from dhkappa.stats.weights import Weights
 from dhkappa.stats.without import WithoutAnnotators
 from dhkappa.table import Display, Table
-
-_HALF_WIDTHS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # of narrower intervals to plan for
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -338,21 +336,9 @@ class Audit(Display):
         ``items`` in all, ``more_items`` and ``more_votes`` than there are, and ``items_assured`` for 0.9 assurance.
         """
         name = self._name(labeler)
-        kappa, level = self.kappas[name], self.confidence_level
-        low, high = kappa.confidence_interval(level)
-        half = (high - low) / 2
-        pool = sum(self._pool.values()) if isinstance(self._pool, Mapping) else self._pool
-        goals = [goal for goal in _HALF_WIDTHS if goal < half][:3]
-        plans = [plan_items(goal, pilot=kappa.estimate, pool=pool, confidence_level=level) for goal in goals]
-        more = [max(planned.items - kappa.n_items, 0) for planned in plans]
-        columns: dict[str, list[Any]] = {
-            "half_width": goals,
-            "items": [planned.items for planned in plans],
-            "more_items": more,
-            "more_votes": [math.ceil(n * planned.votes) for n, planned in zip(more, plans, strict=True)],
-            "items_assured": [planned.items_assured for planned in plans],
-        }
-        return Table(columns, title=f"{name}: items for a narrower interval than plus or minus {half:.3f}")
+        estimate, level = self.kappas[name].estimate, self.confidence_level
+        interval = self.kappas[name].confidence_interval(level)
+        return narrower_intervals(name, estimate, interval, level, self._pool)
 
     def compare_with(self, saved: Any) -> Audit:
         """Return this audit with ``baseline``: what changed since an earlier audit of other items.

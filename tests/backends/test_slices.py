@@ -127,5 +127,5 @@ def test_errors(tmp_path: Path) -> None:
     with expect_error("not-a-date", "slices"):
         dhkappa.audit(frame.with_columns(created=pl.lit("2026-02-30")), slices="created", progress=False)
     varying = pl.DataFrame({"item": [1, 1], "label": ["a", "b"], "suggested": ["a", "a"], "language": ["en", "de"]})
-    with expect_error("item-column-varies", "slice"):
+    with expect_error("item-column-varies", "slices"):
         dhkappa.audit(varying, slices="language", progress=False)

@@ -86,7 +86,7 @@ class ColumnRoles:
         """Return the columns with one value per item, by role."""
         found = {f"suggested_{place}": column for place, column in enumerate(self.suggested.values())}
         others = {"sample_weight": self.sample_weight, "strata": self.strata}
-        others |= {f"slice_{place}": column for place, column in enumerate(self.slices)}
+        others |= {f"slices_{place}": column for place, column in enumerate(self.slices)}
         return found | {role: column for role, column in others.items() if column is not None}
 
 

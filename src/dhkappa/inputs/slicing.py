@@ -19,7 +19,7 @@ _DAY = "1d"
 
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """The columns that make slices together, with the roles ``slice_0``, ``slice_1``, ... in a query."""
+    """The columns that make slices together, with the roles ``slices_0``, ``slices_1``, ... in a query."""
 
     cuts: tuple[Cut, ...]
     dates: tuple[bool, ...]  # text that is cut to the date, by column
@@ -29,7 +29,7 @@ class Slicing:
         """Find which columns of a table hold dates as text; refuse columns with too many values."""
         dates: list[bool] = []
         for cut in cuts:
-            own, _ = frame.pick({"slice_0": cut.column})
+            own, _ = frame.pick({"slices_0": cut.column})
             found = cls((cut,), (_holds_dates(frame, own),))
             dates += found.dates
             distinct = found.prepared(own).unique()
@@ -51,7 +51,7 @@ class Slicing:
         """Write empty text as null, and dates without their time."""
         schema, new = frame.collect_schema(), dict[str, Any]()
         for place, is_date in enumerate(self.dates):
-            role = f"slice_{place}"
+            role = f"slices_{place}"
             if role not in schema:
                 continue
             column = nw.col(role)
@@ -69,7 +69,7 @@ class Slicing:
 
     def labels(self, rows: Mapping[str, Sequence[Any]]) -> list[str]:
         """Return the values of each row as one text, which ``values`` reads."""
-        columns = [map(plain_value, rows[f"slice_{place}"]) for place in range(len(self.cuts))]
+        columns = [map(plain_value, rows[f"slices_{place}"]) for place in range(len(self.cuts))]
         return [json.dumps(row) for row in zip(*columns, strict=True)]
 
     def values(self, labels: Sequence[Any]) -> list[list[Any]]:
@@ -84,8 +84,8 @@ NO_SLICES = Slicing((), ())
 
 def _holds_dates(frame: Frame, own: Query) -> bool:
     """Tell whether a column holds text that is a date in every row, where it is not missing."""
-    column = nw.col("slice_0")
-    if own.collect_schema()["slice_0"] != nw.String:
+    column = nw.col("slices_0")
+    if own.collect_schema()["slices_0"] != nw.String:
         return False
     known = own.filter(~column.is_null() & (column != ""))
     odd = known.with_columns(odd=nw.when(column.str.contains(ISO)).then(nw.lit(0)).otherwise(nw.lit(1)))

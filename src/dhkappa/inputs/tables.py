@@ -92,7 +92,7 @@ class VoteTable:
     @cached_property
     def label_roles(self) -> list[str]:
         """Those of them that hold labels."""
-        return [role for role in self.item_roles if not role.startswith(("sample_weight", "slice_"))]
+        return [role for role in self.item_roles if not role.startswith(("sample_weight", "slices_"))]
 
     def count_rows(self, frame: Query) -> int:
         """Count the rows of a table."""

@@ -32,6 +32,7 @@ def audit_values(audit: Audit, limit: int | None) -> dict[str, Any]:
 def _labeler_values(audit: Audit, name: str, limit: int | None) -> dict[str, Any]:
     kappa, test, level = audit.kappas[name], audit.permutation_tests[name], audit.confidence_level
     defined, known = kappa.exact is not None, audit.knows_annotators
+    bounded = not math.isnan(kappa.confidence_interval(level).low)
     return {
         "verdict": audit.verdict(name).to_dict(),
         "kappa": kappa.to_dict(level),
@@ -42,7 +43,5 @@ def _labeler_values(audit: Audit, name: str, limit: int | None) -> dict[str, Any
         "annotator_baseline": audit.annotator_baseline(name).to_dict(),
         "annotator_comparison": audit.annotator_comparison(name).to_dict() if known else None,
         "review": audit.review(name, limit).to_json() if audit.knows_items else None,
-        "sample_sizes": None
-        if math.isnan(kappa.confidence_interval(level).low)
-        else audit.sample_sizes(name).to_json(),
+        "sample_sizes": audit.sample_sizes(name).to_json() if bounded else None,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,10 +23,10 @@ from dhkappa.stats.influence import (
     unseen_items,
 )
 from dhkappa.stats.influence import variance as sample_variance
-from dhkappa.stats.intervals import LEAST, Basis, beta_interval, written
+from dhkappa.stats.intervals import LEAST, Basis, ConfidenceInterval, beta_interval, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.notes import Note
-from dhkappa.stats.sample import category_shares, check_integer, check_level, check_real
+from dhkappa.stats.sample import Pool, category_shares, check_integer, check_level, check_real
 from dhkappa.stats.weights import row_pairs
 from dhkappa.table import Display, Table
 
@@ -34,6 +34,7 @@ _VOTES_COMPARED = range(2, 8)
 _MAX_ITEMS = 10**12
 _MAX_POOL = 2**62
 _MAX_CATEGORIES = _MAX_VOTES = 1_000
+_HALF_WIDTHS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005)  # of narrower intervals to plan for
 _SMALL_PILOT = 100
 _FOUR_VOTES = "A pilot with four votes on at least half of its items has no such limit."
 _ROUNDING = 1e-24  # a smaller variance is rounding
@@ -379,6 +380,25 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
         assumes = part if votes else f"all {n:,} items of the pilot with their votes"
     notes = _notes(pilot, per_item, part, goal, mixed=not votes)
     return outlook.plan(chosen, rows, goal, assumes, *notes, part=part and f", from {part}")
+
+
+def narrower_intervals(
+    name: str, pilot: Estimate, interval: ConfidenceInterval, confidence_level: float, pool: Pool
+) -> Table:
+    """Return the number of items that narrower intervals would need; see ``Audit.sample_sizes``."""
+    half = (interval.high - interval.low) / 2
+    size = sum(pool.values()) if isinstance(pool, Mapping) else pool
+    goals = [goal for goal in _HALF_WIDTHS if goal < half][:3]
+    plans = [plan_items(goal, pilot=pilot, pool=size, confidence_level=confidence_level) for goal in goals]
+    more = [max(planned.items - pilot.n_items, 0) for planned in plans]
+    columns: dict[str, list[Any]] = {
+        "half_width": goals,
+        "items": [planned.items for planned in plans],
+        "more_items": more,
+        "more_votes": [math.ceil(n * planned.votes) for n, planned in zip(more, plans, strict=True)],
+        "items_assured": [planned.items_assured for planned in plans],
+    }
+    return Table(columns, title=f"{name}: items for a narrower interval than plus or minus {half:.3f}")
 
 
 def _outlook(pilot: Estimate, known: Terms, phi: Array) -> Outlook:
