@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.agreement import CohenKappa
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
+    from dhkappa.stats.annotator_result import AnnotatorScores
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.compare import AnnotatorComparison
     from dhkappa.stats.gate import Gate, GateRow
@@ -35,8 +36,19 @@ if TYPE_CHECKING:
 
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "read", "simulate", "tally"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
-__all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Check"]
-__all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "MultilabelAudit"]
+__all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "AnnotatorScores", "Audit", "Baselines"]
+__all__ += [
+    "Bootstrap",
+    "Check",
+    "CohenKappa",
+    "Comparison",
+    "ConfidenceInterval",
+    "Excluded",
+    "Gate",
+    "GateRow",
+    "Kappa",
+    "MultilabelAudit",
+]
 __all__ += ["Note", "Parts", "PermutationTest", "Plan", "Problem", "Simulation", "SingleVoteAudit", "Verdict"]
 
 _NAMES = {  # by module, imported on first use
@@ -51,6 +63,7 @@ _NAMES = {  # by module, imported on first use
     "multilabel": ("MultilabelAudit",),
     "stats.agreement": ("CohenKappa",),
     "stats.annotator_baseline": ("AnnotatorBaseline",),
+    "stats.annotator_result": ("AnnotatorScores",),
     "stats.bootstrap": ("Bootstrap",),
     "stats.gate": ("Gate", "GateRow"),
     "stats.intervals": ("ConfidenceInterval",),
