@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.agreement import CohenKappa
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
+    from dhkappa.stats.annotator_result import AnnotatorScores
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.change import Change, Changes
     from dhkappa.stats.compare import AnnotatorComparison
@@ -43,10 +44,10 @@ if TYPE_CHECKING:
 __all__ = ["audit", "compare", "dh_kappa", "fleiss_kappa", "merge_reviews", "plan", "read", "simulate", "tally"]
 __all__ += ["Change", "Changes", "Entry", "History", "SavedAudit", "Shift", "history"]
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
-__all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "Audit", "Baselines", "Bootstrap", "Check"]
-__all__ += ["CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow", "Kappa", "MergedReviews"]
-__all__ += ["MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Problem", "Simulation", "SingleVoteAudit"]
-__all__ += ["Slices", "Verdict", "WithoutAnnotators"]
+__all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "AnnotatorScores", "Audit", "Baselines"]
+__all__ += ["Bootstrap", "Check", "CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow"]
+__all__ += ["Kappa", "MergedReviews", "MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Problem"]
+__all__ += ["Simulation", "SingleVoteAudit", "Slices", "Verdict", "WithoutAnnotators"]
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
@@ -61,6 +62,7 @@ _NAMES = {  # by module, imported on first use
     "multilabel": ("MultilabelAudit",),
     "stats.agreement": ("CohenKappa",),
     "stats.annotator_baseline": ("AnnotatorBaseline",),
+    "stats.annotator_result": ("AnnotatorScores",),
     "stats.bootstrap": ("Bootstrap",),
     "stats.change": ("Change", "Changes"),
     "stats.gate": ("Gate", "GateRow"),

@@ -214,9 +214,9 @@ def test_display(audit: Audit) -> None:
 
 def test_plain_values(audit: Audit) -> None:
     found = json.loads(json.dumps(audit.to_dict(limit=3), allow_nan=False))
-    keys = {"confidence_level", "summary", "problems", "ranking", "labelers", "comparison", "fleiss", "notes", "slices"}
-    keys |= {"annotator_scores"}
-    assert set(found) == keys
+    keys = {"confidence_level", "summary", "problems", "ranking", "labelers", "comparison", "fleiss", "notes"}
+    assert set(found) == keys | {"annotator_scores", "baseline", "slices"}
+    assert found["annotator_scores"]["annotators"] == audit.annotator_scores().table.to_json()[:3]
     llm = found["labelers"]["llm"]
     assert len(llm["review"]) == 3
     assert llm["kappa"]["value"] == audit.kappas["llm"].value

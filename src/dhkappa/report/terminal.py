@@ -101,7 +101,7 @@ class Terminal:
         if len(names) > 1:
             others = " or ".join(names[1:])
             name = names[1] if len(names) == 2 else "and the name"
-            shown = f"Categories, items and annotators are shown for {best}."
+            shown = f"Categories and items are shown for {best}."
             self.paragraph(f"{shown} For {others}, add --suggested {name}.")
         self._notes([*_infos(audit.problems), *map(_text, audit.notes), *map(_text, slice_notes(audit, best))])
 

@@ -258,13 +258,20 @@ class Funnel:
         self.least = np.exp(-by_annotator(np.where(split, np.log(n_votes), 0)[at]))
 
     def test(self, tested: Mask, rest: Mask) -> Floats:
-        """Return the two-sided p-values of the tested; the rest show how much annotators usually differ."""
+        """Return the two-sided p-values of the tested; the rest show where annotators are, and how much they differ.
+
+        With few annotators, the deviation of one moves the others the opposite way: of A with the same items, it is
+        A / (A - 1) times as far from their mean. The scale is larger by as much.
+        """
         tested = tested & (self.error > 0)
         found, rest = np.full(tested.shape, np.nan), rest & tested
-        if not rest.any():
+        k = int(rest.sum())
+        if k < 2:
             return found
-        scale = np.hypot(self.error[tested], typical(self.deviation[rest], self.error[rest])[1])
-        tails = skewed_tails(self.deviation[tested] / scale, self.cube[tested] / scale**3)
+        center, spread = typical(self.deviation[rest], self.error[rest])
+        scale = np.hypot(self.error[tested], spread)
+        z = (self.deviation[tested] - center) / (scale * k / (k - 1))
+        tails = skewed_tails(z, self.cube[tested] / scale**3)
         found[tested] = np.minimum(2 * np.maximum(np.minimum(*tails), self.least[tested]), 1)
         return found
 
