@@ -330,3 +330,35 @@ def test_votes_by_label() -> None:
         *(("a", "c", 2, 0.5), ("a", "a", 1, 0.25), ("a", "b", 1, 0.25)),
         *(("b", "b", 1, 0.5), ("b", "c", 1, 0.5), ("c", "a", 1, 1.0)),
     ]
+
+
+def test_disagreements_that_an_engine_fetches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a number of votes, a file is read as counts, and the names of items are fetched by group."""
+    monkeypatch.setattr("dhkappa.inputs.dataset._MAX_FETCHED", 0)
+    votes = {"i1": "aab", "i2": "abc", "i3": "aaa", "i4": "abb", "i5": "bac"}
+    path = tmp_path / "votes.csv"
+    path.write_text("item,ann_1,ann_2,ann_3\n" + "".join(f"{item},{','.join(row)}\n" for item, row in votes.items()))
+    audit = annotator_audit(str(path))
+    table = audit.disagreements()
+    assert table.column("item")[:2] == ["i2", "i5"]
+    assert sorted(table.column("item")[2:]) == ["i1", "i4"]
+    assert table.column("agreement") == pytest.approx([0, 0, 1 / 3, 1 / 3])
+    first = audit.disagreements(1)
+    assert first.column("item") == ["i2"]
+    assert first.title == "1 of 4 items on which annotators disagree, the least agreed first"
+
+
+def test_cohen_kappa_of_billions_of_items_is_exact() -> None:
+    """Products of the numbers of items exceed the integers that floats hold."""
+    pairs = [("a", "a"), ("b", "b"), ("a", "b"), ("c", "c"), ("c", "a")]
+    more = [("b", "a"), ("b", "a"), ("b", "b")]
+    tally, added = (dhkappa.tally([[vote] for _, vote in some], [label for label, _ in some]) for some in (pairs, more))
+    for _ in range(31):
+        tally = tally + tally
+    items = [(pair, 2**31) for pair in pairs] + [(pair, 1) for pair in more]
+    n = sum(number for _, number in items)
+    po = Fraction(sum(number for (label, vote), number in items if label == vote), n)
+    L, C = ({one: sum(number for pair, number in items if pair[side] == one) for one in "abc"} for side in (0, 1))
+    pe = sum(Fraction(L[one] * C[one], n * n) for one in "abc")
+    kappa = single_vote_audit(tally + added).kappas["labeler"]
+    assert (kappa.n_items, kappa.exact) == (n, (po - pe) / (1 - pe))
