@@ -61,6 +61,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "compare": "compare votes.csv",
         "review": "review votes.csv -s llm",
         "history": "history 1.json 2.json --by category",
+        "annotators": "annotators votes.csv",
         "plan": "plan 0.05 --n-categories 3 --annotator-accuracy 0.9 --labeler-accuracy 0.9 --pool 5000",
         "tally make": "tally make votes.csv -o one.json",
         "tally add": "tally add one.json -o two.json",

@@ -9,6 +9,7 @@ import numpy as np
 import dhkappa as dk
 from dhkappa.core.items import ItemVotes
 from dhkappa.inputs.arrays import read_votes
+from dhkappa.stats.annotator_scores import annotator_scores
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators
 from dhkappa.stats.notes import Note
 from dhkappa.stats.review import review_queue
@@ -69,6 +70,12 @@ CASES: dict[str, Callable[[], Any]] = {
     "annotators-unknown": lambda: annotator_table(read_votes(VOTES, {"llm": LABELS}), "llm"),
     "annotators-few-items": lambda: compare_with_annotators(grid(VOTES, LABELS), "llm"),
     "annotators-undefined": lambda: compare_with_annotators(grid([["a"] * 3] * 12, ["a"] * 12), "llm"),
+    "annotators-few-items (scores)": lambda: annotator_scores(grid(VOTES, LABELS)),
+    "annotators-two-votes": lambda: annotator_scores(grid([votes[:2] for votes in VOTES], LABELS)),
+    "scores-unweighted": lambda: dk.audit(
+        TWO.votes, TWO.suggested, sample_weight=range(1, 41), progress=False
+    ).annotator_scores(),
+    "scores-unweighted (agreement weights)": lambda: annotator_scores(grid(VOTES, LABELS), ordered=True),
     # weights
     "invalid-weights": lambda: weighted("cubic"),
     "invalid-weights (shape)": lambda: weighted([[1, 0], [0, 1]]),

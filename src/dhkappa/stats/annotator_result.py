@@ -14,6 +14,7 @@ from dhkappa.table import Display, Table, plain
 MIN_ITEMS = 10  # items below which nothing is said about an annotator
 MIN_SCREENED = 20  # items below which nobody is said to be not shown to know anything
 FALSE_ALARMS = 0.05  # expected share among flagged annotators
+AGREE_WITH = "agree_with_"  # before the name of a labeler, in names of columns
 NOT_SHOWN = "not shown to know anything"
 
 _NAMED = 5  # annotators of a kind in the summary
@@ -97,7 +98,7 @@ class AnnotatorScores(Display):
             "differs": [plain(name) for name in self.differs],
             "uninformed": [plain(name) for name in self.uninformed],
             "confidence_level": self.confidence_level,
-            "annotators": self.table.to_json()[:limit],
+            "annotators": [_nested(row) for row in self.table.to_json()[:limit]],
             "notes": [note.to_dict() for note in self.notes],
             "reason": self.reason,
         }
@@ -105,6 +106,12 @@ class AnnotatorScores(Display):
 
 def _named(names: Sequence[Any]) -> str:
     return shown(names, _NAMED)
+
+
+def _nested(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the agreement with each labeler by name."""
+    own = {name: value for name, value in row.items() if not name.startswith(AGREE_WITH)}
+    return own | {"agree_with": {name.removeprefix(AGREE_WITH): row[name] for name in row if name not in own}}
 
 
 def _remark(row: dict[str, Any]) -> str | None:

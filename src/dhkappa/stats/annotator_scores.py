@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dhkappa.core import Array, Floats
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
-from dhkappa.stats.annotator_result import FALSE_ALARMS, MIN_ITEMS, MIN_SCREENED, AnnotatorScores
+from dhkappa.stats.annotator_result import AGREE_WITH, FALSE_ALARMS, MIN_ITEMS, MIN_SCREENED, AnnotatorScores
 from dhkappa.stats.annotator_tests import adjusted, skewed_tails, typical
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes, require_annotators
 from dhkappa.stats.notes import Note
@@ -73,7 +73,7 @@ def annotator_scores(
     columns["pvalue_adjusted"] = adjusted(columns["pvalue"])
     differs = columns["pvalue_adjusted"] <= FALSE_ALARMS
     for name in labelers:
-        columns[f"agree_with_{name}"] = _agreement_with(votes, item_votes, name, A)
+        columns[f"{AGREE_WITH}{name}"] = _agreement_with(votes, item_votes, name, A)
     distance = np.nan_to_num(np.abs(columns["shrunk_score"] - mean), nan=-1.0)
     order = np.lexsort((np.arange(A), -items, -np.round(distance, 12), ~uninformed, ~differs))
     order = order[np.argsort(items[order] < MIN_ITEMS, kind="stable")]
@@ -97,7 +97,7 @@ def annotator_scores(
 
 def _columns(labelers: Sequence[str]) -> list[str]:
     found = ["items", "agree", "score", "shrunk_score", "low", "high", "deviation", "pvalue", "pvalue_adjusted"]
-    return [*found, "differs", "z", "uninformed", *(f"agree_with_{name}" for name in labelers)]
+    return [*found, "differs", "z", "uninformed", *(f"{AGREE_WITH}{name}" for name in labelers)]
 
 
 def _first(flagged: bool) -> str:
