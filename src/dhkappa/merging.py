@@ -163,7 +163,7 @@ def merge_reviews(
     suggested: Any = None,
     *,
     action: str = "vote",
-    by: str = "review",
+    reviewer: str = "review",
     new_categories: bool = False,
     pool: Pool = None,
     confidence_level: float = 0.95,
@@ -190,7 +190,7 @@ def merge_reviews(
         The path of the file (CSV, Excel, Parquet or JSON), or a table.
     action
         ``"vote"`` or ``"decision"``.
-    by
+    reviewer
         Who voted, for rows without an annotator. In wide format, the new column of votes gets this name, with the start
         that the names of the other columns have in common if they are found by it: ``ann_review``.
     new_categories
@@ -212,14 +212,14 @@ def merge_reviews(
     >>> queue = dhkappa.audit(sim.votes, sim.suggested).review("llm", limit=20)
     >>> truth = [sim.truth[item] for item in queue.column("item")]
     >>> filled = dhkappa.Table({"item": queue.column("item"), "new_label": truth})
-    >>> merged = dhkappa.merge_reviews(sim.votes, filled, sim.suggested, by="expert")
+    >>> merged = dhkappa.merge_reviews(sim.votes, filled, sim.suggested, reviewer="expert")
     >>> merged.n_reviewed, len(merged.changed), merged.votes.names[-1]
     (20, 16, 'ann_expert')
     """
     if action not in _ACTIONS:
         raise invalid("action", f"action must be one of {shown(_ACTIONS)}: got {shown([action])}.")
-    if not isinstance(by, str) or not by.strip():
-        raise invalid("by", f"by must be the name of an annotator: got {shown([by])}.")
+    if not isinstance(reviewer, str) or not reviewer.strip():
+        raise invalid("reviewer", f"reviewer must be the name of an annotator: got {shown([reviewer])}.")
     given, labeler = _resolve(data, suggested, options)
     votes = require_items(given.item_votes())
     if votes.find is not None:
@@ -234,7 +234,7 @@ def merge_reviews(
         return annotator_name(given.table, given.given_annotators, known, who.strip()) if is_vote else who.strip()
 
     known: dict[str, Any] = {"new_categories": new_categories, "means_missing": given.means_missing}
-    read = read_reviews(reviews, votes, labeler, annotator_name=name_of, by=by, **known)
+    read = read_reviews(reviews, votes, labeler, annotator_name=name_of, reviewer=reviewer, **known)
     if is_vote and (again := has_voted(votes, read.votes)):
         raise refuse_repeated(again, votes.item_names())
     if not is_vote:

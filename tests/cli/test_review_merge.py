@@ -72,7 +72,7 @@ def test_standard_output(reviewed: Path, capsys: Capsys) -> None:
 
 
 def test_json(reviewed: Path, capsys: Capsys) -> None:
-    done = inside(capsys, *WORDS, "--merge", "review.csv", "--by", "eva", "-o", "new.xlsx", "--format", "json")
+    done = inside(capsys, *WORDS, "--merge", "review.csv", "--reviewer", "eva", "-o", "new.xlsx", "--format", "json")
     assert done.stderr == "8 rows written to new.xlsx.\n"
     told = answer(done.stdout)["result"]
     assert (told["n_reviewed"], told["n_changed"], told["n_confirmed"], told["n_blank"]) == (2, 1, 1, 6)
@@ -119,8 +119,8 @@ def test_long_format(folder: Path, capsys: Capsys) -> None:
         (["--merge", "review.csv", "--category", "ham"], "--category cannot be combined with --merge"),
         (["--merge", "nowhere.csv"], "File not found"),
         (["--labels", "x.csv"], "Pass the file with --merge."),
-        (["--as", "decision", "--by", "x"], "--as, --by is only for merging"),
-        (["--merge", "review.csv", "--by", " "], "by must be the name of an annotator"),
+        (["--as", "decision", "--reviewer", "x"], "--as, --reviewer is only for merging"),
+        (["--merge", "review.csv", "--reviewer", " "], "reviewer must be the name of an annotator"),
     ],
 )
 def test_refusals(words: list[str], text: str, reviewed: Path, capsys: Capsys) -> None:

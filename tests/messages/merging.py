@@ -45,7 +45,7 @@ ANYONE = {"item": ["1", "1"], "label": ["a", "b"], "annotator": ["x", "y"]}
 
 CASES: dict[str, Callable[[], Any]] = {
     "invalid-action": lambda: merged(filled("a"), action="votes"),
-    "invalid-by": lambda: merged(filled("a"), by=""),
+    "invalid-reviewer": lambda: merged(filled("a"), reviewer=""),
     "review-item-unknown": lambda: merged({"item": ["1", "7"], "new_label": ["a", "a"]}),
     "review-conflict": lambda: merged(filled("a", "b", "b")),
     "review-conflict (decisions)": lambda: merged(ANYONE, action="decision"),
@@ -57,7 +57,7 @@ CASES: dict[str, Callable[[], Any]] = {
         {"item": [0], "new_label": ["\N{FULLWIDTH LATIN SMALL LETTER A}"]}, Dataset(LIST, ["a", "A"]), action="decision"
     ),
     "review-merged": lambda: merged({"item": ["1"], "label": ["a"], "annotator": ["ann_1"]}),
-    "review-column": lambda: merged(filled("a"), pl.DataFrame(VOTES), annotators=["ann_1", "ann_2"], by="ann_x"),
+    "review-column": lambda: merged(filled("a"), pl.DataFrame(VOTES), annotators=["ann_1", "ann_2"], reviewer="ann_x"),
     "names-not-distinct (review)": lambda: merged(
         filled("a"), Dataset(pd.DataFrame(LIST, index=pd.Index([1, "1"])), suggested=["a", "b"])
     ),

@@ -72,7 +72,7 @@ def reread(table: Table, folder: Path, ending: str = "csv") -> Dataset:
 def test_the_loop_on_data_with_a_known_truth(tmp_path: Path) -> None:
     data = Dataset(Table(WIDE).to_pandas())
     before, sheet = votes_by_item(data), review_of(data)
-    merged = merge_reviews(data, sheet, "llm", by="expert")
+    merged = merge_reviews(data, sheet, "llm", reviewer="expert")
     assert merged.votes is not None
     # No vote is lost or counted twice: the file has the old votes and one of the expert on each reviewed item.
     expected = {item: Counter(own) for item, own in before.items()}
@@ -115,10 +115,10 @@ def test_the_loop_on_data_with_a_known_truth(tmp_path: Path) -> None:
     assert found == merged.corrected.kappas["llm"].exact
     # The next queue no longer has reviewed items without reason: merging the same file is refused.
     with expect_error("review-merged"):
-        merge_reviews(reread(merged.votes, tmp_path), sheet, "llm", by="expert")
+        merge_reviews(reread(merged.votes, tmp_path), sheet, "llm", reviewer="expert")
     with expect_error("review-merged"):
-        merge_reviews(reread(merged.votes, tmp_path), sheet, "llm", by="Ann_Expert")
-    second = merge_reviews(reread(merged.votes, tmp_path), sheet, "llm", by="second")
+        merge_reviews(reread(merged.votes, tmp_path), sheet, "llm", reviewer="Ann_Expert")
+    second = merge_reviews(reread(merged.votes, tmp_path), sheet, "llm", reviewer="second")
     assert second.votes is not None
     assert second.votes.names[-2:] == ("ann_expert", "ann_second")
 
@@ -279,7 +279,7 @@ def test_equal_rows_count_once_and_annotators_of_a_list_are_read() -> None:
     assert "suggested" not in sheet.names
     names = {name: sheet.column(name) for name in sheet.names}
     names |= {"label": ["Bug", "Ham", "Ham"], "annotator": ["carl", None, "dora"]}
-    merged = merge_reviews(small(), Table(names), by="eve")
+    merged = merge_reviews(small(), Table(names), reviewer="eve")
     assert merged.votes is not None
     assert merged.votes.names == ("item", "suggested", "a", "b", *dict.fromkeys(merged.added.column("annotator")))
     assert {*merged.added.column("annotator")} == {"carl", "dora", "eve"}
@@ -389,7 +389,7 @@ def test_weights_strata_and_pool() -> None:
 
 def test_arrays_and_counts() -> None:
     votes = np.array([["x", "y"], ["x", "x"], ["y", "y"]])
-    merged = merge_reviews(votes, filled([0], ["x"]), ["x", "x", "y"], by="ann")
+    merged = merge_reviews(votes, filled([0], ["x"]), ["x", "x", "y"], reviewer="ann")
     assert merged.votes is not None
     assert merged.votes.names == ("item", "suggested_labeler", "ann_0", "ann_1", "ann_ann")
     again = dhkappa.dh_kappa(merged.votes.to_pandas())
@@ -457,8 +457,8 @@ def test_hostile_text_stays_inert(tmp_path: Path) -> None:
 def test_arguments_are_checked() -> None:
     for options, code in (
         ({"action": "votes"}, "invalid-action"),
-        ({"by": " "}, "invalid-by"),
-        ({"by": 3}, "invalid-by"),
+        ({"reviewer": " "}, "invalid-reviewer"),
+        ({"reviewer": 3}, "invalid-reviewer"),
     ):
         with expect_error(code):
             merge_reviews(small(), filled(["1"], ["Bug"]), **options)

@@ -27,7 +27,7 @@ def merge(source: Any, given: Mapping[str, Any], output: str | None, *, safe: bo
     with Progress(None, "counting votes"):
         if isinstance(source.data, dhkappa.Dataset):
             source.data.check_labeled()
-        chosen = {"action": given["action"], "by": given["by"], "new_categories": given["new_categories"]}
+        chosen = {"action": given["action"], "reviewer": given["reviewer"], "new_categories": given["new_categories"]}
         own = source.suggested or [only(source.data.labelers)]
         found = dhkappa.merge_reviews(
             source.data, given["merge"], own[0], pool=source.pool, allow=source.allow, **chosen

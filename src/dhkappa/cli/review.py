@@ -30,10 +30,10 @@ _EXCEL = "Start a CSV file with a byte order mark, so that Excel reads it as UTF
 
 _MERGE = "Merge a reviewed FILE with the votes, and print what has changed."
 _AS = "With --merge: count the new labels as votes, or as decisions."
-_BY = "With --merge: name of the annotator who reviewed."
+_REVIEWER = "With --merge: name of the annotator who reviewed."
 _LABELS = "With --merge: CSV or Excel file (.xlsx) for the corrected labels."
 _NEW = "With --merge: accept new labels that are no category of the data."
-_ONLY_MERGE = {"action": "vote", "by": "review", "labels": None, "new_categories": False}
+_ONLY_MERGE = {"action": "vote", "reviewer": "review", "labels": None, "new_categories": False}
 
 
 @click.command(
@@ -49,7 +49,7 @@ _ONLY_MERGE = {"action": "vote", "by": "review", "labels": None, "new_categories
 @option("next", _NEXT, "next_items", type=click.IntRange(1), metavar="N")
 @option("merge", _MERGE, metavar="FILE")
 @option("as", _AS, "action", choices=("vote", "decision"), default="vote")
-@option("by", _BY, default="review", metavar="NAME")
+@option("reviewer", _REVIEWER, default="review", metavar="NAME")
 @option("labels", _LABELS, metavar="FILE")
 @option("new-categories", _NEW, is_flag=True)
 @option("details", "Add the statistical columns.", is_flag=True)

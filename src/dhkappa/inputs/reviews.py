@@ -46,7 +46,7 @@ def read_reviews(
     labeler: str,
     *,
     annotator_name: Callable[[str], Any],
-    by: str,
+    reviewer: str,
     new_categories: bool = False,
     means_missing: Callable[[Label], bool] = lambda label: False,
 ) -> Reviews:
@@ -75,7 +75,7 @@ def read_reviews(
             n_blank += 1
             continue
         who = _stripped(row.get("annotator")) if filled == "label" else None
-        vote = AddedVote(place, spelling.label(text, row["item"]), annotator_name(_unquoted(who or by)))
+        vote = AddedVote(place, spelling.label(text, row["item"]), annotator_name(_unquoted(who or reviewer)))
         key = place, vote.annotator
         labels.setdefault(key, set()).add(vote.label)
         votes.setdefault(key, vote)
@@ -228,5 +228,5 @@ def refuse_repeated(votes: Sequence[AddedVote], names: Sequence[Any]) -> DataErr
     """Return the error for votes that are already in the data."""
     who, items = shown(dict.fromkeys(vote.annotator for vote in votes)), _items(names[vote.place] for vote in votes)
     message = f"{who} has already voted on {counted(len(votes), 'item')} of the reviewed file: {items}."
-    hint = "The file was merged before, or $by names another annotator. Nothing was written."
+    hint = "The file was merged before, or $reviewer names another annotator. Nothing was written."
     return invalid("reviews", message, code="review-merged", hint=hint)

@@ -42,7 +42,7 @@ def annotator_name(table: VoteTable | None, given: Any, known: Sequence[Any], na
         return same[name.casefold()]
     if taken := [column for column in table.votes.names if column.casefold() == name.casefold()]:
         message = f"Column {table.votes.said(taken[0])} exists already, and holds no votes."
-        raise invalid("by", message, code="review-column", hint="Choose another name with $by.")
+        raise invalid("reviewer", message, code="review-column", hint="Choose another name with $reviewer.")
     return name
 
 

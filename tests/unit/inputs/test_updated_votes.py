@@ -21,7 +21,7 @@ def test_an_export_becomes_a_table_with_one_row_per_vote(tmp_path: Path) -> None
     labeler, read = data.labelers[0], data.item_votes()
     assert read is not None
     name, label = read.item_names()[0], data.categories[0]
-    merged = merge_reviews(data, Table({"item": [name], "new_label": [label]}), labeler, by="eva")
+    merged = merge_reviews(data, Table({"item": [name], "new_label": [label]}), labeler, reviewer="eva")
     assert merged.votes is not None
     assert merged.votes.to_dicts()[-1]["annotator"] == "eva"
     merged.votes.to_csv(tmp_path / "votes.csv")
