@@ -17,6 +17,7 @@ from dhkappa.errors import Problem, counted, invalid, one_labeler, shown
 from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.columns import DataKeywords, check_options_absent
 from dhkappa.inputs.dataset import Dataset
+from dhkappa.inputs.filters import Condition
 from dhkappa.inputs.problems import accept
 from dhkappa.inputs.reviews import Reviews, read_reviews, refuse_repeated
 from dhkappa.inputs.tally import Tally
@@ -221,6 +222,7 @@ def merge_reviews(
     if not isinstance(reviewer, str) or not reviewer.strip():
         raise invalid("reviewer", f"reviewer must be the name of an annotator: got {shown([reviewer])}.")
     given, labeler = _resolve(data, suggested, options)
+    _check_whole(given)
     votes = require_items(given.item_votes())
     if votes.find is not None:
         message = "The table is too large to be fetched, so that reviews cannot be merged."
@@ -298,6 +300,16 @@ def _resolve(data: Any, suggested: Any, options: Any) -> tuple[Dataset, str]:
     given.check_single()
     given.check_labeled(chosen)
     return given, one_labeler(chosen, given.labelers)
+
+
+def _check_whole(given: Dataset) -> None:
+    """Refuse filtered data: the votes that are left out would be missing from the updated ones."""
+    if given.left_out:
+        step = given.left_out[0].step
+        name = "where" if isinstance(step, Condition) else "exclude_annotator"
+        message = f"Reviews cannot be merged with filtered data ({step.text}): what is left out would be missing."
+        hint = "Merge them with all data, and filter the merged data."
+        raise invalid(name, message, code="merge-filtered", hint=hint)
 
 
 def _check_decisions(read: Reviews, names: Sequence[Any]) -> None:

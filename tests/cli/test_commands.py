@@ -13,7 +13,7 @@ import pytest
 import dhkappa
 from command import LLM, REPORTS, RULE, VOTES, WIDE, call, inside, refused, run
 from dhkappa.cli import output
-from dhkappa.cli.demo import write_demo
+from dhkappa.cli.demo import _SUBJECTS, write_demo
 from expect import expect_error
 
 Capsys = pytest.CaptureFixture[str]
@@ -322,6 +322,30 @@ def test_demo_seed_and_size(folder: Path, capsys: Capsys) -> None:
     drawn = {place: Path(place, "annotations.csv").read_text() for place in ("eight", "nine", "eight-again")}
     assert drawn["eight"] != drawn["nine"]
     assert drawn["eight"] == drawn["eight-again"]
+    assert Path("eight/items.csv").read_text() == Path("eight-again/items.csv").read_text()
+
+
+def test_demo_tickets(folder: Path) -> None:
+    """The subject of a ticket is one of its true category, dates ascend, and the LLM is worse in German."""
+    write_demo(".", 400, 1)
+    rows = list(csv.DictReader(io.StringIO(Path("items.csv").read_text(encoding="utf-8"))))
+    category = {
+        (language, subject): name
+        for language, subjects in _SUBJECTS.items()
+        for name, own in subjects.items()
+        for subject in own
+    }
+    assert sum(len(own) for subjects in _SUBJECTS.values() for own in subjects.values()) == len(category) == 20
+    assert not any(set(subject) & {*',"\n'} for _, subject in category)  # the file is written without quotes
+    right = {"de": [0, 0], "en": [0, 0]}
+    for row in rows:
+        right[row["language"]][category[row["language"], row["subject"]] == row["suggested_llm"]] += 1
+    assert sum(map(sum, right.values())) == 400
+    shares = {language: hits / (misses + hits) for language, (misses, hits) in right.items()}
+    assert shares["de"] < 0.86 < 0.9 < shares["en"]
+    dates = [row["created"] for row in rows]
+    assert dates == sorted(dates)
+    assert (dates[0], dates[-1], len({*dates})) == ("2026-10-12", "2026-11-08", 28)
 
 
 def test_demo_overwrites_only_its_own_files(folder: Path, capsys: Capsys) -> None:

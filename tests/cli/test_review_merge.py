@@ -120,6 +120,14 @@ def test_long_format(folder: Path, capsys: Capsys) -> None:
         (["--merge", "nowhere.csv"], "File not found"),
         (["--labels", "x.csv"], "Pass the file with --merge."),
         (["--as", "decision", "--reviewer", "x"], "--as, --reviewer is only for merging"),
+        (
+            ["--merge", "review.csv", "--where", "item!=t8", "-o", "x.csv"],
+            "cannot be merged with filtered data (item!=t8)",
+        ),
+        (
+            ["--merge", "review.csv", "--exclude-annotator", "ann_1", "--labels", "x.csv"],
+            "filtered data (annotator 'ann_1'",
+        ),
         (["--merge", "review.csv", "--reviewer", " "], "reviewer must be the name of an annotator"),
     ],
 )

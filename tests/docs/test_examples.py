@@ -165,8 +165,8 @@ def test_the_gate_in_pytest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         test()
     items = Path("labels/items.csv")
     rows = [line.split(",") for line in items.read_text(encoding="utf-8").splitlines()]
-    worse = [",".join([item, llm, "bug"]) for item, rule, llm in rows[1:]]  # the LLM says bug to everything
-    items.write_text("\n".join([",".join(rows[0]), *worse]) + "\n", encoding="utf-8")
+    worse = [",".join([item, llm, "bug"]) for item, rule, llm, *_ in rows[1:]]  # the LLM says bug to everything
+    items.write_text("\n".join([",".join(rows[0][:3]), *worse]) + "\n", encoding="utf-8")
     with pytest.raises(AssertionError):
         held["test_annotators_agree_with_the_labels"]()
     with pytest.raises(AssertionError):

@@ -62,6 +62,10 @@ CASES: dict[str, Callable[[], Any]] = {
         filled("a"), Dataset(pd.DataFrame(LIST, index=pd.Index([1, "1"])), suggested=["a", "b"])
     ),
     "table-too-large": large,
+    "merge-filtered": lambda: merged(filled("a"), Dataset(pl.DataFrame(VOTES)).filter(item="1")),
+    "merge-filtered (annotator)": lambda: merged(
+        filled("a"), Dataset(pl.DataFrame(VOTES)).exclude_annotators("ann_1"), action="decision"
+    ),
     "same-output": command("-o x.csv --labels x.csv"),
     "no-votes-added": command("-o x.csv --as decision"),
     "formula-in-data": command("-o x.csv --allow too-few-items"),

@@ -101,7 +101,7 @@ def check(**given: Any) -> None:
 @option("output", "HTML report to write.", "-o", metavar="FILE")
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
 @option("multilabel", _MULTILABEL, metavar="SEPARATOR")
-@option("by", _BY, metavar="COLUMN", multiple=True)
+@option("by", _BY, "slices", metavar="COLUMN", multiple=True)
 @option("category", "With --multilabel: audit this category only.", metavar="LABEL")
 @options.combine(options.ANALYSIS, options.REPORT_FORMAT, options.WEIGHTS, options.SEED, SAVING)
 def audit(output: str | None, title: str | None, category: str | None, **given: Any) -> None:

@@ -205,7 +205,7 @@ ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
     *("input_format", "question", "sheet", "table", "sample_weight", "strata", "categories", "normalize", "map"),
-    *("multilabel", "show", "items_sheet", "by", "where", "exclude_annotator"),
+    *("multilabel", "show", "items_sheet", "slices", "where", "exclude_annotator"),
 )
 
 
@@ -286,7 +286,7 @@ class Input:
             found["multilabel"] = self.given["multilabel"]
         if rules := several(self.given.get("normalize", ())):
             found["normalize"] = rules
-        if columns := several(self.given.get("by", ())):
+        if columns := several(self.given.get("slices", ())):
             found["slices"] = columns
         return found
 

@@ -24,7 +24,7 @@ from dhkappa.inputs.backends import Ask, Coding, Query, balanced, kind_in
 from dhkappa.inputs.count_columns import whole_counts
 from dhkappa.inputs.joins import check_unlisted
 from dhkappa.inputs.label_values import labels_in
-from dhkappa.inputs.shown_columns import row_names
+from dhkappa.inputs.shown_columns import names_of_kept, row_names
 from dhkappa.inputs.tables import LongTable, VoteTable, pick_items
 from dhkappa.resources import need
 
@@ -389,6 +389,8 @@ def fetch_rows(table: VoteTable) -> ItemVotes:
     rows = _fetch(table, frame)
     read = _read_wide(table, codings, rows, votes)
     names = rows["item"] if "item" in rows else row_names(table, len(next(iter(rows.values()), [])))
+    if "item" in rows and table.roles.item is None:
+        names = names_of_kept(table, rows["item"])
     return replace(read, names=names, annotators=table.roles.annotators or None)
 
 

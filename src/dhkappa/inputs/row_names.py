@@ -2,8 +2,8 @@
 
 ``votes.csv:17`` is the row that starts in line 17, as an editor counts: the header is in line 1, and blank lines and
 line breaks in quotes count. In an Excel file, 17 is the number of the row that Excel shows. Formats without lines have
-``votes.parquet row 16``, counted from 1. If the rows of a file are not those that were read, as after a filter, names
-are ``row 16``, counted from 1 over all files.
+``votes.parquet row 16``, counted from 1. If the rows of a file are not those that were read, names are ``row 16``,
+counted from 1 over all files. Rows keep their names if filters leave out others.
 """
 
 from __future__ import annotations

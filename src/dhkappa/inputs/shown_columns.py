@@ -40,6 +40,21 @@ def row_names(table: VoteTable, n: int) -> Sequence[Any] | None:
     return table.votes.row_names if table.source.row_names is None else table.source.row_names(n)
 
 
+def names_of_kept(table: VoteTable, places: Sequence[int]) -> Sequence[Any]:
+    """Return names of the rows that filters of a file have kept, by their places in the whole file."""
+    names = _names_of_whole(table)
+    return places if names is None else [names[place] for place in places]
+
+
+def _names_of_whole(table: VoteTable) -> Sequence[Any] | None:
+    """Return names of all rows of a file, also of those that filters leave out; None for their positions."""
+    if table.source.row_names is None:
+        return None
+    whole = replace(table.votes, tests=(), joined=None)
+    column = (table.roles.annotators or table.roles.counts)[0]
+    return table.source.row_names(table.count_rows(whole.pick({SHOWN: column})[0]))
+
+
 def _used(table: VoteTable) -> set[str | None]:
     """Return the columns with a role."""
     roles = table.roles
@@ -122,8 +137,9 @@ class _Part:
         """Return the values of the columns by item."""
         if self.table.roles.item is not None:
             return self._by_key(items)
-        names = read.item_names()
-        known = dict(zip(names, range(len(names)), strict=True)) if read.names is not None else {}
+        # Rows of a file that was filtered are found by their places in the whole file.
+        names = _names_of_whole(self.table) if self.frame.is_filtered else read.names
+        known = {} if names is None else {name: place for place, name in enumerate(names)}
         place = {item: known.get(item, item) for item in items}
         found = self._by_key(list(place.values()))
         return {item: found[row] for item, row in place.items() if row in found}

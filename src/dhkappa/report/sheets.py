@@ -26,25 +26,26 @@ def review_sheet(queue: Table, *, details: bool = False) -> Table:
     own |= {"agreement": queue.column("suggested_share"), "why": [*map(_why, rows)]}
     own |= {name: [None] * len(rows) for name in FILLED}
     own |= {name: queue.column(name) for name in _DETAILS if details}
-    return _rounded(Table(_behind_item(queue, own), title=queue.title))
+    return _rounded(_behind_item(queue, own))
 
 
 def next_sheet(found: Table) -> Table:
     """Return the list for annotators of a table of ``Audit.next_votes``: without what would lead them."""
     own: dict[str, list[Any]] = {name: found.column(name) for name in ("n_votes", "votes", "reason")}
-    return Table(_behind_item(found, own | {name: [None] * len(found) for name in ASKED}), title=found.title)
+    return _behind_item(found, own | {name: [None] * len(found) for name in ASKED})
 
 
-def _behind_item(table: Table, own: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the item, the columns of a table that are not its own, and the columns of a sheet."""
+def _behind_item(table: Table, own: dict[str, list[Any]]) -> Table:
+    """Return a table of the item, the columns of a table that are not its own, and the columns of a sheet."""
     shown = {name: table.column(name) for name in table.names if name not in _KNOWN}
-    return {f"{name}_shown" if name in own else name: values for name, values in shown.items()} | own
+    columns = {f"{name}_shown" if name in own else name: values for name, values in shown.items()}
+    return Table(columns | own, title=table.title, shown=tuple(name for name in columns if name != "item"))
 
 
 def _rounded(table: Table) -> Table:
     """Return a table with two decimals."""
     columns = {name: [*map(_decimals, table.column(name))] for name in table.names}
-    return Table(columns, title=table.title)
+    return Table(columns, title=table.title, shown=table.shown)
 
 
 def _decimals(value: Any) -> Any:

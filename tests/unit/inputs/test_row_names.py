@@ -3,14 +3,17 @@
 import gzip
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 import xlsxwriter
 
 import dhkappa
+from cli_files import write
 from dhkappa.inputs.row_names import RowNames
 
 HEADER = "ann_1,ann_2,suggested,text"
@@ -119,3 +122,43 @@ def test_a_sequence() -> None:
     with pytest.raises(IndexError):
         names[5]
     assert list(RowNames([], [])) == []
+
+
+def named_items(data: dhkappa.Dataset) -> list[Any]:
+    votes = data.item_votes()
+    assert votes is not None
+    return [*votes.item_names()]
+
+
+KINDS = ("csv", "tsv", "jsonl", "json", "parquet", "xlsx")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("steps", [["keep=1"], ["keep=1", "sure>0.5"], ["keep!=1"]])
+def test_rows_keep_their_names_and_values_if_others_are_left_out(kind: str, steps: list[str], tmp_path: Path) -> None:
+    """Compared with the same file without filters: the text of each row says which row it is."""
+    drawn = np.random.default_rng(1)
+    rows = [
+        {
+            "suggested": "abc"[place % 3],
+            **{f"ann_{who}": "abc"[int(drawn.integers(3))] for who in range(3)},
+            "keep": str(int(drawn.integers(2))),
+            "sure": str(drawn.integers(10) / 10),
+            "text": f"row {place}",
+        }
+        for place in range(60)
+    ]
+    path = write(tmp_path / f"votes.{kind}", rows)
+    names = named_items(dhkappa.read(path))
+    data = dhkappa.read(path).filter(*steps).exclude_annotators("ann_2")
+    chosen: dict[str, Callable[[dict[str, str]], bool]] = {
+        "keep=1": lambda row: row["keep"] == "1",
+        "keep!=1": lambda row: row["keep"] != "1",
+        "sure>0.5": lambda row: float(row["sure"]) > 0.5,
+    }
+    kept = {names[place]: row["text"] for place, row in enumerate(rows) if all(chosen[step](row) for step in steps)}
+    assert 10 < len(kept) < 50
+    assert named_items(data) == [*kept]
+    found = dhkappa.audit(data, progress=False, allow=["looks-clustered"])
+    for table in (found.review(limit=60), found.next_votes(60)):
+        assert {row["item"]: row["text"] for row in table} == kept
