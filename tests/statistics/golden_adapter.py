@@ -41,6 +41,7 @@ def codes(notes: Any) -> list[str]:
 
 def table(found: Any, *new: str) -> dict[str, Any]:
     """Return the columns of a table, without those that version 0.1 did not have."""
+    new = (*new, *getattr(found, "shown", ()))
     columns = {name: found.column(name) for name in found.names if name not in new}
     if "reason" in columns:
         columns["reason"] = [text is not None for text in columns["reason"]]

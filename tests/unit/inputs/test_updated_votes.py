@@ -32,14 +32,13 @@ def test_an_export_becomes_a_table_with_one_row_per_vote(tmp_path: Path) -> None
 
 def test_items_without_names_go_by_position_or_index(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
-    filled = Table({"item": [2], "new_label": ["x"]})
     Table(COLUMNS).to_csv(tmp_path / "votes.csv")
-    for data in (
-        dhkappa.read(tmp_path / "votes.csv"),
-        Dataset(Table(COLUMNS).to_pandas()),
-        Dataset(Table(COLUMNS).to_polars()),
+    for data, item in (
+        (dhkappa.read(tmp_path / "votes.csv"), "votes.csv:4"),
+        (Dataset(Table(COLUMNS).to_pandas()), 2),
+        (Dataset(Table(COLUMNS).to_polars()), 2),
     ):
-        merged = merge_reviews(data, filled)
+        merged = merge_reviews(data, Table({"item": [item], "new_label": ["x"]}))
         assert merged.votes is not None
         assert merged.votes.names == (*COLUMNS, "ann_review")
         assert merged.votes.column("ann_review") == [None, None, "x"]

@@ -108,9 +108,9 @@ def near_votes(n: int, seed: int, missing: float) -> tuple[list[list[Any]], list
 
 @pytest.mark.parametrize(("kind", "weighted"), [("linear", False), ("quadratic", True), ("own", True)])
 def test_comparison_against_loops(kind: str, weighted: bool) -> None:
-    rows, labels = near_votes(24, seed=4, missing=0.15)
+    rows, labels = near_votes(48, seed=4, missing=0.15)
     w = random_weights(Random(3), 5) if kind == "own" else named_weights(kind, 5)
-    weight = [1 + i % 4 for i in range(24)] if weighted else [1] * 24
+    weight = [1 + i % 4 for i in range(48)] if weighted else [1] * 48
     item_votes = votes_of(rows, labels, 5, weight if weighted else None)
     found = compare_with_annotators(item_votes, "rule", weights=agreement_weights(w, 5))
     moved: dict[int, Fraction] = {}
