@@ -7,7 +7,6 @@ without what an option leaves out.
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,9 +142,9 @@ def test_the_loop_of_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
         for row in sorted(filled, key=lambda row: str(row["item"]))
     ]
     for row in rows_of("decided.csv"):
-        done = row["item"] in reviewed
-        assert row["new"] == (week.truth[row["item"]] if done else row["old"])
-        assert row["source"] == ("decision" if done else "unchanged")
+        is_reviewed = row["item"] in reviewed
+        assert row["new"] == (week.truth[row["item"]] if is_reviewed else row["old"])
+        assert row["source"] == ("decision" if is_reviewed else "unchanged")
 
     # The audits of the merged files are those that the merge has printed, and nothing can be merged twice.
     corrected = [{**row, "suggested_llm": labels[row["item"]]["new"]} for row in week.items]
@@ -194,3 +193,63 @@ def test_the_loop_of_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
         assert (panel["low"], panel["high"]) == tuple(fleiss["confidence_interval"][end] for end in ("low", "high"))
     since = result(capsys, "audit", *later, "--baseline", "week41.json")["baseline"]
     assert json.dumps(since).count(json.dumps(history["labelers"]["llm"]["since_last"]["change"]["difference"])) > 0
+
+
+# The same loop on every kind of data
+
+WEEK = simulated(43, 120)
+
+
+def columns_of(rows: list[Row]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def smaller_loop(votes: Any, items: Any) -> dict[str, Any]:
+    """Audit without an annotator and by slices, review, merge and audit again; return what must be equal."""
+    data = dhkappa.read(votes, items=items) if isinstance(votes, str) else dhkappa.Dataset(votes, items=items)
+    sliced: Any = {"slices": "language", "show": ["text"], "items": items}
+    whole = dhkappa.read(votes, **sliced) if isinstance(votes, str) else dhkappa.Dataset(votes, **sliced)
+    audit = dhkappa.audit(whole.exclude_annotators(CARELESS).filter("language!=fr"), rng=1, progress=False)
+    queue = audit.review("llm", limit=40)
+    truth = [WEEK.truth[item] for item in queue.column("item")]
+    filled = dhkappa.Table({"item": queue.column("item"), "new_label": truth})
+    merged = dhkappa.merge_reviews(data, filled, by="eva")
+    assert merged.votes is not None
+    return {
+        "kappa": audit.kappas["llm"].exact,
+        "slices": audit.slices("language").table.to_dicts(),
+        "queue": [(row["item"], row["text"], row["differential"]) for row in queue],
+        "next": [(row["item"], row["text"]) for row in audit.next_votes(20)],
+        "votes": as_set(merged.votes.to_dicts()),
+        "labels": sorted((row["item"], row["new"], row["source"]) for row in merged.labels.to_dicts()),
+        "again": [one.kappas["llm"].exact for one in (merged.before, merged.after, merged.corrected)],
+    }
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The results of CSV files, of which votes and labels are checked by loops."""
+    folder = tmp_path_factory.mktemp("week")
+    found = smaller_loop(write(folder / "votes.csv", WEEK.votes), write(folder / "items.csv", WEEK.items))
+    reviewed = [item for item, _, _ in found["queue"]]
+    added = [{"item": item, "annotator": "eva", "label": WEEK.truth[item]} for item in reviewed]
+    assert found["votes"] == as_set(WEEK.votes) + as_set(added)
+    old = {row["item"]: row["suggested_llm"] for row in WEEK.items}
+    new = [*WEEK.votes, *added]
+    assert found["labels"] == sorted(
+        (item, *(majority(new, item, label) if item in reviewed else (label, "unchanged")))
+        for item, label in old.items()
+    )
+    assert {text for _, text, _ in found["queue"]} == {f"text of {item}" for item in reviewed}
+    return found
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "parquet", "jsonl"])
+def test_files(kind: str, expected: dict[str, Any], tmp_path: Path) -> None:
+    files = [write(tmp_path / f"{name}.{kind}", rows) for name, rows in (("votes", WEEK.votes), ("items", WEEK.items))]
+    assert smaller_loop(*files) == expected
+
+
+def test_engines(engine: Engine, expected: dict[str, Any]) -> None:
+    tables = [engine.table(columns_of(rows)) for rows in (WEEK.votes, WEEK.items)]
+    assert smaller_loop(*tables) == expected
