@@ -194,6 +194,17 @@ def test_the_loop_of_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     since = result(capsys, "audit", *later, "--baseline", "week41.json")["baseline"]
     assert json.dumps(since).count(json.dumps(history["labelers"]["llm"]["since_last"]["change"]["difference"])) > 0
 
+    # A week with a filter, compared with one without, is said to be so.
+    assert not {"filters-differ"} & {note["code"] for note in history["notes"]}
+    result(capsys, "audit", *data, *leave_out, "--save", "careful41.json", "--date", "2026-11-09")
+    mixed = result(capsys, "history", "careful41.json", "week42.json")
+    [text] = [note["text"] for note in mixed["notes"] if note["code"] == "filters-differ"]
+    assert "2026-11-09: Without annotator 'dora'; 2026-11-16: no filter." in text
+    since = result(capsys, "audit", *later, "--baseline", "careful41.json")["baseline"]
+    assert "filters-differ" in json.dumps(since)
+    same = result(capsys, "audit", *later, *leave_out, "--baseline", "careful41.json")["baseline"]
+    assert "filters-differ" not in json.dumps(same)
+
 
 # The same loop on every kind of data
 
