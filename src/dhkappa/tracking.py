@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -209,7 +210,8 @@ def compare(audit: Audit, saved: Saved) -> Changes:
     _check_weights([(before, old.name), (now, "this audit")], "baseline")
     codes = {name: verdict.code for name, verdict in audit.verdicts.items()}
     new = Entry("this audit", None, "", audit.kappas, audit.fleiss, codes)
-    return changes_between(old.snapshot(level), new.snapshot(level))
+    found = changes_between(old.snapshot(level), new.snapshot(level))
+    return replace(found, notes=(*found.notes, *_filter_notes([(before, old.name), (now, new.name)])))
 
 
 def history(
@@ -266,7 +268,8 @@ def history(
         names = [suggested] if isinstance(suggested, str) else suggested
         chosen = tuple(dict.fromkeys(one_labeler(name, known) for name in names))
     kept = [_only(entry, chosen) for entry in entries]
-    return History(tuple(kept), chosen, level, (*_data_notes(opened), *history_notes(kept)))
+    of_filters = _filter_notes([(one, entry.name) for one, entry in zip(opened, entries, strict=True)])
+    return History(tuple(kept), chosen, level, (*_data_notes(opened), *of_filters, *history_notes(kept)))
 
 
 def _named(entries: list[Entry]) -> list[Entry]:
@@ -292,6 +295,22 @@ def _data_notes(opened: Iterable[SavedAudit]) -> Iterator[Note]:
     if any(one.verdicts is None for one in opened):
         text = "The verdicts of tallies are made from counts, without the comparison with each annotator."
         yield Note("verdict-from-counts", text)
+
+
+def _filter_notes(opened: Iterable[tuple[SavedAudit, str]]) -> Iterator[Note]:
+    """Say that filters have left out something in some audits only."""
+    filters = {name: _filters(saved) for saved, name in opened}
+    if len({frozenset(own) for own in filters.values()}) > 1:
+        said = [f"{name}: {', '.join(own) or 'no filter'}" for name, own in filters.items()]
+        more = f"; and {len(said) - 3} more" if said[3:] else ""
+        text = f"The audits have different filters, which may explain a change. {'; '.join(said[:3])}{more}."
+        yield Note("filters-differ", text)
+
+
+def _filters(saved: SavedAudit) -> list[str]:
+    """Return the filters of an audit, without the numbers of what they have left out."""
+    notes = [note for note in saved.tally.source_notes if getattr(note, "code", None) == "filtered"]
+    return [re.sub(r"(?s)^(.*): [\d,]+ items? and [\d,]+ votes? w.*$", r"\1", note) for note in notes]
 
 
 def _check_distinct(one: SavedAudit, other: SavedAudit, parameter: str) -> None:

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,16 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def output_of(command: str, capsys: Capsys) -> str:
-    """Return what a command shows, and its exit code if it is not 0."""
-    done = inside(capsys, *shlex.split(command)[1:])
+    """Return what a command shows, and its exit code if it is not 0; a shell runs what the output is piped to."""
+    command, _, rest = command.partition(" | ")
+    words = shlex.split(command)
+    if words[0] == "python":
+        return subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=True).stdout
+    done = inside(capsys, *words[1:])
+    if rest:
+        done.stdout = subprocess.run(
+            ["sh", "-c", rest], input=done.stdout, capture_output=True, text=True, check=True
+        ).stdout
     code = f"exit code {done.returncode}\n" if done.returncode else ""
     return done.stdout + done.stderr + code
 
@@ -108,14 +117,15 @@ def furnish(text: str) -> None:
     """Write the files that the commands of a page read."""
     for name, path in EXPORTS.items():
         shutil.copy(ROOT / "tests" / "exports" / path, name)
-    for name, held in re.findall(r"`([\w-]+\.csv)`[^`]*\n\n```csv\n(.*?)```\n", text, flags=re.DOTALL):
+    files = r"`([\w-]+\.(?:csv|py))`[^`]*\n\n```(?:csv|python)\n(.*?)```\n"
+    for name, held in re.findall(files, text, flags=re.DOTALL):
         Path(name).write_text(held, encoding="utf-8")
     Path("votes.csv").write_text(blocks(text_of("cli.md"), "csv")[0], encoding="utf-8")
     for days in (block for block in blocks(text, "sh") if "> monday.csv" in block):
         subprocess.run(["sh", "-ec", days], check=True)
     Path("dhkappa-demo").mkdir()
     write_demo("dhkappa-demo", 400, 1)
-    for week in (40, 41, 42) if "$ dhkappa history" in text else ():
+    for week in (40, 41, 42) if "$ dhkappa history" in text and "$ dhkappa demo" not in text else ():
         Path(f"week{week}").mkdir()
         write_demo(f"week{week}", 300, week)
         audit = dhkappa.audit(f"week{week}/annotations.csv", items=f"week{week}/items.csv", rng=1)

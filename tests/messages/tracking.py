@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from command import WIDE, call
-from dhkappa import Audit, Problem, Tally, audit, history, simulate, tally
+from dhkappa import Audit, Dataset, Problem, Tally, audit, history, simulate, tally
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dhkappa-messages-"))
 
@@ -22,6 +22,12 @@ def made(seed: int, n: int = 40, name: str = "llm", **more: Any) -> Audit:
 def saved(file: str, date: str, *args: Any, **more: Any) -> Path:
     made(*args, **more).save(FOLDER / file, date=date)
     return FOLDER / file
+
+
+def filtered() -> Path:
+    sim = simulate(40, labelers={"llm": 0.8}, rng=2)
+    audit(Dataset(sim.votes, sim.suggested).exclude_annotators(2)).save(FOLDER / "filtered.json", date="2026-11-09")
+    return FOLDER / "filtered.json"
 
 
 def counted(name: str, seed: int) -> Path:
@@ -77,6 +83,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "no-date": lambda: history([counted("w9.json", 1), counted("w10.json", 2)]),
     "verdict-from-counts": lambda: history(counted("w9.json", 1)),
     "same-date": lambda: history([one(), saved("two.json", "2026-11-02", 2)]),
+    "filters-differ": lambda: history([one(), filtered()]),
     "labeler-absent": lambda: history([one(), saved("two.json", "2026-11-09", 2, name="rule")]),
     "categories-differ": lambda: history([one(), Tally.load(one()) + tally([["a", "z"]] * 9, {"llm": ["a"] * 9})]),
     "labelers-differ": lambda: (
