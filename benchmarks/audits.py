@@ -184,7 +184,7 @@ def _interval(sample: Sample, **design: Any) -> object:
 
 def _groups(sample: Sample, group: Any) -> object:
     rows, row = read_votes(sample.votes, sample.suggested).distinct_patterns()
-    return kappa_by_group(rows, row, group, int(group.max()) + 1)
+    return kappa_by_group(rows, row, group, int(group.max()) + 1, products=False)
 
 
 def _slices(sample: Sample, group: Any) -> object:

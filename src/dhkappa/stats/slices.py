@@ -32,6 +32,7 @@ def kappa_by_group(
     confidence_level: float = 0.95,
     *,
     items: npt.NDArray[np.int64] | None = None,
+    products: bool = True,
 ) -> GroupKappas:
     """Return the DiPietro-Hazari kappa of each of ``size`` groups of items, as ``dh_kappa`` of its items alone.
 
@@ -41,6 +42,8 @@ def kappa_by_group(
         The distinct patterns of all items, without strata. With sample weights, each group is computed alone.
     row, group, items
         (n,) the pattern and the group of each item; or of several equal items, with their number ``items``.
+    products
+        Whether to compute the sums of products, which take a third of the time.
     """
     alpha = 1 - check_level(confidence_level)
     if rows.weight is not None:
@@ -70,7 +73,7 @@ def kappa_by_group(
             part = slice(*np.searchsorted(keys, [first * K, last * K]))
             of, pattern = (digit.astype(np.int64) for digit in split_digits(keys[part] - first * K, [last - first, K]))
             cells = _Cells(known, of, pattern, items[part], last - first, m)
-            for values, those in zip(found, cells.kappas(alpha), strict=True):
+            for values, those in zip(found, cells.kappas(alpha, products), strict=True):
                 values[first:last] = those
         alone = np.flatnonzero(np.isnan(found.se) & (found.items > 1) & ~np.isnan(found.kappa)).tolist()
     for index in alone:
@@ -173,7 +176,7 @@ class _Cells(NamedTuple):
     size: int  # number of groups
     m: int  # number of categories
 
-    def kappas(self, alpha: float) -> GroupKappas:
+    def kappas(self, alpha: float, products: bool) -> GroupKappas:
         """Return the kappa of each group; the standard error is NaN where the group must be computed alone."""
         known, group, items, size, m = self.known, self.group, self.items, self.size, self.m
         patterns, pattern = known.patterns, self.pattern
@@ -218,7 +221,9 @@ class _Cells(NamedTuple):
             least, greatest = _extremes(C, L, kappa)
         alone = ~(1 - E >= _CLOSE) | (n < 2)
         u, e = 1 - d, np.where(alone[group], 0, (1 - E)[group] - eps)
-        uu, ue, ee = (group_sums(product * items, group, size) for product in (u * u, u * e, e * e))
+        uu = ue = ee = np.full(size, np.nan)
+        if products:
+            uu, ue, ee = (group_sums(product * items, group, size) for product in (u * u, u * e, e * e))
         total = group_sums(np.where(alone[group], 0, phi * phi * items), group, size)
         total[total <= ROUNDING**2 * n] = 0
         several = np.maximum(n, 2)
