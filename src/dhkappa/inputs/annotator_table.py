@@ -48,7 +48,7 @@ class AnnotatorTable:
         known = [name for name in (role, "annotator") if name in frame.names]
         found = cls(frame, source, known[0] if known else frame.names[0])
         if not found.columns:
-            message = f"{frame.name} has no column besides {found.annotator!r}."
+            message = f"There is no column besides {found.annotator!r} in {frame.name}."
             hint = "Add a column such as team to $annotators_table."
             raise invalid(_PARAMETER, message, code="column-not-found", hint=hint)
         return found

@@ -61,18 +61,8 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
 _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
 _TEXT |= {"majority", "vote", "votes", "verdict", "reason", "remark", "instead", "slice", "grade", "name"}
 _SIGNED = {"difference", "change", "minus_others"}
-_SHARES = {
-    "coverage",
-    "label_share",
-    "vote_share",
-    "agree",
-    "agree_label",
-    "agree_suggested",
-    "agreement",
-    "share",
-    "weight",
-}
-_SHARES |= {"shift", "suggested_share"}
+_SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", "agreement", "share", "weight"}
+_SHARES |= {"shift", "suggested_share", "agree_label"}
 _HEADS = {
     "agree": "agrees with others",
     "agree_label": "agree",

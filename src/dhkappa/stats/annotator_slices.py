@@ -12,7 +12,7 @@ import numpy as np
 from dhkappa.core.annotator_groups import AnnotatorColumn, votes_of
 from dhkappa.core.items import ItemVotes, count
 from dhkappa.core.slices import find_slices
-from dhkappa.errors import one_labeler, shown
+from dhkappa.errors import DataError, one_labeler, shown
 from dhkappa.stats.annotator_votes import require_annotators
 from dhkappa.stats.intervals import written
 from dhkappa.stats.notes import Note, source_note
@@ -111,22 +111,22 @@ def _row(
     each = np.repeat(patterns.items, np.diff(patterns.start)) * patterns.votes.astype(np.int64)
     label = np.repeat(patterns.suggested, np.diff(patterns.start))
     on_labeled, agreeing = int(each[label >= 0].sum()), int(each[label == patterns.code].sum())
-    kappa = Kappa(kappa_estimate(sample_of(labeled, pool=pool), weights))
-    fleiss = Kappa(fleiss_estimate(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool), weights))
+    row: dict[str, Any] = {"annotators": len(members), "votes": counts.patterns.n_votes()}
+    row |= {"agree": agreeing / on_labeled if on_labeled else math.nan, "items": 0}
+    row |= dict.fromkeys(("kappa", "se", "low", "high", "fleiss"), math.nan)
+    if len(members) == 1:
+        return row | {"reason": _ONE_ANNOTATOR}
+    try:
+        kappa = Kappa(kappa_estimate(sample_of(labeled, pool=pool), weights))
+        fleiss = Kappa(fleiss_estimate(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool), weights))
+    except DataError as error:
+        if error.code != "stratum-empty":
+            raise
+        return row | {"reason": error.message}
     interval = kappa.confidence_interval(level)
     reason = kappa.reason or interval.reason or (fleiss.reason and f"Fleiss' kappa is undefined: {fleiss.reason}")
-    return {
-        "annotators": len(members),
-        "votes": counts.patterns.n_votes(),
-        "agree": agreeing / on_labeled if on_labeled else math.nan,
-        "items": kappa.n_items,
-        "kappa": kappa.value,
-        "se": kappa.se,
-        "low": interval.low,
-        "high": interval.high,
-        "fleiss": fleiss.value,
-        "reason": _ONE_ANNOTATOR if len(members) == 1 and kappa.exact is None else reason,
-    }
+    row |= {"items": kappa.n_items, "kappa": kappa.value, "se": kappa.se, "low": interval.low, "high": interval.high}
+    return row | {"fleiss": fleiss.value, "reason": reason}
 
 
 class AnnotatorSliced:
