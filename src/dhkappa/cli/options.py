@@ -286,7 +286,8 @@ class Input:
             found["multilabel"] = self.given["multilabel"]
         if rules := several(self.given.get("normalize", ())):
             found["normalize"] = rules
-        if columns := several(self.given.get("by", ())):
+        by = self.given.get("by")
+        if isinstance(by, tuple) and (columns := several(by)):  # of review, it is the name of a reviewer
             found["slices"] = columns
         if self.given.get("annotators_table") is not None:
             found["annotators_table"] = self.given["annotators_table"]
