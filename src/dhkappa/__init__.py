@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.agreement import CohenKappa
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
     from dhkappa.stats.annotator_result import AnnotatorScores
+    from dhkappa.stats.annotator_slices import AnnotatorSlices
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.change import Change, Changes
     from dhkappa.stats.compare import AnnotatorComparison
@@ -47,7 +48,7 @@ __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "AnnotatorScores", "Audit", "Baselines"]
 __all__ += ["Bootstrap", "Check", "CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow"]
 __all__ += ["Kappa", "MergedReviews", "MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Problem"]
-__all__ += ["Simulation", "SingleVoteAudit", "Slices", "Verdict", "WithoutAnnotators"]
+__all__ += ["AnnotatorSlices", "Simulation", "SingleVoteAudit", "Slices", "Verdict", "WithoutAnnotators"]
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
@@ -77,6 +78,7 @@ _NAMES = {  # by module, imported on first use
     "stats.sample": ("Excluded",),
     "stats.shift": ("Shift",),
     "stats.simulate": ("Simulation", "simulate"),
+    "stats.annotator_slices": ("AnnotatorSlices",),
     "stats.slice_table": ("Slices",),
     "stats.grades": ("Verdict",),
     "stats.without": ("WithoutAnnotators",),

@@ -267,8 +267,8 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         As for ``compare``, or the labels of one labeler.
     counts, categories, missing, sample_weight, strata, weights, clusters, pool, **roles
         As for ``dh_kappa``. Strata and pool are not used in the standard errors of comparisons with annotators. With
-        ``weights``, every kappa of the audit is a weighted kappa. With ``slices``, see ``Dataset``, ``Audit.slices``
-        has the kappa of each group of items.
+        ``weights``, every kappa of the audit is a weighted kappa. With ``slices`` or ``annotators_table``, see
+        ``Dataset``, ``Audit.slices`` and ``Audit.annotator_slices`` have the kappa of each group.
     confidence_level, rng
         Confidence level of all intervals, and a seed or a ``numpy.random.Generator``.
     progress
@@ -309,13 +309,14 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         given.check_labeled(chosen)
     names = _labelers(given, chosen) if isinstance(given, Tally) or given.labeled else []
     named = given.named_roles if isinstance(given, Dataset) else set()
-    if sliced := "slices" in named or None:
+    sliced = {name: True for name in ("annotators_table", "slices") if name in named}
+    if isinstance(given, Dataset) and given.slices_items:
         _not_supported("audit with slices", weights=weights, strata=("strata" in named) or None, pool=pool)
     options: Any = {"pool": pool, "confidence_level": confidence_level, "rng": rng, "progress": progress}
     if isinstance(given, Dataset) and given.multilabel is not None:
         from dhkappa.run_audit import multilabel_audit
 
-        _not_supported("audit with multilabel", weights=weights, slices=sliced)
+        _not_supported("audit with multilabel", weights=weights, **sliced)
         evidence, sets = given.evidence(names), given.label_sets
         answers = sets.answers(given.counts)
         options |= {"answers": answers, "problems": find_set_problems(evidence, sets, answers, allow)}
@@ -327,15 +328,14 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     if given.counts.has_single_votes or not names:
         from dhkappa.annotator_audit import audit_annotators, audit_single_votes
 
-        _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool, slices=sliced)
+        _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool, **sliced)
         known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
         if names:
             return cast("Audit", audit_single_votes(given.counts, evidence.item_votes, names, **known))
         return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
     again = {**options, "weights": given_weights, "allow": allow, "progress": False}
     options |= {"weights": weights, "problems": problems, "again": partial(audit, **again)}
-    options |= {"declared": given.declared, "missing": given._missing}
-    options["slices"] = given.slices if isinstance(given, Dataset) else ()
+    options |= {"declared": given.declared, "missing": given._missing, "slices": getattr(given, "slices", ())}
     return audit_of(given.counts, evidence.item_votes, names, data=given, **options)
 
 

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.core import Categories, Label
+from dhkappa.core.annotator_groups import AnnotatorColumn
 from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.shown_columns import ShownColumns, with_item_columns
 from dhkappa.core.slices import SliceColumn, find_slices
@@ -19,6 +20,7 @@ from dhkappa.paths import write_file
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
 from dhkappa.stats.annotator_result import AnnotatorScores
 from dhkappa.stats.annotator_scores import annotator_scores
+from dhkappa.stats.annotator_slices import AnnotatorSliced, AnnotatorSlices
 from dhkappa.stats.annotator_votes import require_annotators
 from dhkappa.stats.annotators import annotator_table
 from dhkappa.stats.change import Changes
@@ -42,7 +44,7 @@ from dhkappa.table import Display, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Audit(Display):
+class Audit(AnnotatorSliced, Display):
     """The results of ``dhkappa.audit``. Methods take the name of a labeler; with one labeler it may be omitted.
 
     Tables are computed when they are first used. With agreement weights, every kappa is a weighted kappa.
@@ -78,6 +80,8 @@ class Audit(Display):
     _baselines: dict[str, AnnotatorBaseline] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
     _scores: list[AnnotatorScores] = field(default_factory=list)
+    _annotator_columns: dict[str, AnnotatorColumn] = field(default_factory=dict)
+    _annotator_slices: dict[tuple[str, str], AnnotatorSlices] = field(default_factory=dict)
     _without: Callable[..., Any] | None = None  # audits the data without some annotators
 
     @property

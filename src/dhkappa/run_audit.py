@@ -86,8 +86,20 @@ def audit_of(
 
     known = without if again is not None and hasattr(data, "exclude_annotators") else None
     columns = {column.name: column for column in slices}
+    sliced = {column.name: column for column in getattr(data, "annotator_columns", ())}
     tally = counts, counts.categories if declared else None, missing
-    return Audit(*results, compared, item_votes, samples, pool, weights, columns, tally, _without=known)
+    return Audit(
+        *results,
+        compared,
+        item_votes,
+        samples,
+        pool,
+        weights,
+        columns,
+        tally,
+        _annotator_columns=sliced,
+        _without=known,
+    )
 
 
 def multilabel_audit(

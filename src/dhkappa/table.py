@@ -66,7 +66,9 @@ class Table:
 
     def __init__(self, columns: Mapping[str, Iterable[Any]], title: str = "", *, shown: Iterable[str] = ()) -> None:
         self._columns = {
-            name: tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+            name: tuple(values.tolist())
+            if isinstance(values, np.ndarray) and values.dtype != object
+            else tuple(value.item() if isinstance(value, np.generic) else value for value in values)
             for name, values in columns.items()
         }
         self._title, self._shown = title, tuple(shown)

@@ -129,3 +129,32 @@ def test_errors(tmp_path: Path) -> None:
     varying = pl.DataFrame({"item": [1, 1], "label": ["a", "b"], "suggested": ["a", "a"], "language": ["en", "de"]})
     with expect_error("item-column-varies", "slices"):
         dhkappa.audit(varying, slices="language", progress=False)
+
+
+TEAMS = {"p0": "red", "p1": "red", "p2": None}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "duckdb", "pyarrow", "csv"])
+def test_annotators_table(library: str, tmp_path: Path) -> None:
+    import duckdb
+    import polars as pl
+
+    votes, items = long()
+    people = pl.DataFrame({"annotator": list(TEAMS), "team": list(TEAMS.values())})
+    path = tmp_path / "people.csv"
+    people.write_csv(path)
+    table: Any = {"polars": people, "pyarrow": people.to_arrow(), "csv": path}.get(library)
+    if library == "pandas":
+        import pandas as pd
+
+        table = pd.DataFrame(people.to_dict(as_series=False))
+    with duckdb.connect() as connection:
+        if library == "duckdb":
+            table = connection.sql("FROM people")
+        found = dhkappa.audit(pl.DataFrame(votes), items=pl.DataFrame(items), annotators_table=table, progress=False)
+    rows = list(found.annotator_slices("team", "llm").table)
+    alone = dhkappa.dh_kappa([row[:2] for row in VOTES], LABELS)
+    assert [(row["slice"], row["annotators"]) for row in rows] == [("red", 2), ("(missing)", 1)]
+    assert (rows[0]["kappa"], rows[0]["se"], rows[0]["items"]) == (alone.value, alone.se, alone.n_items)
+    assert rows[0]["votes"] == sum(vote is not None for row in VOTES for vote in row[:2])
+    assert rows[1]["reason"] == "One annotator: no item has two votes of the slice."

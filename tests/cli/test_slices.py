@@ -84,3 +84,45 @@ def test_errors(tmp_path: Path, capsys: Capsys) -> None:
     inside(capsys, "tally", "make", path, "-o", tally)
     assert "--by" in refused(inside(capsys, "audit", tally, "--by", "language"))
     assert "slices" in refused(inside(capsys, "audit", path, "--by", "language", "--strata", "suggested_rule"))
+
+
+def people(folder: Path, third: str = "blue") -> Path:
+    path = folder / "people.csv"
+    path.write_text(f"annotator,team,language\nann_1,red,en\nann_2,red,de\nann_3,{third},de\n", encoding="utf-8")
+    return path
+
+
+def test_annotators_table(tmp_path: Path, capsys: Capsys) -> None:
+    path, table = written(tmp_path), people(tmp_path)
+    own = ("--annotators-table", table, "--by", "team")
+    told: Any = answer(inside(capsys, "audit", path, *own, "--format", "json").stdout)["result"]
+    given = dhkappa.audit(path, annotators_table=table, slices="team", progress=False)
+    assert told["slices"] == {}
+    assert list(told["annotator_slices"]) == ["team"]
+    for name, found in told["annotator_slices"]["team"].items():
+        assert found == json.loads(json.dumps(given.annotator_slices("team", name).to_dict()))
+    text = inside(capsys, "audit", path, *own).stdout
+    assert "Annotators by team for llm" in text
+    assert "'blue': One annotator: no item has two votes of the slice." in text
+    assert "--by" not in text  # of the command review, where it means something else
+    markdown = inside(capsys, "audit", path, *own, "--format", "markdown").stdout
+    assert "### Annotators by team for llm" in markdown
+    assert "| red | 2 |" in markdown
+    both = refused(inside(capsys, "audit", path, "--annotators-table", table, "--by", "language"))
+    assert "write 'annotators.language' or 'items.language'" in both
+    named = ("--annotators-table", table, "--by", "annotators.language,items.language")
+    found = answer(inside(capsys, "audit", path, *named, "--format", "json").stdout)["result"]
+    assert (list(found["slices"]), list(found["annotator_slices"])) == (["language"], ["language"])
+
+
+@pytest.mark.skipif(not REPORTS, reason="no report libraries")
+def test_annotators_table_in_the_report(tmp_path: Path, capsys: Capsys) -> None:
+    path, table, report = written(tmp_path), people(tmp_path, HOSTILE), tmp_path / "report.html"
+    done = inside(capsys, "audit", path, "--annotators-table", table, "-o", report)
+    markdown = inside(capsys, "audit", path, "--annotators-table", table, "--format", "markdown").stdout
+    assert "\x1b[31m" not in done.stdout + markdown
+    page = report.read_text(encoding="utf-8")
+    assert page.count("from the votes of annotators by team") >= 2  # of two labelers
+    assert "<script>alert(1)" not in page + markdown
+    assert "\x1b" not in page
+    assert "it is an input file" in refused(inside(capsys, "audit", path, "--annotators-table", report, "-o", report))

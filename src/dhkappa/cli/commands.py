@@ -50,6 +50,7 @@ _MULTILABEL = (
 )
 
 _BY = "Compare slices of the items: a column such as language, or created:week (day, week or month) for dates."
+_ANNOTATORS_TABLE = "File with one row per annotator; --by names its columns, such as team, or all of them are used."
 
 
 def main(args: list[str] | None = None) -> None:
@@ -102,6 +103,7 @@ def check(**given: Any) -> None:
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
 @option("multilabel", _MULTILABEL, metavar="SEPARATOR")
 @option("by", _BY, "slices", metavar="COLUMN", multiple=True)
+@option("annotators-table", _ANNOTATORS_TABLE, metavar="FILE")
 @option("category", "With --multilabel: audit this category only.", metavar="LABEL")
 @options.combine(options.ANALYSIS, options.REPORT_FORMAT, options.WEIGHTS, options.SEED, SAVING)
 def audit(output: str | None, title: str | None, category: str | None, **given: Any) -> None:
@@ -111,7 +113,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
     the labeler compare with the annotators?
     """
     files, source = given["files"], Input(given)
-    check_output(output, [*files, given["items"]], (".html", ".htm"))
+    check_output(output, [*files, given["items"], given["annotators_table"]], (".html", ".htm"))
     options.check_multilabel(given["multilabel"], category, output)
     check_saving(given)
     if output is not None:
@@ -160,6 +162,7 @@ def _review_command(found: dhkappa.Audit, given: Mapping[str, Any]) -> str:
         return ""
     context, known = click.get_current_context(), {param.name for param in review.params}
     kept = {name: value if name in known else None for name, value in context.params.items()}
+    kept["by"] = None  # means something else there
     if len(found.labelers) > 1:
         best = found.ranking[0]
         quotes = best.replace('"', '""')

@@ -205,7 +205,7 @@ ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
     *("input_format", "question", "sheet", "table", "sample_weight", "strata", "categories", "normalize", "map"),
-    *("multilabel", "show", "items_sheet", "slices", "where", "exclude_annotator"),
+    *("multilabel", "show", "items_sheet", "slices", "annotators_table", "where", "exclude_annotator"),
 )
 
 
@@ -288,6 +288,8 @@ class Input:
             found["normalize"] = rules
         if columns := several(self.given.get("slices", ())):
             found["slices"] = columns
+        if self.given.get("annotators_table") is not None:
+            found["annotators_table"] = self.given["annotators_table"]
         return found
 
     @property

@@ -42,7 +42,7 @@ class SliceColumn:
         return replace(found, strata=(), stratum=None), row, self.index[found.stratum], items
 
 
-def find_slices(name: Any, known: Collection[str]) -> str:
+def find_slices(name: Any, known: Collection[str], parameter: str = "slices") -> str:
     """Return the name of a column of slices, also without its unit if only one has it, or of the only one."""
     if name is None and len(known) == 1:
         return next(iter(known))
@@ -50,7 +50,7 @@ def find_slices(name: Any, known: Collection[str]) -> str:
     if name in known or len(same) == 1:
         return str(name if name in known else same[0])
     listed = f"Columns: {shown(known)}." if known else "There are no slices."
-    hint = "Name one of them." if known else "Pass $slices to audit."
+    hint = "Name one of them." if known else f"Pass ${parameter} to audit."
     what = (
         "There are several columns of slices" if name is None and known else f"There are no slices of {shown([name])}"
     )

@@ -44,6 +44,7 @@ class RoleKeywords(TypedDict, total=False):
     multilabel: str | bool | None
     show: str | Iterable[str] | None
     slices: Any
+    annotators_table: Any
 
 
 class Columns(TypedDict):

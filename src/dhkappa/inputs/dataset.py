@@ -29,11 +29,11 @@ from dhkappa.inputs.columns import (
     passed_options,
 )
 from dhkappa.inputs.filterable import Filterable
+from dhkappa.inputs.sliceable import Sliceable
 from dhkappa.inputs.tally import Tally, describe
 from dhkappa.resources import memory_errors
 
 if TYPE_CHECKING:  # imported when needed
-    from dhkappa.core.slices import SliceColumn
     from dhkappa.inputs.aggregate import Groups
     from dhkappa.inputs.check import Check
     from dhkappa.inputs.problems import Evidence
@@ -43,7 +43,7 @@ RULE_OPTIONS: tuple[Literal["normalize", "map", "multilabel"], ...] = ("normaliz
 _MAX_FETCHED = 2_000_000  # votes of a table outside this process that are fetched to identify items and annotators
 
 
-class Dataset(Filterable):
+class Dataset(Filterable, Sliceable):
     """Votes of several annotators on items, with the labels that one or more labelers suggest.
 
     Nothing is counted until a result is asked for; then each item is counted once, by the engine that holds the data.
@@ -98,6 +98,9 @@ class Dataset(Filterable):
         Groups of items for ``Audit.slices``, which only ``audit`` takes: n values, or a mapping from names to n values.
         With a table, the name of a column, a list of names, or a mapping from columns to ``"day"``, ``"week"`` or
         ``"month"`` for dates. ``"created:week"`` is a column with its unit, ``"language+source"`` two columns together.
+    annotators_table
+        A table with one row per annotator, or its path, for ``Audit.annotator_slices``: their names, and columns such
+        as their team. With a table, ``slices`` may name columns of it; by default they are all used.
 
     Examples
     --------
@@ -137,10 +140,7 @@ class Dataset(Filterable):
         self._declared = declared_categories(categories, self._missing)
         self._show: Any = roles.pop("show", None)
         self._show = list(self._show) if isinstance(self._show, Iterator) else self._show
-        self._slices = roles.pop("slices", None)
-        if self._slices is not None and not self._copied:
-            message = "slices= is an option of audit: other functions are about all items."
-            raise invalid("slices", message, code="option-not-supported")
+        self._take_slices(roles, _opened)
         own: dict[str, Any] = {name: roles.pop(name) for name in RULE_OPTIONS if name in roles}
         self._rule_options = own
         self._rules = label_rules(own.get("normalize", ()), own.get("map"))
@@ -159,7 +159,6 @@ class Dataset(Filterable):
         self._data, self._columns, self._roles = _opened(data), columns, roles
         if self._copied:
             self._data, self._columns, self._roles = copied(self._data), copied(columns), copied(roles)
-            self._slices = copied(self._slices)
         if self.multilabel is not None:
             from dhkappa.inputs.backends import labels_as_text, lists_as_text
 
@@ -332,18 +331,6 @@ class Dataset(Filterable):
 
     @cached_property
     @memory_errors("the votes")
-    def slices(self) -> list[SliceColumn]:
-        """The columns of slices, with the items of each slice."""
-        from dhkappa.inputs.slices import slices_of_arrays, slices_of_table
-
-        if self._slices is None:
-            return []
-        if self.table is None:
-            return slices_of_arrays(self._slices, self.arrays, self._data)
-        return slices_of_table(self._slices, self.table, self._group, self.counts)
-
-    @cached_property
-    @memory_errors("the votes")
     def counts(self) -> Counts:
         """All items, counted by pattern."""
         grouped = self.arrays if self.table is None else self._grouped
@@ -429,7 +416,7 @@ class Dataset(Filterable):
     @property
     def named_roles(self) -> set[str]:
         """The parameters with which the user named columns, or passed arrays."""
-        given = {**self._columns, **self._roles, "show": self._show, "slices": self._slices}
+        given = {**self._columns, **self._roles, "show": self._show, **self._slice_options}
         return {name for name, value in given.items() if value is not None}
 
     @property
@@ -488,7 +475,7 @@ def _items_table(items: Any) -> Any:
     if not isinstance(items, Dataset):
         return _opened(items)
     options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
-    options |= {**items._rule_options, "show": items._show, "filter": items._steps or None}
+    options |= {**items._rule_options, "show": items._show, "filter": items._steps or None, **items._slice_options}
     if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
         hint = "Pass these options next to $items."

@@ -112,7 +112,7 @@ def _requests(
         return found
     names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     for name in names:
-        cuts = _cuts(name, columns)
+        cuts = item_cuts(name, columns)
         for cut in cuts:
             check_item_column(cut.column, "slices", tables)
         found[name] = cuts
@@ -121,7 +121,7 @@ def _requests(
     return found
 
 
-def _cuts(name: Any, columns: Sequence[str]) -> tuple[Cut, ...]:
+def item_cuts(name: Any, columns: Sequence[str]) -> tuple[Cut, ...]:
     """Return the columns that a name means: the column of this name, else its parts."""
     if not isinstance(name, str) or name in columns:
         return (Cut(name),)

@@ -62,9 +62,10 @@ _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
 _TEXT |= {"majority", "vote", "votes", "verdict", "reason", "remark", "instead", "slice", "grade", "name"}
 _SIGNED = {"difference", "change", "minus_others"}
 _SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", "agreement", "share", "weight"}
-_SHARES |= {"shift", "suggested_share"}
+_SHARES |= {"shift", "suggested_share", "agree_label"}
 _HEADS = {
     "agree": "agrees with others",
+    "agree_label": "agree",
     "agree_suggested": "votes for suggested",
     "baseline_annotator": "typical annotator",
     "baseline_majority": "majority",

@@ -32,7 +32,7 @@ from dhkappa.report import (
 )
 from dhkappa.report.charts import OF_ONE_LABELER, Palette, Spec, chart_spec
 from dhkappa.report.item_text import item_text
-from dhkappa.report.slices import SLICE_COLUMNS, slice_rows
+from dhkappa.report.slices import ANNOTATOR_COLUMNS, SLICE_COLUMNS, annotator_rows, slice_rows
 from dhkappa.resources import MIB, need, need_address_space
 from dhkappa.stats.annotator_result import MIN_ITEMS
 from dhkappa.stats.grades import digits_of
@@ -100,7 +100,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
     for part in parts[:MOST_DRAWN]:
         part["charts"] = {chart: figure(chart, part["name"]) for chart in OF_ONE_LABELER}
         for found in part["slices"]:
-            found["chart"] = figure(f"slices:{found['column']}", part["name"])
+            found["chart"] = figure(f"slices:{found['column']}", part["name"]) if found["drawn"] else None
     environment.globals |= {"title": title, "command": command, "audit": audit, "many": len(names) > 1, "parts": parts}
     environment.globals["kappa"] = kappa_name(audit.kappas)
     environment.globals |= {"style": Markup(style), "script": Markup(script)}  # nosec B704 - our own files
@@ -259,6 +259,7 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
         ),
     }
     part["slices"] = [_slices(audit, column, name) for column in audit.slice_columns]
+    part["slices"] += [_annotator_slices(audit, column, name) for column in audit.annotator_columns]
     return part | {key: _table(audit, *table) if table[1] else None for key, table in tables.items()}
 
 
@@ -268,7 +269,17 @@ def _slices(audit: Audit, column: str, name: str) -> dict[str, Any]:
     caption = f"{kappa_name(audit.kappas).capitalize()} by slice of {text_of(column, 40)}, the lowest first"
     notes = [note.text for note in found.notes]
     table = _table(audit, caption, slice_rows(found), SLICE_COLUMNS)
-    return {"column": column, "chart": None, "summary": found.summary, "table": table, "notes": notes}
+    section: dict[str, Any] = {"column": column, "drawn": True, "chart": None, "heading": "Slices of"}
+    return section | {"summary": found.summary, "table": table, "notes": notes}
+
+
+def _annotator_slices(audit: Audit, column: str, name: str) -> dict[str, Any]:
+    """Return the content of the section of one column of the annotators table."""
+    found = audit.annotator_slices(column, name)
+    caption = f"{kappa_name(audit.kappas).capitalize()} from the votes of annotators by {text_of(column, 40)}"
+    table = _table(audit, caption, annotator_rows(found), f"{ANNOTATOR_COLUMNS} reason")
+    section: dict[str, Any] = {"column": column, "drawn": False, "chart": None, "heading": "Annotators by"}
+    return section | {"summary": found.summary, "table": table, "notes": [note.text for note in found.notes]}
 
 
 def _annotators(audit: Audit) -> dict[str, Any] | None:

@@ -23,6 +23,10 @@ def audit_values(audit: Audit, limit: int | None) -> dict[str, Any]:
             column: {name: audit.slices(column, name).to_dict() for name in audit.labelers}
             for column in audit.slice_columns
         },
+        "annotator_slices": {
+            column: {name: audit.annotator_slices(column, name).to_dict() for name in audit.labelers}
+            for column in audit.annotator_columns
+        },
         "annotator_scores": audit.annotator_scores().to_dict(limit) if audit.knows_annotators else None,
         "baseline": audit.baseline.to_dict() if audit.baseline else None,
         "notes": [note.to_dict() for note in audit.notes],

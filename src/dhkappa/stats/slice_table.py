@@ -176,8 +176,7 @@ def slices_of(
         (np.arange(size), *(np.where(np.isnan(v), np.inf, v) for v in (kappa, values)), np.isnan(groups.low))
     )
     title = f"Slices of {column.name}, {labeler}, {written(level, 100)}% confidence intervals, the lowest kappa first"
-    places = order.tolist()
-    table = Table({name: _in_order(values, places) for name, values in columns.items()}, title=title)
+    table = Table({name: _in_order(values, order) for name, values in columns.items()}, title=title)
     joined = None
     if compared.size > size and compared[-1]:
         joined = _joined(units, found, adjusted, int(small.sum()), loss[small].sum(), share[small].sum())
@@ -200,10 +199,9 @@ def slices_of(
     )
 
 
-def _in_order(values: Any, places: list[int]) -> list[Any]:
-    """Return a column in another order, as plain values."""
-    known = values.tolist() if isinstance(values, np.ndarray) else values
-    return [known[place] for place in places]
+def _in_order(values: Any, order: Array) -> Any:
+    """Return a column in another order."""
+    return values[order] if isinstance(values, np.ndarray) else [values[place] for place in order.tolist()]
 
 
 def _without(groups: GroupKappas, left_out: Array) -> GroupKappas:

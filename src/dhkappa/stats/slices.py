@@ -146,9 +146,10 @@ class _Patterns(NamedTuple):
     """K patterns with what kappa needs of each."""
 
     patterns: Patterns
-    pairs: npt.NDArray[np.int64]  # (K,) pairs of votes
-    on_label: npt.NDArray[np.int64]  # (K,) pairs that agree on the suggested label
-    agreeing: npt.NDArray[np.int64]  # (K,) pairs that agree
+    pair_weight: npt.NDArray[np.int64]  # (K,) ``pair_unit`` by the number of pairs of votes
+    differential: npt.NDArray[np.int64]  # (K,) pairs that agree on the suggested label, minus those on another one
+    d: Floats  # (K,) its share of all pairs
+    vote_weight: npt.NDArray[np.int64]  # (entries,) number of votes times ``vote_unit``, by the number of all votes
     share: Floats  # (entries,) share of the votes
     vote_unit: int  # least common multiple of the numbers of votes
     pair_unit: int  # and of the numbers of pairs
@@ -160,10 +161,12 @@ class _Patterns(NamedTuple):
         pairs = votes * (votes - 1) // 2
         hit = np.where(patterns.code == np.repeat(patterns.suggested, length), pairs, 0)
         all_pairs = n_votes * (n_votes - 1) // 2
-        units = (math.lcm(*np.unique(numbers).tolist()) for numbers in (n_votes, all_pairs))
-        agreeing = np.add.reduceat(pairs, first)
-        share = votes / np.repeat(n_votes, length)
-        return _Patterns(patterns, all_pairs, np.add.reduceat(hit, first), agreeing, share, *units)
+        units = tuple(math.lcm(*np.unique(numbers).tolist()) for numbers in (n_votes, all_pairs))
+        differential = 2 * np.add.reduceat(hit, first) - np.add.reduceat(pairs, first)
+        share, small = votes / np.repeat(n_votes, length), max(units) < _EXACT
+        V, W = units if small else (0, 0)  # weights are not used if the units are large
+        weights = W // all_pairs, differential, differential / all_pairs
+        return _Patterns(patterns, *weights, np.repeat(V // n_votes, length) * votes, share, *units)
 
 
 class _Cells(NamedTuple):
@@ -184,9 +187,9 @@ class _Cells(NamedTuple):
         length = np.diff(patterns.start)[pattern]
         first = np.cumsum(length) - length
         entry = np.repeat(patterns.start[pattern] - first, length) + np.arange(length.sum())
-        cell, code = np.repeat(np.arange(len(pattern)), length), patterns.code[entry]
-        each = items * (known.pair_unit // known.pairs[pattern])
-        vote_weight = (items * (known.vote_unit // patterns.vote_totals()[pattern]))[cell] * patterns.votes[entry]
+        row = group * m
+        by_vote, by_label = np.repeat(row, length) + patterns.code[entry], row + label
+        vote_weight = np.repeat(items, length) * known.vote_weight[entry]
 
         def add(numbers: Array, place: Array, bins: int) -> Array:
             return np.bincount(place, numbers, bins).astype(np.int64)
@@ -196,12 +199,10 @@ class _Cells(NamedTuple):
         fits = 2 * W * V**2 * int(n.max()) ** 3 < _EXACT
         integer: Any = np.int64 if fits else object
         votes, labels = (
-            add(numbers, of * m + codes, size * m).reshape(size, m).astype(integer)
-            for numbers, of, codes in ((vote_weight, group[cell], code), (items, group, label))
+            add(numbers, place, size * m).reshape(size, m).astype(integer)
+            for numbers, place in ((vote_weight, by_vote), (items, by_label))
         )
-        differential = 2 * add(each * known.on_label[pattern], group, size) - add(
-            each * known.agreeing[pattern], group, size
-        )
+        differential = add(items * (known.pair_weight * known.differential)[pattern], group, size)
         number, differential = n.astype(integer), differential.astype(integer)
         squares = votes * votes
         cubed = number**3 * V**2
@@ -213,11 +214,11 @@ class _Cells(NamedTuple):
         C, L = _ratio(votes, (number * V)[:, None]), _ratio(labels, number[:, None])
 
         slope = C * (2 * L - 1)
-        lean = np.add.reduceat(slope[group[cell], code] * known.share[entry], first)
-        eps = 2 * (lean + C[group, label] ** 2 - E[group] - C_E[group])
-        d = (2 * known.on_label - known.agreeing)[pattern] / known.pairs[pattern]
+        lean = np.add.reduceat(slope.ravel()[by_vote] * known.share[entry], first)
+        eps = 2 * (lean + (C**2).ravel()[by_label] - E[group] - C_E[group])
+        d = known.d[pattern]
         with np.errstate(divide="ignore", invalid="ignore"):
-            phi = ((d - D[group]) - (1 - kappa[group]) * eps) / (1 - E[group])
+            phi = ((d - D[group]) - (1 - kappa)[group] * eps) / (1 - E)[group]
             least, greatest = _extremes(C, L, kappa)
         alone = ~(1 - E >= _CLOSE) | (n < 2)
         u, e = 1 - d, np.where(alone[group], 0, (1 - E)[group] - eps)

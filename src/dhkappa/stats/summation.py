@@ -38,9 +38,24 @@ def group_sums(values: Array, group: Array | None = None, size: int = 1) -> Floa
     [1.0, 0.30000000000000004]
     """
     parts = split_sums(values, group, size)
-    if len(parts) == 1:
-        return parts[0]
-    return np.array([math.fsum(part) for part in np.transpose(parts).tolist()])
+    return parts[0] if len(parts) == 1 else _rounded(parts)
+
+
+def _rounded(parts: list[Floats]) -> Floats:
+    """Return the sums of two or more arrays, rounded once, as ``math.fsum`` of each place."""
+    high, rest, size = parts[0], np.zeros_like(parts[0]), np.zeros_like(parts[0])
+    for part in parts[1:]:
+        whole = high + part
+        own = whole - high
+        lost = (high - (whole - own)) + (part - own)  # Knuth: exactly what rounding has lost
+        high, rest, size = whole, rest + lost, size + np.abs(lost)
+    if len(parts) == 2:
+        return high
+    error = size * (len(parts) * 2.0**-51)  # more than twice that of the rest
+    sums: Floats = high + (rest - error)
+    for place in np.flatnonzero(sums != high + (rest + error)).tolist():
+        sums[place] = math.fsum(float(part[place]) for part in parts)
+    return sums
 
 
 def split_sums(values: Floats, group: Array | None = None, size: int = 1) -> list[Floats]:

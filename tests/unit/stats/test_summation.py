@@ -166,3 +166,17 @@ def test_ratios_are_rounded_once() -> None:
     found = ratios(np.array(top, object), np.array(bottom, object))
     assert found.tolist() == [float(Fraction(a, b)) for a, b in zip(top, bottom, strict=True)]
     assert found.dtype == ratios(np.zeros(0, object), np.zeros(0, object)).dtype == np.float64
+
+
+def test_sums_of_parts_are_rounded_once() -> None:
+    rng = np.random.default_rng(1)
+    for trial in range(60):
+        parts = [np.ldexp(rng.standard_normal(50), power) for power in rng.integers(-60, 60, (rng.integers(2, 6), 50))]
+        if trial % 3 == 0:  # what is left after cancellation
+            parts[-1] = np.where(rng.random(50) < 0.5, -parts[0], parts[-1])
+        if trial % 4 == 0:  # half of the last bit: a tie unless another part breaks it
+            parts[1] = np.spacing(np.abs(parts[0])) / 2
+        if trial % 8 == 0:
+            parts[2:] = [np.zeros(50)]
+        exact = [float(sum(map(Fraction, place))) for place in np.transpose(parts).tolist()]
+        assert summation._rounded(parts).tolist() == exact
