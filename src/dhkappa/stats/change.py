@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dhkappa.errors import shown
 from dhkappa.stats.grades import digits_of
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.mover import mover
 from dhkappa.stats.notes import Note
 from dhkappa.stats.shift import Shift, shift_of_labels, shift_of_votes
 from dhkappa.table import Display, plain
@@ -132,17 +135,9 @@ def change_of(since: str, before: Measured, after: Measured) -> Change:
     if reason is not None:
         judged = not (before.unjudged or after.unjudged)
         return Change(since, *values, d if judged else nan, nan, nan, nan, level, reason)
-    low, high = d - math.hypot(values[1] - l2, u1 - values[0]), d + math.hypot(u2 - values[1], values[0] - l1)
-    return Change(since, *values, d, low, high, _pvalue(d, low, high, level), level)
-
-
-def _pvalue(d: float, low: float, high: float, level: float) -> float:
-    from dhkappa.stats.special import ndtr, ndtri
-
-    if d == 0:
-        return 1.0
-    half = d - low if d > 0 else high - d
-    return float(2 * ndtr(float(ndtri((1 - level) / 2)) * abs(d) / half)) if half > 0 else 0.0
+    reach = math.hypot(values[1] - l2, u1 - values[0]), math.hypot(u2 - values[1], values[0] - l1)
+    low, high, pvalue = map(float, mover(np.array(d), *map(np.array, reach), level))
+    return Change(since, *values, d, low, high, pvalue, level)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
