@@ -11,7 +11,7 @@ from typing import Any
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.shown_columns import with_item_columns
-from dhkappa.errors import Problem, invalid, masked, one_labeler
+from dhkappa.errors import Problem, invalid, masked, one_labeler, shown_problems
 from dhkappa.stats.agreement import (
     CohenKappa,
     annotator_agreement,
@@ -133,11 +133,13 @@ class AnnotatorAudit(Display):
         return (note, *self.fleiss.notes, *scores, *_shown_notes(self._item_votes))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
+        problems, notes = shown_problems(self.problems)
+        yield problems
         yield self.summary
         yield self.categories()
         if self._known_annotators:
             yield self.annotator_scores().listed()
-        yield [note.text for note in self.notes]
+        yield [*notes, *(note.text for note in self.notes)]
 
     def to_markdown(self, *, title: str = "Label audit") -> str:
         """Return a short report as Markdown, for example for a pull request."""
@@ -245,9 +247,11 @@ class SingleVoteAudit(Display):
         return (Note("one-annotator", f"{text} {_SECOND}"), *_shown_notes(self._item_votes))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
+        problems, notes = shown_problems(self.problems)
+        yield problems
         yield self.summary
         yield self.table()
-        yield [note.text for note in self.notes]
+        yield [*notes, *(note.text for note in self.notes)]
 
     def to_markdown(self, *, title: str = "Label audit") -> str:
         """Return a short report as Markdown, for example for a pull request."""

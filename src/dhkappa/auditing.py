@@ -15,7 +15,7 @@ from dhkappa.core.annotator_groups import AnnotatorColumn
 from dhkappa.core.items import Counts, ItemVotes
 from dhkappa.core.shown_columns import ShownColumns, with_item_columns
 from dhkappa.core.slices import SliceColumn, find_slices
-from dhkappa.errors import DataError, Problem, masked, one_labeler
+from dhkappa.errors import DataError, Problem, masked, one_labeler, shown_problems
 from dhkappa.paths import write_file
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
 from dhkappa.stats.annotator_result import AnnotatorScores
@@ -445,7 +445,8 @@ class Audit(AnnotatorSliced, Display):
         return (*found, *(note for note in self.comparison.notes if note.code not in known and note not in found))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
-        yield [problem.labeled_text() for problem in self.problems if problem.severity != "info"]
+        problems, notes = shown_problems(self.problems)
+        yield problems
         yield self.summary
         if self.baseline:
             yield self.baseline.text
@@ -453,7 +454,6 @@ class Audit(AnnotatorSliced, Display):
         yield f"Agreement of the annotators with each other: {self.fleiss!r}"
         if self.comparison:
             yield self.comparison.differences
-        notes = [problem.text() for problem in self.problems if problem.severity == "info"]
         notes += [note.text for note in self.notes]
         yield [*map(repr, self._annotator_comparisons.values()), *notes]
 

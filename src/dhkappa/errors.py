@@ -154,6 +154,17 @@ _POSITIONAL = {"data": "FILE", "path": "FILE", "pilot": "PILOT", "half_width": "
 _POSITIONAL |= {"reviews": "--merge", "action": "--as"}  # options whose name means something else in Python
 
 
+def shown_problems(problems: Iterable[Problem]) -> tuple[list[str], list[str]]:
+    """Return the texts of problems that are shown first, and of those that are listed with the notes."""
+    first, last = [], []
+    for problem in problems:
+        if problem.severity == "info":
+            last.append(problem.text())
+        else:
+            first.append(problem.labeled_text())
+    return first, last
+
+
 def flag(parameter: str) -> str:
     """Write a Python parameter as the command line calls it."""
     return _POSITIONAL.get(parameter) or f"--{parameter.replace('_', '-')}"

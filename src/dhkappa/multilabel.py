@@ -10,7 +10,7 @@ from typing import Any
 
 from dhkappa.auditing import Audit
 from dhkappa.core import Categories, Label
-from dhkappa.errors import Problem, counted, did_you_mean, invalid, masked, shown
+from dhkappa.errors import Problem, counted, did_you_mean, invalid, masked, shown, shown_problems
 from dhkappa.stats.gate import Gate
 from dhkappa.stats.grades import cannot_judge
 from dhkappa.stats.notes import Note
@@ -97,15 +97,16 @@ class MultilabelAudit(Display):
         return text
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
-        yield [problem.labeled_text() for problem in self.problems if problem.severity != "info"]
+        problems, notes = shown_problems(self.problems)
+        yield problems
         yield self.summary
         yield self.table
-        notes = [problem.text() for problem in self.problems if problem.severity == "info"]
         yield [*notes, *(note.text for note in self.notes)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN is None."""
         return {
+            "kind": "multilabel",
             "confidence_level": self.confidence_level,
             "summary": self.summary,
             "problems": [problem.to_dict() for problem in self.problems],

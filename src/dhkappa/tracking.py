@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -64,7 +64,7 @@ class SavedAudit:
     tally: Tally
     date: str | None = None
     data: str = ""
-    verdicts: Mapping[str, str] | None = None
+    verdicts: Mapping[str, str] = field(default_factory=dict)
     weights: Weights | None = None
     pool: Pool = None
     version: str = ""
@@ -292,7 +292,7 @@ def _only(entry: Entry, labelers: Iterable[str]) -> Entry:
 
 def _data_notes(opened: Iterable[SavedAudit]) -> Iterator[Note]:
     """Say that verdicts of tallies are those without annotators."""
-    if any(one.verdicts is None for one in opened):
+    if not all(one.verdicts for one in opened):
         text = "The verdicts of tallies are made from counts, without the comparison with each annotator."
         yield Note("verdict-from-counts", text)
 

@@ -17,8 +17,9 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.stats import annotator_scores as module
 from dhkappa.stats.annotator_result import AnnotatorScores
 from dhkappa.stats.annotator_scores import Funnel, Screen, annotator_scores
-from dhkappa.stats.annotator_tests import adjusted, skewed_tails, typical
+from dhkappa.stats.annotator_tests import skewed_tails, typical
 from dhkappa.stats.annotator_votes import annotator_votes
+from dhkappa.stats.compare import false_discovery
 
 F = Fraction
 Grid = list[list[str | None]]
@@ -142,7 +143,7 @@ def test_screen_is_that_of_all_orders(grid: Grid) -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_adjusted_pvalues_flag_what_the_procedure_flags(pvalues: list[float]) -> None:
-    found = adjusted(np.array(pvalues))
+    found = false_discovery(np.array(pvalues))
     assert found.tolist() == pytest.approx(stats.false_discovery_control(pvalues).tolist())
     clear = all(abs(p - i * 0.05 / len(pvalues)) > 1e-9 for i, p in enumerate(sorted(pvalues), 1))
     if clear:
@@ -150,10 +151,10 @@ def test_adjusted_pvalues_flag_what_the_procedure_flags(pvalues: list[float]) ->
 
 
 def test_adjusted_pvalues_leave_out_nan() -> None:
-    found = adjusted(np.array([math.nan, 0.02, 0.5, math.nan]))
+    found = false_discovery(np.array([math.nan, 0.02, 0.5, math.nan]))
     assert found[[1, 2]].tolist() == [0.04, 0.5]
     assert np.isnan(found[[0, 3]]).all()
-    assert adjusted(np.array([math.nan])).tolist() == pytest.approx([math.nan], nan_ok=True)
+    assert false_discovery(np.array([math.nan])).tolist() == pytest.approx([math.nan], nan_ok=True)
 
 
 @pytest.mark.parametrize("skew", [-3.0, -0.8, -1e-3, -1e-5, 0.0, 1e-5, 1e-3, 0.4, 2.5])

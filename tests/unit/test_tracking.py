@@ -113,6 +113,21 @@ def test_since_best_is_corrected_for_the_choice() -> None:
     assert dhkappa.history("0.json").since_best("llm") is None
 
 
+def test_the_best_audit_is_said_if_it_is_not_the_one_before() -> None:
+    for place, llm in enumerate((0.95, 0.7, 0.7)):
+        audited(place, 200, llm).save(f"{place}.json", date=DATES[place])
+    found = dhkappa.history(paths(), suggested="llm")
+    assert f"llm since its best earlier audit, {DATES[0]}" in found.to_markdown()
+    assert f"Below its best earlier audit, {DATES[0]}" in found.summary
+    found = dhkappa.history(paths(2), suggested="llm")  # the best is the one before
+    assert "best earlier audit" not in found.to_markdown()
+
+
+def test_a_tally_has_no_verdicts() -> None:
+    dhkappa.tally([["a", "b"], ["b", "b"]], ["a", "b"]).save("tally.json")
+    assert SavedAudit.load("tally.json").verdicts == {}
+
+
 def test_order_is_by_date() -> None:
     saved()
     found = dhkappa.history(["2.json", "0.json", "1.json"])

@@ -80,7 +80,7 @@ def page(found: History, *, title: str, command: str | None = None) -> str:
         chart = spec and {"title": spec["title"]["text"], "svg": Markup(svg(spec))}  # nosec B704 - our own SVG
         table = page_table(level, f"Kappa of {name} over time", rows, _LABELER)
         categories = page_table(level, f"Kappa of {name} by category over time", found.categories(name), _CATEGORIES)
-        best = _best(name, found.since_best(name))
+        best = _best(found, name)
         parts.append({"name": name, "chart": chart, "table": table, "categories": categories, "best": best})
     digests = [hashlib.sha256(text.encode()).digest() for text in (style, "")]
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
@@ -106,16 +106,20 @@ def _tables(found: History, by_category: bool) -> Iterator[tuple[str, list[Mappi
 
 def _bests(found: History) -> list[str]:
     """Return a sentence for each labeler about its best audit before, if that is not the one before."""
-    return list(filter(None, (_best(name, found.since_best(name)) for name in found.labelers)))
+    return list(filter(None, (_best(found, name) for name in found.labelers)))
 
 
-def _best(name: str, change: Change | None) -> str:
-    if change is None:
-        return ""
-    chance = "more than chance explains" if change.significant else "within chance"
-    adjusted = "adjusted for the choice of the best"
-    value = number(change.before, change.digits)
-    return f"{name} since its best earlier audit, {change.since} ({value}): {change.moved}, {adjusted}; {chance}."
+def _best(found: History, name: str) -> str:
+    best, last = found.since_best(name), found.since_last(name)
+    return "" if best is None or last is None or best.since == last.since else best_sentence(name, best)
+
+
+def best_sentence(name: str, change: Change) -> str:
+    """Return a sentence about the change since the best earlier audit."""
+    adjusted, value = "adjusted for the choice of the best", number(change.before, change.digits)
+    return (
+        f"{name} since its best earlier audit, {change.since} ({value}): {change.moved}, {adjusted}; {change.outcome}."
+    )
 
 
 def _notes(found: History) -> list[str]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 def audit_values(audit: Audit, limit: int | None) -> dict[str, Any]:
     """Return plain values, with at most ``limit`` items to review per labeler; see ``Audit.to_dict``."""
     return {
+        "kind": "labels",
         "confidence_level": audit.confidence_level,
         "summary": audit.summary,
         "problems": [problem.to_dict() for problem in audit.problems],

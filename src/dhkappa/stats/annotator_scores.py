@@ -14,8 +14,9 @@ from dhkappa.core import Array, Floats
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
 from dhkappa.stats.annotator_result import AGREE_WITH, FALSE_ALARMS, MIN_ITEMS, MIN_SCREENED, AnnotatorScores
-from dhkappa.stats.annotator_tests import adjusted, skewed_tails, typical
+from dhkappa.stats.annotator_tests import skewed_tails, typical
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes, require_annotators
+from dhkappa.stats.compare import false_discovery
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Sample, check_level, sample_of
 from dhkappa.stats.summation import totals
@@ -70,7 +71,7 @@ def annotator_scores(
         found = _tests(votes, x, A, fleiss=max(_fleiss(votes, x, A), 0.0))
         columns |= {"deviation": found.deviation, "pvalue": found.pvalue, "z": found.z}
         below, uninformed, screened = found.deviation < 0, found.uninformed, found.screened
-    columns["pvalue_adjusted"] = adjusted(columns["pvalue"])
+    columns["pvalue_adjusted"] = false_discovery(columns["pvalue"])
     differs = columns["pvalue_adjusted"] <= FALSE_ALARMS
     for name in labelers:
         columns[f"{AGREE_WITH}{name}"] = _agreement_with(votes, item_votes, name, A)
@@ -138,7 +139,7 @@ def _tests(votes: AnnotatorVotes, x: Floats, A: int, fleiss: float) -> _Tests:
     funnel, screen = Funnel(votes, x, A), Screen(votes, A, MIN_SCREENED)
     pvalue = funnel.test(funnel.items >= MIN_ITEMS, ~screen.doubtful(fleiss))
     low = screen.test(fleiss)
-    uninformed = (adjusted(low) <= FALSE_ALARMS) & ~screen.shown()
+    uninformed = (false_discovery(low) <= FALSE_ALARMS) & ~screen.shown()
     return _Tests(funnel.deviation, pvalue, screen.z, uninformed, ~np.isnan(low))
 
 

@@ -1,4 +1,4 @@
-"""Tests of many values at once: adjusted p-values, tails of skewed distributions, and what is typical."""
+"""Tests of many values at once: tails of skewed distributions, and what is typical."""
 
 from __future__ import annotations
 
@@ -9,22 +9,6 @@ from dhkappa.core import Floats
 _MEDIAN = 0.6744897501960817  # of the absolute value of a standard normal variable
 _STEPS = 60  # of the bisection
 _NORMAL = 1e-4  # skewness below which the gamma distribution is normal
-
-
-def adjusted(pvalues: Floats) -> Floats:
-    """Return the p-values adjusted by Benjamini and Hochberg (1995), NaN for NaN.
-
-    Examples
-    --------
-    >>> adjusted(np.array([0.01, 0.04, np.nan, 0.03])).round(4).tolist()
-    [0.03, 0.04, nan, 0.04]
-    """
-    found = np.full(pvalues.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(pvalues))
-    order = known[np.argsort(pvalues[known], kind="stable")]
-    ratios = pvalues[order] * known.size / np.arange(1, known.size + 1)
-    found[order] = np.minimum(np.minimum.accumulate(ratios[::-1])[::-1], 1)
-    return found
 
 
 def skewed_tails(z: Floats, skew: Floats) -> tuple[Floats, Floats]:

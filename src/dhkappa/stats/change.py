@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dhkappa.errors import shown
 from dhkappa.stats.grades import digits_of
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.mover import mover
 from dhkappa.stats.notes import Note
 from dhkappa.stats.shift import Shift, shift_of_labels, shift_of_votes
 from dhkappa.table import Display, plain
@@ -68,11 +71,18 @@ class Change:
     def moved(self) -> str:
         """The difference and its interval in words, such as ``up 0.04 (95% CI -0.02 to 0.10)``."""
         size = _number(abs(self.difference), self.digits)
-        word = "no change" if not size.strip("0.") else f"{'up' if self.difference > 0 else 'down'} {size}"
+        word = "unchanged" if not size.strip("0.") else f"{'up' if self.difference > 0 else 'down'} {size}"
         if math.isnan(self.low):
             return word
         limits = " to ".join(_number(limit, self.digits) for limit in (self.low, self.high))
         return f"{word} ({written(self.confidence_level, 100)}% CI {limits})"
+
+    @property
+    def outcome(self) -> str:
+        """The result of the test in words, with the confidence level."""
+        if self.significant:
+            return f"a significant change ({written(self.confidence_level, 100)}%)"
+        return "no significant change"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN is None."""
@@ -125,17 +135,9 @@ def change_of(since: str, before: Measured, after: Measured) -> Change:
     if reason is not None:
         judged = not (before.unjudged or after.unjudged)
         return Change(since, *values, d if judged else nan, nan, nan, nan, level, reason)
-    low, high = d - math.hypot(values[1] - l2, u1 - values[0]), d + math.hypot(u2 - values[1], values[0] - l1)
-    return Change(since, *values, d, low, high, _pvalue(d, low, high, level), level)
-
-
-def _pvalue(d: float, low: float, high: float, level: float) -> float:
-    from dhkappa.stats.special import ndtr, ndtri
-
-    if d == 0:
-        return 1.0
-    half = d - low if d > 0 else high - d
-    return float(2 * ndtr(float(ndtri((1 - level) / 2)) * abs(d) / half)) if half > 0 else 0.0
+    reach = math.hypot(values[1] - l2, u1 - values[0]), math.hypot(u2 - values[1], values[0] - l1)
+    low, high, pvalue = map(float, mover(np.array(d), *map(np.array, reach), level))
+    return Change(since, *values, d, low, high, pvalue, level)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -166,8 +168,7 @@ class Changes(Display):
             return f"{labeler} cannot be compared with {found.since}. {found.reason}"
         before, after = (_number(value, found.digits) for value in (found.before, found.after))
         verb = "went" if not found.significant else "rose" if found.difference > 0 else "fell"
-        chance = "more than chance explains" if found.significant else "within chance"
-        return f"{labeler} {verb} from {before} to {after} since {found.since}: {found.moved}, {chance}."
+        return f"{labeler} {verb} from {before} to {after} since {found.since}: {found.moved}, {found.outcome}."
 
     @property
     def text(self) -> str:
@@ -180,22 +181,21 @@ class Changes(Display):
         fleiss, said = self.fleiss, []
         before, after = (_number(value, fleiss.digits) for value in (fleiss.before, fleiss.after))
         went = f"{FLEISS} {'rose' if fleiss.difference > 0 else 'fell'} from {before} to {after}"
+        went = f"{went}, {fleiss.moved}, {fleiss.outcome}"
         if fleiss.significant and moved:
-            more = f"{fleiss.moved}, more than chance explains"
-            said.append(f"The agreement between annotators changed, too: {went}, {more}. It may not be the labels.")
+            said.append(f"The agreement between annotators changed, too: {went}. It may not be the labels.")
         elif fleiss.significant:
-            more = f"{fleiss.moved}, more than chance explains"
-            said.append(f"It is the agreement between annotators that changed: {went}, {more}.")
+            said.append(f"It is the agreement between annotators that changed: {went}.")
         shifts = [("votes", self.votes), *((f"labels of {name}", self.labels[name]) for name in labelers)]
         shifted = [_shifted(what, shift) for what, shift in shifts if shift.pvalue < 1 - fleiss.confidence_level]
         of_votes = self.votes.pvalue < 1 - fleiss.confidence_level
         if of_votes:  # then the labels should shift, too
-            shifted[1:] = ["The items are of other kinds than before, which can change kappa without other labels."]
+            shifted[1:] = ["The categories of the items have shifted, which can change kappa without other labels."]
         said += shifted
         if moved and not fleiss.significant and not of_votes and fleiss.reason is None:
             kept = f"{FLEISS} {before}, now {after}"
             points = f"this points to the labels of {' and '.join(moved)}"
-            said.append(f"No change of the annotators ({kept}) or of the kinds of items was found: {points}.")
+            said.append(f"No change of the annotators ({kept}) or of the categories of the items was found: {points}.")
         return said
 
     def _display(self) -> tuple[str, list[str]]:
@@ -225,7 +225,7 @@ def _shifted(what: str, shift: Shift) -> str:
     probability = "p < 0.001" if shift.pvalue < 0.001 else f"p = {shift.pvalue:.3f}"
     moved = f"{max(round(100 * shift.distance), 1)}%" if shift.distance >= 0.005 else "less than 1%"
     most = f"most {shift.category!r} (from {before} to {after})"
-    return f"The categories of the {what} shifted by {moved}, {most}, more than chance explains ({probability})."
+    return f"The categories of the {what} shifted by {moved}, {most}, a significant change ({probability})."
 
 
 def changes_between(before: Snapshot, after: Snapshot) -> Changes:
@@ -254,7 +254,7 @@ def _notes(before: Snapshot, after: Snapshot) -> list[Note]:
         found.append(Note("categories-differ", f"Categories with votes in one of the audits only: {names}."))
     sizes = before.fleiss.estimate.n_items, after.fleiss.estimate.n_items
     if min(sizes) < _SMALLER * max(sizes):
-        text = f"{before.name} has {sizes[0]:,} items with two votes or more, this audit {sizes[1]:,}."
+        text = f"{before.name} has {sizes[0]:,} items with two votes or more, {after.name} {sizes[1]:,}."
         found.append(Note("sizes-differ", f"{text} The smaller one limits what can be found."))
     return found
 

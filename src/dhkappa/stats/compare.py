@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Array
+from dhkappa.core import Array, Floats
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
@@ -332,6 +332,22 @@ def holm(pvalues: Sequence[float]) -> list[float]:
     tests_left = np.arange(len(order), 0, -1)
     adjusted[order] = np.maximum.accumulate(np.minimum(tests_left * adjusted[order], 1))
     return [float(value) for value in adjusted]
+
+
+def false_discovery(pvalues: Floats) -> Floats:
+    """Return p-values adjusted for the share of false discoveries (Benjamini and Hochberg); NaN is not a test.
+
+    Examples
+    --------
+    >>> false_discovery(np.array([0.01, 0.04, np.nan, 0.03])).round(4).tolist()
+    [0.03, 0.04, nan, 0.04]
+    """
+    adjusted = np.full(len(pvalues), np.nan)
+    known = np.flatnonzero(~np.isnan(pvalues))
+    order = known[np.argsort(pvalues[known], kind="stable")]
+    steps = pvalues[order] * order.size / np.arange(1, order.size + 1)
+    adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1)
+    return adjusted
 
 
 def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], confidence_level: float) -> Table:

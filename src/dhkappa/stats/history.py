@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from dhkappa.errors import counted, masked, one_labeler
 from dhkappa.paths import write_file
 from dhkappa.stats.change import Change, Changes, Measured, Snapshot, change_of, changes_between
-from dhkappa.stats.compare import holm
 from dhkappa.stats.grades import NEVER_JUDGED, digits_of
 from dhkappa.stats.influence import pattern_weights
 from dhkappa.stats.intervals import written
@@ -145,23 +144,22 @@ class History(Display):
     def since_best(self, labeler: str | None = None) -> Change | None:
         """Return the change of kappa since the audit with the highest kappa before; None if there is none.
 
-        That audit was chosen because of its kappa. The last audit is therefore compared with each one before: the
-        p-value is adjusted for all these tests (Holm), and the limits for their number (Bonferroni).
+        That audit was chosen because of its kappa. Limits and p-value are therefore adjusted for the number of earlier
+        audits (Bonferroni), so that 0 is outside of the limits exactly where the change is significant.
         """
         name = one_labeler(labeler, self.labelers, "labeler")
         entries = list(self._with(name))
         if len(entries) < 2:
             return None
-        adjusted = 1 - (1 - self.confidence_level) / (len(entries) - 1)
+        n_tests = len(entries) - 1
+        adjusted = 1 - (1 - self.confidence_level) / n_tests
         last = entries.pop().measured(name, adjusted)
         found = [change_of(entry.name, entry.measured(name, adjusted), last) for entry in entries]
-        known = [place for place, change in enumerate(found) if change.reason is None]
+        known = [change for change in reversed(found) if change.reason is None]
         if not known:
             return None
-        best = max(known, key=lambda place: (found[place].before, place))
-        pvalue, one = holm([change.pvalue for change in found])[best], found[best]
-        limits = one.low, one.high, pvalue, self.confidence_level
-        return Change(one.since, one.before, one.after, one.difference, *limits)
+        best = max(known, key=lambda change: change.before)  # the latest of several
+        return replace(best, pvalue=min(1.0, n_tests * best.pvalue), confidence_level=self.confidence_level)
 
     @property
     def summary(self) -> str:
@@ -182,12 +180,12 @@ class History(Display):
         return " ".join([*said, *contexts])
 
     def _below_best(self, name: str, last: str) -> str:
-        """Say that a labeler is below its best audit, if that is another than the last one and no chance."""
+        """Say that a labeler changed since its best audit, if that is not the one before and it is significant."""
         best = self.since_best(name)
         if best is None or best.since == last or not best.significant:
             return ""
         text = f"{'Below' if best.difference < 0 else 'Above'} its best earlier audit, {best.since} ({best.before:.2f})"
-        return f" {text}: {best.moved}, more than chance explains."
+        return f" {text}: {best.moved}, {best.outcome}."
 
     def _with(self, labeler: str) -> Iterator[Entry]:
         return (entry for entry in self.entries if labeler in entry.kappas)

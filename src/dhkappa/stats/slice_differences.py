@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Array, Floats
+from dhkappa.stats.mover import mover
 from dhkappa.stats.summation import exact_sum
 
 _CANCELLED = 1e-13  # part of a sum of squares that rounding may leave
@@ -55,8 +56,6 @@ def differences(groups: GroupKappas, compared: Array, confidence_level: float) -
     ``d + sqrt((u_s - kappa_s)^2 + sum_{r != s} b_r^2 (kappa_r - l_r)^2)``, where b_r is the share of the group r among
     the a_r of the others. The p-value is below alpha exactly where 0 is outside of the limits. Two groups are one test.
     """
-    from dhkappa.stats.special import ndtr, ndtri
-
     place = np.flatnonzero(compared)
     found = GroupDifferences(*np.full((4, len(groups.kappa)), np.nan))
     if place.size < 2:
@@ -70,11 +69,7 @@ def differences(groups: GroupKappas, compared: Array, confidence_level: float) -
         value = kappa - kappa[::-1]  # without rounding
     down = np.sqrt((kappa - low) ** 2 + _others((a * (high - kappa)) ** 2) / whole**2)
     up = np.sqrt((high - kappa) ** 2 + _others((a * (kappa - low)) ** 2) / whole**2)
-    reach = np.where(value > 0, down, up)
-    z = float(ndtri((1 + confidence_level) / 2))
-    pvalue = 2 * ndtr(-z * np.abs(value) / np.where(reach > 0, reach, 1))
-    pvalue = np.where(reach > 0, pvalue, np.where(value == 0, 1.0, 0.0))
-    for column, values in zip(found, (value, value - down, value + up, pvalue), strict=True):
+    for column, values in zip(found, (value, *mover(value, down, up, confidence_level)), strict=True):
         column[place] = values
     return found
 
@@ -85,16 +80,6 @@ def _others(values: Floats) -> Floats:
     after = np.concatenate([np.cumsum(values[::-1])[::-1][1:], [0.0]])
     others: Floats = before + after
     return others
-
-
-def false_discovery(pvalues: Floats) -> Floats:
-    """Return p-values adjusted for the share of false discoveries (Benjamini and Hochberg); NaN is not a test."""
-    adjusted = np.full(len(pvalues), np.nan)
-    known = np.flatnonzero(~np.isnan(pvalues))
-    order = known[np.argsort(pvalues[known], kind="stable")]
-    steps = pvalues[order] * order.size / np.arange(1, order.size + 1)
-    adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1)
-    return adjusted
 
 
 class KappaWithin(NamedTuple):

@@ -13,7 +13,7 @@ from dhkappa.core import Array
 from dhkappa.core.slices import SliceColumn
 from dhkappa.errors import counted, shown
 from dhkappa.stats.annotator_baseline import MIN_ITEMS
-from dhkappa.stats.compare import holm
+from dhkappa.stats.compare import false_discovery, holm
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import ONE_CATEGORY, Estimate, estimate_dh
 from dhkappa.stats.notes import Note
@@ -22,7 +22,6 @@ from dhkappa.stats.slice_differences import (
     GroupDifferences,
     GroupKappas,
     differences,
-    false_discovery,
     kappa_within,
     shrunk,
 )

@@ -1,6 +1,7 @@
 """Agreement of annotators without labels, and of one vote per item, against loops, fractions and other libraries."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -362,3 +363,30 @@ def test_cohen_kappa_of_billions_of_items_is_exact() -> None:
     pe = sum(Fraction(L[one] * C[one], n * n) for one in "abc")
     kappa = single_vote_audit(tally + added).kappas["labeler"]
     assert (kappa.n_items, kappa.exact) == (n, (po - pe) / (1 - pe))
+
+
+PROBLEMS = (
+    dhkappa.Problem("looks-like-counts", "error", "Numbers of votes."),
+    dhkappa.Problem("ids-differ", "warning", "Ids differ."),
+    dhkappa.Problem("tiny", "info", "Few items."),
+)
+THREE = [["a", "b"], ["b", "b"], ["a", "a"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("labels", (THREE, ["a", "b", "a"])),
+        ("multilabel", ([[["a"], ["b"]], [["b"], ["b"]], [["a"], ["a"]]], [["a"], ["b"], ["a"]])),
+        ("annotators", (THREE,)),
+        ("single_votes", ([["a"], ["b"], ["a"]], ["a", "b", "b"])),
+    ],
+)
+def test_every_audit_has_a_kind_and_shows_problems_first(kind: str, data: Any) -> None:
+    found: Any = dhkappa.audit(*data, **({"multilabel": True} if kind == "multilabel" else {}))
+    found = replace(found, problems=PROBLEMS)
+    assert next(iter(found.to_dict().items())) == ("kind", kind)
+    shown = "- Error [looks-like-counts]: Numbers of votes.\n- Warning [ids-differ]: Ids differ.\n"
+    assert repr(found).startswith(shown)
+    assert repr(found).index(found.summary[:20]) < repr(found).index("- Few items.")
+    assert found._repr_html_().index("Numbers of votes.") < found._repr_html_().index("<table")

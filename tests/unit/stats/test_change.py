@@ -110,20 +110,22 @@ def changes(
     return Changes("May", kappas, fleiss, votes, dict.fromkeys(kappas, labels))
 
 
-def test_a_change_within_chance() -> None:
+def test_no_significant_change() -> None:
     found = changes(change(0.51, 0.55, 0.04), change(0.5, 0.5, 0.05))
-    chance = "llm went from 0.51 to 0.55 since May: up 0.04 (95% CI -0.02 to 0.10), within chance."
-    assert found.text == chance
+    text = "llm went from 0.51 to 0.55 since May: up 0.04 (95% CI -0.02 to 0.10), no significant change."
+    assert found.text == text
     same = changes(change(0.551, 0.549, 0.04), change(0.5, 0.5, 0.05))
-    assert same.text == "llm went from 0.55 to 0.55 since May: no change (95% CI -0.06 to 0.05), within chance."
+    assert same.text == (
+        "llm went from 0.55 to 0.55 since May: unchanged (95% CI -0.06 to 0.05), no significant change."
+    )
 
 
 def test_a_change_of_the_labels() -> None:
     found = changes(change(0.61, 0.51, 0.03), change(0.54, 0.55, 0.05))
     assert found.text == (
-        "llm fell from 0.61 to 0.51 since May: down 0.10 (95% CI -0.14 to -0.06), more than chance explains. No change "
-        "of the annotators (Fleiss' kappa 0.54, now 0.55) or of the kinds of items was found: this points to the "
-        "labels of llm."
+        "llm fell from 0.61 to 0.51 since May: down 0.10 (95% CI -0.14 to -0.06), a significant change (95%). No "
+        "change of the annotators (Fleiss' kappa 0.54, now 0.55) or of the categories of the items was found: this "
+        "points to the labels of llm."
     )
 
 
@@ -139,7 +141,7 @@ def test_a_change_of_the_annotators() -> None:
 
 def test_a_shift_of_the_categories() -> None:
     found = changes(change(0.61, 0.51, 0.03), change(0.54, 0.55, 0.05), MOVED)
-    shifted = "The categories of the votes shifted by 12%, most 'a' (from 30% to 42%), more than chance explains"
+    shifted = "The categories of the votes shifted by 12%, most 'a' (from 30% to 42%), a significant change"
     assert f"{shifted} (p < 0.001)." in found.text
     assert "can change kappa without other labels" in found.text
     assert "points to the labels" not in found.text
@@ -172,7 +174,7 @@ def test_notes_on_sizes_and_categories() -> None:
     found = changes_between(snapshot("May", "llm", n=70), snapshot("June", "llm", label="c"))
     assert [note.code for note in found.notes] == ["categories-differ", "sizes-differ"]
     assert found.notes[0].text == "Categories with votes in one of the audits only: 'b', 'c'."
-    assert "May has 210 items with two votes or more, this audit 90." in found.notes[1].text
+    assert "May has 210 items with two votes or more, June 90." in found.notes[1].text
 
 
 def test_values_for_json() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from dhkappa import dh_kappa
 from dhkappa.inputs.arrays import read_votes
-from dhkappa.stats.slice_differences import GroupKappas, differences, false_discovery, kappa_within, shrunk
+from dhkappa.stats.compare import false_discovery
+from dhkappa.stats.slice_differences import GroupKappas, differences, kappa_within, shrunk
 from dhkappa.stats.slices import kappa_by_group
 
 VOTES = [[1, 1, 1], [1, 1, 2], [2, 2, 2], [1, 2, 3], [3, 3, 3], [2, 2, 2]]
