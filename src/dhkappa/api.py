@@ -334,7 +334,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
     again = {**options, "weights": given_weights, "allow": allow, "progress": False}
     options |= {"weights": weights, "problems": problems, "again": partial(audit, **again)}
-    options |= {"declared": given.declared, "missing": given._missing}
+    options |= {"declared": given.declared, "missing": given.missing}
     options["slices"] = given.slices if isinstance(given, Dataset) else ()
     return audit_of(given.counts, evidence.item_votes, names, data=given, **options)
 
