@@ -335,7 +335,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
     again = {**options, "weights": given_weights, "allow": allow, "progress": False}
     options |= {"weights": weights, "problems": problems, "again": partial(audit, **again)}
-    options |= {"declared": given.declared, "missing": given._missing, "slices": getattr(given, "slices", ())}
+    options |= {"declared": given.declared, "missing": given.missing, "slices": getattr(given, "slices", ())}
     return audit_of(given.counts, evidence.item_votes, names, data=given, **options)
 
 

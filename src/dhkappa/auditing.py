@@ -362,7 +362,8 @@ class Audit(AnnotatorSliced, Display):
         >>> print(found.baseline.kappas["llm"].text)
         down 0.01 (95% CI -0.12 to 0.09) since 2026-11-02
         """
-        return replace(self, baseline=import_module("dhkappa.tracking").compare(self, saved))
+        counted: dict[str, Any] = {"tally": self._tally, "weights": self._weights}
+        return replace(self, baseline=import_module("dhkappa.tracking").compare(self, saved, **counted))
 
     def save(self, path: str | os.PathLike[str], *, date: Any = None, data: str = "") -> None:
         """Write the counts and the verdicts to a JSON file, for ``dhkappa.history`` and ``compare_with``.
@@ -378,7 +379,8 @@ class Audit(AnnotatorSliced, Display):
         data
             Name of the data.
         """
-        import_module("dhkappa.tracking").save(self, path, date, data)
+        counted: dict[str, Any] = {"tally": self._tally, "weights": self._weights, "pool": self._pool}
+        import_module("dhkappa.tracking").save(self, path, date, data, **counted)
 
     def to_html(
         self,

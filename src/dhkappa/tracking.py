@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dhkappa.core import Label
+from dhkappa.core import Categories, Label
+from dhkappa.core.items import Counts
 from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler, shown
 from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.dates import Date, check_date, today
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _VERSION = 1
 _KEYS = {"version", "dhkappa", "data", "verdicts", "weights", "pool"}
-_MANY_ITEMS = 20  # of two tallies that are hardly equal by chance
+Counted: TypeAlias = tuple[Counts, Categories | None, frozenset[Label]]  # arguments of Tally.of
 Saved: TypeAlias = "str | os.PathLike[str] | SavedAudit | Tally"
 
 
@@ -118,13 +119,21 @@ class SavedAudit:
         return found
 
 
-def save(audit: Audit, path: str | os.PathLike[str], date: Date | None, data: str) -> None:
+def save(
+    audit: Audit,
+    path: str | os.PathLike[str],
+    date: Date | None,
+    data: str,
+    *,
+    tally: Counted,
+    weights: Weights | None,
+    pool: Pool,
+) -> None:
     """Write what an audit was computed from, and what cannot be computed from it; see ``Audit.save``."""
     errors = [one for one in audit.problems if one.severity == "error" and not one.accepted and not one.labelers]
     if errors:
         raise _not_saved(errors[0])
     written = check_date(today() if date is None else date)
-    weights, pool = audit._weights, audit._pool
     about = {
         "version": _VERSION,
         "dhkappa": _package_version(),
@@ -133,7 +142,7 @@ def save(audit: Audit, path: str | os.PathLike[str], date: Date | None, data: st
         "weights": None if weights is None else _written_weights(weights),
         "pool": [[stratum, n] for stratum, n in pool.items()] if isinstance(pool, Mapping) else pool,
     }
-    text = Tally.of(*audit._tally).file_text({"date": written, "audit": about})
+    text = Tally.of(*tally).file_text({"date": written, "audit": about})
     write_file(path, text, "audit")
 
 
@@ -198,10 +207,10 @@ def _opened(saved: Any) -> SavedAudit:
     return SavedAudit.load(saved)
 
 
-def compare(audit: Audit, saved: Saved) -> Changes:
+def compare(audit: Audit, saved: Saved, *, tally: Counted, weights: Weights | None) -> Changes:
     """Return what changed since a saved audit; see ``Audit.compare_with``."""
     before, level = _opened(saved), audit.confidence_level
-    old, now = before.entry(level), SavedAudit(Tally.of(*audit._tally), weights=audit._weights)
+    old, now = before.entry(level), SavedAudit(Tally.of(*tally), weights=weights)
     _check_distinct(before, now, "baseline")
     if not set(old.kappas) & set(audit.kappas):
         message = f"{old.name} has other labelers: {shown(old.kappas)}, and this audit {shown(audit.kappas)}."
@@ -316,8 +325,7 @@ def _filters(saved: SavedAudit) -> list[str]:
 def _check_distinct(one: SavedAudit, other: SavedAudit, parameter: str) -> None:
     """Refuse the same file, or the same counts, twice: the samples must be independent."""
     same_file = bool(one.path and other.path) and os.path.realpath(one.path) == os.path.realpath(other.path)
-    sizes = [(each.tally.n_items, each.tally.n_votes, len(each.tally)) for each in (one, other)]
-    if same_file or (sizes[0] == sizes[1] and sizes[0][0] >= _MANY_ITEMS and one.tally == other.tally):
+    if same_file or one.tally.same_content(other.tally):
         unnamed = "this audit" if parameter == "baseline" else "a tally"
         first, second = (repr(each.path) if each.path else unnamed for each in (one, other))
         what = f"{first} is given twice." if same_file else f"{first} and {second} have the same content."

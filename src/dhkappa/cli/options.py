@@ -23,7 +23,6 @@ from dhkappa.resources import MIB, need
 
 EXIT = "dhkappa.exit"
 """Key of a context under which a command leaves a message and an exit code other than 0, of a gate or of the data."""
-_MANY_ITEMS = 20  # of two tallies that are hardly equal by chance
 _HEAD = 1 << 14  # bytes at each end of a file that identify a tally
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -414,7 +413,7 @@ def sum_of(paths: Sequence[str]) -> dhkappa.Tally:
     for path in paths[1:]:
         one = dhkappa.Tally.load(path)
         alike = known.setdefault((one.n_items, one.n_votes, len(one)), [])
-        same = [other for other in alike if one.n_items >= _MANY_ITEMS and dhkappa.Tally.load(other) == one]
+        same = [other for other in alike if one.same_content(dhkappa.Tally.load(other))]
         if same:
             message = f"{same[0]!r} and {path!r} have the same content: their items would count twice."
             raise invalid("data", message, code="duplicate-file", hint="Leave one of them out.")

@@ -136,23 +136,23 @@ class Dataset(Filterable, Sliceable):
             check_options_absent({**columns, "categories": categories, "missing": missing, **roles}, "Dataset")
             self.__dict__ = data.__dict__  # shared, so that the items are counted once
             return
-        self._missing = missing_labels(missing)
-        self._declared = declared_categories(categories, self._missing)
+        self.missing = missing_labels(missing)
+        self._declared = declared_categories(categories, self.missing)
         self._show: Any = roles.pop("show", None)
         self._show = list(self._show) if isinstance(self._show, Iterator) else self._show
         self._take_slices(roles, _opened)
         own: dict[str, Any] = {name: roles.pop(name) for name in RULE_OPTIONS if name in roles}
         self._rule_options = own
         self._rules = label_rules(own.get("normalize", ()), own.get("map"))
-        self._absent: Container[Label] = self._missing
+        self._absent: Container[Label] = self.missing
         self._relabeling: Relabeling | None = None
         self._names: dict[Any, Any] = {}
         if self._rules is not None:
             self._rules.check_declared(self._declared)
-            self._absent = self._rules.absent(self._missing)
-        self.multilabel = label_sets(own.get("multilabel"), self._rules, self._declared, self._missing)
+            self._absent = self._rules.absent(self.missing)
+        self.multilabel = label_sets(own.get("multilabel"), self._rules, self._declared, self.missing)
         if self.multilabel is not None:  # cells are counted as they are
-            self._absent, self._missing, self._declared = self.multilabel.absent(), frozenset(), None
+            self._absent, self.missing, self._declared = self.multilabel.absent(), frozenset(), None
             self._rules = None if self._rules is None else self._rules.for_names()
         if "items" in roles:
             roles["items"] = _items_table(roles["items"])
@@ -335,7 +335,7 @@ class Dataset(Filterable, Sliceable):
         """All items, counted by pattern."""
         grouped = self.arrays if self.table is None else self._grouped
         counts = count(grouped if isinstance(grouped, ItemVotes) else grouped.read)
-        return replace(counts, source_notes=(*self._notes, *check_missing(counts.categories, self._missing)))
+        return replace(counts, source_notes=(*self._notes, *check_missing(counts.categories, self.missing)))
 
     @cached_property
     @memory_errors("the votes")
@@ -368,14 +368,14 @@ class Dataset(Filterable, Sliceable):
     def item_table(self) -> ItemTable:
         """Return the items by votes and the labels of all labelers."""
         if self.table is None and isinstance(self._columns["suggested"], Mapping):
-            table = item_table_of_votes(self.arrays, self._missing)
+            table = item_table_of_votes(self.arrays, self.missing)
             return replace(table, source_notes=(*self._notes, *table.source_notes))
         return item_table_of_counts(self.counts)
 
     def tally(self) -> Tally:
         """Count votes and suggested labels."""
         self.check_single()
-        return Tally.of(self.counts, self._declared, self._missing)
+        return Tally.of(self.counts, self._declared, self.missing)
 
     def check(self, *, allow: Iterable[str] = ()) -> Check:
         """Say what was understood of the data, and find problems that can make a result wrong.
@@ -474,7 +474,7 @@ def _items_table(items: Any) -> Any:
     """Return what a path leads to, or what a ``Dataset`` without options was made of; other tables as they are."""
     if not isinstance(items, Dataset):
         return _opened(items)
-    options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
+    options = {**items._columns, "categories": items._declared, "missing": items.missing, **items._roles}
     options |= {**items._rule_options, "show": items._show, "filter": items._steps or None, **items._slice_options}
     if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."

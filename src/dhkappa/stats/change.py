@@ -135,8 +135,8 @@ def change_of(since: str, before: Measured, after: Measured) -> Change:
     if reason is not None:
         judged = not (before.unjudged or after.unjudged)
         return Change(since, *values, d if judged else nan, nan, nan, nan, level, reason)
-    reach = math.hypot(values[1] - l2, u1 - values[0]), math.hypot(u2 - values[1], values[0] - l1)
-    low, high, pvalue = map(float, mover(np.array(d), *map(np.array, reach), level))
+    down, up = math.hypot(values[1] - l2, u1 - values[0]), math.hypot(u2 - values[1], values[0] - l1)
+    low, high, pvalue = map(float, mover(np.array(d), np.array(down), np.array(up), level))
     return Change(since, *values, d, low, high, pvalue, level)
 
 
