@@ -4,6 +4,8 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +213,52 @@ def test_reviewed_files_of_every_type(ending: str, tmp_path: Path) -> None:
     assert found.labels.to_dicts() == expected.labels.to_dicts()
     assert found.added.to_dicts() == expected.added.to_dicts()
     assert found.n_blank == expected.n_blank
+
+
+NAMES: dict[str, list[Any]] = {
+    "text": ["007", "7.0", "a b"],
+    "int": [1, -2, 30],
+    "float": [3.0, 2.5, -1e6],
+    "decimal": [Decimal("3.00"), Decimal("2.50"), Decimal("7.00")],
+    "date": [date(2026, 1, day) for day in (1, 2, 3)],
+    "datetime": [datetime(2026, 1, 1, 10, minute) for minute in (3, 4, 5)],
+    "fraction of a second": [datetime(2026, 1, 1, 10, 3, 0, 1000 * place) for place in (0, 1, 2)],
+    "time zone": [datetime(2026, 1, 1, 10, minute, tzinfo=UTC) for minute in (3, 4, 5)],
+    "time": [time(10, minute) for minute in (3, 4, 5)],
+    "bool": [True, False],
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+@pytest.mark.parametrize("source", ["parquet", "pandas", "polars"])
+@pytest.mark.parametrize("kind", NAMES)
+def test_items_of_every_type_are_found_again(kind: str, source: str, ending: str, tmp_path: Path) -> None:
+    names = NAMES[kind]
+    n = len(names)
+    columns = {"item": names, "suggested_llm": [*"xxy"][:n], "ann_1": [*"xyy"][:n], "ann_2": [*"xyx"][:n]}
+    data = SOURCES[source](columns, tmp_path)
+    own = data.item_votes()
+    assert own is not None
+    labels = dict(zip(map(str, own.item_names()), "yxy", strict=False))  # by item, in the order of the data
+    found = dhkappa.audit(data, progress=False)
+    for table, sheet, column in (
+        (found.review(), review_sheet, "new_label"),
+        (found.next_votes(), next_sheet, "label"),
+    ):
+        given = sheet(table)
+        new = [labels[str(item)] for item in table.column("item")]
+        path = write({name: given.column(name) for name in given.names} | {column: new}, tmp_path / f"f.{ending}")
+        merged = merge_reviews(data, path)
+        assert merged.votes is not None
+        assert merged.votes.column("ann_review") == [*"yxy"][:n]
+        assert dict(zip(map(str, merged.added.column("item")), merged.added.column("label"), strict=True)) == labels
+
+
+def test_items_that_are_equal_in_a_file_are_refused() -> None:
+    columns = {"suggested": [*"xy"], "ann_1": [*"xy"], "ann_2": [*"xy"]}
+    for names in ([0.1 + 0.2, 0.3], [datetime(2026, 1, 1, microsecond=7), datetime(2026, 1, 1)]):
+        with expect_error("names-not-distinct"):
+            merge_reviews(Table({"item": names, **columns}).to_pandas(), filled([names[0]], ["x"]))
 
 
 def small(**more: Any) -> Dataset:

@@ -125,13 +125,13 @@ def _unquoted(text: str) -> str:
 
 
 def _places(names: Sequence[Any]) -> dict[str, int]:
-    """Return the position of each item by its name as text; refuse names that are equal as text."""
+    """Return the position of each item by its name as text, in files and in Python; refuse names that are equal."""
     found: dict[str, int] = {}
     for place, name in enumerate(names):
-        text = cell_text(name)
-        if text is not None and found.setdefault(text, place) != place:
-            message = f"Several items have the name {shown([text])} in a file."
-            raise invalid("data", message, code="names-not-distinct", hint="Give each item a name of its own.")
+        for text in filter(None, (cell_text(name), None if name is None else str(name))):
+            if found.setdefault(text, place) != place:
+                message = f"Several items have the name {shown([text])} in a file."
+                raise invalid("data", message, code="names-not-distinct", hint="Give each item a name of its own.")
     return found
 
 
