@@ -74,7 +74,7 @@ def read_reviews(
         if text is None:
             n_blank += 1
             continue
-        who = _stripped(row.get("annotator")) if filled == "label" else None
+        who = _stripped(row.get("annotator"))
         vote = AddedVote(place, spelling.label(text, row["item"]), annotator_name(_unquoted(who or reviewer)))
         key = place, vote.annotator
         labels.setdefault(key, set()).add(vote.label)
