@@ -334,6 +334,38 @@ def test_equal_rows_count_once_and_annotators_of_a_list_are_read() -> None:
     assert {*merged.to_list} == {"carl", "dora", "eve"}  # as the columns of votes were listed by name
 
 
+def test_new_labels_are_votes_of_the_annotators_in_the_file() -> None:
+    who = ["eva", "max", "eva", None, " "]
+    both = filled(["1", "1", "2", "3", "2"], ["Bug", "Ham", "Ham", "Ham", "Bug"], annotator=who)
+    merged = merge_reviews(small(), both, reviewer="zoe")
+    expected = {("1", "eva", "Bug"), ("1", "max", "Ham"), ("2", "eva", "Ham"), ("2", "zoe", "Bug"), ("3", "zoe", "Ham")}
+    assert {tuple(row.values()) for row in merged.added} == expected
+    assert len(merged.added) == 5
+    with expect_error("review-conflict"):
+        merge_reviews(small(), both, action="decision")
+    with expect_error("review-conflict"):
+        merge_reviews(small(), filled(["1", "1"], ["Bug", "Ham"], annotator=["eva", " eva "]))
+    alike = filled(["1", "1"], ["Ham", "Ham"], annotator=["eva", "max"])
+    assert merge_reviews(small(), alike, action="decision").changed == ("1",)
+    assert len(merge_reviews(small(), alike).added) == 2
+
+
+def test_new_labels_beside_integers() -> None:
+    columns = {"item": [1, 2, 3], "suggested": [1, 2, 1], "ann_a": [1, 2, 2], "ann_b": [1, 1, 2]}
+    data = Dataset(Table(columns).to_pandas())
+    for text, label in (("5", 5), ("-5", -5), ("--5", "--5"), ("\N{ARABIC-INDIC DIGIT FIVE}",) * 2, ("9" * 5000,) * 2):
+        merged = merge_reviews(data, filled([1], [text]), new_categories=True)
+        assert merged.new_categories == (label,)
+        with expect_error("review-label-unknown"):
+            merge_reviews(data, filled([1], [text]))
+    merged = merge_reviews(data, filled([1], ["002"]))
+    assert merged.added.column("label") == [2]
+    assert merged.respelled == {"002": 2}
+    missing = Dataset(Table(columns).to_pandas(), missing=[9])
+    with expect_error("review-label-missing"):
+        merge_reviews(missing, filled([1], ["9"]), new_categories=True)
+
+
 def test_a_second_round_fills_the_column_of_the_first() -> None:
     pandas = pytest.importorskip("pandas")
     first = merge_reviews(small(), filled(["1"], ["Bug"]))
