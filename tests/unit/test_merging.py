@@ -323,7 +323,7 @@ def test_errors_name_the_items() -> None:
 def test_equal_rows_count_once_and_annotators_of_a_list_are_read() -> None:
     merged = merge_reviews(small(), filled(["1", "1", "2"], ["Bug", "Bug", "Ham"]))
     assert len(merged.added) == 2
-    sheet = next_sheet(dhkappa.audit(small()).next_votes(3))
+    sheet = next_sheet(dhkappa.audit(small()).next_votes(limit=3))
     assert "suggested" not in sheet.names
     names = {name: sheet.column(name) for name in sheet.names}
     names |= {"label": ["Bug", "Ham", "Ham"], "annotator": ["carl", None, "dora"]}

@@ -145,7 +145,7 @@ def _queue(found: dhkappa.Audit, labeler: str, source: Input, given: Mapping[str
 def _next(found: Any, labeler: str, source: Input, given: Mapping[str, Any]) -> tuple[Table, int]:
     """Return the items to vote on next, and the number of items of the data."""
     n, n_items = given["next_items"], source.data.counts.n_items
-    table = found.next_votes(max(n_items, 1) if given["chosen"] else n, labeler)
+    table = found.next_votes(labeler, max(n_items, 1) if given["chosen"] else n)
     return _of_categories(table, given["chosen"], source.data.categories).head(n), n_items
 
 

@@ -58,6 +58,6 @@ def test_other_columns_are_not_taken_for_what_reviewers_fill_in() -> None:
 
 
 def test_a_list_for_annotators_does_not_tell_the_label() -> None:
-    sheet = next_sheet(with_columns(FOUND.next_votes(6), text=[*"uvwxyz"]))
+    sheet = next_sheet(with_columns(FOUND.next_votes(limit=6), text=[*"uvwxyz"]))
     assert " ".join(sheet.names) == "item text n_votes votes reason label annotator"
     assert sheet.column("label") == sheet.column("annotator") == [None] * 6
