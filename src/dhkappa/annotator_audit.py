@@ -198,10 +198,11 @@ class SingleVoteAudit(Display):
         limit = None if limit is None else check_integer("limit", limit, 1)
         return with_item_columns(single_disagreements(self._item_votes, name, limit), self._item_votes.shown)
 
-    def next_votes(self, n: int = 100, labeler: str | None = None) -> Table:
+    def next_votes(self, labeler: str | None = None, limit: int = 100) -> Table:
         """Return the items on which one more vote would help most; see ``Audit.next_votes``."""
         votes = require_items(self._item_votes)
-        return with_item_columns(next_votes(votes, one_labeler(labeler, self.labelers, "labeler"), n), votes.shown)
+        name = one_labeler(labeler, self.labelers, "labeler")
+        return with_item_columns(next_votes(votes, name, limit), votes.shown)
 
     def table(self) -> Table:
         """Return one row per labeler, the highest kappa first."""

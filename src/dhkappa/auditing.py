@@ -175,7 +175,7 @@ class Audit(AnnotatorSliced, Display):
             self._reviews[key] = with_item_columns(review_queue(votes, key[0], **chosen), self._shown)
         return self._reviews[key]
 
-    def next_votes(self, n: int = 100, labeler: str | None = None) -> Table:
+    def next_votes(self, labeler: str | None = None, limit: int = 100) -> Table:
         """Return the items on which one more vote would help most.
 
         ``score`` is the probability that one more vote changes whether the suggested label leads, is tied, or trails.
@@ -186,7 +186,7 @@ class Audit(AnnotatorSliced, Display):
 
         Parameters
         ----------
-        n
+        limit
             Number of items.
 
         Examples
@@ -194,10 +194,10 @@ class Audit(AnnotatorSliced, Display):
         >>> import dhkappa
         >>> votes = [["cat", "cat", "dog"], ["cat", "cat", "cat"], ["dog", None, None], ["cat", "dog", None]]
         >>> found = dhkappa.audit(votes, ["cat", "cat", "cat", "dog"])
-        >>> [(row["item"], row["reason"], round(row["score"], 2)) for row in found.next_votes(3)]
+        >>> [(row["item"], row["reason"], round(row["score"], 2)) for row in found.next_votes(limit=3)]
         [(3, 'votes tied', 1.0), (2, 'one vote, excluded from the audit', 0.36), (0, 'decided by 1 vote', 0.32)]
         """
-        return with_item_columns(next_votes(require_items(self._item_votes), self._name(labeler), n), self._shown)
+        return with_item_columns(next_votes(require_items(self._item_votes), self._name(labeler), limit), self._shown)
 
     @property
     def slice_columns(self) -> tuple[str, ...]:

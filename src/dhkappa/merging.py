@@ -174,10 +174,10 @@ def merge_reviews(
     """Merge a reviewed file with the data: as one more vote on each item, or as the decision about its label.
 
     The file is the one that ``dhkappa review`` writes, with labels filled in as ``new_label``, or the list of
-    ``dhkappa review --next`` with ``label`` and ``annotator``. Rows without a label were not reviewed. Other columns
-    are ignored, and the order of rows and columns does not matter. Nothing is merged if the file has an item that the
-    data lack, an item with two labels, a suggested label other than that of the data, or a vote that the data already
-    hold.
+    ``dhkappa review --next`` with ``label``. A column ``annotator`` says who voted. Rows without a label were not
+    reviewed. Other columns are ignored, and the order of rows and columns does not matter. Nothing is merged if the
+    file has an item that the data lack, two labels of one annotator for an item, a suggested label other than that of
+    the data, or a vote that the data already hold.
 
     The new label of an item and its ``source`` are: the label that was filled in (``"decision"``); with
     ``action="vote"`` the label with most votes, including the new ones (``"majority"``), or the old label if several

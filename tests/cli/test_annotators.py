@@ -38,6 +38,14 @@ def test_all_annotators_are_written(labels: bool, tmp_path: Path, capsys: pytest
     assert ("agree_with_llm" in rows[0]) == labels
 
 
+def test_a_byte_order_mark_for_excel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_votes(tmp_path / "votes.csv", list("abcde"), labels=True)
+    for options, start in (([], b'"annotator"'), (["--excel"], b'\xef\xbb\xbf"annotator"')):
+        done = inside(capsys, "annotators", tmp_path / "votes.csv", "-o", tmp_path / "out.csv", *options)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "out.csv").read_bytes().startswith(start)
+
+
 def test_json_has_all_annotators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_votes(tmp_path / "votes.csv", list("abcde"), labels=True)
     told = json.loads(inside(capsys, "annotators", tmp_path / "votes.csv", "--format", "json").stdout)["result"]

@@ -4,6 +4,8 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +215,52 @@ def test_reviewed_files_of_every_type(ending: str, tmp_path: Path) -> None:
     assert found.n_blank == expected.n_blank
 
 
+NAMES: dict[str, list[Any]] = {
+    "text": ["007", "7.0", "a b"],
+    "int": [1, -2, 30],
+    "float": [3.0, 2.5, -1e6],
+    "decimal": [Decimal("3.00"), Decimal("2.50"), Decimal("7.00")],
+    "date": [date(2026, 1, day) for day in (1, 2, 3)],
+    "datetime": [datetime(2026, 1, 1, 10, minute) for minute in (3, 4, 5)],
+    "fraction of a second": [datetime(2026, 1, 1, 10, 3, 0, 1000 * place) for place in (0, 1, 2)],
+    "time zone": [datetime(2026, 1, 1, 10, minute, tzinfo=UTC) for minute in (3, 4, 5)],
+    "time": [time(10, minute) for minute in (3, 4, 5)],
+    "bool": [True, False],
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+@pytest.mark.parametrize("source", ["parquet", "pandas", "polars"])
+@pytest.mark.parametrize("kind", NAMES)
+def test_items_of_every_type_are_found_again(kind: str, source: str, ending: str, tmp_path: Path) -> None:
+    names = NAMES[kind]
+    n = len(names)
+    columns = {"item": names, "suggested_llm": [*"xxy"][:n], "ann_1": [*"xyy"][:n], "ann_2": [*"xyx"][:n]}
+    data = SOURCES[source](columns, tmp_path)
+    own = data.item_votes()
+    assert own is not None
+    labels = dict(zip(map(str, own.item_names()), "yxy", strict=False))  # by item, in the order of the data
+    found = dhkappa.audit(data, progress=False)
+    for table, sheet, column in (
+        (found.review(), review_sheet, "new_label"),
+        (found.next_votes(), next_sheet, "label"),
+    ):
+        given = sheet(table)
+        new = [labels[str(item)] for item in table.column("item")]
+        path = write({name: given.column(name) for name in given.names} | {column: new}, tmp_path / f"f.{ending}")
+        merged = merge_reviews(data, path)
+        assert merged.votes is not None
+        assert merged.votes.column("ann_review") == [*"yxy"][:n]
+        assert dict(zip(map(str, merged.added.column("item")), merged.added.column("label"), strict=True)) == labels
+
+
+def test_items_that_are_equal_in_a_file_are_refused() -> None:
+    columns = {"suggested": [*"xy"], "ann_1": [*"xy"], "ann_2": [*"xy"]}
+    for names in ([0.1 + 0.2, 0.3], [datetime(2026, 1, 1, microsecond=7), datetime(2026, 1, 1)]):
+        with expect_error("names-not-distinct"):
+            merge_reviews(Table({"item": names, **columns}).to_pandas(), filled([names[0]], ["x"]))
+
+
 def small(**more: Any) -> Dataset:
     columns = {"item": ["1", "2", "3"], "suggested": ["Bug", "Ham", "Bug"], "a": ["Bug", "Ham", "Ham"]}
     columns |= {"b": ["Bug", "Bug", "Ham"]}
@@ -275,7 +323,7 @@ def test_errors_name_the_items() -> None:
 def test_equal_rows_count_once_and_annotators_of_a_list_are_read() -> None:
     merged = merge_reviews(small(), filled(["1", "1", "2"], ["Bug", "Bug", "Ham"]))
     assert len(merged.added) == 2
-    sheet = next_sheet(dhkappa.audit(small()).next_votes(3))
+    sheet = next_sheet(dhkappa.audit(small()).next_votes(limit=3))
     assert "suggested" not in sheet.names
     names = {name: sheet.column(name) for name in sheet.names}
     names |= {"label": ["Bug", "Ham", "Ham"], "annotator": ["carl", None, "dora"]}
@@ -284,6 +332,38 @@ def test_equal_rows_count_once_and_annotators_of_a_list_are_read() -> None:
     assert merged.votes.names == ("item", "suggested", "a", "b", *dict.fromkeys(merged.added.column("annotator")))
     assert {*merged.added.column("annotator")} == {"carl", "dora", "eve"}
     assert {*merged.to_list} == {"carl", "dora", "eve"}  # as the columns of votes were listed by name
+
+
+def test_new_labels_are_votes_of_the_annotators_in_the_file() -> None:
+    who = ["eva", "max", "eva", None, " "]
+    both = filled(["1", "1", "2", "3", "2"], ["Bug", "Ham", "Ham", "Ham", "Bug"], annotator=who)
+    merged = merge_reviews(small(), both, reviewer="zoe")
+    expected = {("1", "eva", "Bug"), ("1", "max", "Ham"), ("2", "eva", "Ham"), ("2", "zoe", "Bug"), ("3", "zoe", "Ham")}
+    assert {tuple(row.values()) for row in merged.added} == expected
+    assert len(merged.added) == 5
+    with expect_error("review-conflict"):
+        merge_reviews(small(), both, action="decision")
+    with expect_error("review-conflict"):
+        merge_reviews(small(), filled(["1", "1"], ["Bug", "Ham"], annotator=["eva", " eva "]))
+    alike = filled(["1", "1"], ["Ham", "Ham"], annotator=["eva", "max"])
+    assert merge_reviews(small(), alike, action="decision").changed == ("1",)
+    assert len(merge_reviews(small(), alike).added) == 2
+
+
+def test_new_labels_beside_integers() -> None:
+    columns = {"item": [1, 2, 3], "suggested": [1, 2, 1], "ann_a": [1, 2, 2], "ann_b": [1, 1, 2]}
+    data = Dataset(Table(columns).to_pandas())
+    for text, label in (("5", 5), ("-5", -5), ("--5", "--5"), ("\N{ARABIC-INDIC DIGIT FIVE}",) * 2, ("9" * 5000,) * 2):
+        merged = merge_reviews(data, filled([1], [text]), new_categories=True)
+        assert merged.new_categories == (label,)
+        with expect_error("review-label-unknown"):
+            merge_reviews(data, filled([1], [text]))
+    merged = merge_reviews(data, filled([1], ["002"]))
+    assert merged.added.column("label") == [2]
+    assert merged.respelled == {"002": 2}
+    missing = Dataset(Table(columns).to_pandas(), missing=[9])
+    with expect_error("review-label-missing"):
+        merge_reviews(missing, filled([1], ["9"]), new_categories=True)
 
 
 def test_a_second_round_fills_the_column_of_the_first() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dhkappa
+from dhkappa.cli.files import content_of, write
 from dhkappa.cli.output import json_text, listed, naming_audit, only, open_errors, refuse, warn
-from dhkappa.cli.sheets import content_of, write
 from dhkappa.errors import invalid, visible
 from dhkappa.paths import is_excel
 from dhkappa.resources import Progress

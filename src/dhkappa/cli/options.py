@@ -134,6 +134,7 @@ def _bound(ctx: click.Context, param: click.Parameter, value: str | None) -> flo
 _column = partial(option, metavar="COLUMN")
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 FORMAT = option("format", "Output format.", "output_format", choices=("text", "json"), default="text")
+EXCEL = option("excel", "Start a CSV file with a byte order mark, so that Excel reads it as UTF-8.", is_flag=True)
 REPORT_FORMAT = option(
     "format", "Output format.", "output_format", choices=("text", "json", "markdown"), default="text"
 )

@@ -10,11 +10,11 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
+from dhkappa.cli.files import check_excel, content_of, write
 from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.merge import merge
 from dhkappa.cli.options import Command, Input, check_output, option, several
 from dhkappa.cli.output import check_items, json_text, listed, naming_audit, only, open_errors, refuse, warn
-from dhkappa.cli.sheets import check_excel, content_of, write
 from dhkappa.errors import did_you_mean, flag, invalid, shown
 from dhkappa.resources import Progress
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _REJECTED = "Only items on which more pairs of votes agree on another label than on the suggested one."
 _CATEGORY = "Only items with this suggested label; may be repeated."
 _NEXT = "Write the N items on which one more vote would help most, to send to annotators."
-_EXCEL = "Start a CSV file with a byte order mark, so that Excel reads it as UTF-8."
 
 
 _MERGE = "Merge a reviewed FILE with the votes, and print what has changed."
@@ -53,7 +52,7 @@ _ONLY_MERGE = {"action": "vote", "reviewer": "review", "labels": None, "new_cate
 @option("labels", _LABELS, metavar="FILE")
 @option("new-categories", _NEW, is_flag=True)
 @option("details", "Add the statistical columns.", is_flag=True)
-@option("excel", _EXCEL, is_flag=True)
+@options.EXCEL
 @option("raw", "Leave text unchanged that a spreadsheet would run as a formula.", is_flag=True)
 @options.combine(options.FILES, options.FORMAT, options.ROLES_OF_ONE, options.SAMPLE, options.POOL, options.WEIGHTS)
 @options.ALLOW
@@ -145,7 +144,7 @@ def _queue(found: dhkappa.Audit, labeler: str, source: Input, given: Mapping[str
 def _next(found: Any, labeler: str, source: Input, given: Mapping[str, Any]) -> tuple[Table, int]:
     """Return the items to vote on next, and the number of items of the data."""
     n, n_items = given["next_items"], source.data.counts.n_items
-    table = found.next_votes(max(n_items, 1) if given["chosen"] else n, labeler)
+    table = found.next_votes(labeler, max(n_items, 1) if given["chosen"] else n)
     return _of_categories(table, given["chosen"], source.data.categories).head(n), n_items
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from dhkappa.table import Table, is_formula
 
 _COLUMNS = ("item", "suggested", "new_label", "label", "annotator")
 _LOOSE = LabelRules(RULES)  # spellings that are taken for one category
+_INTEGER = re.compile("-?[0-9]{1,18}")
 _MANY = 5  # items that an error names
 
 
@@ -74,7 +76,7 @@ def read_reviews(
         if text is None:
             n_blank += 1
             continue
-        who = _stripped(row.get("annotator")) if filled == "label" else None
+        who = _stripped(row.get("annotator"))
         vote = AddedVote(place, spelling.label(text, row["item"]), annotator_name(_unquoted(who or reviewer)))
         key = place, vote.annotator
         labels.setdefault(key, set()).add(vote.label)
@@ -125,13 +127,13 @@ def _unquoted(text: str) -> str:
 
 
 def _places(names: Sequence[Any]) -> dict[str, int]:
-    """Return the position of each item by its name as text; refuse names that are equal as text."""
+    """Return the position of each item by its name as text, in files and in Python; refuse names that are equal."""
     found: dict[str, int] = {}
     for place, name in enumerate(names):
-        text = cell_text(name)
-        if text is not None and found.setdefault(text, place) != place:
-            message = f"Several items have the name {shown([text])} in a file."
-            raise invalid("data", message, code="names-not-distinct", hint="Give each item a name of its own.")
+        for text in filter(None, (cell_text(name), None if name is None else str(name))):
+            if found.setdefault(text, place) != place:
+                message = f"Several items have the name {shown([text])} in a file."
+                raise invalid("data", message, code="names-not-distinct", hint="Give each item a name of its own.")
     return found
 
 
@@ -183,7 +185,7 @@ class _Spelling:
         self._allow_new, self._means_missing = allow_new, means_missing
         self.respelled: dict[str, Label] = {}
         self.new: dict[Any, Label] = {}  # by key
-        self._unknown: dict[str, list[Any]] = {}  # items by label
+        self._unknown: dict[Label, list[Any]] = {}  # items by label
 
     @staticmethod
     def _key(text: str) -> Any:
@@ -199,9 +201,12 @@ class _Spelling:
             self.respelled[text] = near[0]
             return near[0]
         text = _unquoted(text)
-        label: Label = int(text) if self._integers and text.lstrip("-").isdecimal() else text
+        label: Label = int(text) if self._integers and _INTEGER.fullmatch(text) else text
+        if label in self._exact.values():  # 007
+            self.respelled[text] = label
+            return label
         if near or not self._allow_new or self._means_missing(label):
-            self._unknown.setdefault(text, []).append(item)
+            self._unknown.setdefault(label, []).append(item)
         same = self.new.setdefault(self._key(text), label)
         if same != label:
             self.respelled[text] = same
@@ -209,14 +214,14 @@ class _Spelling:
 
     def check(self) -> None:
         """Refuse labels that are no category, unless new ones are allowed."""
-        for text, items in self._unknown.items():
-            known = [one for one in self._exact if one is not None]
+        for label, items in self._unknown.items():
+            text, known = str(label), [one for one in self._exact if one is not None]
             near = [cell_text(one) for one in self._loose.get(self._key(text), [])]
             message = f"Label {shown([text])} of {_items(items)} is not a category of the data."
             if near:
                 message = f"Label {shown([text])} of {_items(items)} may be {shown(near)}."
                 raise invalid("reviews", message, code="review-label-unclear", hint="Write the label as in the data.")
-            if self._means_missing(text):
+            if self._means_missing(label):
                 message = f"Label {shown([text])} of {_items(items)} means missing in the data."
                 raise invalid("reviews", message, code="review-label-missing", hint="Leave the cell empty instead.")
             message += did_you_mean(text, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dhkappa.inputs.excel import cell_text
 from dhkappa.table import Table
 
 FILLED = ("new_label", "comment")  # columns of a sheet that reviewers fill in
@@ -36,10 +37,12 @@ def next_sheet(found: Table) -> Table:
 
 
 def _behind_item(table: Table, own: dict[str, list[Any]]) -> Table:
-    """Return a table of the item, the columns of a table that are not its own, and the columns of a sheet."""
-    shown = {name: table.column(name) for name in table.names if name not in _KNOWN}
-    columns = {f"{name}_shown" if name in own else name: values for name, values in shown.items()}
-    return Table(columns | own, title=table.title, shown=tuple(name for name in columns if name != "item"))
+    """Return the item as it is matched later, the columns of a table that are not its own, and those of a sheet."""
+    shown = {name: table.column(name) for name in table.names if name not in ("item", *_KNOWN)}
+    used = {*own, *FILLED, *ASKED}  # names with a meaning when the file is merged
+    named = {f"{name}_shown" if name in used else name: values for name, values in shown.items()}
+    columns = {"item": [*map(cell_text, table.column("item"))], **named, **own}
+    return Table(columns, title=table.title, shown=tuple(named))
 
 
 def _rounded(table: Table) -> Table:

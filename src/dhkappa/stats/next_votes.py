@@ -27,9 +27,9 @@ def require_items(item_votes: ItemVotes | None) -> ItemVotes:
     return item_votes
 
 
-def next_votes(item_votes: ItemVotes, labeler: str, n: int = 100) -> Table:
+def next_votes(item_votes: ItemVotes, labeler: str, limit: int = 100) -> Table:
     """Return the items on which one more vote would help most; see ``Audit.next_votes``."""
-    n = check_integer("n", n, 1)
+    limit = check_integer("limit", limit, 1)
     rows = item_votes.labeled_patterns(labeler)
     patterns, categories = rows.patterns, rows.categories
     counts = patterns.suggested >= 0
@@ -39,7 +39,7 @@ def next_votes(item_votes: ItemVotes, labeler: str, n: int = 100) -> Table:
     patterns = patterns.take(kept)
     score = vote_scores(patterns, len(categories))
     order = np.lexsort((patterns.vote_totals(), -np.round(score, _DIGITS)))  # stable: then by position
-    places, names = _items(item_votes, kept, patterns, score, order, n)
+    places, names = _items(item_votes, kept, patterns, score, order, limit)
     chosen = patterns.take(places)
     totals = chosen.vote_totals().tolist()
     columns: dict[str, list[Any]] = {

@@ -12,15 +12,15 @@ def test_the_columns_and_words_of_a_review_sheet() -> None:
     assert " ".join(sheet.names) == "item suggested votes n_votes majority agreement why new_label comment"
     words = dict(zip(sheet.column("item"), sheet.column("why"), strict=True))
     assert words == {
-        0: "all 3 votes for the label",
-        1: "all 3 votes for 'b'",
-        2: "2 of 3 votes for 'b'",
-        3: "2 of 3 votes for the label",
-        4: "votes split: 1 of 3 for the label",
-        5: "votes split: 0 of 2 for the label",
+        "0": "all 3 votes for the label",
+        "1": "all 3 votes for 'b'",
+        "2": "2 of 3 votes for 'b'",
+        "3": "2 of 3 votes for the label",
+        "4": "votes split: 1 of 3 for the label",
+        "5": "votes split: 0 of 2 for the label",
     }
     agreement = dict(zip(sheet.column("item"), sheet.column("agreement"), strict=True))
-    assert agreement == {0: 1, 1: 0, 2: 0.33, 3: 0.67, 4: 0.33, 5: 0}
+    assert agreement == {"0": 1, "1": 0, "2": 0.33, "3": 0.67, "4": 0.33, "5": 0}
     assert {*sheet.column("new_label"), *sheet.column("comment")} == {None}
 
 
@@ -47,7 +47,17 @@ def test_other_columns_stay_behind_the_item() -> None:
     assert sheet.column("comment") == [None] * 6
 
 
+def test_other_columns_are_not_taken_for_what_reviewers_fill_in() -> None:
+    more = {name: [*"uvwxyz"] for name in ("label", "annotator", "new_label")}
+    for sheet in (
+        review_sheet(with_columns(FOUND.review(), **more)),
+        next_sheet(with_columns(FOUND.next_votes(), **more)),
+    ):
+        assert sheet.names[:4] == ("item", "label_shown", "annotator_shown", "new_label_shown")
+        assert all(sheet.column(name) == [None] * 6 for name in more if name in sheet.names)
+
+
 def test_a_list_for_annotators_does_not_tell_the_label() -> None:
-    sheet = next_sheet(with_columns(FOUND.next_votes(6), text=[*"uvwxyz"]))
+    sheet = next_sheet(with_columns(FOUND.next_votes(limit=6), text=[*"uvwxyz"]))
     assert " ".join(sheet.names) == "item text n_votes votes reason label annotator"
     assert sheet.column("label") == sheet.column("annotator") == [None] * 6

@@ -79,8 +79,8 @@ def test_a_vote_that_cannot_change_anything_has_score_0() -> None:
 
 def test_reasons_do_not_tell_the_suggested_label() -> None:
     sim = dhkappa.simulate(60, labelers={"llm": 0.7}, annotators=3, rng=1)
-    one = dhkappa.audit(sim.votes, sim.suggested).next_votes(60)
-    other = dhkappa.audit(sim.votes, {"llm": np.roll(sim.suggested["llm"], 1)}).next_votes(60)
+    one = dhkappa.audit(sim.votes, sim.suggested).next_votes("llm", 60)
+    other = dhkappa.audit(sim.votes, {"llm": np.roll(sim.suggested["llm"], 1)}).next_votes(limit=60)
     reasons = [dict(zip(table.column("item"), table.column("reason"), strict=True)) for table in (one, other)]
     assert reasons[0] == reasons[1]
     assert one.column("item") != other.column("item")
@@ -101,17 +101,17 @@ def test_merged_rows_and_tables_have_the_same_items() -> None:
         ids[item] for item in next_votes(votes.merged(), "llm", 40).column("item")
     ]
     for table in tables:
-        assert dhkappa.audit(table).next_votes(40).to_dicts() == expected
+        assert dhkappa.audit(table).next_votes(limit=40).to_dicts() == expected
 
 
 def test_a_large_table_is_asked_for_the_items(monkeypatch: pytest.MonkeyPatch) -> None:
     duckdb = pytest.importorskip("duckdb")
     rows = [(f"{place:03}", "ab"[place % 3 == 0], "a", "b" if place % 5 == 0 else "a") for place in range(90)]
     table = duckdb.sql(f"FROM (VALUES {', '.join(map(str, rows))}) t(item, suggested, ann_1, ann_2)")
-    every = {row["item"]: row for row in dhkappa.audit(table).next_votes(90)}
+    every = {row["item"]: row for row in dhkappa.audit(table).next_votes(limit=90)}
     monkeypatch.setattr("dhkappa.inputs.dataset._MAX_FETCHED", 10)
-    found = dhkappa.audit(table).next_votes(30)  # equal ones by group, as such a table has no positions
-    assert found.to_dicts() == dhkappa.audit(table).next_votes(30).to_dicts()
+    found = dhkappa.audit(table).next_votes(limit=30)  # equal ones by group, as such a table has no positions
+    assert found.to_dicts() == dhkappa.audit(table).next_votes(limit=30).to_dicts()
     assert found.to_dicts() == [every[item] for item in found.column("item")]
     assert found.column("score") == sorted((row["score"] for row in every.values()), reverse=True)[:30]
 
@@ -125,13 +125,13 @@ def test_items_of_weight_0_and_without_label_are_left_out() -> None:
 def test_one_vote_per_item() -> None:
     found = dhkappa.audit([["a", None], ["b", None], [None, None]], ["a", "a", "b"])
     assert isinstance(found, dhkappa.SingleVoteAudit)
-    assert found.next_votes(3).column("item") == [2, 0, 1]
-    assert found.next_votes(3).column("score") == [1, 1 / 4, 1 / 4]
+    assert found.next_votes(limit=3).column("item") == [2, 0, 1]
+    assert found.next_votes(limit=3).column("score") == [1, 1 / 4, 1 / 4]
 
 
 def test_errors() -> None:
     sim = dhkappa.simulate(30, labelers={"llm": 0.7}, rng=1)
-    with expect_error("invalid-n"):
-        dhkappa.audit(sim.votes, sim.suggested).next_votes(0)
+    with expect_error("invalid-limit"):
+        dhkappa.audit(sim.votes, sim.suggested).next_votes(limit=0)
     with expect_error("items-unknown"):
-        dhkappa.audit(dhkappa.tally(sim.votes, sim.suggested)).next_votes(3)
+        dhkappa.audit(dhkappa.tally(sim.votes, sim.suggested)).next_votes(limit=3)
