@@ -14,9 +14,9 @@ from dhkappa.core.items import ItemVotes, count
 from dhkappa.core.slices import find_slices
 from dhkappa.errors import DataError, one_labeler, shown
 from dhkappa.stats.annotator_votes import require_annotators
-from dhkappa.stats.intervals import written
+from dhkappa.stats.influence import basis
+from dhkappa.stats.intervals import NO_VARIATION, beta_interval, written
 from dhkappa.stats.notes import Note, source_note
-from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, check_level, sample_of
 from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights
@@ -117,15 +117,19 @@ def _row(
     if len(members) == 1:
         return row | {"reason": _ONE_ANNOTATOR}
     try:
-        kappa = Kappa(kappa_estimate(sample_of(labeled, pool=pool), weights))
-        fleiss = Kappa(fleiss_estimate(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool), weights))
+        kappa = kappa_estimate(sample_of(labeled, pool=pool), weights)
+        fleiss = fleiss_estimate(sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool), weights)
     except DataError as error:
         if error.code != "stratum-empty":
             raise
         return row | {"reason": error.message}
-    interval = kappa.confidence_interval(level)
-    reason = kappa.reason or interval.reason or (fleiss.reason and f"Fleiss' kappa is undefined: {fleiss.reason}")
-    row |= {"items": kappa.n_items, "kappa": kappa.value, "se": kappa.se, "low": interval.low, "high": interval.high}
+    known, reason = basis(kappa), kappa.reason
+    row |= {"items": kappa.n_items, "kappa": kappa.value}
+    if known is None:
+        reason = reason or NO_VARIATION
+    else:
+        row |= {"se": known.se} | dict(zip(("low", "high"), beta_interval(known, 1 - level), strict=True))
+    reason = reason or (fleiss.reason and f"Fleiss' kappa is undefined: {fleiss.reason}")
     return row | {"fleiss": fleiss.value, "reason": reason}
 
 

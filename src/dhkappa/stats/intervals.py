@@ -11,6 +11,7 @@ import numpy as np
 
 from dhkappa.errors import counted
 
+NO_VARIATION = "The items show no variation, so the standard error of kappa is unknown."
 LEAST = -14 / 13
 """Kappa is above this and at most 1."""
 _WIDEST = 27 / 13  # largest difference between two kappas

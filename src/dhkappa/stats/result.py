@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dhkappa.core import Label
 from dhkappa.errors import DataError, counted
 from dhkappa.stats.influence import Terms, basis, influence, terms
-from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval, written
+from dhkappa.stats.intervals import NO_VARIATION, Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Baselines, Estimate, Parts, rounded
 from dhkappa.stats.notes import Note, notes_of
 from dhkappa.stats.sample import Excluded, Rng, Sample, check_choice, check_level
@@ -30,7 +30,6 @@ _NAMES = {
     "weighted-fleiss": "weighted Fleiss' kappa",
 }
 _FLEISS = ("fleiss", "weighted-fleiss")
-_NO_VARIATION = "The items show no variation, so the standard error of kappa is unknown."
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 _WEAKER = 0.1  # kappa of a category below the whole
 _FEWEST = 10  # items of a category that is named; the interval of fewer can be much too narrow
@@ -167,7 +166,7 @@ class Kappa(Display):
         given = methods[0] if method is None else method
         method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
         if self._basis is None:
-            return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or _NO_VARIATION)
+            return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or NO_VARIATION)
         if method in ("bootstrap", "bca"):
             from dhkappa.stats.bootstrap import bca_interval, percentile_interval
 
