@@ -29,7 +29,7 @@ _EXCEL = "Start a CSV file with a byte order mark, so that Excel reads it as UTF
 
 
 _MERGE = "Merge a reviewed FILE with the votes, and print what has changed."
-_AS = "With --merge: count the new labels as votes, or as decisions."
+_AS = "With --merge: count each new label as one more vote, which others may outvote, or as the decision."
 _REVIEWER = "With --merge: name of the annotator who reviewed."
 _LABELS = "With --merge: CSV or Excel file (.xlsx) for the corrected labels."
 _NEW = "With --merge: accept new labels that are no category of the data."
@@ -64,9 +64,9 @@ def review(output: str | None, raw: bool, excel: bool, details: bool, **given: A
     With --merge, the labels that reviewers filled in are added to the votes (-o) and correct the labels (--labels).
     """
     if given["merge"] is not None:
-        output = None if output == "-" else output
+        stream, output = output == "-", None if output == "-" else output
         _check_merge({**given, "details": details}, output)
-        merge(Input(given), given, output, safe=not raw, bom=excel)
+        merge(Input(given), given, output, safe=not raw, bom=excel, stream=stream)
         return
     if extra := [flag(name) for name, value in _ONLY_MERGE.items() if given[name] != value]:
         message = f"{', '.join(extra)} is only for merging a reviewed file."
