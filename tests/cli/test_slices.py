@@ -84,3 +84,16 @@ def test_errors(tmp_path: Path, capsys: Capsys) -> None:
     inside(capsys, "tally", "make", path, "-o", tally)
     assert "--by" in refused(inside(capsys, "audit", tally, "--by", "language"))
     assert "slices" in refused(inside(capsys, "audit", path, "--by", "language", "--strata", "suggested_rule"))
+
+
+def test_slices_by_the_label_itself_or_by_annotators_are_refused(tmp_path: Path, capsys: Capsys) -> None:
+    path = written(tmp_path)
+    refusal = refused(inside(capsys, "audit", path, "--by", "language,suggested_llm"))
+    assert "is the suggested label of 'llm' itself" in " ".join(refusal.split())
+    told = answer(inside(capsys, "audit", path, "-s", "rule", "--by", "suggested_llm", "--format", "json").stdout)
+    assert list(told["result"]["slices"]["suggested_llm"]) == ["rule"]
+    votes, items = tmp_path / "long.csv", tmp_path / "items.csv"
+    votes.write_text("item,annotator,label\n" + "".join(f"{n},{who},x\n" for n in range(9) for who in "ab"))
+    items.write_text("item,suggested\n" + "".join(f"{n},x\n" for n in range(9)))
+    refusal = refused(inside(capsys, "audit", votes, "--items", items, "--by", "annotator"))
+    assert "Name a column of items with --by." in " ".join(refusal.split())
