@@ -294,15 +294,23 @@ def comma_separated(values: Iterable[Any]) -> str:
 
 
 def nearest(given: object, known: Iterable[str]) -> str | None:
-    """Return the most similar known name; None if none is similar."""
+    """Return the most similar known name; None if none is similar. Other numbers are other names: a186 and a286."""
     if not isinstance(given, str):
         return None
     import difflib  # takes time
 
-    by_case = {name.casefold(): name for name in known if isinstance(name, str)}
+    own = _numbers(given)
+    by_case = {
+        name.casefold(): name for name in known if isinstance(name, str) and (not own or _numbers(name) in ([], own))
+    }
     close = difflib.get_close_matches(given.casefold(), by_case, 1)
     close = close or [name for name in by_case if given and given.casefold() in name][:1]
     return by_case[close[0]] if close else None
+
+
+def _numbers(name: str) -> list[str]:
+    """Return the numbers in a name, without leading zeros."""
+    return [digits.lstrip("0") for digits in re.findall(r"\d+", name)]
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:

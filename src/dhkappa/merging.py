@@ -28,10 +28,12 @@ from dhkappa.stats.sample import Pool
 from dhkappa.table import Display, Table, plain
 
 _ACTIONS = ("vote", "decision")
-CAUTION = (
-    "The reviewed items are no random sample, so the kappas after the review are no estimates for all items. The votes "
-    "that decided about corrected labels also agree with them."
+_NO_SAMPLE = "The reviewed items are no random sample, so the kappas after the review are no estimates for all items."
+_FROM_VOTES = (
+    "Corrected labels are made from votes that they then agree with, so they are not judged. A later audit of them "
+    "with the same votes is no better, and does not always warn."
 )
+_NOT_JUDGED = "not judged: made from votes"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -77,11 +79,38 @@ class MergedReviews(Display):
         return len(self.changed) + len(self.confirmed) + len(self.undecided)
 
     @property
+    def n_reviewers_confirmed(self) -> int:
+        """The number of items on which every label that was filled in is the old label."""
+        given = self._given()
+        return sum(given.get(row["item"]) == {row["old"]} for row in self.labels)
+
+    @property
+    def n_reviewers_changed(self) -> int:
+        """The number of items on which some label that was filled in is not the old label."""
+        return self.n_reviewed - self.n_reviewers_confirmed
+
+    @property
     def n_outvoted(self) -> int:
         """The number of items whose new label is that of the majority, and of no reviewer."""
-        given = {*zip(self.added.column("item"), self.added.column("label"), strict=True)}
+        return len(self._outvoted())
+
+    @property
+    def n_changed_against(self) -> int:
+        """The number of changed items whose new label is that of no reviewer."""
+        return len(self._outvoted() & {*self.changed})
+
+    def _given(self) -> dict[Any, set[Label]]:
+        """Return the labels that were filled in, by item."""
+        found: dict[Any, set[Label]] = {}
+        for row in self.added:
+            found.setdefault(row["item"], set()).add(row["label"])
+        return found
+
+    def _outvoted(self) -> set[Any]:
+        """Return the items whose new label is that of the majority, and of no reviewer."""
+        given = self._given()
         rows = self.labels.where(lambda row: row["source"] == "majority")
-        return sum((row["item"], row["new"]) not in given for row in rows)
+        return {row["item"] for row in rows if row["new"] not in given[row["item"]]}
 
     def table(self) -> Table:
         """Return the kappa of the labels before the review, with the votes of reviewers, and after correction."""
@@ -94,18 +123,26 @@ class MergedReviews(Display):
             {"labels": labels.strip(), "votes": votes, **_row(audit, self.labeler)}
             for labels, (votes, audit) in audits.items()
         ]
+        if self.action == "vote" and self.changed and isinstance(self.corrected, Audit):
+            rows[-1]["verdict"] = _NOT_JUDGED
         return Table({name: [row[name] for row in rows] for name in rows[0]}, title=f"Audits of {self.labeler}")
 
     @property
     def summary(self) -> str:
         """What was reviewed, in sentences."""
-        said = f"{counted(self.n_reviewed, 'item')} reviewed: {len(self.changed):,} changed, "
-        said += f"{len(self.confirmed):,} confirmed"
-        said += (
-            f", {len(self.undecided):,} undecided, as the votes are tied (the label is kept)" if self.undecided else ""
-        )
-        said += f". On {counted(n, 'item')}, the majority outvoted the reviewers" if (n := self.n_outvoted) else ""
-        said += f". {counted(self.n_blank, 'row')} without a new label." if self.n_blank else "."
+        confirmed, changed = counted(self.n_reviewers_confirmed, "label"), f"{self.n_reviewers_changed:,}"
+        said = f"{counted(self.n_reviewed, 'item')} reviewed: reviewers confirmed {confirmed} and changed {changed}."
+        if self.action == "vote":
+            n, kept = self.n_changed_against, self.n_outvoted - self.n_changed_against
+            said += f" After their votes, the most frequent vote replaced {counted(len(self.changed), 'label')}"
+            said += f", {n:,} of them against the reviewers" if n else ""
+            said += f", and kept {counted(kept, 'label')} that the reviewers changed" if kept else ""
+            tied = counted(len(self.undecided), "label")
+            said += f". {tied} kept, as the votes are tied" if self.undecided else ""
+            said += "."
+            if self.n_outvoted or self.undecided:
+                said += ' To let the reviewers decide, merge with action="decision" (--as decision).'
+        said += f" {counted(self.n_blank, 'row')} without a new label." if self.n_blank else ""
         if self.votes is not None:
             names = dict.fromkeys(self.added.column("annotator"))
             said += f" {counted(len(self.added), 'vote')} added, of {shown(names)}."
@@ -119,7 +156,12 @@ class MergedReviews(Display):
             found.append(f"New categories: {shown(self.new_categories, 10)}.")
         if self.to_list:
             found.append(f"Name the new columns of votes, too: add {shown(self.to_list, 10)} to annotators.")
-        return [*found, CAUTION]
+        return [*found, self.caution]
+
+    @property
+    def caution(self) -> str:
+        """What the audits after the review do not show."""
+        return f"{_NO_SAMPLE} {_FROM_VOTES}" if self.action == "vote" else _NO_SAMPLE
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield self.summary
@@ -133,7 +175,10 @@ class MergedReviews(Display):
             "action": self.action,
             "labeler": self.labeler,
             "n_reviewed": self.n_reviewed,
+            "n_reviewers_confirmed": self.n_reviewers_confirmed,
+            "n_reviewers_changed": self.n_reviewers_changed,
             "n_changed": len(self.changed),
+            "n_changed_against": self.n_changed_against,
             "n_confirmed": len(self.confirmed),
             "n_undecided": len(self.undecided),
             "n_outvoted": self.n_outvoted,
@@ -143,7 +188,7 @@ class MergedReviews(Display):
             "labels": self.labels.where(lambda row: row["item"] in reviewed).to_json(),
             "added": self.added.to_json(),
             "audits": self.table().to_json(),
-            "caution": CAUTION,
+            "caution": self.caution,
         }
 
 

@@ -97,6 +97,14 @@ def test_names_in_a_file(capsys: Capsys) -> None:
     assert "no names" in refused(inside(capsys, "check", *DATA, "--exclude-annotator", "@names.txt"))
 
 
+def test_names_separated_by_commas(capsys: Capsys) -> None:
+    found = result(capsys, "check", *DATA, "--exclude-annotator", "eli, bo", "--exclude-annotator", "@names.txt")
+    assert found["filters"][0]["annotators"] == ["eli", "bo"]
+    Path("comma.csv").write_text(VOTES.replace("bo,", '"Bo, Jr",'), encoding="utf-8")
+    found = result(capsys, "check", "comma.csv", *DATA[1:], "--exclude-annotator", '"Bo, Jr",eli')
+    assert found["filters"][0]["annotators"] == ["Bo, Jr", "eli"]
+
+
 def test_filters_are_part_of_the_next_command(capsys: Capsys) -> None:
     options = ["--where", "language!=d e", "--exclude-annotator", "bo"]
     assert result(capsys, "check", *DATA, *options)["next"].endswith("--where 'language!=d e' --exclude-annotator bo")

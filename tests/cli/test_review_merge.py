@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,9 @@ def test_votes_and_labels(reviewed: Path, capsys: Capsys) -> None:
     done = inside(capsys, *WORDS, "--merge", "review.csv", "-o", "new.csv", "--labels", "labels.csv")
     assert done.returncode == 0
     assert done.stderr.splitlines() == ["8 rows written to new.csv.", "8 rows written to labels.csv."]
-    assert done.stdout.startswith("2 items reviewed: 1 changed, 1 confirmed. 6 rows without a new label.")
+    said = " ".join(done.stdout.split())
+    assert said.startswith("2 items reviewed: reviewers confirmed 1 label and changed 1. After their votes, the most ")
+    assert "frequent vote replaced 1 label. 6 rows without a new label." in said
     assert "1 vote added, of" not in done.stdout
     text = " ".join(done.stdout.split())
     for part in ("'Spam' was read as 'spam'.", "no random sample", "suggested before", "corrected with reviews"):
@@ -62,13 +65,22 @@ def test_votes_and_labels(reviewed: Path, capsys: Capsys) -> None:
 
 def test_standard_output(reviewed: Path, capsys: Capsys) -> None:
     inside(capsys, *WORDS, "--merge", "review.csv", "-o", "new.csv", "--labels", "labels.csv")
-    done = inside(capsys, *WORDS, "--merge", "review.csv")
+    done = inside(capsys, *WORDS, "--merge", "review.csv", "-o", "-")
     assert done.stdout == Path("new.csv").read_text()
     assert done.stderr.startswith("2 items reviewed")
-    decided = inside(capsys, *WORDS, "--merge", "review.csv", "--as", "decision")
+    decided = inside(capsys, *WORDS, "--merge", "review.csv", "--as", "decision", "-o", "-")
     assert decided.stdout == Path("labels.csv").read_text().replace("majority", "decision")
     labels = inside(capsys, *WORDS, "--merge", "review.csv", "--labels", "labels.xlsx")
     assert labels.stdout.startswith("2 items reviewed")
+
+
+def test_without_files_only_the_summary_is_printed(reviewed: Path, capsys: Capsys) -> None:
+    done = inside(capsys, *WORDS, "--merge", "review.csv")
+    assert done.stdout.startswith("2 items reviewed")
+    assert "t1" not in done.stdout
+    assert "Nothing was written: -o FILE writes the updated votes, --labels FILE" in done.stderr
+    decided = inside(capsys, *WORDS, "--merge", "review.csv", "--as", "decision")
+    assert "Nothing was written: --labels FILE writes the corrected labels." in decided.stderr
 
 
 def test_json(reviewed: Path, capsys: Capsys) -> None:
@@ -76,6 +88,7 @@ def test_json(reviewed: Path, capsys: Capsys) -> None:
     assert done.stderr == "8 rows written to new.xlsx.\n"
     told = answer(done.stdout)["result"]
     assert (told["n_reviewed"], told["n_changed"], told["n_confirmed"], told["n_blank"]) == (2, 1, 1, 6)
+    assert (told["n_reviewers_changed"], told["n_reviewers_confirmed"], told["n_changed_against"]) == (1, 1, 0)
     assert told["added"] == [
         {"item": "t1", "annotator": "ann_eva", "label": "spam"},
         {"item": "t2", "annotator": "ann_eva", "label": "ham"},
@@ -99,8 +112,18 @@ def test_long_format(folder: Path, capsys: Capsys) -> None:
         writer = csv.DictWriter(file, [*rows[0]], delimiter=";")
         writer.writeheader()
         writer.writerows(rows)
-    done = inside(capsys, *words, "--merge", "next.csv", "-o", "new.csv")
+    done = inside(capsys, *words, "--merge", "next.csv", "-o", "new.csv", "--labels", "the labels.csv")
     assert done.returncode == 0, done.stderr
+    following = done.stderr.splitlines()[-1]
+    assert "Next, run: dhkappa audit new.csv --suggested new --items 'the labels.csv'" in following
+    told = answer(inside(capsys, *shlex.split(following)[3:], "--format", "json").stdout)["result"]
+    labels = {row["item"]: row["new"] for row in rows_of("the labels.csv")}
+    votes = [[row["label"] for row in rows_of("new.csv") if row["item"] == item] for item in labels]
+    assert told["labelers"]["new"]["kappa"]["exact"] == str(dhkappa.dh_kappa(votes, [*labels.values()]).exact)
+    unnamed = answer(inside(capsys, "check", "new.csv", "--items", "the labels.csv", "--format", "json").stdout)
+    [problem] = [one for one in unnamed["result"]["problems"] if one["code"] == "labelers-unused"]
+    assert '--suggested "new"' in problem["fix"]
+    assert "--suggested new" in unnamed["result"]["next"]
     assert rows_of("new.csv") == [
         *rows_of("long.csv"),
         {"item": rows[0]["item"], "annotator": "eva", "label": "ham"},

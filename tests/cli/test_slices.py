@@ -126,3 +126,16 @@ def test_annotators_table_in_the_report(tmp_path: Path, capsys: Capsys) -> None:
     assert "<script>alert(1)" not in page + markdown
     assert "\x1b" not in page
     assert "it is an input file" in refused(inside(capsys, "audit", path, "--annotators-table", report, "-o", report))
+
+
+def test_slices_by_the_label_itself_or_by_annotators_are_refused(tmp_path: Path, capsys: Capsys) -> None:
+    path = written(tmp_path)
+    refusal = refused(inside(capsys, "audit", path, "--by", "language,suggested_llm"))
+    assert "is the suggested label of 'llm' itself" in " ".join(refusal.split())
+    told = answer(inside(capsys, "audit", path, "-s", "rule", "--by", "suggested_llm", "--format", "json").stdout)
+    assert list(told["result"]["slices"]["suggested_llm"]) == ["rule"]
+    votes, items = tmp_path / "long.csv", tmp_path / "items.csv"
+    votes.write_text("item,annotator,label\n" + "".join(f"{n},{who},x\n" for n in range(9) for who in "ab"))
+    items.write_text("item,suggested\n" + "".join(f"{n},x\n" for n in range(9)))
+    refusal = refused(inside(capsys, "audit", votes, "--items", items, "--by", "annotator"))
+    assert "Name a column of items with --by." in " ".join(refusal.split())

@@ -17,6 +17,8 @@ LANGUAGE = ["en", "de", "en", None] * 15
 DAYS = [date(2026, 1, 1) + timedelta(days=k) for k in range(60)]
 TABLE = pl.DataFrame({"item": [1, 2], "suggested": ["a", "b"], "language": ["en", "de"], "ann_1": ["a", "b"]})
 
+LONG = pl.DataFrame({"item": [1, 1, 2, 2], "who": [*"xyxy"], "label": [*"aabb"], "suggested": [*"aabb"]})
+
 
 def slices(values: Any, **given: Any) -> Any:
     return audit(VOTES, LABELS, slices=values, progress=False, **given).slices()
@@ -29,6 +31,8 @@ def too_many() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
+    "slices-are-labels": lambda: audit(TABLE.with_columns(ann_2=pl.col("ann_1")), slices="suggested"),
+    "slices-are-annotators": lambda: audit(LONG, slices="who", annotator="who"),
     "slices-missing": lambda: slices(LANGUAGE),
     "slices-dates": lambda: slices({"created": DAYS}),
     "slices-few-items": lambda: slices(["en"] * 30 + ["de"] * 25 + ["fr"] * 5),

@@ -83,6 +83,11 @@ def test_did_you_mean() -> None:
     assert "'Label'" in did_you_mean("lable", ["Label", "item"])
     assert "'suggested_llm'" in did_you_mean("llm", ["suggested_llm", "x"])
     assert did_you_mean("zzz", ["label"]) == did_you_mean(3, ["label"]) == did_you_mean("", ["label"]) == ""
+    assert did_you_mean("a186", ["a286", "a187", "a18"]) == did_you_mean("ann_12", ["ann_1", "ann_2"]) == ""
+    assert did_you_mean("anna186", ["a286", "Ana186"]) == " Did you mean 'Ana186'?"
+    assert did_you_mean("ann_1", ["ann_02", "ann_01"]) == " Did you mean 'ann_01'?"
+    assert did_you_mean("lable2", ["label"]) == " Did you mean 'label'?"
+    assert did_you_mean("ann", ["ann_1"]) == " Did you mean 'ann_1'?"
 
 
 def test_visible() -> None:

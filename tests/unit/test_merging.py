@@ -103,6 +103,11 @@ def test_the_loop_on_data_with_a_known_truth(tmp_path: Path) -> None:
             assert row["item"] in (merged.confirmed if old == most[0] else merged.changed)
             outvoted += [row["item"]] if most[0] != TRUTH[row["item"]] else []
     assert merged.n_outvoted == len(outvoted)
+    said = {row["item"]: row["new_label"] == LLM[IDS.index(row["item"])] for row in sheet if row["new_label"]}
+    assert (merged.n_reviewers_confirmed, merged.n_reviewers_changed) == (sum(said.values()), 48 - sum(said.values()))
+    assert merged.n_changed_against == len({*outvoted} & {*merged.changed})
+    assert merged.table().column("verdict")[2] == "not judged: made from votes"
+    assert "the same votes" in merged.caution
     right = [sum(row[which] == TRUTH[row["item"]] for row in merged.labels) for which in ("old", "new")]
     assert right[1] > right[0]
     # Auditing the written votes again gives the audit of the result.
@@ -140,6 +145,9 @@ def test_decisions_are_the_labels() -> None:
     labels = merged.labels.column("new")
     assert merged.corrected.kappas["llm"].exact == dhkappa.dh_kappa(VOTES, labels).exact
     assert merged.table().column("labels") == ["suggested", "corrected"]
+    assert "not judged" not in merged.table().column("verdict")[1]
+    assert (merged.n_reviewers_confirmed, merged.n_reviewers_changed) == (len(merged.confirmed), len(merged.changed))
+    assert "After their votes" not in merged.summary
 
 
 def write(columns: dict[str, list[Any]], path: Path) -> Path:
@@ -550,3 +558,19 @@ def test_arguments_are_checked() -> None:
     with expect_error("review-conflict"):
         merge_reviews(small(), both, action="decision")
     assert isinstance(merge_reviews(small(), both), MergedReviews)
+
+
+def test_what_reviewers_said_is_told_apart_from_what_the_votes_gave() -> None:
+    votes = [["a", "b", "b"], ["a", "b", "b"], ["a", "a", "b"], ["a", "a", "a"], ["a", "b", "b"]]
+    data = Dataset(np.array(votes), ["a"] * 5)
+    merged = merge_reviews(data, filled([0, 1, 2, 3], ["a", "b", "b", "b"]))
+    # Votes after the review: 0 tied (confirmed by the reviewer), 1 b, 2 tied, 3 stays a against the reviewer.
+    assert (merged.changed, merged.confirmed, merged.undecided) == ((1,), (3,), (0, 2))
+    assert (merged.n_reviewers_confirmed, merged.n_reviewers_changed) == (1, 3)
+    assert (merged.n_changed_against, merged.n_outvoted) == (0, 1)
+    for text in ("confirmed 1 label and changed 3", "replaced 1 label, and kept 1 label that", "2 labels kept, as the"):
+        assert text in merged.summary
+    against = merge_reviews(Dataset(np.array([["b"] * 3, *votes]), ["a"] * 6), filled([0], ["a"]))
+    assert (against.n_reviewers_confirmed, against.n_reviewers_changed, against.n_changed_against) == (1, 0, 1)
+    assert "replaced 1 label, 1 of them against the reviewers." in against.summary
+    assert "--as decision" in against.summary

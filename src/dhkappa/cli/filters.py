@@ -1,4 +1,4 @@
-"""The options ``--where`` and ``--exclude-annotator``, and what they have left out."""
+"""The options ``--where`` and ``--exclude-annotator``, what they have left out, and lists separated by commas."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def filtered(data: dhkappa.Dataset, given: Mapping[str, Any]) -> dhkappa.Dataset
 
 
 def annotator_names(given: Iterable[str]) -> list[str]:
-    """Return names of annotators; ``@path`` stands for the lines of a file."""
+    """Return names of annotators, separated by commas; ``@path`` stands for the lines of a file."""
     names: list[str] = []
     for text in given:
         if not text.startswith("@") or not os.path.isfile(text[1:]):
-            names.append(text)
+            names += several([text])
             continue
         try:
             with open(text[1:], encoding="utf-8-sig") as file:
@@ -50,3 +50,19 @@ def say_left_out(data: Any) -> None:
     """Print what filters have left out on standard error."""
     for one in getattr(data, "left_out", ()):
         click.echo(visible(masked(str(one.note))), err=True)
+
+
+def several(given: Iterable[str]) -> list[str]:
+    """Split option values at commas; quotes protect a name that contains a comma, and a name may be a blank."""
+    found: list[str] = []
+    for text in filter(None, given):
+        if '"' not in text:
+            found += [name if name.isspace() else name.lstrip(" ") for name in text.split(",")]
+            continue
+        import csv  # takes time
+
+        try:
+            found += next(csv.reader([text], strict=True, skipinitialspace=True))
+        except csv.Error:  # a name that contains quotes
+            found.append(text)
+    return found

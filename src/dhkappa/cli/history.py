@@ -10,7 +10,8 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
-from dhkappa.cli.options import Command, check_output, option, several
+from dhkappa.cli.filters import several
+from dhkappa.cli.options import Command, check_output, option
 from dhkappa.cli.output import command_line_typed, file_name, json_text, masked_argument
 from dhkappa.errors import counted, invalid, visible
 from dhkappa.paths import expand_patterns

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 import dhkappa
 from dhkappa.cli import discard_output, fail
-from dhkappa.cli.filters import filtered
+from dhkappa.cli.filters import filtered, several
 from dhkappa.errors import DataError, Problem, flag, invalid, shown, visible
 from dhkappa.paths import expand_patterns, is_stream, natural_order, system_message
 from dhkappa.resources import MIB, need
@@ -165,7 +165,7 @@ _ANNOTATORS = "Wide format: columns of votes, separated by commas, or a pattern 
 _NORMALIZE = "Differences in spelling to ignore: case, spaces, unicode, numbers, separated by commas."
 _MAP = "Labels to replace, such as 1=billing,2=bug, or a CSV file with two columns, old and new."
 _WHERE = "Keep items or votes for which this holds, such as language=en,de or 'confidence>=0.5'. May be repeated."
-_EXCLUDE = "Leave out the votes of an annotator; @FILE for a file with one name per line. May be repeated."
+_EXCLUDE = "Annotators whose votes are left out, separated by commas; @FILE for a file with one name per line."
 _OTHER_ROLES = combine(
     _column("annotators", _ANNOTATORS, "-a", multiple=True),
     _column("item", "Column with the name of the item."),
@@ -363,22 +363,6 @@ def _size(text: str) -> int:
 
 def _pool_error(problem: str) -> DataError:
     return invalid("pool", f"Invalid --pool: {problem}.")
-
-
-def several(given: Iterable[str]) -> list[str]:
-    """Split option values at commas; quotes protect a name that contains a comma, and a name may be a blank."""
-    found: list[str] = []
-    for text in filter(None, given):
-        if '"' not in text:
-            found += [name if name.isspace() else name.lstrip(" ") for name in text.split(",")]
-            continue
-        import csv  # takes time
-
-        try:
-            found += next(csv.reader([text], strict=True, skipinitialspace=True))
-        except csv.Error:  # a name that contains quotes
-            found.append(text)
-    return found
 
 
 def label_map(given: Iterable[str]) -> dict[str, str]:

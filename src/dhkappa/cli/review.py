@@ -11,9 +11,9 @@ import click
 import dhkappa
 from dhkappa.cli import options
 from dhkappa.cli.files import check_excel, content_of, write
-from dhkappa.cli.filters import left_out, say_left_out
+from dhkappa.cli.filters import left_out, say_left_out, several
 from dhkappa.cli.merge import merge
-from dhkappa.cli.options import Command, Input, check_output, option, several
+from dhkappa.cli.options import Command, Input, check_output, option
 from dhkappa.cli.output import check_items, json_text, listed, naming_audit, only, open_errors, refuse, warn
 from dhkappa.errors import did_you_mean, flag, invalid, shown
 from dhkappa.resources import Progress
@@ -28,7 +28,7 @@ _NEXT = "Write the N items on which one more vote would help most, to send to an
 
 
 _MERGE = "Merge a reviewed FILE with the votes, and print what has changed."
-_AS = "With --merge: count the new labels as votes, or as decisions."
+_AS = "With --merge: count each new label as one more vote, which others may outvote, or as the decision."
 _REVIEWER = "With --merge: name of the annotator who reviewed."
 _LABELS = "With --merge: CSV or Excel file (.xlsx) for the corrected labels."
 _NEW = "With --merge: accept new labels that are no category of the data."
@@ -63,9 +63,9 @@ def review(output: str | None, raw: bool, excel: bool, details: bool, **given: A
     With --merge, the labels that reviewers filled in are added to the votes (-o) and correct the labels (--labels).
     """
     if given["merge"] is not None:
-        output = None if output == "-" else output
+        stream, output = output == "-", None if output == "-" else output
         _check_merge({**given, "details": details}, output)
-        merge(Input(given), given, output, safe=not raw, bom=excel)
+        merge(Input(given), given, output, safe=not raw, bom=excel, stream=stream)
         return
     if extra := [flag(name) for name, value in _ONLY_MERGE.items() if given[name] != value]:
         message = f"{', '.join(extra)} is only for merging a reviewed file."

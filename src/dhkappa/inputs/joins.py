@@ -85,6 +85,7 @@ _PANDAS = {  # how to change a column in pandas, for each change
     _LOOSE: _WITHOUT_CASE,
     f"{_LOOSE}, and leading zeros removed": f"{_WITHOUT_CASE}{_WITHOUT_ZEROS}",
 }
+_SHEET = {"blanks are ignored": '=SUBSTITUTE(A2," ","")', "case is ignored": "=LOWER(A2)"}  # the same in a spreadsheet
 _AFFIX = re.compile("match if the (beginning|end) ('(?:[^'\\\\]|\\\\.)*') is removed: ")
 
 
@@ -94,6 +95,12 @@ def _in_pandas(why: str, column: str) -> str:
     if affix := _AFFIX.search(why):
         change = f".str.remove{'prefix' if affix[1] == 'beginning' else 'suffix'}({affix[2]})"
     return "" if change is None else f"df[{column!r}] = df[{column!r}].astype(str){change}"
+
+
+def _in_spreadsheet(why: str) -> str:
+    """Return the formula that makes the change of a diagnosis, as a clause; empty if there is none."""
+    formula = next((how for change, how in _SHEET.items() if f" match if {change}: " in why), None)
+    return f" (in a spreadsheet: {formula} in a new column, if the ids are in column A)" if formula else ""
 
 
 def _pairs(left: Iterable[Any], right: Iterable[Any], rule: Callable[[Any], str]) -> list[tuple[Any, Any]]:
@@ -153,6 +160,7 @@ def check_unlisted(table: VoteTable, long: LongTable) -> None:
     if none or why:
         line = _in_pandas(why, str(table.roles.item))
         hint = f"{why} Write the ids in column {table.roles.item!r} alike in both tables, and save both".strip()
+        hint += _in_spreadsheet(why)
         hint += f", in pandas: {line}" if line else "."
         raise DataError(message, code="ids-not-joined", parameter="items", hint=hint)
     other = ", or pass $unlisted with 'unlabeled' to count them as items without a suggested label"

@@ -77,7 +77,9 @@ def slices_of_table(
     frame = table.votes if table.items is None else table.items
     tables = [(one.name, one.names) for one in (table.votes, table.items) if one is not None]
     found = []
-    for name, cuts in _requests(given, frame.names, tables).items():
+    requests = _requests(given, frame.names, tables, table.roles.annotator)
+    _check_not_labels(requests, table)
+    for name, cuts in requests.items():
         with table.files.unchanged():
             slicing = Slicing.of(frame, cuts)
         roles = replace(table.roles, strata=None, slices=slicing.columns)
@@ -99,13 +101,33 @@ def slices_of_table(
     return found
 
 
+def _check_not_labels(requests: Mapping[str, Sequence[Cut]], table: VoteTable) -> None:
+    """Refuse slices by the suggested label: in such a slice all labels are equal."""
+    labeled = {column: labeler for labeler, column in table.roles.suggested.items()}
+    for column in (cut.column for cuts in requests.values() for cut in cuts):
+        if column in labeled:
+            message = f"Column {shown([column])} is the suggested label of {shown([labeled[column]])} itself: "
+            message += "kappa inside such a slice is always near 0."
+            hint = "See the kappas of categories instead, or choose another labeler with $suggested."
+            raise invalid("slices", message, code="slices-are-labels", hint=hint)
+
+
+def _check_not_annotator(column: Any, annotator: str | None) -> None:
+    """Refuse slices by who voted, which is not the same for all votes on an item."""
+    if annotator is not None and column == annotator:
+        message = f"Column {shown([column])} says who voted, and slices are of items: they need one value per item."
+        hint = "Name a column of items with $slices. To compare annotators, run dhkappa annotators."
+        raise invalid("slices", message, code="slices-are-annotators", hint=hint)
+
+
 def _requests(
-    given: Any, columns: Sequence[str], tables: Sequence[tuple[str, Sequence[str]]]
+    given: Any, columns: Sequence[str], tables: Sequence[tuple[str, Sequence[str]]], annotator: str | None = None
 ) -> dict[str, tuple[Cut, ...]]:
     """Return the columns of each request: ``language``, ``created:week``, or ``language+source`` together."""
     found: dict[str, tuple[Cut, ...]] = {}
     if isinstance(given, Mapping):
         for column, unit in given.items():
+            _check_not_annotator(column, annotator)
             check_item_column(column, "slices", tables)
             known = check_unit(unit, column)
             found[column if known is None else f"{column}:{known}"] = (Cut(column, known),)
@@ -114,6 +136,7 @@ def _requests(
     for name in names:
         cuts = item_cuts(name, columns)
         for cut in cuts:
+            _check_not_annotator(cut.column, annotator)
             check_item_column(cut.column, "slices", tables)
         found[name] = cuts
     if not found:

@@ -211,6 +211,12 @@ def labelers_unused(data: Evidence) -> Iterator[Problem]:
         return
     frames = [table.votes] if table.items is None else [table.votes, table.items]
     free = dict.fromkeys(name for frame in frames for name in unused_columns(table, frame))
+    if not data.labelers and {"old", "new", "source"} <= {*free}:  # as dhkappa review --merge writes them
+        message, fix = (
+            "'old' and 'new' look like corrected labels, but are not used.",
+            "Name the new labels with $suggested=.",
+        )
+        yield Problem("labelers-unused", "warning", message, ("new",), fix, options={"suggested": "new"})
     if unused := [name for name in free if _SUGGESTED.match(name.strip())]:
         one, known = len(unused) == 1, [*table.roles.suggested.values(), *unused]
         message = f"{shown(unused, 3)} {'looks' if one else 'look'} like suggested labels, but "
