@@ -26,7 +26,7 @@ def test_pvalue_is_the_level_whose_limit_is_0(value: float) -> None:
 
     def near(alpha: float) -> float:
         factor = norm.ppf(1 - alpha / 2) / norm.ppf(0.975)
-        return value - down * factor if value > 0 else value + up * factor
+        return float(value - down * factor if value > 0 else value + up * factor)
 
     expected = optimize.brentq(near, 1e-12, 1 - 1e-12)
     found = mover(np.array([value]), np.array([down]), np.array([up]), 0.95)[2]
