@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
 import numpy as np
@@ -138,13 +139,14 @@ class Dataset(Filterable):
         self._show: Any = roles.pop("show", None)
         self._show = list(self._show) if isinstance(self._show, Iterator) else self._show
         self._slices = roles.pop("slices", None)
+        self._slices = list(self._slices) if isinstance(self._slices, Iterator) else self._slices
         if self._slices is not None and not self._copied:
             message = "slices= is an option of audit: other functions are about all items."
             raise invalid("slices", message, code="option-not-supported")
         own: dict[str, Any] = {name: roles.pop(name) for name in RULE_OPTIONS if name in roles}
         self._rule_options = own
         self._rules = label_rules(own.get("normalize", ()), own.get("map"))
-        self._absent: Container[Label] = self._missing
+        self._absent = self._missing
         self._relabeling: Relabeling | None = None
         self._names: dict[Any, Any] = {}
         if self._rules is not None:
@@ -186,6 +188,8 @@ class Dataset(Filterable):
             from dhkappa.inputs.shown_columns import choose_columns
 
             shown = choose_columns(table, self._show)
+            if self._slices is not None:
+                import_module("dhkappa.inputs.slices").check_slices(self._slices, table)
             return replace(table, declared=declared, missing=self._absent, rules=self._rules, shown=shown)
         if self._show:
             message = "show names columns of a table, but the data are arrays."
@@ -488,7 +492,7 @@ def _items_table(items: Any) -> Any:
     if not isinstance(items, Dataset):
         return _opened(items)
     options = {**items._columns, "categories": items._declared, "missing": items._missing, **items._roles}
-    options |= {**items._rule_options, "show": items._show, "filter": items._steps or None}
+    options |= {**items._rule_options, "show": items._show, "slices": items._slices, "filter": items._steps or None}
     if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
         hint = "Pass these options next to $items."

@@ -74,10 +74,8 @@ def slices_of_table(
     given: Any, table: VoteTable, group: Callable[[VoteTable], Any], whole: Counts
 ) -> list[SliceColumn]:
     """Return the slices of a table, counted in the engine, one pass for each; ``group`` counts a table."""
-    frame = table.votes if table.items is None else table.items
-    tables = [(one.name, one.names) for one in (table.votes, table.items) if one is not None]
-    found = []
-    for name, cuts in _requests(given, frame.names, tables).items():
+    frame, found = table.votes if table.items is None else table.items, []
+    for name, cuts in check_slices(given, table).items():
         with table.files.unchanged():
             slicing = Slicing.of(frame, cuts)
         roles = replace(table.roles, strata=None, slices=slicing.columns)
@@ -99,10 +97,10 @@ def slices_of_table(
     return found
 
 
-def _requests(
-    given: Any, columns: Sequence[str], tables: Sequence[tuple[str, Sequence[str]]]
-) -> dict[str, tuple[Cut, ...]]:
-    """Return the columns of each request: ``language``, ``created:week``, or ``language+source`` together."""
+def check_slices(given: Any, table: VoteTable) -> dict[str, tuple[Cut, ...]]:
+    """Return the columns of each request, such as ``created:week`` or ``language+source``; refuse missing columns."""
+    columns = (table.votes if table.items is None else table.items).names
+    tables = [(one.name, one.names) for one in (table.votes, table.items) if one is not None]
     found: dict[str, tuple[Cut, ...]] = {}
     if isinstance(given, Mapping):
         for column, unit in given.items():
