@@ -9,6 +9,7 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
+from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.options import Command, Input, check_output, option
 from dhkappa.cli.output import json_text, listed, naming_audit, open_errors, refuse, warn
 from dhkappa.errors import counted, invalid, visible
@@ -50,7 +51,7 @@ def annotators(output: str | None, raw: bool, **given: Any) -> None:
         votes = data.item_votes()
         known = {"confidence_level": given["confidence_level"], "labelers": data.labelers if data.labeled else ()}
         found = annotator_scores(votes and votes.merged(), **known)
-    whole = {**listed(problems), **found.to_dict()}
+    whole = {**listed(problems), **found.to_dict(), **left_out(data)}
     text = json_text("annotators", whole) + "\n" if as_json else "" if excel else found.table.to_csv(safe=not raw)
     if output is not None:
         from dhkappa.paths import write_file
@@ -60,5 +61,6 @@ def annotators(output: str | None, raw: bool, **given: Any) -> None:
     elif as_json:
         click.echo(text, nl=False)
     if not as_json:
+        say_left_out(data)
         warn(problems)
         import_module("dhkappa.report.terminal").Terminal().annotators(found, all_written=output is not None)

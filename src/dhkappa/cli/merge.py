@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dhkappa
+from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.output import json_text, listed, naming_audit, only, open_errors, refuse, warn
 from dhkappa.cli.sheets import content_of, write
 from dhkappa.errors import invalid, visible
@@ -46,10 +47,11 @@ def merge(source: Any, given: Mapping[str, Any], output: str | None, *, safe: bo
     for (table, path, what), content in zip(files, contents, strict=True):
         write(content, path, what, len(table), "row")
     if as_json:
-        click.echo(json_text("review", {**found.to_dict(), **listed(problems)}))
+        click.echo(json_text("review", {**found.to_dict(), **listed(problems), **left_out(source.data)}))
         return
     for line in repr(found).splitlines():  # on standard error if the votes or labels are on standard output
         click.echo(visible(line), err=any(path is None for _, path, _ in files))
+    say_left_out(source.data)
     warn(problems)
 
 
