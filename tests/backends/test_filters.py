@@ -232,6 +232,39 @@ def test_text_that_is_no_number(engine: Engine) -> None:
     assert long_table(engine, sure=sure).filter("sure!=n/a", "sure>0.1").left_out[1].n_votes == 0
 
 
+@each("operator", ["=", "!="], few=["="])
+@pytest.mark.parametrize("value", ["0.5", 0.5])
+def test_equal_numbers_in_text(engine: Engine, operator: str, value: Any) -> None:
+    sure = ["0.5", "0.50", "n/a", "5e-1", None, ".5", "0.6", "05", "1", "0.500"]
+    rows = [row for row in range(10) if sure[row] and ((row in (0, 1, 3, 5, 9)) == (operator == "="))]
+    found = long_table(engine, sure=sure).filter(("sure", operator, value))
+    assert found.left_out[0].n_votes == 10 - len(rows)
+    assert found.counts.patterns.n_votes() == len(rows)
+
+
+@only(NEAR)
+def test_equal_text_beyond_exact_floats(engine: Engine) -> None:
+    sure = [str(2**53 + row) for row in range(10)]
+    for value in (2**53, str(2**53), str(2**53 + 1)):
+        assert long_table(engine, sure=sure).filter(("sure", "=", value)).left_out[0].n_votes == 9
+
+
+@only(NEAR)
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("a-b-c>0.1", "a number"), ("a-b-c<2026-01-01", "a date"), ("a-b-c<2026-01-01T10:00", "without a time zone")],
+)
+def test_hint_of_text_that_cannot_be_compared(engine: Engine, text: str, kind: str) -> None:
+    rows = {name: values for name, values in VOTE_ROWS.items() if name != "sure"}
+    rows["a-b-c"] = ["1,5", *(["2025-01-01"] * 9 if "2026" in text else ["1"] * 9)]
+    whole = dhkappa.Dataset(engine.table(rows), "suggested", items=engine.table(ITEM_ROWS), **ROLES)
+    with expect_error("not-comparable", "where") as caught:
+        whole.filter(text).counts  # noqa: B018
+    assert kind in caught.value.message
+    assert 'such as a-b-c!="1,5".' in caught.value.hint
+    assert whole.filter('a-b-c!="1,5"', text).left_out[0].n_votes == 1
+
+
 @only(NEAR)
 def test_filter_that_leaves_nothing(engine: Engine) -> None:
     for text in ("language=EN", "sure>7", "item=9"):

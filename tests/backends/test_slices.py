@@ -1,6 +1,6 @@
 """Slices that an engine counts are those of plain lists, in every format."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,28 @@ def test_times_of_an_engine(library: str, zone: str | None, right: dict[str, Any
     assert {name: plain(found, name) for name in SLICES[2:4]} == {name: right[name] for name in SLICES[2:4]}
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "duckdb", "duckdb in New York"])
+def test_days_of_many_instants_are_those_in_utc(library: str) -> None:
+    import duckdb
+    import polars as pl
+
+    n, start = 100_001, datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+    moments = [start + timedelta(seconds=37 * place) for place in range(n)]
+    columns = {"ann_1": ["a"] * n, "ann_2": ["a", "b"] * (n // 2) + ["a"], "suggested": ["a"] * n, "ts": moments}
+    frame = pl.DataFrame(columns).with_columns(pl.col("ts").dt.convert_time_zone("Asia/Tokyo"))
+    with duckdb.connect() as connection:
+        connection.execute(f"SET timezone = '{'America/New_York' if 'New York' in library else 'UTC'}'")
+        data: Any = {"polars": frame, "pandas": frame.to_pandas(), "pyarrow": frame.to_arrow()}.get(library)
+        data = connection.from_arrow(frame.to_arrow()) if data is None else data
+        found = dhkappa.audit(data, slices="ts:month", progress=False).slices()
+        rows = {row["slice"]: row["items"] for row in found.table}
+        january = sum(moment.month == 1 for moment in moments)
+        assert rows == {"2026-01": january, "2026-02": n - january}
+        whole = dhkappa.Dataset(data)
+        day = next(str(one.date()) for one in moments if one.hour > 20)
+        assert whole.filter(f"ts={day}").counts.n_items == sum(str(one.date()) == day for one in moments)
+
+
 @only(NEAR)
 def test_many_categories_are_fetched(engine: Engine) -> None:
     n, m = 1_200, 400
@@ -124,8 +146,11 @@ def test_errors(tmp_path: Path) -> None:
             dhkappa.audit(frame, slices=slices, progress=False)
     with expect_error("invalid-option", "slices"):
         dhkappa.audit(frame, slices={"created": "year"}, progress=False)
+    odd = frame.with_columns(created=pl.when(pl.col("item") % 2 == 0).then(pl.lit("0000-00-00")).otherwise("created"))
+    found = dhkappa.audit(odd, slices="created", progress=False).slices()
+    assert {row["slice"] for row in found.table} == {"0000-00-00", *WRITTEN[1::2]}
     with expect_error("not-a-date", "slices"):
-        dhkappa.audit(frame.with_columns(created=pl.lit("2026-02-30")), slices="created", progress=False)
+        dhkappa.audit(odd, slices="created:week", progress=False)
     varying = pl.DataFrame({"item": [1, 1], "label": ["a", "b"], "suggested": ["a", "a"], "language": ["en", "de"]})
     with expect_error("item-column-varies", "slices"):
         dhkappa.audit(varying, slices="language", progress=False)

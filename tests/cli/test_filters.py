@@ -139,3 +139,34 @@ def test_hostile_names_are_inert(capsys: Capsys) -> None:
     assert "\x1b" not in found
     assert "<b>" not in found
     assert "\x1b" not in inside(capsys, "check", *DATA, "--where", "\x1b[31mc=<b>").stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", *DATA],
+        ["audit", *DATA],
+        ["audit", "votes.csv"],
+        ["audit", *DATA, "--multilabel", ";"],
+        ["score", *DATA],
+        ["compare", *DATA, "--suggested", "suggested,other"],
+        ["review", *DATA],
+        ["review", *DATA, "--next", "1"],
+        ["review", *DATA, "--merge", "reviewed.csv"],
+        ["annotators", *DATA],
+        ["tally", "make", *DATA, "-o", "t.json"],
+        ["plan", "0.5", *DATA],
+    ],
+)
+def test_every_command_says_what_was_left_out(capsys: Capsys, command: list[str]) -> None:
+    Path("items.csv").write_text("item,suggested,other\n1,x,y\n2,y,y\n3,x,x\n4,y,x\n", encoding="utf-8")
+    Path("reviewed.csv").write_text("item,suggested,new_label\n2,y,x\n", encoding="utf-8")
+    if "--items" in command and not {"compare", "annotators", "--multilabel"} & {*command}:
+        command = [*command, "--suggested", "suggested"]
+    options = ["--where", "sure!=0.2"]
+    done = inside(capsys, *command, *options)
+    assert done.returncode in (0, 2), done.stderr
+    text = " ".join((done.stdout + done.stderr).split())
+    assert text.count("Filter sure!=0.2: 0 items and 2 votes were left out") == 1, text
+    told = answer(inside(capsys, *command, *options, "--format", "json").stdout)["result"]
+    assert told["filters"] == [{"where": "sure!=0.2", "annotators": None, "n_items": 0, "n_votes": 2, "n_missing": 1}]

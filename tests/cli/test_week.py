@@ -124,7 +124,7 @@ def test_the_loop_of_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert inside(capsys, "review", *data, "--rejected", "-o", "review.csv").returncode == 0
     filled = fill("review.csv", week.truth)
     assert len(filled) > 15
-    merge = ["review", *data, "--merge", "review.csv", "--by", "eva"]
+    merge = ["review", *data, "--merge", "review.csv", "--reviewer", "eva"]
     told = result(capsys, *merge, "-o", "new.csv", "--labels", "labels.csv")
     new = rows_of("new.csv")
     added = Counter((row["item"], "eva", row["new_label"]) for row in filled)
@@ -157,7 +157,7 @@ def test_the_loop_of_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
         kappa = result(capsys, "score", *files)["labelers"]["llm"]
         assert kappa["value"] == told["audits"][place]["kappa"]
         assert kappa["n_items"] == told["audits"][place]["items"]
-    again = inside(capsys, "review", "new.csv", *data[1:], "--merge", "review.csv", "--by", "eva", "-o", "twice.csv")
+    again = inside(capsys, "review", "new.csv", *data[1:], "--merge", "review.csv", "--reviewer", "eva", "-o", "twice.csv")
     assert (again.returncode, Path("twice.csv").exists()) == (2, False)
     assert "already voted" in again.stderr
     for filtered in (leave_out, ["--where", "language=en"]):
@@ -224,13 +224,13 @@ def smaller_loop(votes: Any, items: Any) -> dict[str, Any]:
     queue = audit.review("llm", limit=40)
     truth = [WEEK.truth[item] for item in queue.column("item")]
     filled = dhkappa.Table({"item": queue.column("item"), "new_label": truth})
-    merged = dhkappa.merge_reviews(data, filled, by="eva")
+    merged = dhkappa.merge_reviews(data, filled, reviewer="eva")
     assert merged.votes is not None
     return {
         "kappa": audit.kappas["llm"].exact,
         "slices": audit.slices("language").table.to_dicts(),
         "queue": [(row["item"], row["text"], row["differential"]) for row in queue],
-        "next": [(row["item"], row["text"]) for row in audit.next_votes(20)],
+        "next": [(row["item"], row["text"]) for row in audit.next_votes(limit=20)],
         "votes": as_set(merged.votes.to_dicts()),
         "labels": sorted((row["item"], row["new"], row["source"]) for row in merged.labels.to_dicts()),
         "again": [one.kappas["llm"].exact for one in (merged.before, merged.after, merged.corrected)],

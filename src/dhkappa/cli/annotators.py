@@ -10,6 +10,7 @@ import click
 import dhkappa
 from dhkappa.cli import options
 from dhkappa.cli.files import check_excel, content_of, write
+from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.options import Command, Input, check_output, option
 from dhkappa.cli.output import json_text, listed, naming_audit, open_errors, refuse, warn
 from dhkappa.errors import invalid
@@ -49,11 +50,13 @@ def annotators(output: str | None, excel: bool, raw: bool, **given: Any) -> None
         known = {"confidence_level": given["confidence_level"], "labelers": data.labelers if data.labeled else ()}
         found = annotator_scores(votes and votes.merged(), **known)
     if as_json:
-        content: str | bytes = json_text("annotators", {**listed(problems), **found.to_dict()}) + "\n"
+        whole = {**listed(problems), **found.to_dict(), **left_out(data)}
+        content: str | bytes = json_text("annotators", whole) + "\n"
     else:
         content = content_of(found.table, output, safe=not raw, bom=excel, text=_TEXT)
     if as_json or output is not None:
         write(content, output, "table of annotators", len(found.table), "annotator")
     if not as_json:
+        say_left_out(data)
         warn(problems)
         import_module("dhkappa.report.terminal").Terminal().annotators(found, all_written=output is not None)

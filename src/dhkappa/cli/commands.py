@@ -14,6 +14,7 @@ import click
 import dhkappa
 from dhkappa.cli import options, run
 from dhkappa.cli.annotators import annotators
+from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.history import SAVING, check_saving, history, save_audit, say_pooled, with_baseline
 from dhkappa.cli.options import (
     EXIT,
@@ -136,7 +137,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
             progress.describe("writing the report")
             found.to_html(output, title=title, command=command_line_typed(), gate=gate)
     save_audit(found, given)
-    _show_audit(found, title, gate, given, output)
+    _show_audit(found, title, gate, given | left_out(source.data), output)
     say_pooled(files)
 
 
@@ -146,7 +147,7 @@ def _show_audit(found: Any, title: str, gate: Gate | None, given: Mapping[str, A
         _show_other(found, title, given, output)
         return
     if given["output_format"] == "json":
-        click.echo(json_text("audit", found.to_dict() | {"report": output}, gate))
+        click.echo(json_text("audit", found.to_dict() | {"report": output, "filters": given["filters"]}, gate))
         return
     if given["output_format"] == "markdown":
         click.echo(found.to_markdown(title=title, gate=gate))
@@ -186,7 +187,7 @@ def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | 
         return
     _fail_unless_labeled(found, given, output)
     if given["output_format"] == "json":
-        click.echo(json_text("audit", found.to_dict()))
+        click.echo(json_text("audit", found.to_dict() | {"filters": given["filters"]}))
     elif given["output_format"] == "markdown":
         click.echo(found.to_markdown(title=title))
     else:
@@ -205,7 +206,7 @@ def _show_multilabel(found: dhkappa.MultilabelAudit, title: str, given: Mapping[
     ]
     gate = _gate({row: kappa for own in rows.values() for row, kappa in own.items()}, given, problems)
     if given["output_format"] == "json":
-        click.echo(json_text("audit", found.to_dict() | {"report": None}, gate))
+        click.echo(json_text("audit", found.to_dict() | {"report": None, "filters": given["filters"]}, gate))
     elif given["output_format"] == "markdown":
         click.echo(found.to_markdown(title=title, gate=gate))
     else:
@@ -228,7 +229,8 @@ def score(**given: Any) -> None:
     level = given["confidence_level"]
     if given["output_format"] == "json":
         labelers = {name: kappa.to_dict(level) for name, kappa in kappas.items()}
-        click.echo(json_text("score", {"confidence_level": level, **listed(problems), "labelers": labelers}, gate))
+        whole = {"confidence_level": level, **listed(problems), "labelers": labelers, **left_out(source.data)}
+        click.echo(json_text("score", whole, gate))
     else:
         _terminal().scores(kappas, level, problems)
         _show_passed(gate)
@@ -256,7 +258,7 @@ def compare(**given: Any) -> None:
         problems = naming_audit(source.problems())
     gate = _gate(found.kappas, given, problems)
     if given["output_format"] == "json":
-        click.echo(json_text("compare", found.to_dict() | listed(problems), gate))
+        click.echo(json_text("compare", found.to_dict() | listed(problems) | left_out(source.data), gate))
     else:
         _terminal().comparison(found, problems)
         _show_passed(gate)
@@ -304,8 +306,9 @@ def plan(half_width: float, **given: Any) -> None:
             raise invalid("pilot", message, code="pilot-missing", hint="Give its file.")
         found = dhkappa.plan(half_width, pilot, **assumed)
     if given["output_format"] == "json":
-        click.echo(json_text("plan", found.to_dict()))
+        click.echo(json_text("plan", found.to_dict() | left_out(source.data if pilot else None)))
     else:
+        say_left_out(source.data if pilot else None)
         _terminal().plan(found, pilot.n_items if pilot else None)
 
 

@@ -9,6 +9,7 @@ import click
 
 import dhkappa
 from dhkappa.cli.files import content_of, write
+from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.output import command_line, json_text, listed, naming_audit, only, open_errors, refuse, warn
 from dhkappa.errors import invalid, visible
 from dhkappa.paths import is_excel
@@ -52,10 +53,11 @@ def merge(
     for (table, path, what), content in zip(files, contents, strict=True):
         write(content, path, what, len(table), "row")
     if as_json:
-        click.echo(json_text("review", {**found.to_dict(), **listed(problems)}))
+        click.echo(json_text("review", {**found.to_dict(), **listed(problems), **left_out(source.data)}))
         return
     for line in repr(found).splitlines():  # on standard error if the votes or labels are on standard output
         click.echo(visible(line), err=any(path is None for _, path, _ in files))
+    say_left_out(source.data)
     warn(problems)
     if not files:
         votes = "-o FILE writes the updated votes, " if is_vote else ""

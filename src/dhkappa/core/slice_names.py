@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -97,21 +97,32 @@ def _is_nan(value: Any) -> bool:
 
 
 def _is_date(value: Any) -> bool:
-    return isinstance(value, (date, np.datetime64)) or (isinstance(value, str) and _ISO.match(value) is not None)
+    return isinstance(value, (date, np.datetime64)) or (isinstance(value, str) and is_iso_date(value))
+
+
+def is_iso_date(text: str) -> bool:
+    """Tell whether text is a date that exists, or a date with a time."""
+    if _ISO.match(text) is None:
+        return False
+    try:
+        date.fromisoformat(text[:10])
+    except ValueError:
+        return False
+    return True
 
 
 def _day(value: Any, column: str) -> date:
-    """Return the day of a date, of a time or of ISO text, as it is written: time zones have no effect."""
+    """Return the day of a date, of a time or of ISO text: of times with a zone in UTC, of text as it is written."""
     try:
         if isinstance(value, np.datetime64):
             value = str(value.astype("datetime64[D]"))
         if isinstance(value, datetime):
-            return value.date()
+            return (value if value.tzinfo is None else value.astimezone(UTC)).date()
         if isinstance(value, date):
             return value
         if _is_date(value):
             return date.fromisoformat(value[:10])
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     message = f"Column {column!r} holds {shown([value])}, which is not a date."
     hint = "Write dates as 2026-11-09, or leave out the unit in $slices."

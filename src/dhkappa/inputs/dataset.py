@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
 import numpy as np
@@ -185,6 +186,8 @@ class Dataset(Filterable, Sliceable):
             from dhkappa.inputs.shown_columns import choose_columns
 
             shown = choose_columns(table, self._show)
+            if self._slices is not None and self._annotators_table is None:
+                import_module("dhkappa.inputs.slices").check_slices(self._slices, table)
             return replace(table, declared=declared, missing=self._absent, rules=self._rules, shown=shown)
         if self._show:
             message = "show names columns of a table, but the data are arrays."

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from dhkappa.errors import invalid
 
 if TYPE_CHECKING:  # imported when needed
+    from dhkappa.core import Label
     from dhkappa.core.items import ItemVotes
     from dhkappa.inputs.filtering import FilteredTable, LeftOut, Step
     from dhkappa.inputs.tables import VoteTable
@@ -19,6 +22,7 @@ class Filterable:
     """Data of which rows and annotators can be left out."""
 
     _steps: tuple[Step, ...] = ()
+    _absent: Container[Label]  # labels that mean missing
     _of_columns: tuple[LeftOut, ...] = ()  # annotators of arrays that were left out
 
     def filter(self, /, *conditions: str | tuple[str, str, Any], **equal: Any) -> Self:
@@ -117,9 +121,13 @@ class Filterable:
         """The table after each filter; None without filters, or for arrays."""
         if not self._steps or self._whole is None:
             return None
+        from dhkappa.core.label_rules import Absent
         from dhkappa.inputs.filtering import filter_table
 
-        return filter_table(self._whole, self._steps)
+        # Only labels that are left are looked for in the labels that mean missing, about which there is a note.
+        absent = self._absent.fresh() if isinstance(self._absent, Absent) else self._absent
+        found = filter_table(replace(self._whole, missing=absent), self._steps)
+        return replace(found, tables=(*found.tables[:-1], replace(found.table, missing=self._absent)))
 
     def _without_columns(self, read: ItemVotes, names: Any) -> ItemVotes:
         """Return the votes of arrays without the annotators that were left out; refuse conditions on columns."""

@@ -297,9 +297,10 @@ def _check_values(table: VoteTable, condition: Condition) -> list[int]:
         if wrong is not None and (
             texts := table.ask(picked.filter(wrong).unique().sort(_VALUE).head(EXAMPLES))[_VALUE]
         ):
-            kind = "a date or a time without a zone" if condition.text.count("-") > 1 else "a number"
+            kind = "a number" if compared.readable is None else compared.readable.kind
             message = f"Column {frame.said(column)} holds text that is not {kind}: {shown(texts)}."
-            hint = f"Leave such rows out by a filter before this one, such as {column}!={texts[0]}."
+            other = Condition.of(condition.column, "!=", texts[0]).text
+            hint = f"Leave such rows out by a filter before this one, such as {other}."
             raise DataError(message, code="not-comparable", parameter="where", hint=hint)
         missing = nw.when(compared.missing(_VALUE)).then(nw.lit(1)).otherwise(nw.lit(0))
         n = 0 if condition.keeps_missing else table.ask(picked.select(n=missing.sum()))["n"][0]

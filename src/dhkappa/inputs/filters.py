@@ -113,8 +113,16 @@ class Condition:
         operator = "=" if self.operator == "!=" else self.operator
         parts = [make(self.column, operator, value) for value in values]
         keep = partial(_any_of, tuple(part for part, _ in parts), self.operator == "!=")
-        readable = [guard for _, guard in parts if guard is not None and self.operator not in ("=", "!=")]
+        readable = [one for _, one in parts if one is not None and self.operator not in ("=", "!=")]
         return Comparison(self, dtype == nw.String, keep, *readable[:1])
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """What a text must be to be compared."""
+
+    test: Expression
+    kind: str  # in messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +132,7 @@ class Comparison:
     condition: Condition
     is_text: bool  # empty text is missing, too
     keep: Expression  # of values that are not missing
-    readable: Expression | None = None  # whether a text is a number or a date, if it must be
+    readable: Readable | None = None  # if a text must be a number or a date
 
     def missing(self, role: str) -> nw.Expr:
         """Return whether a value is missing."""
@@ -141,7 +149,7 @@ class Comparison:
         """Return whether a value is a text that cannot be compared; None if all can."""
         if self.readable is None:
             return None
-        good = nw.when(self.readable(role)).then(nw.lit(1)).otherwise(nw.lit(0))
+        good = nw.when(self.readable.test(role)).then(nw.lit(1)).otherwise(nw.lit(0))
         return nw.when(self.missing(role)).then(nw.lit(1)).otherwise(good) == 0
 
 
@@ -190,7 +198,7 @@ def _any_of(parts: tuple[Expression, ...], negated: bool, role: str) -> nw.Expr:
     return ~either if negated else either
 
 
-_Made = tuple[Expression, Expression | None]
+_Made = tuple[Expression, Readable | None]
 
 
 def _comparison(dtype: Any) -> Callable[[str, str, Any], _Made] | None:
@@ -343,11 +351,11 @@ def _with_text(column: str, operator: str, value: Any) -> _Made:
     if isinstance(value, date):
         return _text_as_date(operator, value)
     own = partial(_compare, "=", str(value), None)
-    if operator == "=" and abs(value) > _EXACT:
+    if operator == "=" and abs(value) >= _EXACT:  # as floats, it and the next integer are equal
         return own, None
     guard = partial(_matches, _NUMBER)
     as_number = _if(guard, lambda role: _COMPARE[operator](number_in(role), nw.lit(float(value))))
-    return as_number, guard
+    return as_number, Readable(guard, "a number")
 
 
 def _with_typed_text(column: str, operator: str, value: str) -> _Made:
@@ -355,10 +363,11 @@ def _with_typed_text(column: str, operator: str, value: str) -> _Made:
     day = re.match(f"^{_DAY}$", value) is not None
     if operator == "=":
         same = partial(_compare, "=", value, None)
-        if not day:
+        if not day and not re.match(_NUMBER, value):
             return same, None
-        on_day, _ = _text_as_date("=", _moment(column, value))
-        return lambda role: same(role) | on_day(role), None
+        read = _moment(column, value) if day else _number(column, value)
+        equal, _ = _with_text(column, "=", read)
+        return lambda role: same(role) | equal(role), None
     if re.match(_NUMBER, value):
         return _with_text(column, operator, _number(column, value))
     if day or re.match(f"^{_DAY}{_CLOCK}{_ZONES['any']}$", value):
@@ -369,7 +378,8 @@ def _with_typed_text(column: str, operator: str, value: str) -> _Made:
 def _text_as_date(operator: str, value: date) -> _Made:
     guard = partial(_matches, f"^{_DAY}(?:{_CLOCK}{_ZONES['any']})?$")
     day = value.isoformat()
-    return _if(guard, lambda role: _COMPARE[operator](nw.col(role).str.slice(0, 10), nw.lit(day))), guard
+    compare = _if(guard, lambda role: _COMPARE[operator](nw.col(role).str.slice(0, 10), nw.lit(day)))
+    return compare, Readable(guard, "a date")
 
 
 def _text_as_time(operator: str, value: datetime) -> _Made:
@@ -391,7 +401,8 @@ def _text_as_time(operator: str, value: datetime) -> _Made:
         found: nw.Expr = _COMPARE[operator](whole, nw.lit(written))
         return found
 
-    return _if(guard, compare), guard
+    zoned = "without a time zone" if value.tzinfo is None else "in UTC"
+    return _if(guard, compare), Readable(guard, f"a date or a time {zoned}")
 
 
 def same_name(given: Any, name: Label) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ class Sliceable:
     def _take_slices(self: Any, roles: Any, opened: Any) -> None:
         """Take the options about slices from keywords; ``opened`` opens a path."""
         self._slices = roles.pop("slices", None)
+        self._slices = list(self._slices) if isinstance(self._slices, Iterator) else self._slices
         self._annotators_table = opened(roles.pop("annotators_table", None))
         for name, given in self._slice_options.items():
             if given is not None and not self._copied:

@@ -74,10 +74,8 @@ def slices_of_table(
     given: Any, table: VoteTable, group: Callable[[VoteTable], Any], whole: Counts
 ) -> list[SliceColumn]:
     """Return the slices of a table, counted in the engine, one pass for each; ``group`` counts a table."""
-    frame = table.votes if table.items is None else table.items
-    tables = [(one.name, one.names) for one in (table.votes, table.items) if one is not None]
-    found = []
-    requests = _requests(given, frame.names, tables, table.roles.annotator)
+    frame, found = table.votes if table.items is None else table.items, []
+    requests = check_slices(given, table)
     _check_not_labels(requests, table)
     for name, cuts in requests.items():
         with table.files.unchanged():
@@ -120,10 +118,11 @@ def _check_not_annotator(column: Any, annotator: str | None) -> None:
         raise invalid("slices", message, code="slices-are-annotators", hint=hint)
 
 
-def _requests(
-    given: Any, columns: Sequence[str], tables: Sequence[tuple[str, Sequence[str]]], annotator: str | None = None
-) -> dict[str, tuple[Cut, ...]]:
-    """Return the columns of each request: ``language``, ``created:week``, or ``language+source`` together."""
+def check_slices(given: Any, table: VoteTable) -> dict[str, tuple[Cut, ...]]:
+    """Return the columns of each request, such as ``created:week`` or ``language+source``; refuse missing columns."""
+    columns = (table.votes if table.items is None else table.items).names
+    tables = [(one.name, one.names) for one in (table.votes, table.items) if one is not None]
+    annotator = table.roles.annotator
     found: dict[str, tuple[Cut, ...]] = {}
     if isinstance(given, Mapping):
         for column, unit in given.items():

@@ -9,7 +9,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from dhkappa.core.slice_names import ISO, Cut, plain_value
+from dhkappa.core.slice_names import ISO, Cut, is_iso_date, plain_value
 from dhkappa.errors import DataError, counted
 from dhkappa.inputs.backends import Frame, Query
 
@@ -22,16 +22,19 @@ class Slicing:
     """The columns that make slices together, with the roles ``slices_0``, ``slices_1``, ... in a query."""
 
     cuts: tuple[Cut, ...]
-    dates: tuple[bool, ...]  # text that is cut to the date, by column
+    dates: tuple[bool, ...]  # whether text or times with a zone are cut to the date, by column
 
     @classmethod
     def of(cls, frame: Frame, cuts: Sequence[Cut]) -> Slicing:
-        """Find which columns of a table hold dates as text; refuse columns with too many values."""
+        """Find which columns are cut to dates in the engine; refuse columns with too many values."""
         dates: list[bool] = []
         for cut in cuts:
             own, _ = frame.pick({"slices_0": cut.column})
-            found = cls((cut,), (_holds_dates(frame, own),))
+            zoned = _is_zoned(own.collect_schema()["slices_0"])
+            found = cls((cut,), (_can_cut(own) if zoned else _holds_dates(frame, own),))
             dates += found.dates
+            if zoned and not found.dates[0]:  # the instants become days after they are fetched
+                continue
             distinct = found.prepared(own).unique()
             n = int(frame.fetch(distinct.select(n=nw.len()))["n"][0])
             if n > MOST_SLICES:
@@ -58,7 +61,9 @@ class Slicing:
             if schema[role] == nw.String:
                 text = column.str.slice(0, 10) if is_date else column
                 new[role] = nw.when(column != "").then(text)
-            elif getattr(schema[role], "time_zone", "") is None:  # a time; one with a zone is an instant, not a day
+            elif _is_zoned(schema[role]):
+                new[role] = _utc_day(role) if is_date else column
+            elif isinstance(schema[role], nw.Datetime):
                 new[role] = column.dt.truncate(_DAY)
         return frame.with_columns(**new) if new else frame
 
@@ -82,6 +87,23 @@ NO_SLICES = Slicing((), ())
 """No columns of slices."""
 
 
+def _is_zoned(dtype: Any) -> bool:
+    return isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
+
+
+def _utc_day(role: str) -> nw.Expr:
+    return nw.col(role).dt.convert_time_zone("UTC").dt.replace_time_zone(None).dt.truncate(_DAY)
+
+
+def _can_cut(own: Query) -> bool:
+    """Tell whether the engine can convert times to UTC: DuckDB only where its connection is in UTC, Ibis never."""
+    try:
+        own.with_columns(slices_0=_utc_day("slices_0")).collect_schema()
+    except NotImplementedError:
+        return False
+    return True
+
+
 def _holds_dates(frame: Frame, own: Query) -> bool:
     """Tell whether a column holds text that is a date in every row, where it is not missing."""
     column = nw.col("slices_0")
@@ -90,4 +112,7 @@ def _holds_dates(frame: Frame, own: Query) -> bool:
     known = own.filter(~column.is_null() & (column != ""))
     odd = known.with_columns(odd=nw.when(column.str.contains(ISO)).then(nw.lit(0)).otherwise(nw.lit(1)))
     found = frame.fetch(odd.select(n=nw.len(), odd=nw.col("odd").sum()))
-    return bool(found["n"][0]) and not found["odd"][0]
+    if not found["n"][0] or found["odd"][0]:
+        return False
+    days = known.select(slices_0=column.str.slice(0, 10)).unique().head(MOST_SLICES + 1)
+    return all(map(is_iso_date, frame.fetch(days)["slices_0"]))

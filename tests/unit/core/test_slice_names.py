@@ -38,7 +38,7 @@ def test_values_as_text() -> None:
     [
         date(2026, 11, 9),
         datetime(2026, 11, 9, 23, 59),
-        datetime(2026, 11, 9, 0, 30, tzinfo=EAST),
+        datetime(2026, 11, 10, 13, 30, tzinfo=EAST),
         datetime(2026, 11, 9, 23, 30, tzinfo=UTC),
         np.datetime64("2026-11-09T23:30"),
         pd.Timestamp("2026-11-09 23:30", tz="Asia/Tokyo"),
@@ -47,7 +47,7 @@ def test_values_as_text() -> None:
         "2026-11-09 00:30:00.123Z",
     ],
 )
-def test_dates_as_written(value: Any) -> None:
+def test_days_in_utc_or_as_written(value: Any) -> None:
     for unit, name in (("day", "2026-11-09"), ("week", "2026-11-09"), ("month", "2026-11")):
         assert names([value], unit) == ([name], unit, False)
     assert names([value, None]) == (["2026-11-09", None], "day", True)
@@ -75,8 +75,10 @@ def test_text_that_is_not_all_dates() -> None:
     for value in ("2026-11-09x", "2026-13-01", 20261109):
         with expect_error("not-a-date", "slices"):
             names([value], "day")
-    with expect_error("not-a-date", "slices"):  # written like a date
-        names(["2026-02-30"])
+    for text in ("2026-02-30", "0000-00-00", "1234-56-78"):  # written like dates
+        assert names([text, "2026-11-09"]) == ([text, "2026-11-09"], None, False)
+    with expect_error("not-a-date", "slices"):
+        names([datetime(1, 1, 1, tzinfo=EAST)], "day")
 
 
 def test_columns_with_units() -> None:

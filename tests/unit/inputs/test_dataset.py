@@ -516,3 +516,37 @@ def test_labels_passed_next_to_a_dataset_without_labels() -> None:
             with expect_error("no-suggested-labels", "suggested") as caught:
                 call(data, LABELS)
             assert caught.value.message == "The Dataset has no suggested labels."
+
+
+def test_missing_columns_of_slices_are_refused_everywhere() -> None:
+    table = pd.DataFrame({"ann_1": ["a", "b"], "ann_2": ["a", "b"], "suggested": ["a", "b"], "lang": ["en", "de"]})
+    for slices in ("lnag", ["lang", "lnag"], {"lnag": "week"}):
+        for function in (dh_kappa, fleiss_kappa, tally, audit):
+            with expect_error("column-not-found", "slices"):
+                function(Dataset(table, slices=slices))
+        assert [one.code for one in Dataset(table, slices=slices).check().problems] == ["column-not-found"]
+    assert dh_kappa(Dataset(table, slices="lang")).value == 1
+    with expect_error("option-with-dataset", "items"):
+        Dataset(table, items=Dataset(table, slices="lang"))
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_notes_on_filtered_data_do_not_depend_on_earlier_results(counted: bool) -> None:
+    table = pd.DataFrame(
+        {
+            "ann_1": ["Spam", "ham", "NA", "na", "N/A", "ham", "spam"],
+            "ann_2": ["spam", "ham", "n/a", "ham", "spam", "ham", "SPAM"],
+            "suggested": ["spam", "ham", "ham", "spam", "ham", "spam", "spam"],
+            "round": [1, 1, 1, 2, 2, 2, 2],
+        }
+    )
+    options: dict[str, Any] = {"normalize": ["case"], "missing": ["na", "n/a"]}
+    whole = Dataset(table, **options)
+    if counted:
+        assert whole.counts.n_items == 7
+    found = whole.filter(round=1)
+    alone = Dataset(table[table["round"] == 1], **options)
+    notes = [str(note) for note in found.counts.source_notes if "left out" not in str(note)]
+    assert notes == list(map(str, alone.counts.source_notes))
+    assert notes
+    assert found.left_out[0].n_votes == 6

@@ -160,5 +160,5 @@ def test_rows_keep_their_names_and_values_if_others_are_left_out(kind: str, step
     assert 10 < len(kept) < 50
     assert named_items(data) == [*kept]
     found = dhkappa.audit(data, progress=False, allow=["looks-clustered"])
-    for table in (found.review(limit=60), found.next_votes(60)):
+    for table in (found.review(limit=60), found.next_votes(limit=60)):
         assert {row["item"]: row["text"] for row in table} == kept
