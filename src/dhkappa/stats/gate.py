@@ -65,7 +65,7 @@ class GateRow:
         if self.outcome == "undecided" and not (reason or self.more_items or math.isnan(self.value + self.low)):
             what = self.measure.capitalize() if self.measure.endswith("kappa") else f"The {self.measure}"
             reason = f"{what} is too close to the bound."
-        return " ".join(filter(None, (text, decided_by(self.more_items), reason)))
+        return " ".join(filter(None, (text, decided_by(self.more_items, value), reason)))
 
     def _written(self, value: float, digits: int) -> str:
         """Return a number with some digits, shares in percent; never -0.000."""
