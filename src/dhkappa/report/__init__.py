@@ -60,7 +60,7 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
 
 _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
 _TEXT |= {"majority", "vote", "votes", "verdict", "reason", "remark", "instead", "slice", "grade", "name"}
-_SIGNED = {"difference", "change", "minus_others"}
+_SIGNED = {"difference", "change", "minus_others", "deviation"}
 _SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", "agreement", "share", "weight"}
 _SHARES |= {"shift", "suggested_share"}
 _HEADS = {
@@ -83,7 +83,8 @@ _HEADS = {
     "pvalue_holm": "p-value (Holm)",
     "pvalue_shift": "p-value of the shift",
     "reason": "remark",
-    "shrunk_score": "score",
+    "deviation": "vs others on same items",
+    "shrunk_score": "beyond chance",
     "shift": "shift of the votes",
     "ci_change": "CI of change",
     "suggested_share": "votes for label",

@@ -277,7 +277,7 @@ def _annotators(audit: Audit) -> dict[str, Any] | None:
     if scores is None:
         return None
     listed = scores.listed()
-    columns = "annotator items agree score shrunk_score ci pvalue_adjusted remark"
+    columns = "annotator items agree shrunk_score ci deviation pvalue_adjusted remark"
     found = _table(audit, listed.title, islice(listed, MOST_ANNOTATORS), columns) if len(listed) else None
     more = len(listed) > MOST_ANNOTATORS
     rest = f"The first {MOST_ANNOTATORS} of {len(listed):,} annotators with {MIN_ITEMS} items or more." if more else ""

@@ -93,7 +93,7 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
         yield "### Annotators"
         yield escaped(scores.summary)
         rows = [*islice(scores.listed(), _FIRST_ITEMS)]
-        yield markdown_table(grid(rows, "annotator items agree shrunk_score ci remark", level))
+        yield markdown_table(grid(rows, "annotator items agree shrunk_score ci deviation remark", level))
     notes = [said(note.message, note.hint, flag) for note in (*audit.notes, *slice_notes(audit, best))]
     if notes:
         yield "### Notes"

@@ -49,6 +49,14 @@ _FIRST_ITEMS = 8
 _ANNOTATORS = 12
 _COLUMNS = 40
 _NARROWEST = 8
+_BROKEN_HEADS = {
+    head: head.replace(after, f"{after.strip()}\n")
+    for head, after in {
+        "agrees with others": "agrees ",
+        "beyond chance": "beyond ",
+        "vs others on same items": "vs others on ",
+    }.items()
+}
 _WRAPPED = ("labeler", "minus", "verdict", "slice", "remark")  # columns whose text is not cut
 _FEW_PILOT_ITEMS = 30
 
@@ -93,7 +101,7 @@ class Terminal:
                 self._line(text)
         self._review(audit, best, review)
         if (scores := optional(audit.annotator_scores)) is not None:
-            self._heading("Annotators")
+            self._heading(scores.table.title)
             self.annotators(scores)
         for row in islice(audit.sample_sizes(best) if audit.verdict(best).more_items else (), 1):
             more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
@@ -185,9 +193,9 @@ class Terminal:
         listed = scores.listed()
         rows = list(islice(listed, _ANNOTATORS))
         if rows:
-            self._grid(rows, "annotator items agree shrunk_score ci remark", scores.confidence_level)
+            self._grid(rows, "annotator items agree shrunk_score ci deviation remark", scores.confidence_level)
         if len(listed) > len(rows):
-            more = "" if all_written else "; dhkappa annotators -o FILE.csv writes all"
+            more = "" if all_written else "; dhkappa annotators -o FILE writes all"
             self._line(f"({len(listed) - len(rows):,} more{more})", "dim")
         for note in scores.notes if rows else ():
             self._line(_text(note), "dim")
@@ -380,12 +388,19 @@ class Terminal:
         self, rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float, shown: Sequence[str] = ()
     ) -> None:
         """Print some columns of a result."""
-        self._table(*grid(rows, columns, confidence_level, shown=shown))
+        heads, cells, numbers = grid(rows, columns, confidence_level, shown=shown)
+        self._table([_BROKEN_HEADS.get(head, head) for head in heads], cells, numbers)
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> None:
         cells = [[self._clean(cell) for cell in row] for row in rows]
         how: dict[str, Any] = {"narrowest": _NARROWEST, "overflow": self._overflow, "wrapped": _WRAPPED}
-        table, _ = text_table([*map(self._clean, heads)], cells, numbers, width=self._console.width, **how)
+        table, _ = text_table(
+            ["\n".join(map(self._clean, head.split("\n"))) for head in heads],
+            cells,
+            numbers,
+            width=self._console.width,
+            **how,
+        )
         self._print(table)
 
     def _print(self, content: Any, **options: Any) -> None:

@@ -27,8 +27,8 @@ class AnnotatorScores(Display):
 
     Attributes
     ----------
-    table : one row per annotator, those who differ first, then those not shown to know anything, then by the distance
-        of the shrunken score from the mean: ``items`` with two votes or more, ``agree`` (the mean share of the other
+    table : one row per annotator, those who differ first, then those not shown to know anything, then from the lowest
+        to the highest shrunken score: ``items`` with two votes or more, ``agree`` (the mean share of the other
         votes that equal the annotator's), ``score`` (0 for votes at random; its mean is Fleiss' kappa),
         ``shrunk_score`` (drawn to the mean if there are few items) with limits ``low`` and ``high``, ``deviation`` (of
         the score from the mean of the votes on the same items), its ``pvalue`` and ``pvalue_adjusted``, ``differs``

@@ -74,8 +74,8 @@ def annotator_scores(
     differs = columns["pvalue_adjusted"] <= FALSE_ALARMS
     for name in labelers:
         columns[f"{AGREE_WITH}{name}"] = _agreement_with(votes, item_votes, name, A)
-    distance = np.nan_to_num(np.abs(columns["shrunk_score"] - mean), nan=-1.0)
-    order = np.lexsort((np.arange(A), -items, -np.round(distance, 12), ~uninformed, ~differs))
+    score = np.nan_to_num(columns["shrunk_score"], nan=np.inf)
+    order = np.lexsort((np.arange(A), -items, np.round(score, 12), ~uninformed, ~differs))
     order = order[np.argsort(items[order] < MIN_ITEMS, kind="stable")]
     cells = {name: values[order].tolist() for name, values in columns.items()}
     cells["differs"] = [("below" if below[a] else "above") if differs[a] else None for a in order.tolist()]
@@ -101,8 +101,8 @@ def _columns(labelers: Sequence[str]) -> list[str]:
 
 
 def _first(flagged: bool) -> str:
-    far = "those farthest from the mean score first"
-    return f"flagged ones first, then {far}" if flagged else far
+    order = "from the lowest to the highest"
+    return f"flagged first, then {order}" if flagged else order
 
 
 def _unweighted_sample(item_votes: ItemVotes) -> tuple[Sample, bool]:

@@ -210,7 +210,9 @@ def _cap(
         for row in rows:
             others = items - row["items"]
             if others and comparison.difference * items - row["difference"] * row["items"] <= 0:
-                why = f"only because of one annotator, {row['annotator']}: look at the votes of {row['annotator']} first"
+                why = (
+                    f"only because of one annotator, {row['annotator']}: look at the votes of {row['annotator']} first"
+                )
                 return why, "On average over the other annotators, it scores no higher."
     return "", ""
 

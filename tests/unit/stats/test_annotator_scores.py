@@ -32,6 +32,18 @@ def test_careless_annotator_is_found() -> None:
     assert "1 of 6 annotators with 10 items or more differs from the rest" in found.summary
 
 
+def test_flagged_annotators_are_first_then_the_lowest() -> None:
+    found = scores_of(crowd())
+    rest = found.table.column("shrunk_score")[1:]
+    assert found.table.column("annotator")[0] == 5
+    assert rest == sorted(rest)
+    assert len(set(rest)) > 1
+    assert found.table.title == "Annotators, flagged first, then from the lowest to the highest"
+    alike = scores_of(crowd(careless=None)).table
+    assert alike.column("shrunk_score") == sorted(alike.column("shrunk_score"))
+    assert alike.title == "Annotators, from the lowest to the highest"
+
+
 def test_annotators_alike_are_not_flagged() -> None:
     found = scores_of(crowd(careless=None))
     assert (found.differs, found.uninformed, found.listed().column("remark")) == ((), (), [None] * 6)
