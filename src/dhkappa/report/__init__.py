@@ -10,6 +10,7 @@ from dhkappa.errors import DataError, visible
 from dhkappa.stats.result import labelers_table
 
 if TYPE_CHECKING:
+    from dhkappa.stats.notes import Note
     from dhkappa.stats.result import Comparison, Kappa
 
 P = ParamSpec("P")
@@ -138,6 +139,11 @@ def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Write) -> str:
     if name == "half_width":
         return f"± {value:g}"
     return (signed if name in _SIGNED else number)(value, 3 if name == "loss" else digits)
+
+
+def filter_texts(notes: Iterable[Note]) -> list[str]:
+    """Return what filters have left out, to show it above the results."""
+    return [note.text for note in notes if note.code == "filtered"]
 
 
 def percent(confidence_level: float) -> str:

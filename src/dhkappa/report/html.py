@@ -21,6 +21,7 @@ from dhkappa.errors import DataError, counted, flag, said
 from dhkappa.report import (
     REVIEW_LIMIT,
     better_first,
+    filter_texts,
     grid,
     kappa_name,
     limits,
@@ -120,6 +121,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
             if problem.severity != "info"
         ],
         gate=gate,
+        filters=filter_texts(audit.notes),
         notes=[said(note.message, note.hint, flag) if command else note.text for note in audit.notes],
         excluded=_excluded(audit, names),
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} with {versions}",

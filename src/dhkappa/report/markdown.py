@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.errors import flag, said
-from dhkappa.report import grid, optional, text_of
+from dhkappa.report import filter_texts, grid, optional, text_of
 from dhkappa.report.slices import slice_notes, slices_shown
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def _head(
 ) -> Iterator[str]:
     """Yield the title, the problems, the summary and the gate."""
     yield f"## {escaped(title)}"
+    yield from map(escaped, filter_texts(audit.notes))
     for problem in audit.problems:
         if problem.severity != "info":
             word = "accepted" if problem.accepted else problem.severity

@@ -16,6 +16,7 @@ from dhkappa.report import (
     REVIEW_LIMIT,
     better_first,
     compared_on,
+    filter_texts,
     grid,
     kappa_name,
     labeler_rows,
@@ -81,7 +82,7 @@ class Terminal:
         """Show an audit: problems, the answer, then the evidence, then what to do; ``review`` writes the queue."""
         names, level = audit.ranking, audit.confidence_level
         best = names[0]
-        self._line(title, "bold")
+        self._title(title, audit.notes)
         self._problems(audit.problems)
         self._line()
         self._line(audit.summary, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
@@ -115,7 +116,7 @@ class Terminal:
 
     def other_audit(self, audit: AnnotatorAudit | SingleVoteAudit, title: str) -> None:
         """Show an audit of annotators alone, or of one vote per item: the answer, then its tables."""
-        self._line(title, "bold")
+        self._title(title, audit.notes)
         self._problems(audit.problems)
         self._line()
         self._line(audit.summary, "bold")
@@ -130,7 +131,7 @@ class Terminal:
 
     def multilabel(self, found: MultilabelAudit, title: str) -> None:
         """Show an audit of data with sets of labels."""
-        self._line(title, "bold")
+        self._title(title, found.notes)
         self._problems(found.problems)
         self.paragraph(found.summary)
         self._meaningless(found.problems)
@@ -371,6 +372,12 @@ class Terminal:
         if len(rejected) > _FIRST_ITEMS and command:
             self._line("To write the whole queue as CSV:", "dim")
             self._parts(f"  {self._clean(command)}")
+
+    def _title(self, title: str, notes: Iterable[Note]) -> None:
+        """Print the title, and what filters have left out."""
+        self._line(title, "bold")
+        for text in filter_texts(notes):
+            self._line(text)
 
     def _heading(self, text: str, first: bool = False) -> None:
         if not first:

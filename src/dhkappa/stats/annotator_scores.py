@@ -214,7 +214,7 @@ def _agreement_with(votes: AnnotatorVotes, item_votes: ItemVotes, labeler: str, 
 def _notes(few: int, most: int, designed: bool, ordered: bool) -> Iterator[Note]:
     if few:
         who = f"{counted(few, 'annotator')} with fewer than {MIN_ITEMS} items {'is' if few == 1 else 'are'} not listed"
-        yield Note("annotators-few-items", f"{who}; dhkappa annotators writes all as CSV.")
+        yield Note("annotators-few-items", f"{who}; dhkappa annotators -o FILE writes all.")
     if most == 2:
         text = "Items have two votes, which say nothing about which of two annotators differs from the rest."
         yield Note("annotators-two-votes", text)

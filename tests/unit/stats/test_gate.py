@@ -198,7 +198,7 @@ def test_gate_of_an_audit() -> None:
         (GateRow("llm", "fail", "coverage", 0.76, 0.75), "coverage 75.0%, required 76%."),
         (
             GateRow("llm", "fail", "share of a typical annotator's score", 0.8, 0.044, 0.0413, 0.0472),
-            "score 4.4% (4.1% to 4.7%), required 80%.",
+            "advantage over random labels: 4.4% of a typical annotator's (4.1% to 4.7%), required 80%.",
         ),
     ],
 )
