@@ -26,7 +26,8 @@ from dhkappa.report import (
     percent,
 )
 from dhkappa.report.slices import slice_notes, slices_shown
-from dhkappa.stats.grades import digits_of
+from dhkappa.stats.grades import cannot_judge, digits_of
+from dhkappa.stats.verdict import groups_of
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Terminal:
         self._scale(audit.kappas, level, order=names)
         self._labelers(audit)
         if audit.comparison is not None:
-            self._differences(audit.comparison)
+            self._differences(audit.comparison, audit.problems)
         self._categories(audit, best)
         for found in slices_shown(audit, best):
             self._heading(found.heading)
@@ -180,11 +181,13 @@ class Terminal:
     def comparison(self, comparison: Comparison, problems: Sequence[Problem] = ()) -> None:
         """Show a comparison of labelers."""
         self._problems(problems, first=True)
+        if text := _which_is_better(comparison, problems):
+            self._line(text, "bold")
         level, order = comparison.confidence_level, comparison.table().column("labeler")
-        self._scale(comparison.kappas, level, first=not problems, order=order)
+        self._scale(comparison.kappas, level, first=not (problems or text), order=order)
         self._heading("Labelers")
-        self._grid(comparison.table(), "labeler baseline_random baseline_majority items coverage", level)
-        self._differences(comparison)
+        self._grid(comparison.table(), "labeler kappa ci baseline_random baseline_majority items coverage", level)
+        self._differences(comparison, problems)
         undefined = {name: kappa for name, kappa in comparison.kappas.items() if kappa.reason}
         self._notes([*_infos(problems), *_by_labeler(undefined, _undefined), *map(_text, comparison.notes)])
 
@@ -336,10 +339,13 @@ class Terminal:
             rows, f"labeler kappa ci baseline_random baseline_majority {fleiss} items coverage", confidence_level
         )
 
-    def _differences(self, comparison: Comparison) -> None:
+    def _differences(self, comparison: Comparison, problems: Sequence[Problem]) -> None:
         kappa = kappa_name(comparison.kappas)
         what = "Differences" if kappa == "kappa" else f"Differences in {kappa}"
         self._heading(f"{what} between labelers, {compared_on(comparison)}")
+        for name in comparison.kappas:
+            if unjudged := cannot_judge(name, problems):
+                self._line(f"{unjudged.headline} Its differences say nothing about its labels.")
         same = len({*comparison.differences.column("items")}) == 1
         columns = f"labeler other difference ci pvalue_holm discordant{'' if same else ' items'}"
         self._grid(better_first(comparison), columns, comparison.confidence_level)
@@ -415,6 +421,20 @@ class Terminal:
         with self._console.capture() as captured:
             self._console.print(content, **options)
         self._console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _which_is_better(comparison: Comparison, problems: Sequence[Problem]) -> str:
+    """Return which labeler is better, or that the data do not show it; empty if fewer than two can be judged."""
+    judged = {name: one.value for name, one in comparison.ranked.items() if not cannot_judge(name, problems)}
+    known = {name: value for name, value in judged.items() if not math.isnan(value)}
+    if len(known) < 2:
+        return ""
+    best = groups_of(known, comparison.differences, comparison.confidence_level)[0]
+    if len(best) == 1:
+        others = [name for name in known if name != best[0]]
+        return f"{best[0]} has a higher kappa than {others[0] if len(others) == 1 else 'the others'}."
+    which = "which of the two is better" if len(best) == 2 else "which of these is best"
+    return f"The data do not show {which}: {', '.join(best)}."
 
 
 def _text(note: Note) -> str:
