@@ -119,7 +119,7 @@ class AnnotatorAudit(Display):
         """Return the tables to show, each with the names of its main columns."""
         found = [(self.categories(), "category n_votes vote_share agreement kappa")]
         if self._known_annotators:
-            found.append((self.annotator_scores().listed(), "annotator items agree shrunk_score ci remark"))
+            found.append((self.annotator_scores().listed(), "annotator items agree shrunk_score ci deviation remark"))
         if self._item_votes is not None:
             found.append((self.disagreements(_FIRST), "item votes agreement"))
         return found

@@ -89,7 +89,8 @@ class MultilabelAudit(Display):
         better = sum(row["pvalue_holm"] < 1 - self.confidence_level for row in rows)
         worst = rows[0]
         lowest = f"The lowest kappa is {worst['kappa']:.2f}, for {worst['category']!r}."
-        return f"{labeler} is better than random labels in {better:,} of {counted(len(rows), 'category')}. {lowest}"
+        said = f"{labeler} is better than random labels in {better:,} of {counted(len(rows), 'category')}"
+        return f"{said} (this says nothing about how good: see the verdict of a category with --category). {lowest}"
 
     def to_markdown(self, *, title: str = "Label audit", gate: Gate | None = None) -> str:
         """Return a short report as Markdown, for example for a pull request."""

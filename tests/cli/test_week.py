@@ -157,7 +157,9 @@ def test_the_loop_of_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
         kappa = result(capsys, "score", *files)["labelers"]["llm"]
         assert kappa["value"] == told["audits"][place]["kappa"]
         assert kappa["n_items"] == told["audits"][place]["items"]
-    again = inside(capsys, "review", "new.csv", *data[1:], "--merge", "review.csv", "--reviewer", "eva", "-o", "twice.csv")
+    again = inside(
+        capsys, "review", "new.csv", *data[1:], "--merge", "review.csv", "--reviewer", "eva", "-o", "twice.csv"
+    )
     assert (again.returncode, Path("twice.csv").exists()) == (2, False)
     assert "already voted" in again.stderr
     for filtered in (leave_out, ["--where", "language=en"]):

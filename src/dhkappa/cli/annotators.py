@@ -27,8 +27,8 @@ _TEXT = ("annotator", "differs")  # columns that are text in Excel
 def annotators(output: str | None, excel: bool, raw: bool, **given: Any) -> None:
     """Score all annotators, and find those who differ from the rest.
 
-    All annotators are scored on one scale, with or without suggested labels. Prints who differs from the rest, and who
-    is not shown to know anything; -o writes all annotators as CSV or Excel.
+    All annotators are scored on one scale, with or without suggested labels. Prints who differs from the rest, and
+    whose votes are not shown to be better than guesses; -o writes all annotators as CSV or Excel.
     """
     from dhkappa.stats.annotator_scores import annotator_scores
 
@@ -40,7 +40,9 @@ def annotators(output: str | None, excel: bool, raw: bool, **given: Any) -> None
         data = source.data
         if not isinstance(data, dhkappa.Dataset):
             hint = "Pass the votes that were counted."
-            raise invalid("annotators", "A tally has no annotators.", code="annotators-unknown", hint=hint)
+            raise invalid(
+                "annotators", "A tally has only numbers of votes, not who voted.", code="annotators-unknown", hint=hint
+            )
         data.check_single()
         problems = naming_audit(source.problems(fetch=True))
         # Errors of a labeler say nothing about the votes.

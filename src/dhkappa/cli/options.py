@@ -149,7 +149,9 @@ _FAIL_UNDER = (
     "annotators: is the labeler nearly as good as a typical annotator?"
 )
 _ON = "What --fail-under tests. low: confidence limits; value: kappa itself."
-_KEEP = "With --fail-under annotators: share of a typical annotator's score to keep; 0.8 by default."
+_KEEP = (
+    "With --fail-under annotators: least advantage over random labels, as a share of an annotator's; 0.8 by default."
+)
 _MARGIN = "With --fail-under annotators: how far kappa may be below that of a typical annotator, instead of --keep."
 _COVERAGE = "Gate: exit with 1 if a labeler has labels for a smaller share of the items."
 GATE = combine(

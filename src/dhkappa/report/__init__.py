@@ -10,6 +10,7 @@ from dhkappa.errors import DataError, visible
 from dhkappa.stats.result import labelers_table
 
 if TYPE_CHECKING:
+    from dhkappa.stats.notes import Note
     from dhkappa.stats.result import Comparison, Kappa
 
 P = ParamSpec("P")
@@ -60,7 +61,7 @@ def better_first(comparison: Comparison | None) -> list[dict[str, Any]]:
 
 _TEXT = {"labeler", "other", "category", "annotator", "suggested", "item"}
 _TEXT |= {"majority", "vote", "votes", "verdict", "reason", "remark", "instead", "slice", "grade", "name"}
-_SIGNED = {"difference", "change", "minus_others"}
+_SIGNED = {"difference", "change", "minus_others", "deviation"}
 _SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", "agreement", "share", "weight"}
 _SHARES |= {"shift", "suggested_share", "agree_label"}
 _HEADS = {
@@ -84,7 +85,8 @@ _HEADS = {
     "pvalue_holm": "p-value (Holm)",
     "pvalue_shift": "p-value of the shift",
     "reason": "remark",
-    "shrunk_score": "score",
+    "deviation": "vs others on same items",
+    "shrunk_score": "beyond chance",
     "shift": "shift of the votes",
     "ci_change": "CI of change",
     "suggested_share": "votes for label",
@@ -138,6 +140,11 @@ def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Write) -> str:
     if name == "half_width":
         return f"± {value:g}"
     return (signed if name in _SIGNED else number)(value, 3 if name == "loss" else digits)
+
+
+def filter_texts(notes: Iterable[Note]) -> list[str]:
+    """Return what filters have left out, to show it above the results."""
+    return [note.text for note in notes if note.code == "filtered"]
 
 
 def percent(confidence_level: float) -> str:

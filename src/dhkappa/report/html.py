@@ -21,6 +21,7 @@ from dhkappa.errors import DataError, counted, flag, said
 from dhkappa.report import (
     REVIEW_LIMIT,
     better_first,
+    filter_texts,
     grid,
     kappa_name,
     limits,
@@ -120,6 +121,7 @@ def page(audit: Audit, *, title: str = "Label audit", command: str | None = None
             if problem.severity != "info"
         ],
         gate=gate,
+        filters=filter_texts(audit.notes),
         notes=[said(note.message, note.hint, flag) if command else note.text for note in audit.notes],
         excluded=_excluded(audit, names),
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} with {versions}",
@@ -288,7 +290,7 @@ def _annotators(audit: Audit) -> dict[str, Any] | None:
     if scores is None:
         return None
     listed = scores.listed()
-    columns = "annotator items agree score shrunk_score ci pvalue_adjusted remark"
+    columns = "annotator items agree shrunk_score ci deviation pvalue_adjusted remark"
     found = _table(audit, listed.title, islice(listed, MOST_ANNOTATORS), columns) if len(listed) else None
     more = len(listed) > MOST_ANNOTATORS
     rest = f"The first {MOST_ANNOTATORS} of {len(listed):,} annotators with {MIN_ITEMS} items or more." if more else ""

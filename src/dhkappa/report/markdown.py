@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.errors import flag, said
-from dhkappa.report import grid, optional, text_of
+from dhkappa.report import filter_texts, grid, optional, text_of
 from dhkappa.report.slices import slice_notes, slices_shown
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def _head(
 ) -> Iterator[str]:
     """Yield the title, the problems, the summary and the gate."""
     yield f"## {escaped(title)}"
+    yield from map(escaped, filter_texts(audit.notes))
     for problem in audit.problems:
         if problem.severity != "info":
             word = "accepted" if problem.accepted else problem.severity
@@ -93,7 +94,7 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
         yield "### Annotators"
         yield escaped(scores.summary)
         rows = [*islice(scores.listed(), _FIRST_ITEMS)]
-        yield markdown_table(grid(rows, "annotator items agree shrunk_score ci remark", level))
+        yield markdown_table(grid(rows, "annotator items agree shrunk_score ci deviation remark", level))
     notes = [said(note.message, note.hint, flag) for note in (*audit.notes, *slice_notes(audit, best))]
     if notes:
         yield "### Notes"

@@ -16,6 +16,7 @@ from dhkappa.report import (
     REVIEW_LIMIT,
     better_first,
     compared_on,
+    filter_texts,
     grid,
     kappa_name,
     labeler_rows,
@@ -25,7 +26,8 @@ from dhkappa.report import (
     percent,
 )
 from dhkappa.report.slices import slice_notes, slices_shown
-from dhkappa.stats.grades import digits_of
+from dhkappa.stats.grades import cannot_judge, digits_of
+from dhkappa.stats.verdict import groups_of
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -49,6 +51,14 @@ _FIRST_ITEMS = 8
 _ANNOTATORS = 12
 _COLUMNS = 40
 _NARROWEST = 8
+_BROKEN_HEADS = {
+    head: head.replace(after, f"{after.strip()}\n")
+    for head, after in {
+        "agrees with others": "agrees ",
+        "beyond chance": "beyond ",
+        "vs others on same items": "vs others on ",
+    }.items()
+}
 _WRAPPED = ("labeler", "minus", "verdict", "slice", "remark")  # columns whose text is not cut
 _FEW_PILOT_ITEMS = 30
 
@@ -73,7 +83,7 @@ class Terminal:
         """Show an audit: problems, the answer, then the evidence, then what to do; ``review`` writes the queue."""
         names, level = audit.ranking, audit.confidence_level
         best = names[0]
-        self._line(title, "bold")
+        self._title(title, audit.notes)
         self._problems(audit.problems)
         self._line()
         self._line(audit.summary, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
@@ -84,7 +94,7 @@ class Terminal:
         self._scale(audit.kappas, level, order=names)
         self._labelers(audit)
         if audit.comparison is not None:
-            self._differences(audit.comparison)
+            self._differences(audit.comparison, audit.problems)
         self._categories(audit, best)
         for found in slices_shown(audit, best):
             self._heading(found.heading)
@@ -93,7 +103,7 @@ class Terminal:
                 self._line(text)
         self._review(audit, best, review)
         if (scores := optional(audit.annotator_scores)) is not None:
-            self._heading("Annotators")
+            self._heading(scores.table.title)
             self.annotators(scores)
         for row in islice(audit.sample_sizes(best) if audit.verdict(best).more_items else (), 1):
             more = f"{row['more_items']:,} more items, about {row['more_votes']:,} votes"
@@ -107,7 +117,7 @@ class Terminal:
 
     def other_audit(self, audit: AnnotatorAudit | SingleVoteAudit, title: str) -> None:
         """Show an audit of annotators alone, or of one vote per item: the answer, then its tables."""
-        self._line(title, "bold")
+        self._title(title, audit.notes)
         self._problems(audit.problems)
         self._line()
         self._line(audit.summary, "bold")
@@ -122,7 +132,7 @@ class Terminal:
 
     def multilabel(self, found: MultilabelAudit, title: str) -> None:
         """Show an audit of data with sets of labels."""
-        self._line(title, "bold")
+        self._title(title, found.notes)
         self._problems(found.problems)
         self.paragraph(found.summary)
         self._meaningless(found.problems)
@@ -171,11 +181,13 @@ class Terminal:
     def comparison(self, comparison: Comparison, problems: Sequence[Problem] = ()) -> None:
         """Show a comparison of labelers."""
         self._problems(problems, first=True)
+        if text := _which_is_better(comparison, problems):
+            self._line(text, "bold")
         level, order = comparison.confidence_level, comparison.table().column("labeler")
-        self._scale(comparison.kappas, level, first=not problems, order=order)
+        self._scale(comparison.kappas, level, first=not (problems or text), order=order)
         self._heading("Labelers")
-        self._grid(comparison.table(), "labeler baseline_random baseline_majority items coverage", level)
-        self._differences(comparison)
+        self._grid(comparison.table(), "labeler kappa ci baseline_random baseline_majority items coverage", level)
+        self._differences(comparison, problems)
         undefined = {name: kappa for name, kappa in comparison.kappas.items() if kappa.reason}
         self._notes([*_infos(problems), *_by_labeler(undefined, _undefined), *map(_text, comparison.notes)])
 
@@ -185,9 +197,9 @@ class Terminal:
         listed = scores.listed()
         rows = list(islice(listed, _ANNOTATORS))
         if rows:
-            self._grid(rows, "annotator items agree shrunk_score ci remark", scores.confidence_level)
+            self._grid(rows, "annotator items agree shrunk_score ci deviation remark", scores.confidence_level)
         if len(listed) > len(rows):
-            more = "" if all_written else "; dhkappa annotators -o FILE.csv writes all"
+            more = "" if all_written else "; dhkappa annotators -o FILE writes all"
             self._line(f"({len(listed) - len(rows):,} more{more})", "dim")
         for note in scores.notes if rows else ():
             self._line(_text(note), "dim")
@@ -327,10 +339,13 @@ class Terminal:
             rows, f"labeler kappa ci baseline_random baseline_majority {fleiss} items coverage", confidence_level
         )
 
-    def _differences(self, comparison: Comparison) -> None:
+    def _differences(self, comparison: Comparison, problems: Sequence[Problem]) -> None:
         kappa = kappa_name(comparison.kappas)
         what = "Differences" if kappa == "kappa" else f"Differences in {kappa}"
         self._heading(f"{what} between labelers, {compared_on(comparison)}")
+        for name in comparison.kappas:
+            if unjudged := cannot_judge(name, problems):
+                self._line(f"{unjudged.headline} Its differences say nothing about its labels.")
         same = len({*comparison.differences.column("items")}) == 1
         columns = f"labeler other difference ci pvalue_holm discordant{'' if same else ' items'}"
         self._grid(better_first(comparison), columns, comparison.confidence_level)
@@ -364,6 +379,12 @@ class Terminal:
             self._line("To write the whole queue as CSV:", "dim")
             self._parts(f"  {self._clean(command)}")
 
+    def _title(self, title: str, notes: Iterable[Note]) -> None:
+        """Print the title, and what filters have left out."""
+        self._line(title, "bold")
+        for text in filter_texts(notes):
+            self._line(text)
+
     def _heading(self, text: str, first: bool = False) -> None:
         if not first:
             self._line()
@@ -380,12 +401,19 @@ class Terminal:
         self, rows: Iterable[Mapping[str, Any]], columns: str, confidence_level: float, shown: Sequence[str] = ()
     ) -> None:
         """Print some columns of a result."""
-        self._table(*grid(rows, columns, confidence_level, shown=shown))
+        heads, cells, numbers = grid(rows, columns, confidence_level, shown=shown)
+        self._table([_BROKEN_HEADS.get(head, head) for head in heads], cells, numbers)
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> None:
         cells = [[self._clean(cell) for cell in row] for row in rows]
         how: dict[str, Any] = {"narrowest": _NARROWEST, "overflow": self._overflow, "wrapped": _WRAPPED}
-        table, _ = text_table([*map(self._clean, heads)], cells, numbers, width=self._console.width, **how)
+        table, _ = text_table(
+            ["\n".join(map(self._clean, head.split("\n"))) for head in heads],
+            cells,
+            numbers,
+            width=self._console.width,
+            **how,
+        )
         self._print(table)
 
     def _print(self, content: Any, **options: Any) -> None:
@@ -393,6 +421,20 @@ class Terminal:
         with self._console.capture() as captured:
             self._console.print(content, **options)
         self._console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _which_is_better(comparison: Comparison, problems: Sequence[Problem]) -> str:
+    """Return which labeler is better, or that the data do not show it; empty if fewer than two can be judged."""
+    judged = {name: one.value for name, one in comparison.ranked.items() if not cannot_judge(name, problems)}
+    known = {name: value for name, value in judged.items() if not math.isnan(value)}
+    if len(known) < 2:
+        return ""
+    best = groups_of(known, comparison.differences, comparison.confidence_level)[0]
+    if len(best) == 1:
+        others = [name for name in known if name != best[0]]
+        return f"{best[0]} has a higher kappa than {others[0] if len(others) == 1 else 'the others'}."
+    which = "which of the two is better" if len(best) == 2 else "which of these is best"
+    return f"The data do not show {which}: {', '.join(best)}."
 
 
 def _text(note: Note) -> str:

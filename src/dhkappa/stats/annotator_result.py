@@ -15,7 +15,7 @@ MIN_ITEMS = 10  # items below which nothing is said about an annotator
 MIN_SCREENED = 20  # items below which nobody is said to be not shown to know anything
 FALSE_ALARMS = 0.05  # expected share among flagged annotators
 AGREE_WITH = "agree_with_"  # before the name of a labeler, in names of columns
-NOT_SHOWN = "not shown to know anything"
+NOT_SHOWN = "votes not shown to be better than guesses"
 
 _NAMED = 5  # annotators of a kind in the summary
 _TESTED = f"with {MIN_ITEMS} items or more"
@@ -27,8 +27,8 @@ class AnnotatorScores(Display):
 
     Attributes
     ----------
-    table : one row per annotator, those who differ first, then those not shown to know anything, then by the distance
-        of the shrunken score from the mean: ``items`` with two votes or more, ``agree`` (the mean share of the other
+    table : one row per annotator, those who differ first, then those not shown to know anything, then from the lowest
+        to the highest shrunken score: ``items`` with two votes or more, ``agree`` (the mean share of the other
         votes that equal the annotator's), ``score`` (0 for votes at random; its mean is Fleiss' kappa),
         ``shrunk_score`` (drawn to the mean if there are few items) with limits ``low`` and ``high``, ``deviation`` (of
         the score from the mean of the votes on the same items), its ``pvalue`` and ``pvalue_adjusted``, ``differs``
@@ -63,7 +63,7 @@ class AnnotatorScores(Display):
             return f"No annotator has {MIN_ITEMS} items with several votes, so nothing is said about any of them."
         k, d, u = self.n_tested, len(self.differs), len(self.uninformed)
         if d:
-            alarms = f"expected false alarms: at most {FALSE_ALARMS:.0%} of them"
+            alarms = _false_alarms(d)
             verb = "differs" if d == 1 else "differ"
             said = (
                 f"{d:,} of {counted(k, 'annotator')} {_TESTED} {verb} from the rest ({alarms}): {_named(self.differs)}"
@@ -73,7 +73,7 @@ class AnnotatorScores(Display):
         else:
             said = f"Whether any of {counted(k, 'annotator')} {_TESTED} differs from the rest is not known"
         if u:
-            verb = "is" if u == 1 else "are"
+            verb = "has" if u == 1 else "have"
             said += f", and {u:,} with {MIN_SCREENED} items or more {verb} {NOT_SHOWN}: {_named(self.uninformed)}"
         return said if said.endswith("...") else f"{said}."
 
@@ -102,6 +102,16 @@ class AnnotatorScores(Display):
             "notes": [note.to_dict() for note in self.notes],
             "reason": self.reason,
         }
+
+
+def _false_alarms(n: int) -> str:
+    """Return how many of some named annotators are expected to be false alarms, at most."""
+    one_in = round(1 / FALSE_ALARMS)
+    if n == 1:
+        return f"at most 1 in {one_in} such flags is a false alarm"
+    if n < one_in:
+        return f"of the {n:,} flagged, expect less than one to be a false alarm"
+    return f"of the {n:,} flagged, expect at most {counted(-(-n // one_in), 'false alarm')}"
 
 
 def _named(names: Sequence[Any]) -> str:

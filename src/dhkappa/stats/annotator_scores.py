@@ -75,8 +75,8 @@ def annotator_scores(
     differs = columns["pvalue_adjusted"] <= FALSE_ALARMS
     for name in labelers:
         columns[f"{AGREE_WITH}{name}"] = _agreement_with(votes, item_votes, name, A)
-    distance = np.nan_to_num(np.abs(columns["shrunk_score"] - mean), nan=-1.0)
-    order = np.lexsort((np.arange(A), -items, -np.round(distance, 12), ~uninformed, ~differs))
+    score = np.nan_to_num(columns["shrunk_score"], nan=np.inf)
+    order = np.lexsort((np.arange(A), -items, np.round(score, 12), ~uninformed, ~differs))
     order = order[np.argsort(items[order] < MIN_ITEMS, kind="stable")]
     cells = {name: values[order].tolist() for name, values in columns.items()}
     cells["differs"] = [("below" if below[a] else "above") if differs[a] else None for a in order.tolist()]
@@ -102,8 +102,8 @@ def _columns(labelers: Sequence[str]) -> list[str]:
 
 
 def _first(flagged: bool) -> str:
-    far = "those farthest from the mean score first"
-    return f"flagged ones first, then {far}" if flagged else far
+    order = "from the lowest to the highest"
+    return f"flagged first, then {order}" if flagged else order
 
 
 def _unweighted_sample(item_votes: ItemVotes) -> tuple[Sample, bool]:
@@ -215,7 +215,7 @@ def _agreement_with(votes: AnnotatorVotes, item_votes: ItemVotes, labeler: str, 
 def _notes(few: int, most: int, designed: bool, ordered: bool) -> Iterator[Note]:
     if few:
         who = f"{counted(few, 'annotator')} with fewer than {MIN_ITEMS} items {'is' if few == 1 else 'are'} not listed"
-        yield Note("annotators-few-items", f"{who}; dhkappa annotators writes all as CSV.")
+        yield Note("annotators-few-items", f"{who}; dhkappa annotators -o FILE writes all.")
     if most == 2:
         text = "Items have two votes, which say nothing about which of two annotators differs from the rest."
         yield Note("annotators-two-votes", text)

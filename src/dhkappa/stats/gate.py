@@ -18,7 +18,8 @@ from dhkappa.table import Display, plain
 ANNOTATORS = "annotators"
 """Value of ``fail_under`` that compares a labeler with a typical annotator."""
 _WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}  # nosec B105 - an outcome
-_SHARE, _COVERAGE = "share of a typical annotator's score", "coverage"
+_SHARE, _COVERAGE = "share of a typical annotator's score", "coverage"  # in JSON
+_ADVANTAGE = "advantage over random labels"  # for people, instead of the share
 _SHARES = (_SHARE, _COVERAGE)  # written in percent, as in an audit
 _WORST_FIRST = ("fail", "undecided", "pass")
 
@@ -54,18 +55,20 @@ class GateRow:
         width = self.high - self.low
         digits = digits_of(width, least=3)
         value, low, high = (self._written(x, digits) for x in (self.value, self.low, self.high))
+        name, of = (_ADVANTAGE, " of a typical annotator's") if self.measure == _SHARE else (self.measure, "")
         if math.isnan(self.value) and math.isnan(self.low):
-            measured = f"{self.measure} undefined"
+            measured = f"{name} undefined"
         else:
-            measured = self.measure if math.isnan(self.value) else f"{self.measure} {value}"
+            measured = name if math.isnan(self.value) else f"{name}{':' if of else ''} {value}"
+            measured += of
             measured += "" if math.isnan(self.low) else f" ({low} to {high})"
         bound = f"{100 * self.bound:g}%" if self.measure in _SHARES else f"{self.bound:g}"
         text = f"{self.labeler} {_WORDS[self.outcome]}: {measured}, required {bound}."
         reason = self.reason
         if self.outcome == "undecided" and not (reason or self.more_items or math.isnan(self.value + self.low)):
-            what = self.measure.capitalize() if self.measure.endswith("kappa") else f"The {self.measure}"
+            what = name.capitalize() if name.endswith("kappa") else f"The {name}"
             reason = f"{what} is too close to the bound."
-        return " ".join(filter(None, (text, decided_by(self.more_items), reason)))
+        return " ".join(filter(None, (text, decided_by(self.more_items, value), reason)))
 
     def _written(self, value: float, digits: int) -> str:
         """Return a number with some digits, shares in percent; never -0.000."""

@@ -90,14 +90,14 @@ def judge(
     if math.isnan(baseline.share_low) and baseline.method != "two-votes":  # annotators may be no better than random
         return replace(_unclear(name, estimate, scored), ranked=True)
     code = _grade(baseline, random)
-    not_better, evidence = _cap(code, estimate, comparison, annotators)
+    not_better, evidence = _cap(name, code, estimate, comparison, annotators)
     code = "on-par" if not_better else code
     ungradable = code == "not-enough-data"
     short, headline = _words(name, code, baseline, not_better, disagree)
     same = baseline.n_items == estimate.n_items or math.isnan(baseline.kappa_labeler)
     details = f"{scored}; {_typical(baseline, write)}." if same else f"{scored}. {_on_other_items(baseline, write)}"
-    told = not_better and not evidence  # the headline says how many annotators score higher
-    matched = "" if told else _matched(comparison, close=code == "on-par" and not not_better)
+    told = not_better and not evidence  # the headline says how many annotators would do better
+    matched = "" if told else _matched(name, comparison, close=code == "on-par" and not not_better)
     details = _joined_sentences(details, evidence, matched, unsure if ungradable else caution)
     more_items = not (ungradable and (disagree or baseline.method == "two-votes"))  # a third vote is needed
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
@@ -177,6 +177,7 @@ def _grade(baseline: AnnotatorBaseline, random: float) -> str:
 
 
 def _cap(
+    name: str,
     code: str,
     estimate: Estimate,
     comparison: AnnotatorComparison | None,
@@ -184,7 +185,7 @@ def _cap(
 ) -> tuple[str, str]:
     """Return why a labeler is not called better than a typical annotator, and the numbers behind it.
 
-    The reason is a clause, empty if nothing speaks against it. If annotators score higher, it has all numbers.
+    The reason is a clause, empty if nothing speaks against it. If annotators would do better, it has all numbers.
     """
     if code != "better":
         return "", ""
@@ -202,14 +203,16 @@ def _cap(
     rows = [row for row in comparison.table if not math.isnan(row["difference"])]
     matched = round(comparison.matched * len(rows))
     if 2 * matched <= len(rows):
-        higher = _matched(comparison, close=False).rstrip(".")
+        higher = _matched(name, comparison, close=False).rstrip(".")
         return higher[0].lower() + higher[1:], ""
     items = sum(row["items"] for row in rows)
     if len(rows) < _FEW_ANNOTATORS:
         for row in rows:
             others = items - row["items"]
             if others and comparison.difference * items - row["difference"] * row["items"] <= 0:
-                why = f"only the comparison with one annotator, {row['annotator']}, makes it look better"
+                why = (
+                    f"only because of one annotator, {row['annotator']}: look at the votes of {row['annotator']} first"
+                )
                 return why, "On average over the other annotators, it scores no higher."
     return "", ""
 
@@ -263,8 +266,8 @@ def _words(
         headline = f"There is not enough data to judge {name}: {advantage}."
         return short, _joined_sentences(headline, _more_items(baseline))
     if not_better:
-        although = f", although {advantage}" if known else ""
-        return short, f"{name} is {short}, not better, because {not_better}{although}."
+        its = f"Its advantage over random labels, {_share(baseline)}," if known else "It"
+        return short, f"{name} is {short}. {its} looks better, but {not_better}."
     said = short
     if code == "slightly-below" and not low >= KEEP:
         short, said = _WORSE, f"{_WORSE}, perhaps only slightly, perhaps much"
@@ -290,7 +293,8 @@ def _share(baseline: AnnotatorBaseline) -> str:
 def _more_items(baseline: AnnotatorBaseline) -> str:
     """Return about how many more items would probably decide."""
     share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
-    return decided_by(items_to_decide(baseline.n_items, share, low, high, KEEP if share > KEEP else 1))
+    more = items_to_decide(baseline.n_items, share, low, high, KEEP if share > KEEP else 1)
+    return decided_by(more, _share(baseline).partition(" ")[0])
 
 
 def _typical(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
@@ -306,19 +310,19 @@ def _on_other_items(baseline: AnnotatorBaseline, write: Callable[[float], str]) 
     return f"On the {items} with three votes or more it scores {write(baseline.kappa_labeler)}; {typical}."
 
 
-def _matched(comparison: AnnotatorComparison | None, close: bool) -> str:
-    """Return how many annotators score higher than the labeler; ``close`` if it is on par with a typical one."""
+def _matched(name: str, comparison: AnnotatorComparison | None, close: bool) -> str:
+    """Return how many annotators would do better as labelers; ``close`` if it is on par with a typical one."""
     if comparison is None or math.isnan(comparison.difference):
         return ""
     rows = len(comparison.table) - len(comparison.skipped)
     higher = rows - round(comparison.matched * rows)
     if rows == 1:
-        return f"The only annotator scores {'higher' if higher else 'no higher'}."
+        return f"As a labeler, the only annotator would do {'better' if higher else 'no better'} than {name}."
     if not higher:
-        return f"None of the {rows:,} annotators scores higher."
+        return f"As labelers, none of the {rows:,} annotators would do better than {name}."
     little = ", but by too little to call it worse" if close and 2 * higher > rows else ""
-    verb = "scores" if higher == 1 else "score"
-    return f"{f'All {rows:,}' if higher == rows else f'{higher:,} of {rows:,}'} annotators {verb} higher{little}."
+    who = f"all {rows:,}" if higher == rows else f"{higher:,} of {rows:,}"
+    return f"As labelers, {who} annotators would do better than {name}{little}."
 
 
 def groups_of(kappas: Mapping[str, float], differences: Table | None, confidence_level: float) -> list[list[str]]:

@@ -106,7 +106,7 @@ def test_says_all_it_should_in_order(page: str, audit: dhkappa.Audit) -> None:
         "Categories",
         "Votes by suggested label",
         "Annotators as labelers",
-        "The score is 0 for votes at random",
+        "Agreement beyond chance is 0 for votes at random",
         "Review queue",
         "Sample size",
         "Notes",
@@ -128,9 +128,9 @@ def test_tables_have_the_audits_numbers(page: str, audit: dhkappa.Audit) -> None
         assert f"{row['category']} {row['items']} {row['kappa']:.3f} {row['low']:.3f} to {row['high']:.3f}" in text
     annotator_comparison = audit.annotator_comparison("rule")
     assert f"scores {-annotator_comparison.difference:.3f} lower on average" in text
-    place = text.rindex("The score is 0 for votes at random")
+    place = text.rindex("Agreement beyond chance is 0 for votes at random")
     for row in audit.annotator_scores().table:
-        told = f"{row['score']:.3f} {row['shrunk_score']:.3f} {row['low']:.3f} to {row['high']:.3f}"
+        told = f"{row['shrunk_score']:.3f} {row['low']:.3f} to {row['high']:.3f} {row['deviation']:+.3f}"
         place = text.index(f"{row['annotator']} {row['items']} {row['agree']:.0%} {told}", place)
     for row in audit.sample_sizes("llm"):
         assert f"llm ± {row['half_width']:g} {row['items']:,} {row['more_items']:,} {row['more_votes']:,}" in text

@@ -104,7 +104,7 @@ def test_several_labelers_are_ranked_with_differences_after() -> None:
         "Differences between labelers",
         "Worst categories of llm",
         "Review first",
-        "\nAnnotators\n",
+        "\nAnnotators, ",
         "For a confidence interval of plus or minus",
         "Categories and items are shown for llm",
         "\nNotes\n",

@@ -9,6 +9,7 @@ import pytest
 
 import dhkappa
 from dhkappa import AnnotatorScores, DataError
+from dhkappa.stats import annotator_result
 
 
 def scores_of(votes: Any, *data: Any, **options: Any) -> AnnotatorScores:
@@ -28,8 +29,34 @@ def test_careless_annotator_is_found() -> None:
     assert (found.differs, found.uninformed) == ((5,), (5,))
     first = next(iter(found.listed()))
     assert (first["annotator"], first["differs"], first["uninformed"]) == (5, "below", True)
-    assert first["remark"] == "differs (below), not shown to know anything"
+    assert first["remark"] == "differs (below), votes not shown to be better than guesses"
     assert "1 of 6 annotators with 10 items or more differs from the rest" in found.summary
+
+
+def test_flagged_annotators_are_first_then_the_lowest() -> None:
+    found = scores_of(crowd())
+    rest = found.table.column("shrunk_score")[1:]
+    assert found.table.column("annotator")[0] == 5
+    assert rest == sorted(rest)
+    assert len(set(rest)) > 1
+    assert found.table.title == "Annotators, flagged first, then from the lowest to the highest"
+    alike = scores_of(crowd(careless=None)).table
+    assert alike.column("shrunk_score") == sorted(alike.column("shrunk_score"))
+    assert alike.title == "Annotators, from the lowest to the highest"
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [
+        (1, "at most 1 in 20 such flags is a false alarm"),
+        (7, "of the 7 flagged, expect less than one to be a false alarm"),
+        (20, "of the 20 flagged, expect at most 1 false alarm"),
+        (21, "of the 21 flagged, expect at most 2 false alarms"),
+        (140, "of the 140 flagged, expect at most 7 false alarms"),
+    ],
+)
+def test_expected_false_alarms(n: int, text: str) -> None:
+    assert annotator_result._false_alarms(n) == text
 
 
 def test_annotators_alike_are_not_flagged() -> None:

@@ -71,7 +71,7 @@ def test_grade(accuracy: float, annotators: list[float], code: str, short: str, 
         advantage = "advantage over random labels is {:.0%} of a typical annotator's (95% CI {:.0%} to {:.0%})"
         assert advantage.format(*shares) in verdict.headline
         assert f"a typical annotator would score {baseline.value:.2f}" in verdict.details
-    assert (" annotators score" in verdict.details) == (named and code != "no-better-than-random")
+    assert ("As labelers, " in verdict.details) == (named and code != "no-better-than-random")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_more_items_would_decide() -> None:
     """The interval has to be narrower by a factor of 2, or 2.86 for 80% of samples: 8.2 times the items."""
     audit = audited({"llm": 0.99}, annotators=[0.8] * 4)
     verdict = verdict_of(audit, share_low=0.7, share_kept=0.9, share_high=1.1, n_items=100)
-    assert "About 720 more items would probably decide it." in verdict.headline
+    assert "about 720 more items have a 4 in 5 chance to settle it." in verdict.headline
     assert "decide" not in verdict_of(audit, share_low=0.7, share_kept=0.801, share_high=1.1).text
 
 
@@ -212,7 +212,7 @@ def test_majority_with_altered_labels_is_not_called_better(altered: float) -> No
     verdict = audit.verdict()
     assert verdict.low > 1
     assert (verdict.code, verdict.short) == ("on-par", "on par with a typical annotator")
-    assert "not better, because its labels are nearly always the most frequent vote, as if" in verdict.headline
+    assert "looks better, but its labels are nearly always the most frequent vote, as if" in verdict.headline
     assert re.search(r"They are on 9\d% of the \d+ items where votes differ\.", verdict.details)
 
 
@@ -331,7 +331,7 @@ def test_two_careless_annotators_who_vote_on_everything_do_not_make_a_labeler_be
     assert baseline.share_low > 1
     assert audit.annotator_comparison().matched < 0.5
     assert verdict.code == "on-par"
-    assert "not better, because 12 of 14 annotators score higher, although its advantage" in verdict.headline
+    assert "looks better, but as labelers, 12 of 14 annotators would do better than llm." in verdict.headline
 
 
 def test_votes_for_a_category_that_is_never_suggested_prevent_better() -> None:
@@ -340,7 +340,7 @@ def test_votes_for_a_category_that_is_never_suggested_prevent_better() -> None:
     audit = dhkappa.audit(drawn.votes, {"llm": labels}, rng=1, progress=False)
     capped = verdict_of(audit, share_low=1.1, share_kept=1.2, share_high=1.3)
     assert capped.code == "on-par"
-    assert "not better, because it never suggests 'd', although its advantage" in capped.headline
+    assert "(95% CI 110% to 130%), looks better, but it never suggests 'd'." in capped.headline
     assert re.search("[0-9]% of the votes are 'd'", capped.details)
 
 
@@ -350,8 +350,8 @@ def test_better_must_be_higher_than_more_than_half_of_the_annotators() -> None:
     assert audit.annotator_comparison().matched == 0.5
     verdict = audit.verdict()
     assert verdict.code == "on-par"
-    assert "not better, because 2 of 4 annotators score higher, although" in verdict.headline
-    assert "score higher" not in verdict.details
+    assert "looks better, but as labelers, 2 of 4 annotators would do better than llm." in verdict.headline
+    assert "As labelers" not in verdict.details
 
 
 def test_better_must_hold_without_any_one_annotator() -> None:
@@ -360,10 +360,7 @@ def test_better_must_hold_without_any_one_annotator() -> None:
     assert audit.annotator_baseline().share_low > 1
     verdict = audit.verdict()
     assert verdict.code == "on-par"
-    assert (
-        "not better, because only the comparison with one annotator, 3, makes it look better, although"
-        in verdict.headline
-    )
+    assert "looks better, but only because of one annotator, 3: look at the votes of 3 first." in verdict.headline
     assert "On average over the other annotators, it scores no higher." in verdict.details
 
 
@@ -535,29 +532,29 @@ def test_scores_of_other_items_are_said() -> None:
 @pytest.mark.parametrize(
     ("higher", "close", "text"),
     [
-        (0, True, "None of the 4 annotators scores higher."),
-        (1, True, "1 of 4 annotators scores higher."),
-        (3, True, "3 of 4 annotators score higher, but by too little to call it worse."),
-        (4, True, "All 4 annotators score higher, but by too little to call it worse."),
-        (4, False, "All 4 annotators score higher."),
+        (0, True, "As labelers, none of the 4 annotators would do better than llm."),
+        (1, True, "As labelers, 1 of 4 annotators would do better than llm."),
+        (3, True, "As labelers, 3 of 4 annotators would do better than llm, but by too little to call it worse."),
+        (4, True, "As labelers, all 4 annotators would do better than llm, but by too little to call it worse."),
+        (4, False, "As labelers, all 4 annotators would do better than llm."),
     ],
 )
-def test_how_many_annotators_score_higher(higher: int, close: bool, text: str) -> None:
+def test_how_many_annotators_would_do_better(higher: int, close: bool, text: str) -> None:
     comparison = audited({"llm": 0.9}, annotators=[0.8] * 4).annotator_comparison()
-    assert verdict_module._matched(replace(comparison, matched=1 - higher / 4), close) == text
+    assert verdict_module._matched("llm", replace(comparison, matched=1 - higher / 4), close) == text
 
 
 @pytest.mark.parametrize(
     ("more", "text"),
     [
         (None, ""),
-        (1, "About 1 more item would probably decide it."),
-        (100_000, "About 100,000 more items would probably decide it."),
+        (1, "If 98% is right, about 1 more item has a 4 in 5 chance to settle it."),
+        (100_000, "If 98% is right, about 100,000 more items have a 4 in 5 chance to settle it."),
         (110_000, "No realistic number of items would decide it."),
     ],
 )
 def test_how_many_items_would_decide(more: int | None, text: str) -> None:
-    assert decided_by(more) == text
+    assert decided_by(more, "98%") == text
 
 
 def test_the_summary_names_a_category_that_is_clearly_weaker() -> None:
@@ -619,11 +616,11 @@ def test_the_only_annotator() -> None:
     audit = audited({"llm": 0.85})
     comparison = audit.annotator_comparison()
     table = Table({"annotator": ["ada"], "difference": [0.1], "items": [600], "kappa_annotator": [0.4]})
-    for matched, word in ((1.0, "no higher"), (0.0, "higher")):
+    for matched, word in ((1.0, "no better"), (0.0, "better")):
         alone = replace(comparison, table=table, matched=matched, skipped=())
         text = judge("llm", audit.kappas["llm"].estimate, audit.kappas["llm"].confidence_interval(),
                      audit.annotator_baseline(), alone).details  # fmt: skip
-        assert f"The only annotator scores {word}." in text
+        assert f"As a labeler, the only annotator would do {word} than llm." in text
 
 
 @pytest.mark.parametrize(("width", "digits"), [(0.5, 2), (0.05, 2), (0.005, 3), (1e-4, 4), (1e-12, 6), (0, 2), (40, 2)])

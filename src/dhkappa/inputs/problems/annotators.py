@@ -85,8 +85,10 @@ def annotator_differs(data: Evidence) -> Iterator[Problem]:
     each = [f"{one.own:.2f} against {one.others:.2f} on {counted(one.n, 'common item')}" for one in apart[:_MOST_NAMED]]
     who = f"{'Annotator' if len(apart) == 1 else 'Annotators'} {shown(names, _MOST_NAMED)}"
     does = "agrees" if len(apart) == 1 else "agree"
-    message = f"{who} {does} with the others no better than by chance, although these agree with each other: a score "
-    message += f"of {'; '.join(each)} (0 is chance, 1 is full agreement)."
+    message = (
+        f"{who} {does} with the others no better than by chance, although these agree with each other: a pairwise "
+    )
+    message += f"kappa of {'; '.join(each)} (0 is chance, 1 is full agreement)."
     fix = (
         "Compare these votes with their source: rows may be shifted or sorted, codes or answers swapped, or categories "
     )

@@ -356,7 +356,7 @@ def looks_clustered(data: Evidence) -> Iterator[Problem]:
     else:
         message += ". Items of a group are not clearly more alike than others, so confidence intervals hardly depend "
         message += "on it."
-    fix = "Intervals by group are not supported yet: read them as a lower limit of the uncertainty."
+    fix = "Intervals by group are not supported yet: expect wider ones." if alike else ""
     examples = tuple(dict.fromkeys(groups.tolist()))[:3]
     yield Problem("looks-clustered", "warning" if alike else "info", message, examples, fix)
 
