@@ -316,6 +316,21 @@ def test_dates_and_times(library: str) -> None:
         whole.filter("at<2026-01-03T10:30Z").counts  # noqa: B018
 
 
+@pytest.mark.parametrize("library", ["pandas", "objects"])
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "America/Argentina/Buenos_Aires", "UTC", "Asia/Tokyo"])
+def test_times_in_any_zone(library: str, zone: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    at = pandas.date_range("2026-01-01 22:30", periods=6, freq="D", tz="UTC").tz_convert(zone)
+    columns: dict[str, Any] = {"item": list(range(6)), "ann_1": list("aabbab"), "ann_2": list("abbbab")}
+    columns |= {"suggested": list("ababab"), "at": at.astype(object) if library == "objects" else at}
+    table = pandas.DataFrame(columns)
+    cases = {"at>=2026-01-03": [2, 3, 4, 5], "at=2026-01-03": [2], "at<2026-01-03T22:30Z": [0, 1]}
+    for case, places in cases.items():
+        kept = [[columns[name][place] for name in ("ann_1", "ann_2")] for place in places]
+        expected = dhkappa.tally(kept, {"suggested": [columns["suggested"][place] for place in places]})
+        assert dhkappa.Dataset(table).filter(case).tally() == expected, case
+
+
 @only(NEAR)
 def test_audit_without_an_annotator(engine: Engine) -> None:
     made = drawn_for("long-items")
