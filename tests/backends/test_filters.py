@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import dhkappa
+from dhkappa.inputs.filters import Condition
 from engines import NEAR, Engine, each, only
 from expect import expect_error
 from shapes import FORMATS, Shape, Votes, drawn_for, of_lists
@@ -230,6 +232,32 @@ def test_text_that_is_no_number(engine: Engine) -> None:
     with expect_error("not-comparable", "where"):
         long_table(engine, sure=sure).filter("sure>0.1").counts  # noqa: B018
     assert long_table(engine, sure=sure).filter("sure!=n/a", "sure>0.1").left_out[1].n_votes == 0
+
+
+LARGE = ["9007199254740992", "9007199254740993", "-9007199254740993", "7.5", "007", "123456789012345678901"]
+LARGE += ["999999999999999999", "0009007199254740994", None, "1e20"]
+
+
+@each("text", ["sure<9007199254740993", "sure>=9007199254740993", "sure<=-9007199254740993", "sure<999999999999999999"])
+def test_integers_that_floats_round(engine: Engine, text: str) -> None:
+    condition = Condition.parse(text)
+    sign, number = condition.operator, condition.values[0]
+    tests: dict[str, Callable[[Fraction], bool]] = {
+        "<": lambda value: value < int(number),
+        "<=": lambda value: value <= int(number),
+        ">=": lambda value: value >= int(number),
+    }
+    rows = [row for row, value in enumerate(LARGE) if value is not None and tests[sign](Fraction(value))]
+    found = long_table(engine, sure=LARGE).filter(text)
+    assert found.left_out[0].n_votes == 10 - len(rows)
+    votes = [[VOTE_ROWS["label"][row] for row in rows if VOTE_ROWS["item"][row] == item] for item in (1, 2, 3, 4)]
+    assert found.tally() == of_lists(votes, ITEM_ROWS["suggested"], labeler="suggested")
+
+
+@only(NEAR)
+def test_integers_of_many_digits_are_refused(engine: Engine) -> None:
+    with expect_error("invalid-filter", "where"):
+        long_table(engine, sure=LARGE).filter("sure<1000000000000000000").counts  # noqa: B018
 
 
 @only(NEAR)
