@@ -234,6 +234,15 @@ def test_text_that_is_no_number(engine: Engine) -> None:
     assert long_table(engine, sure=sure).filter("sure!=n/a", "sure>0.1").left_out[1].n_votes == 0
 
 
+@only(NEAR)
+def test_an_annotator_without_votes_after_a_filter_can_be_left_out(engine: Engine) -> None:
+    found = long_table(engine).filter("votes.round=y").exclude_annotators(3)
+    assert [one.n_votes for one in found.left_out] == [7, 0]
+    with expect_error("nothing-left", "where") as error:
+        long_table(engine).filter("sure>7").exclude_annotators(3).counts  # noqa: B018
+    assert "sure>7" in str(error.value)
+
+
 LARGE = ["9007199254740992", "9007199254740993", "-9007199254740993", "7.5", "007", "123456789012345678901"]
 LARGE += ["999999999999999999", "0009007199254740994", None, "1e20"]
 
