@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dhkappa.core import Label
+from dhkappa.core.labels import SourceNote
 from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler, shown
 from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.dates import Date, check_date, today
-from dhkappa.inputs.tally import Tally, damaged, read_file
+from dhkappa.inputs.tally import Tally, damaged, pattern_rows, read_file
 from dhkappa.paths import natural_order, write_file
 from dhkappa.stats.annotator_baseline import annotator_baseline
 from dhkappa.stats.change import Changes, changes_between
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 _VERSION = 1
 _KEYS = {"version", "dhkappa", "data", "verdicts", "weights", "pool"}
+_LEFT_OUT = re.compile(r": [0-9,]+ items? and [0-9,]+ votes? (?:was|were) left out.*$", re.DOTALL)
+_NAMED = 5  # audits whose filters a note names
 _MANY_ITEMS = 20  # of two tallies that are hardly equal by chance
 Saved: TypeAlias = "str | os.PathLike[str] | SavedAudit | Tally"
 
@@ -209,7 +214,9 @@ def compare(audit: Audit, saved: Saved) -> Changes:
     _check_weights([(before, old.name), (now, "this audit")], "baseline")
     codes = {name: verdict.code for name, verdict in audit.verdicts.items()}
     new = Entry("this audit", None, "", audit.kappas, audit.fleiss, codes)
-    return changes_between(old.snapshot(level), new.snapshot(level))
+    found = changes_between(old.snapshot(level), new.snapshot(level))
+    filtered = _filter_notes([(old.name, before), (new.name, now)])
+    return replace(found, notes=(*filtered, *found.notes))
 
 
 def history(
@@ -266,7 +273,8 @@ def history(
         names = [suggested] if isinstance(suggested, str) else suggested
         chosen = tuple(dict.fromkeys(one_labeler(name, known) for name in names))
     kept = [_only(entry, chosen) for entry in entries]
-    return History(tuple(kept), chosen, level, (*_data_notes(opened), *history_notes(kept)))
+    filtered = _filter_notes([(entry.name, one) for entry, one in zip(entries, opened, strict=True)])
+    return History(tuple(kept), chosen, level, (*_data_notes(opened), *filtered, *history_notes(kept)))
 
 
 def _named(entries: list[Entry]) -> list[Entry]:
@@ -294,16 +302,51 @@ def _data_notes(opened: Iterable[SavedAudit]) -> Iterator[Note]:
         yield Note("verdict-from-counts", text)
 
 
+def _filters(saved: SavedAudit) -> tuple[str, ...]:
+    """Return the filters of an audit, without the numbers that they have left out."""
+    notes = (note for note in saved.tally.source_notes if isinstance(note, SourceNote) and note.code == "filtered")
+    return tuple(dict.fromkeys(_LEFT_OUT.sub("", note) for note in notes))
+
+
+def _filter_notes(named: Iterable[tuple[str, SavedAudit]]) -> Iterator[Note]:
+    """Say that the filters of audits differ."""
+    filters = {name: _filters(saved) for name, saved in named}
+    if len({frozenset(own) for own in filters.values()}) > 1:
+        several = [f"{name}: {'; '.join(own) or 'none'}" for name, own in filters.items()]
+        more = f"; and {len(several) - _NAMED} more audits" if several[_NAMED:] else ""
+        text = f"The filters of the audits differ. {'. '.join(several[:_NAMED])}{more}."
+        yield Note("filters-differ", f"{text} A change may be that of the items that were chosen.")
+
+
 def _check_distinct(one: SavedAudit, other: SavedAudit, parameter: str) -> None:
     """Refuse the same file, or the same counts, twice: the samples must be independent."""
     same_file = bool(one.path and other.path) and os.path.realpath(one.path) == os.path.realpath(other.path)
-    sizes = [(each.tally.n_items, each.tally.n_votes, len(each.tally)) for each in (one, other)]
-    if same_file or (sizes[0] == sizes[1] and sizes[0][0] >= _MANY_ITEMS and one.tally == other.tally):
+    sizes = [(each.tally.n_items, each.tally.n_votes) for each in (one, other)]
+    if same_file or (sizes[0] == sizes[1] and sizes[0][0] >= _MANY_ITEMS and _same_patterns(one, other)):
         unnamed = "this audit" if parameter == "baseline" else "a tally"
         first, second = (repr(each.path) if each.path else unnamed for each in (one, other))
         what = f"{first} is given twice." if same_file else f"{first} and {second} have the same content."
         message = f"{what} A change can only be found between different items."
         raise invalid(parameter, message, code="same-audit", hint="Leave one of them out.")
+
+
+def _same_patterns(one: SavedAudit, other: SavedAudit) -> bool:
+    """Tell whether two audits have the same votes with the same labels of the labelers that both have."""
+    common = set(one.tally.labelers) & set(other.tally.labelers)
+    if not common:
+        return False
+    first, second = (_patterns(each.tally, common) for each in (one, other))
+    return first == second
+
+
+def _patterns(tally: Tally, labelers: Collection[str]) -> Counter[Any]:
+    """Count items by votes, and the labels of some labelers, with weights and strata."""
+    counts = tally.counts
+    own = replace(counts.columns, labels={name: counts.columns.labels[name] for name in sorted(labelers)})
+    found: Counter[Any] = Counter()
+    for row in pattern_rows(replace(counts, columns=own)):
+        found[repr({**row, "items": None, "votes": sorted(row["votes"], key=repr)})] += row["items"]
+    return found
 
 
 def _check_weights(opened: Iterable[tuple[SavedAudit, str]], parameter: str) -> None:
