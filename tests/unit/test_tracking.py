@@ -221,7 +221,7 @@ def duckdb_table() -> Any:
     duckdb = pytest.importorskip("duckdb")
     pa = pytest.importorskip("pyarrow")
     sim = dhkappa.simulate(90, labelers={"llm": 0.85}, annotators=3, rng=1)
-    columns = {f"ann_{who}": sim.votes[:, who] for who in range(3)}
+    columns: dict[str, Any] = {f"ann_{who}": sim.votes[:, who] for who in range(3)}
     columns |= {"suggested_llm": sim.suggested["llm"], "lang": ["en", "de", "fr"] * 30}
     return duckdb.from_arrow(pa.table(columns))
 
