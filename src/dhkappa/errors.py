@@ -207,7 +207,7 @@ def said(
             several = next(csv.reader([value]), [])
         if name == "map":
             return f"{written}{dict(one.split('=', 1) for one in several)}"
-        return f"{written}{several if name in _LISTS else value!r}"
+        return f"{written}{several if name in _LISTS else (value or None)!r}"  # an option without a value is None
 
     return f"{message} {_PARAMETER.sub(write, hint)}".strip()
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.items import Counts
+from dhkappa.core.labels import SourceNote
 from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler, shown
 from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.dates import Date, check_date, today
-from dhkappa.inputs.tally import Tally, damaged, read_file
+from dhkappa.inputs.tally import Tally, damaged, pattern_rows, read_file
 from dhkappa.paths import natural_order, write_file
 from dhkappa.stats.annotator_baseline import annotator_baseline
 from dhkappa.stats.change import Changes, changes_between
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 _VERSION = 1
 _KEYS = {"version", "dhkappa", "data", "verdicts", "weights", "pool"}
+_LEFT_OUT = re.compile(r": [0-9,]+ items? and [0-9,]+ votes? (?:was|were) left out.*$", re.DOTALL)
+_NAMED = 5  # audits whose filters a note names
+_MANY_ITEMS = 20  # of two tallies that are hardly equal by chance
 Counted: TypeAlias = tuple[Counts, Categories | None, frozenset[Label]]  # arguments of Tally.of
 Saved: TypeAlias = "str | os.PathLike[str] | SavedAudit | Tally"
 
@@ -220,7 +225,8 @@ def compare(audit: Audit, saved: Saved, *, tally: Counted, weights: Weights | No
     codes = {name: verdict.code for name, verdict in audit.verdicts.items()}
     new = Entry("this audit", None, "", audit.kappas, audit.fleiss, codes)
     found = changes_between(old.snapshot(level), new.snapshot(level))
-    return replace(found, notes=(*found.notes, *_filter_notes([(before, old.name), (now, new.name)])))
+    filtered = _filter_notes([(old.name, before), (new.name, now)])
+    return replace(found, notes=(*filtered, *found.notes))
 
 
 def history(
@@ -277,8 +283,8 @@ def history(
         names = [suggested] if isinstance(suggested, str) else suggested
         chosen = tuple(dict.fromkeys(one_labeler(name, known) for name in names))
     kept = [_only(entry, chosen) for entry in entries]
-    of_filters = _filter_notes([(one, entry.name) for one, entry in zip(opened, entries, strict=True)])
-    return History(tuple(kept), chosen, level, (*_data_notes(opened), *of_filters, *history_notes(kept)))
+    filtered = _filter_notes([(entry.name, one) for entry, one in zip(entries, opened, strict=True)])
+    return History(tuple(kept), chosen, level, (*_data_notes(opened), *filtered, *history_notes(kept)))
 
 
 def _named(entries: list[Entry]) -> list[Entry]:
@@ -306,31 +312,51 @@ def _data_notes(opened: Iterable[SavedAudit]) -> Iterator[Note]:
         yield Note("verdict-from-counts", text)
 
 
-def _filter_notes(opened: Iterable[tuple[SavedAudit, str]]) -> Iterator[Note]:
-    """Say that filters have left out something in some audits only."""
-    filters = {name: _filters(saved) for saved, name in opened}
+def _filters(saved: SavedAudit) -> tuple[str, ...]:
+    """Return the filters of an audit, without the numbers that they have left out."""
+    notes = (note for note in saved.tally.source_notes if isinstance(note, SourceNote) and note.code == "filtered")
+    return tuple(dict.fromkeys(_LEFT_OUT.sub("", note) for note in notes))
+
+
+def _filter_notes(named: Iterable[tuple[str, SavedAudit]]) -> Iterator[Note]:
+    """Say that the filters of audits differ."""
+    filters = {name: _filters(saved) for name, saved in named}
     if len({frozenset(own) for own in filters.values()}) > 1:
-        said = [f"{name}: {', '.join(own) or 'no filter'}" for name, own in filters.items()]
-        more = f"; and {len(said) - 3} more" if said[3:] else ""
-        text = f"The audits have different filters, which may explain a change. {'; '.join(said[:3])}{more}."
-        yield Note("filters-differ", text)
-
-
-def _filters(saved: SavedAudit) -> list[str]:
-    """Return the filters of an audit, without the numbers of what they have left out."""
-    notes = [note for note in saved.tally.source_notes if getattr(note, "code", None) == "filtered"]
-    return [re.sub(r"(?s)^(.*): [\d,]+ items? and [\d,]+ votes? w.*$", r"\1", note) for note in notes]
+        several = [f"{name}: {'; '.join(own) or 'none'}" for name, own in filters.items()]
+        more = f"; and {len(several) - _NAMED} more audits" if several[_NAMED:] else ""
+        text = f"The filters of the audits differ. {'. '.join(several[:_NAMED])}{more}."
+        yield Note("filters-differ", f"{text} A change may be that of the items that were chosen.")
 
 
 def _check_distinct(one: SavedAudit, other: SavedAudit, parameter: str) -> None:
     """Refuse the same file, or the same counts, twice: the samples must be independent."""
     same_file = bool(one.path and other.path) and os.path.realpath(one.path) == os.path.realpath(other.path)
-    if same_file or one.tally.same_content(other.tally):
+    if same_file or one.tally.same_content(other.tally) or _same_patterns(one, other):
         unnamed = "this audit" if parameter == "baseline" else "a tally"
         first, second = (repr(each.path) if each.path else unnamed for each in (one, other))
         what = f"{first} is given twice." if same_file else f"{first} and {second} have the same content."
         message = f"{what} A change can only be found between different items."
         raise invalid(parameter, message, code="same-audit", hint="Leave one of them out.")
+
+
+def _same_patterns(one: SavedAudit, other: SavedAudit) -> bool:
+    """Tell whether two audits have the same votes with the same labels of the labelers that both have."""
+    sizes = [(each.tally.n_items, each.tally.n_votes) for each in (one, other)]
+    common = set(one.tally.labelers) & set(other.tally.labelers)
+    if not common or sizes[0] != sizes[1] or sizes[0][0] < _MANY_ITEMS:
+        return False
+    first, second = (_patterns(each.tally, common) for each in (one, other))
+    return first == second
+
+
+def _patterns(tally: Tally, labelers: Collection[str]) -> Counter[Any]:
+    """Count items by votes, and the labels of some labelers, with weights and strata."""
+    counts = tally.counts
+    own = replace(counts.columns, labels={name: counts.columns.labels[name] for name in sorted(labelers)})
+    found: Counter[Any] = Counter()
+    for row in pattern_rows(replace(counts, columns=own)):
+        found[repr({**row, "items": None, "votes": sorted(row["votes"], key=repr)})] += row["items"]
+    return found
 
 
 def _check_weights(opened: Iterable[tuple[SavedAudit, str]], parameter: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import dhkappa
+from dhkappa.inputs.filters import Condition
 from engines import NEAR, Engine, each, only
 from expect import expect_error
 from shapes import FORMATS, Shape, Votes, drawn_for, of_lists
@@ -266,6 +268,48 @@ def test_hint_of_text_that_cannot_be_compared(engine: Engine, text: str, kind: s
 
 
 @only(NEAR)
+def test_an_annotator_without_votes_after_a_filter_can_be_left_out(engine: Engine) -> None:
+    found = long_table(engine).filter("votes.round=y").exclude_annotators(3)
+    assert [one.n_votes for one in found.left_out] == [7, 0]
+    with expect_error("nothing-left", "where") as error:
+        long_table(engine).filter("sure>7").exclude_annotators(3).counts  # noqa: B018
+    assert "sure>7" in str(error.value)
+
+
+LARGE: list[str | None] = [
+    "9007199254740992",
+    "9007199254740993",
+    "-9007199254740993",
+    "7.5",
+    "007",
+    "123456789012345678901",
+]
+LARGE += ["999999999999999999", "0009007199254740994", None, "1e20"]
+
+
+@each("text", ["sure<9007199254740993", "sure>=9007199254740993", "sure<=-9007199254740993", "sure<999999999999999999"])
+def test_integers_that_floats_round(engine: Engine, text: str) -> None:
+    condition = Condition.parse(text)
+    sign, number = condition.operator, condition.values[0]
+    tests: dict[str, Callable[[Fraction], bool]] = {
+        "<": lambda value: value < int(number),
+        "<=": lambda value: value <= int(number),
+        ">=": lambda value: value >= int(number),
+    }
+    rows = [row for row, value in enumerate(LARGE) if value is not None and tests[sign](Fraction(value))]
+    found = long_table(engine, sure=LARGE).filter(text)
+    assert found.left_out[0].n_votes == 10 - len(rows)
+    votes = [[VOTE_ROWS["label"][row] for row in rows if VOTE_ROWS["item"][row] == item] for item in (1, 2, 3, 4)]
+    assert found.tally() == of_lists(votes, ITEM_ROWS["suggested"], labeler="suggested")
+
+
+@only(NEAR)
+def test_integers_of_many_digits_are_refused(engine: Engine) -> None:
+    with expect_error("invalid-filter", "where"):
+        long_table(engine, sure=LARGE).filter("sure<1000000000000000000").counts  # noqa: B018
+
+
+@only(NEAR)
 def test_filter_that_leaves_nothing(engine: Engine) -> None:
     for text in ("language=EN", "sure>7", "item=9"):
         with expect_error("nothing-left", "where"):
@@ -347,6 +391,21 @@ def test_dates_and_times(library: str) -> None:
         assert found.tally() == expected, case
     with expect_error("mixed-time-zones"):
         whole.filter("at<2026-01-03T10:30Z").counts  # noqa: B018
+
+
+@pytest.mark.parametrize("library", ["pandas", "objects"])
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "America/Argentina/Buenos_Aires", "UTC", "Asia/Tokyo"])
+def test_times_in_any_zone(library: str, zone: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    at = pandas.date_range("2026-01-01 22:30", periods=6, freq="D", tz="UTC").tz_convert(zone)
+    columns: dict[str, Any] = {"item": list(range(6)), "ann_1": list("aabbab"), "ann_2": list("abbbab")}
+    columns |= {"suggested": list("ababab"), "at": at.astype(object) if library == "objects" else at}
+    table = pandas.DataFrame(columns)
+    cases = {"at>=2026-01-03": [2, 3, 4, 5], "at=2026-01-03": [2], "at<2026-01-03T22:30Z": [0, 1]}
+    for case, places in cases.items():
+        kept = [[columns[name][place] for name in ("ann_1", "ann_2")] for place in places]
+        expected = dhkappa.tally(kept, {"suggested": [columns["suggested"][place] for place in places]})
+        assert dhkappa.Dataset(table).filter(case).tally() == expected, case
 
 
 @only(NEAR)

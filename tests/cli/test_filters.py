@@ -117,6 +117,7 @@ def test_filters_are_part_of_the_next_command(capsys: Capsys) -> None:
         (["--where", "lnguage=en"], "Did you mean 'language'?"),
         (["--where", "language"], "is not a condition"),
         (["--where", "language>en"], "needs a number or a date"),
+        (["--exclude-annotator", "@nofile.txt"], "File not found: 'nofile.txt'."),
         (["--exclude-annotator", "elie"], "Did you mean 'eli'?"),
         (["--exclude-annotator", "ada", "--exclude-annotator", "@names.txt"], "no annotator is left"),
     ],

@@ -59,6 +59,15 @@ def one(**more: Any) -> Path:
     return saved("one.json", "2026-11-02", 1, **more)
 
 
+def filtered() -> Path:
+    path = saved("filtered.json", "2026-11-09", 2)
+    held = json.loads(path.read_text())
+    text = "Filter lang=en: 2 items and 6 votes were left out."
+    held["source_notes"].append({"code": "filtered", "text": text})
+    path.write_text(json.dumps(held))
+    return path
+
+
 def unlabeled() -> Any:
     path = FOLDER / "unlabeled.csv"
     path.write_text("item,ann_1,ann_2\n1,a,b\n2,a,a\n")
@@ -86,6 +95,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "filters-differ": lambda: history([one(), filtered()]),
     "labeler-absent": lambda: history([one(), saved("two.json", "2026-11-09", 2, name="rule")]),
     "categories-differ": lambda: history([one(), Tally.load(one()) + tally([["a", "z"]] * 9, {"llm": ["a"] * 9})]),
+    "filters-differ": lambda: history([one(), filtered()]),
     "labelers-differ": lambda: (
         audit([["a", "b"], ["a", "a"]] * 20, {"llm": ["a", "b"] * 20, "rule": ["a", "a"] * 20})
         .compare_with(one())

@@ -374,6 +374,29 @@ def test_new_labels_beside_integers() -> None:
         merge_reviews(missing, filled([1], ["9"]), new_categories=True)
 
 
+def test_reviewers_in_several_spellings_are_one() -> None:
+    who = ["Eva", "eva", "EVA ", "Bo"]
+    merged = merge_reviews(small(), Table({"item": ["1", "1", "2", "2"], "label": ["Bug"] * 4, "annotator": who}))
+    assert merged.added.column("annotator") == ["Eva", "Eva", "Bo"]
+    assert merged.votes is not None
+    assert merged.votes.names[-2:] == ("Eva", "Bo")
+    with expect_error("review-conflict"):
+        merge_reviews(small(), Table({"item": ["1", "1"], "label": ["Bug", "Ham"], "annotator": ["Eva", "eva "]}))
+
+
+def test_names_of_columns_in_any_case(tmp_path: Path) -> None:
+    plain = filled(["1", "2"], ["Bug", "Ham"])
+    other = Table({"Item": ["1", "2"], "New_Label": ["Bug", "Ham"]})
+    other.to_csv(tmp_path / "r.csv")
+    for given in (other, tmp_path / "r.csv"):
+        assert merge_reviews(small(), given).added.to_json() == merge_reviews(small(), plain).added.to_json()
+    with expect_error("column-not-found") as error:
+        merge_reviews(small(), Table({"Item": ["1"], "Verdict": ["Bug"]}))
+    assert "Columns: Item, Verdict." in str(error.value)
+    with expect_error("review-stale"):
+        merge_reviews(small(), Table({"Item": ["1"], "NEW_LABEL": ["Bug"], "Suggested": ["nothing"]}))
+
+
 def test_a_second_round_fills_the_column_of_the_first() -> None:
     pandas = pytest.importorskip("pandas")
     first = merge_reviews(small(), filled(["1"], ["Bug"]))

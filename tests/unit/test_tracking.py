@@ -205,6 +205,42 @@ def test_the_same_audit_twice_is_an_error() -> None:
     assert (caught.value.code, caught.value.parameter) == ("same-audit", "baseline")
 
 
+def test_the_same_items_with_another_labeler_are_an_error() -> None:
+    sim = dhkappa.simulate(60, labelers={"rule": 0.6, "llm": 0.85}, annotators=3, rng=1)
+    dhkappa.audit(sim.votes, sim.suggested).save("both.json", date=DATES[0])
+    dhkappa.audit(sim.votes, {"llm": sim.suggested["llm"]}).save("one.json", date=DATES[1])
+    refused("same-audit", ["both.json", "one.json"])
+    dhkappa.audit(sim.votes[::-1], {"llm": sim.suggested["rule"]}).save("other.json", date=DATES[1])
+    dhkappa.history(["both.json", "other.json"])
+
+
+def test_filters_that_differ_are_said() -> None:
+    table = duckdb_table()
+    data = dhkappa.Dataset(table, "llm")
+    english = dhkappa.audit(data.filter("lang=en"))
+    english.save("en.json", date=DATES[0])
+    dhkappa.audit(data).save("all.json", date=DATES[1])
+    found = dhkappa.history(["en.json", "all.json"])
+    text = "2026-10-05: Filter lang=en. 2026-10-12: none."
+    (note,) = [note for note in found.notes if note.code == "filters-differ"]
+    assert text in note.message
+    assert text in found.to_markdown()
+    assert "filters-differ" in json.dumps(found.to_dict())
+    changes = dhkappa.audit(data).compare_with("en.json").baseline
+    assert changes is not None
+    assert "this audit: none" in next(note for note in changes.notes if note.code == "filters-differ").message
+    assert "filters-differ" not in {note.code for note in dhkappa.history(["en.json"]).notes}
+
+
+def duckdb_table() -> Any:
+    duckdb = pytest.importorskip("duckdb")
+    pa = pytest.importorskip("pyarrow")
+    sim = dhkappa.simulate(90, labelers={"llm": 0.85}, annotators=3, rng=1)
+    columns: dict[str, Any] = {f"ann_{who}": sim.votes[:, who] for who in range(3)}
+    columns |= {"suggested_llm": sim.suggested["llm"], "lang": ["en", "de", "fr"] * 30}
+    return duckdb.from_arrow(pa.table(columns))
+
+
 def test_other_weights_cannot_be_compared() -> None:
     audited(1).save("a.json", date=DATES[0])
     for place, how in enumerate(("weights", "matrix")):

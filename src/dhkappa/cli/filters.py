@@ -26,9 +26,13 @@ def annotator_names(given: Iterable[str]) -> list[str]:
     """Return names of annotators, separated by commas; ``@path`` stands for the lines of a file."""
     names: list[str] = []
     for text in given:
-        if not text.startswith("@") or not os.path.isfile(text[1:]):
+        if not text.startswith("@"):
             names += several([text])
             continue
+        if not os.path.exists(text[1:]):
+            hint = "@ stands for a file of names. An annotator whose name starts with @ can be named in such a file."
+            message = f"File not found: {shown([text[1:]])}."
+            raise invalid("exclude_annotator", message, code="file-not-found", hint=hint)
         try:
             with open(text[1:], encoding="utf-8-sig") as file:
                 lines = [line.strip() for line in file]

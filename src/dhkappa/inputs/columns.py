@@ -263,8 +263,9 @@ def _check_format(formats: Mapping[str, Any], item: Any, long: Mapping[str, Any]
     annotator, count, label = long["annotator"], long["count"], formats["label"]
     if annotator is not None and count is not None:
         message = f"Columns {shown([annotator])} (annotator) and {shown([count])} (count) exclude each other."
-        hint = "A row is one annotator's vote, or several votes: pass annotator=None or count=None."
-        _conflict(message, "annotator", hint)
+        hint = "A row is one annotator's vote, or several votes: pass $annotator= or $count=."
+        choices = {"annotator": "", "count": ""}
+        raise DataError(message, code="role-conflict", parameter="annotator", hint=hint, choices=choices)
     if len(given) > 1:
         _conflict(f"{' and '.join(given)} belong to different formats.", given[0], _FORMATS)
     if label is not None and item is None:

@@ -112,7 +112,7 @@ def filter_table(table: VoteTable, steps: Sequence[Step]) -> FilteredTable:
     applied: list[Condition] = []
     for step in steps:
         if isinstance(step, Exclusion):
-            tables.append(_without(tables[-1], step))
+            tables.append(_without(tables[-1], step, table))
         else:
             tables.append(_where(tables[-1], step, applied))
             applied.append(step)
@@ -216,8 +216,8 @@ def _votes_on(table: VoteTable, items: Frame, only: bool) -> Frame:
     return table.votes.join_rows(item, join)
 
 
-def _without(table: VoteTable, step: Exclusion) -> VoteTable:
-    """Leave out annotators."""
+def _without(table: VoteTable, step: Exclusion, whole: VoteTable) -> VoteTable:
+    """Leave out annotators; ``whole`` is the table before filters, which may have left out all votes of one."""
     roles = table.roles
     if roles.annotator is None and not roles.annotators:
         raise unknown_annotators()
@@ -229,7 +229,7 @@ def _without(table: VoteTable, step: Exclusion) -> VoteTable:
         votes = replace(table.votes, hidden=table.votes.hidden | gone)
         return replace(table, votes=votes, roles=replace(roles, annotators=left))
     assert roles.annotator is not None
-    query = table.votes.pick({"annotator": roles.annotator})[0].select("annotator").unique()
+    query = whole.votes.pick({"annotator": roles.annotator})[0].select("annotator").unique()
     known = [name for name in table.ask(query)["annotator"] if name is not None and name != ""]
     names = sorted(_chosen(step, known, table.annotator_names), key=str)
 

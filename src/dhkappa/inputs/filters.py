@@ -34,6 +34,8 @@ _ZONES = {"any": "(?:Z|[+-][0-9]{2}:?[0-9]{2})?", "none": "", "UTC": "(?:Z|[+]00
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _EXACT = 2**53  # integers up to here are floats
+_SHORT = "^-?0*[0-9]{1,18}$"  # integers below the limit
+_LIMIT = 10**18
 
 Expression = Callable[[str], nw.Expr]  # of the name of a column
 
@@ -354,8 +356,29 @@ def _with_text(column: str, operator: str, value: Any) -> _Made:
     if operator == "=" and abs(value) >= _EXACT:  # as floats, it and the next integer are equal
         return own, None
     guard = partial(_matches, _NUMBER)
+    if abs(value) >= _EXACT:
+        return _if(guard, _as_large_number(column, operator, value)), guard
     as_number = _if(guard, lambda role: _COMPARE[operator](number_in(role), nw.lit(float(value))))
     return as_number, Readable(guard, "a number")
+
+
+def _as_large_number(column: str, operator: str, value: int | float) -> Expression:
+    """Compare text with a number that floats may round: integers of up to 18 digits as integers."""
+    if isinstance(value, int) and abs(value) >= _LIMIT:
+        message = f"The filter on column {column!r} cannot compare text with {value}: integers have at most 18 digits."
+        raise _invalid(message, hint="Convert the column to a type of numbers.")
+    whole = max(-_LIMIT, min(int(value), _LIMIT))
+    most = math.inf if abs(value) >= _LIMIT else math.nextafter(_LIMIT, 0)  # below all integers with more digits
+    near = math.copysign(min(abs(float(value)), most), value)
+
+    def compare(role: str) -> nw.Expr:
+        short = _matches(_SHORT, role)
+        number = nw.when(short).then(nw.col(role)).otherwise(nw.lit("0")).cast(nw.Int64())
+        one = nw.when(_COMPARE[operator](number, nw.lit(whole))).then(nw.lit(1)).otherwise(nw.lit(0))
+        other = nw.when(_COMPARE[operator](number_in(role), nw.lit(near))).then(nw.lit(1)).otherwise(nw.lit(0))
+        return nw.when(short).then(one).otherwise(other) == 1
+
+    return compare
 
 
 def _with_typed_text(column: str, operator: str, value: str) -> _Made:

@@ -14,6 +14,7 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.core.label_rules import RULES, LabelRules
 from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
 from dhkappa.inputs.backends import frame_of
+from dhkappa.inputs.columns import list_columns
 from dhkappa.inputs.excel import cell_text
 from dhkappa.inputs.files import open_source
 from dhkappa.table import Table, is_formula
@@ -56,11 +57,11 @@ def read_reviews(
 
     ``annotator_name`` turns the name of who voted into that of an annotator of the data.
     """
-    columns = _columns_of(reviews)
+    columns, given = _columns_of(reviews)
     filled = "new_label" if "new_label" in columns else "label"
     if missing := [name for name in ("item", filled) if name not in columns]:
         name = "new_label" if missing[0] == "label" else missing[0]
-        message = f"Column {name!r} not found in the reviewed file.{did_you_mean(name, columns)}"
+        message = f"Column {name!r} not found in the reviewed file. {list_columns(given)}{did_you_mean(name, given)}"
         raise invalid("reviews", message, code="column-not-found", hint="Keep the columns of the file of reviews.")
     places = _places(item_votes.item_names())
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -70,6 +71,7 @@ def read_reviews(
     spelling = _Spelling(item_votes.categories, new_categories, means_missing)
     votes: dict[tuple[int, Any], AddedVote] = {}
     labels: dict[tuple[int, Any], set[Label]] = {}
+    people: dict[str, Any] = {}
     n_blank = 0
     for row, place in zip(rows, found, strict=True):
         text = _stripped(row[filled])
@@ -77,7 +79,9 @@ def read_reviews(
             n_blank += 1
             continue
         who = _stripped(row.get("annotator"))
-        vote = AddedVote(place, spelling.label(text, row["item"]), annotator_name(_unquoted(who or reviewer)))
+        name = annotator_name(_unquoted(who or reviewer))
+        name = people.setdefault(str(name).casefold(), name)  # of several spellings, the first
+        vote = AddedVote(place, spelling.label(text, row["item"]), name)
         key = place, vote.annotator
         labels.setdefault(key, set()).add(vote.label)
         votes.setdefault(key, vote)
@@ -93,10 +97,17 @@ def read_reviews(
     return Reviews(tuple(ordered), n_blank, spelling.respelled, tuple(spelling.new.values()))
 
 
-def _columns_of(reviews: Any) -> dict[str, list[str | None]]:
-    """Return the columns of a reviewed file or table that are used, as text; None for an empty cell."""
+def _used(names: Sequence[str]) -> dict[str, str]:
+    """Return the columns that are used, by the names that we give them; case does not matter."""
+    folded = {name.casefold().strip(): name for name in reversed(names)} | {name: name for name in names}
+    return {name: folded[name] for name in _COLUMNS if name in folded}
+
+
+def _columns_of(reviews: Any) -> tuple[dict[str, list[str | None]], Sequence[str]]:
+    """Return the columns of a reviewed file or table that are used, as text, None if empty; and the names of all."""
     if isinstance(reviews, Table):
-        return {name: [*map(cell_text, reviews.column(name))] for name in _COLUMNS if name in reviews.names}
+        known = _used(reviews.names)
+        return {name: [*map(cell_text, reviews.column(own))] for name, own in known.items()}, reviews.names
     files = None
     if isinstance(reviews, (str, os.PathLike)):
         source = open_source(reviews, input_format="table")
@@ -105,16 +116,16 @@ def _columns_of(reviews: Any) -> dict[str, list[str | None]]:
     if frame is None:
         message = f"reviews must be the path of a reviewed file, or a table, got {shown([reviews])}."
         raise invalid("reviews", message, code="not-a-table")
-    used = [name for name in _COLUMNS if name in frame.names]
+    used = _used(frame.names)
     if not used:
-        return {}
-    query = frame.pick({f"column_{place}": name for place, name in enumerate(used)})[0]
+        return {}, frame.names
+    query = frame.pick({f"column_{place}": own for place, own in enumerate(used.values())})[0]
     if files is None:
         fetched = frame.fetch(query)
     else:
         with files.unchanged():
             fetched = frame.fetch(query)
-    return {name: [*map(cell_text, fetched[f"column_{place}"])] for place, name in enumerate(used)}
+    return {name: [*map(cell_text, fetched[f"column_{place}"])] for place, name in enumerate(used)}, frame.names
 
 
 def _stripped(text: str | None) -> str | None:

@@ -277,7 +277,7 @@ class Tally:
         import json  # takes time
 
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in held.items()]
-        lines.append('"patterns": [\n' + ",\n".join(map(json.dumps, _rows(counts))) + "\n]")
+        lines.append('"patterns": [\n' + ",\n".join(map(json.dumps, pattern_rows(counts))) + "\n]")
         return "{" + ",\n".join(lines) + "}\n"
 
     @classmethod
@@ -367,7 +367,7 @@ def _settle(orders: frozenset[Categories], labels: Categories) -> Categories:
     return labels
 
 
-def _rows(counts: Counts) -> list[dict[str, Any]]:
+def pattern_rows(counts: Counts) -> list[dict[str, Any]]:
     """Return the patterns, sorted."""
     patterns, names, columns = counts.patterns, counts.categories, counts.columns
     pairs = list(zip(patterns.code.tolist(), patterns.votes.tolist(), strict=True))

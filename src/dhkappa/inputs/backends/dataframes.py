@@ -35,11 +35,13 @@ class PandasFrame(Frame):
         return list(self.native.index) if self.native.index.is_unique else None
 
     def comparable(self, column: str) -> Frame:
-        """Convert objects to the type that all of them have."""
+        """Convert objects to the type that all of them have, and times with a zone to UTC."""
         pandas = sys.modules["pandas"]
         values = self.native[column]
         if str(values.dtype) == "category":
             values = values.astype(object)
+        if _is_zoned(values):  # narwhals does not know the names of all zones
+            return replace(self, native=pandas.DataFrame({column: values.dt.tz_convert("UTC")}), columns=(column,))
         if values.dtype != object:
             return self
         kind = pandas.api.types.infer_dtype(values, skipna=True)
@@ -47,7 +49,9 @@ class PandasFrame(Frame):
             values = pandas.to_datetime(values)
         elif kind == "decimal":
             values = values.astype("float64")
-        return replace(self, native=pandas.DataFrame({column: values.convert_dtypes()}), columns=(column,))
+        values = values.convert_dtypes()
+        values = values.dt.tz_convert("UTC") if _is_zoned(values) else values
+        return replace(self, native=pandas.DataFrame({column: values}), columns=(column,))
 
     def _take(self, places: npt.NDArray[np.int64]) -> Any:
         return self.native.iloc[places]
@@ -80,6 +84,11 @@ class PandasFrame(Frame):
         found = re.match("unhashable type: '(.*)'", str(error))
         if found:  # labels are stored as codes, so it is a name
             raise not_a_name(f"A column of {self.name}", found[1]) from error
+
+
+def _is_zoned(values: Any) -> bool:
+    """Tell whether a column of pandas holds times with a time zone."""
+    return str(values.dtype).startswith("datetime64[") and "," in str(values.dtype)
 
 
 def _codes(pandas: Any, column: Any, name: str) -> tuple[Any, tuple[Label, ...]]:
