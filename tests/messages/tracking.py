@@ -59,15 +59,6 @@ def one(**more: Any) -> Path:
     return saved("one.json", "2026-11-02", 1, **more)
 
 
-def filtered() -> Path:
-    path = saved("filtered.json", "2026-11-09", 2)
-    held = json.loads(path.read_text())
-    text = "Filter lang=en: 2 items and 6 votes were left out."
-    held["source_notes"].append({"code": "filtered", "text": text})
-    path.write_text(json.dumps(held))
-    return path
-
-
 def unlabeled() -> Any:
     path = FOLDER / "unlabeled.csv"
     path.write_text("item,ann_1,ann_2\n1,a,b\n2,a,a\n")
@@ -92,7 +83,6 @@ CASES: dict[str, Callable[[], Any]] = {
     "no-date": lambda: history([counted("w9.json", 1), counted("w10.json", 2)]),
     "verdict-from-counts": lambda: history(counted("w9.json", 1)),
     "same-date": lambda: history([one(), saved("two.json", "2026-11-02", 2)]),
-    "filters-differ": lambda: history([one(), filtered()]),
     "labeler-absent": lambda: history([one(), saved("two.json", "2026-11-09", 2, name="rule")]),
     "categories-differ": lambda: history([one(), Tally.load(one()) + tally([["a", "z"]] * 9, {"llm": ["a"] * 9})]),
     "filters-differ": lambda: history([one(), filtered()]),

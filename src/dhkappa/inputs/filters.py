@@ -357,7 +357,7 @@ def _with_text(column: str, operator: str, value: Any) -> _Made:
         return own, None
     guard = partial(_matches, _NUMBER)
     if abs(value) >= _EXACT:
-        return _if(guard, _as_large_number(column, operator, value)), guard
+        return _if(guard, _as_large_number(column, operator, value)), Readable(guard, "a number")
     as_number = _if(guard, lambda role: _COMPARE[operator](number_in(role), nw.lit(float(value))))
     return as_number, Readable(guard, "a number")
 
