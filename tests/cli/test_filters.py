@@ -153,7 +153,6 @@ def test_hostile_names_are_inert(capsys: Capsys) -> None:
         ["compare", *DATA, "--suggested", "suggested,other"],
         ["review", *DATA],
         ["review", *DATA, "--next", "1"],
-        ["review", *DATA, "--merge", "reviewed.csv"],
         ["annotators", *DATA],
         ["tally", "make", *DATA, "-o", "t.json"],
         ["plan", "0.5", *DATA],
@@ -161,7 +160,6 @@ def test_hostile_names_are_inert(capsys: Capsys) -> None:
 )
 def test_every_command_says_what_was_left_out(capsys: Capsys, command: list[str]) -> None:
     Path("items.csv").write_text("item,suggested,other\n1,x,y\n2,y,y\n3,x,x\n4,y,x\n", encoding="utf-8")
-    Path("reviewed.csv").write_text("item,suggested,new_label\n2,y,x\n", encoding="utf-8")
     if "--items" in command and not {"compare", "annotators", "--multilabel"} & {*command}:
         command = [*command, "--suggested", "suggested"]
     options = ["--where", "sure!=0.2"]

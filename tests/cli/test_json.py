@@ -120,9 +120,10 @@ def test_the_schema_refuses_missing_and_unknown_keys(answers: dict[str, Any]) ->
                 assert not VALID.is_valid(cut), (command, key)
                 place.clear()
                 place.update(kept)
-            place["new"] = None
-            assert not VALID.is_valid(cut), (command, *place)
-            del place["new"]
+            if not {"item", "suggested"} <= {*place}:  # rows of items also have columns of the data
+                place["new"] = None
+                assert not VALID.is_valid(cut), (command, *place)
+                del place["new"]
         assert cut == short(told)
     assert len(seen) >= 25  # kinds of objects
 

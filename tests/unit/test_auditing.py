@@ -215,7 +215,7 @@ def test_display(audit: Audit) -> None:
 def test_plain_values(audit: Audit) -> None:
     found = json.loads(json.dumps(audit.to_dict(limit=3), allow_nan=False))
     keys = {"confidence_level", "summary", "problems", "ranking", "labelers", "comparison", "fleiss", "notes"}
-    assert set(found) == keys | {"kind", "annotator_scores", "baseline", "slices"}
+    assert set(found) == keys | {"kind", "annotator_scores", "annotator_slices", "baseline", "slices"}
     rows = [*audit.annotator_scores().table][:3]
     scores = found["annotator_scores"]["annotators"]
     assert [row["score"] for row in scores] == [row["score"] for row in rows]

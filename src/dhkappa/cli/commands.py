@@ -138,7 +138,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
             found.to_html(output, title=title, command=command_line_typed(), gate=gate)
     save_audit(found, given)
     _show_audit(found, title, gate, given | left_out(source.data), output)
-    say_pooled(files)
+    say_pooled(files, given["items"], source.data)
 
 
 def _show_audit(found: Any, title: str, gate: Gate | None, given: Mapping[str, Any], output: str | None) -> None:
@@ -234,7 +234,7 @@ def score(**given: Any) -> None:
     else:
         _terminal().scores(kappas, level, problems)
         _show_passed(gate)
-    say_pooled(given["files"])
+    say_pooled(given["files"], given["items"], source.data)
 
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
@@ -262,12 +262,12 @@ def compare(**given: Any) -> None:
     else:
         _terminal().comparison(found, problems)
         _show_passed(gate)
-    say_pooled(given["files"])
+    say_pooled(given["files"], given["items"], source.data)
 
 
 commands.add_command(review)
-commands.add_command(annotators)
 commands.add_command(history)
+commands.add_command(annotators)
 
 
 @commands.command(

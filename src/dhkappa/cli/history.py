@@ -56,10 +56,11 @@ def save_audit(found: Any, given: Mapping[str, Any]) -> None:
         click.echo(f"Saved: {visible(given['save'])}", err=True)
 
 
-def say_pooled(files: Sequence[str]) -> None:
-    """Say that several files are one data set, for those who expected a comparison of files."""
-    number = len(expand_patterns(files))
-    if number > 1:
+def say_pooled(files: Sequence[str], items: str | None, data: Any) -> None:
+    """Say that several files are one data set, for those who expected a comparison of files; not votes and items."""
+    number, table = len(expand_patterns(files)), getattr(data, "table", None)
+    apart = items is None and table is not None and table.items is not None
+    if number > 1 and not apart:
         what = f"{counted(number, 'file')} are pooled as one data set"
         click.echo(f"{what}; to compare weeks, save each with dhkappa audit --save and run dhkappa history.", err=True)
 

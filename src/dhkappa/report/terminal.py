@@ -113,7 +113,7 @@ class Terminal:
             name = names[1] if len(names) == 2 else "and the name"
             shown = f"Categories and items are shown for {best}."
             self.paragraph(f"{shown} For {others}, add --suggested {name}.")
-        self._notes([*_infos(audit.problems), *map(_text, audit.notes), *map(_text, slice_notes(audit, best))])
+        self._notes([*_infos(audit.problems), *_texts(audit.notes), *map(_text, slice_notes(audit, best))])
 
     def other_audit(self, audit: AnnotatorAudit | SingleVoteAudit, title: str) -> None:
         """Show an audit of annotators alone, or of one vote per item: the answer, then its tables."""
@@ -128,7 +128,7 @@ class Terminal:
                 self._grid(rows, columns, audit.confidence_level, table.shown)
             if len(table) > len(rows):
                 self._line(f"({len(table) - len(rows):,} more)", "dim")
-        self._notes([*_infos(audit.problems), *map(_text, audit.notes)])
+        self._notes([*_infos(audit.problems), *_texts(audit.notes)])
 
     def multilabel(self, found: MultilabelAudit, title: str) -> None:
         """Show an audit of data with sets of labels."""
@@ -143,7 +143,7 @@ class Terminal:
             f"{labeler}category n_suggested vote_share kappa ci pvalue_holm fleiss items",
             found.confidence_level,
         )
-        self._notes([*_infos(found.problems), *map(_text, found.notes)])
+        self._notes([*_infos(found.problems), *_texts(found.notes)])
 
     def check(self, check: Check, command: str, heading: str = "Next, run:", remark: str = "") -> None:
         """Show what was understood of the data, the problems, and the command to run next."""
@@ -435,6 +435,11 @@ def _which_is_better(comparison: Comparison, problems: Sequence[Problem]) -> str
         return f"{best[0]} has a higher kappa than {others[0] if len(others) == 1 else 'the others'}."
     which = "which of the two is better" if len(best) == 2 else "which of these is best"
     return f"The data do not show {which}: {', '.join(best)}."
+
+
+def _texts(notes: Iterable[Note]) -> list[str]:
+    """Return the texts of notes, without those on filters, which are shown above the results."""
+    return [_text(note) for note in notes if note.code != "filtered"]
 
 
 def _text(note: Note) -> str:

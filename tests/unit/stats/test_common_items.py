@@ -370,7 +370,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     done = inside(capsys, "compare", str(path))
     text = done.stdout
     table = text.split("\nLabelers\n")[1].splitlines()
-    assert table[0].split() == ["labeler", "random", "majority", "items", "coverage"]
+    assert table[0].split() == ["labeler", "kappa", "95%", "CI", "random", "majority", "items", "coverage"]
     assert [line.split()[0] for line in table[1:4]] == ["llm", "rule", "few"]
     assert [line.split()[-2:] for line in table[1:4]] == [["300", "100%"], ["300", "100%"], ["5", "2%"]]
     rows = text.split("Differences between labelers, each on the items that both labeled\n")[1].splitlines()
