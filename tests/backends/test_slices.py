@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas  # noqa: F401 - without these libraries, this file is left out
+import polars  # noqa: F401
 import pytest
 
 import dhkappa

@@ -5,6 +5,8 @@ from collections.abc import Hashable, Sequence
 from fractions import Fraction
 
 import numpy as np
+import pandas  # noqa: F401 - without these libraries, this file is left out
+import polars  # noqa: F401
 import pytest
 from hypothesis import given
 
