@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas  # noqa: F401 - without these libraries, this file is left out
+import pandas
 import polars  # noqa: F401
 import pytest
 
@@ -400,7 +400,6 @@ def test_names_of_columns_in_any_case(tmp_path: Path) -> None:
 
 
 def test_a_second_round_fills_the_column_of_the_first() -> None:
-    pandas = pytest.importorskip("pandas")
     first = merge_reviews(small(), filled(["1"], ["Bug"]))
     assert first.votes is not None
     data = Dataset(first.votes.to_pandas(), annotators=["a", "b", "review"])

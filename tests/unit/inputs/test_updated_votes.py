@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import pandas  # noqa: F401 - without these libraries, this file is left out
+import pandas
 import polars  # noqa: F401
 import pytest
 
@@ -33,7 +33,6 @@ def test_an_export_becomes_a_table_with_one_row_per_vote(tmp_path: Path) -> None
 
 
 def test_items_without_names_go_by_position_or_index(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
     Table(COLUMNS).to_csv(tmp_path / "votes.csv")
     for data, item in (
         (dhkappa.read(tmp_path / "votes.csv"), "votes.csv:4"),
