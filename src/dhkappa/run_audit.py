@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dhkappa.auditing import Audit, sample_of_rows
@@ -29,6 +29,26 @@ from dhkappa.stats.weights import Weights
 from dhkappa.table import Table
 
 _NOTE = "Each category was audited as a yes/no question: is it among the labels of the item?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Without:
+    """Audits data without some annotators; not after pickling, as data may hold an open file."""
+
+    again: Callable[..., Any]
+    data: Any
+    names: tuple[str, ...]
+    rng: int | None
+
+    def __call__(self, *annotators: Any) -> Any:
+        return self.again(self.data.exclude_annotators(*annotators), list(self.names), rng=self.rng)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _nothing, ()
+
+
+def _nothing() -> None:
+    return None
 
 
 def audit_of(
@@ -79,12 +99,9 @@ def audit_of(
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
         fleiss = Kappa(fleiss_estimate(panel, weights))
     results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
-
-    def without(*annotators: Any) -> Any:
-        assert again is not None
-        return again(data.exclude_annotators(*annotators), names, rng=rng if isinstance(rng, int) else None)
-
-    known = without if again is not None and hasattr(data, "exclude_annotators") else None
+    known = None
+    if again is not None and hasattr(data, "exclude_annotators"):
+        known = _Without(again, data, tuple(names), rng if isinstance(rng, int) else None)
     columns = {column.name: column for column in slices}
     sliced = {column.name: column for column in getattr(data, "annotator_columns", ())}
     tally = counts, counts.categories if declared else None, missing

@@ -149,10 +149,10 @@ def check_requirements() -> None:
 
     vl-convert runs JavaScript, which reserves 64 GiB of address space and ends the process if it cannot.
     """
+    need_address_space(66 << 30, "The report")  # before libraries, whose import fails without memory
+    need(128 * MIB, "the report")
     for name in ("jinja2", "vl_convert"):
         library(name, "A report", "'dhkappa[report]'")
-    need_address_space(66 << 30, "The report")
-    need(128 * MIB, "the report")
 
 
 def svg(spec: Spec) -> str:
