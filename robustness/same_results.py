@@ -276,7 +276,18 @@ def table_audit(part: DataSet, make: Callable[[Columns], Any]) -> dict[str, str]
     found = audit.to_dict(limit=None)
     for labeler in found["labelers"].values():
         labeler["review"] = sorted(labeler.get("review") or [], key=str)  # equal items are in row order
-    return {"audit of a table": _hex(found)}
+    scores = found.pop("annotator_scores") or {}  # sums of floats, in the order of the votes
+    rows = sorted(scores.get("annotators", ()), key=lambda row: str(row["annotator"]))
+    return {"audit of a table": _hex(found), "scores of annotators": json.dumps(_rounded(rows), default=str)}
+
+
+def _rounded(value: Any) -> Any:
+    """Return a value with floats of seven digits."""
+    if isinstance(value, dict):
+        return {str(key): _rounded(own) for key, own in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(own) for own in value]
+    return f"{value:.7g}" if isinstance(value, float) else value
 
 
 def exact_kappas(whole: DataSet) -> dict[str, Fraction | None]:
