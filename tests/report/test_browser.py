@@ -131,6 +131,8 @@ def test_hostile_names_are_shown_as_they_are(chromium: Any, hostile: Path) -> No
         assert page.title() == "<script>alert(8)</script>"
         shown = set(page.locator("#labeler-1 table").first.locator("tbody th").all_text_contents())
         assert shown == set(seen.values())
+        annotators = page.locator("#annotators table").first.locator("tbody th").all_text_contents()
+        assert sorted(annotators) == sorted(seen[name] for name in EVIL[:4])
         names = set(page.get_by_role("tab").all_text_contents())
         assert names == {"<img src=x onerror=alert(6)>\\u202e\\x00", EVIL_LABELERS[1]}
         axis = " ".join(page.locator("#labeler-1 svg").first.locator("text").all_text_contents())
