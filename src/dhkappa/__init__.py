@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from dhkappa.stats.grades import Verdict
     from dhkappa.stats.history import Entry, History
     from dhkappa.stats.intervals import ConfidenceInterval
-    from dhkappa.stats.kappa import Baselines, Parts
+    from dhkappa.stats.kappa import Parts
     from dhkappa.stats.notes import Note
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
-    from dhkappa.stats.result import Comparison, Kappa
+    from dhkappa.stats.result import Baselines, Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.shift import Shift
     from dhkappa.stats.simulate import Simulation, simulate
@@ -69,12 +69,12 @@ _NAMES = {  # by module, imported on first use
     "stats.gate": ("Gate", "GateRow"),
     "stats.history": ("Entry", "History"),
     "stats.intervals": ("ConfidenceInterval",),
-    "stats.kappa": ("Baselines", "Parts"),
+    "stats.kappa": ("Parts",),
     "stats.notes": ("Note",),
     "stats.permutation": ("PermutationTest",),
     "stats.plan": ("Plan",),
     "stats.compare": ("AnnotatorComparison",),
-    "stats.result": ("Comparison", "Kappa"),
+    "stats.result": ("Baselines", "Comparison", "Kappa"),
     "stats.sample": ("Excluded",),
     "stats.shift": ("Shift",),
     "stats.simulate": ("Simulation", "simulate"),

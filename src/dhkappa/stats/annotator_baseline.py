@@ -183,6 +183,14 @@ def votes_baseline(estimate: Estimate) -> VotesBaseline:
     return VotesBaseline(used, by_category, 3 if by_triples else 2, a, D, E, random, best)
 
 
+def annotator_kappa(estimate: Estimate) -> Fraction | None:
+    """Return the annotator baseline; None if it is undefined or if only bounds are known."""
+    if estimate.metric != "dh":
+        return None
+    found = votes_baseline(estimate).kappas
+    return found[0] if len(found) == 1 else None
+
+
 def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) -> AnnotatorBaseline:
     """Compare a labeler with a typical annotator, on the same items.
 

@@ -83,17 +83,11 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Baselines:
-    """Kappa of other labels on the same votes.
+class ExactBaselines:
+    """Kappa of random labels and of majority labels on the same votes, as fractions; None if undefined."""
 
-    Attributes
-    ----------
-    random : mean kappa of the suggested labels permuted at random over the items
-    majority : kappa of each item's most frequent vote, an optimistic value: the same votes make and judge the labels
-    """
-
-    random: Any = None
-    majority: Any = None
+    random: Fraction | None = None
+    majority: Fraction | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +128,9 @@ class Estimate:
         return self.sample.categories
 
     @cached_property
-    def baselines(self) -> Baselines:
+    def baselines(self) -> ExactBaselines:
         """Kappa of random labels and of majority labels; only of the metric "dh"."""
-        return Baselines() if self.metric != "dh" or self.parts is None else dh_baselines(self.sample, self.parts)
+        return ExactBaselines() if self.metric != "dh" or self.parts is None else dh_baselines(self.sample, self.parts)
 
 
 def estimate_dh(sample: Sample) -> Estimate:
@@ -162,7 +156,7 @@ def dh_parts(total: Sums, categories: tuple[Label, ...]) -> Parts:
     return Parts(R, S, C_E, C_F, categories, total)
 
 
-def dh_baselines(sample: Sample, parts: Parts) -> Baselines:
+def dh_baselines(sample: Sample, parts: Parts) -> ExactBaselines:
     """Return the kappa of random labels and of majority labels on the votes of a sample with these parts."""
     total, found = parts.sums, majority_sums(sample)
     n, pairs = total.n, total.n * total.pair_unit
@@ -170,7 +164,7 @@ def dh_baselines(sample: Sample, parts: Parts) -> Baselines:
     random_D = Fraction(sum(g * (2 * b - n) for g, b in zip(found.pairs, total.labels, strict=True)), n * pairs)
     majority_D = 2 * Fraction(found.on_majority, pairs) - (parts.R + parts.S)
     majority_E = 2 * _chance_on(total, found.majority) - (parts.C_E + parts.C_F)
-    return Baselines(above_chance(random_D, parts.E), above_chance(majority_D, majority_E))
+    return ExactBaselines(above_chance(random_D, parts.E), above_chance(majority_D, majority_E))
 
 
 def estimate_fleiss(sample: Sample) -> Estimate:

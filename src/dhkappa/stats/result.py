@@ -13,7 +13,7 @@ from dhkappa.core import Label
 from dhkappa.errors import DataError, counted
 from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import NO_VARIATION, Basis, ConfidenceInterval, beta_interval, wald_interval, written
-from dhkappa.stats.kappa import Baselines, Estimate, Parts, rounded
+from dhkappa.stats.kappa import Estimate, Parts, rounded
 from dhkappa.stats.notes import Note, notes_of
 from dhkappa.stats.sample import Excluded, Rng, Sample, check_choice, check_level
 from dhkappa.table import Display, Table, plain
@@ -33,6 +33,35 @@ _FLEISS = ("fleiss", "weighted-fleiss")
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 _WEAKER = 0.1  # kappa of a category below the whole
 _FEWEST = 10  # items of a category that is named; the interval of fewer can be much too narrow
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Baselines:
+    """Kappa of other labels on the same votes; NaN if undefined.
+
+    Attributes
+    ----------
+    random : mean kappa of the suggested labels permuted at random over the items
+    majority : kappa of each item's most frequent vote, an optimistic value: the same votes make and judge the labels
+    """
+
+    random: float
+    majority: float
+    _estimate: Estimate = field(compare=False)
+
+    @property
+    def annotator(self) -> float:
+        """Kappa of a typical annotator as labeler; NaN also with agreement weights, and if only bounds are known."""
+        from dhkappa.stats.annotator_baseline import annotator_kappa
+
+        return rounded(annotator_kappa(self._estimate))
+
+    def __repr__(self) -> str:
+        return f"Baselines(random={self.random:.4f}, annotator={self.annotator:.4f}, majority={self.majority:.4f})"
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Return plain values for JSON; NaN becomes None."""
+        return {name: plain(getattr(self, name)) for name in ("random", "annotator", "majority")}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,9 +107,17 @@ class Kappa(Display):
 
     @property
     def baselines(self) -> Baselines:
-        """Kappa of random labels and of majority labels on the same votes; NaN if undefined."""
+        """Kappa of random labels, of a typical annotator and of majority labels on the same votes; NaN if undefined.
+
+        Examples
+        --------
+        >>> import dhkappa
+        >>> data = dhkappa.simulate(200, rng=1)
+        >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).baselines
+        Baselines(random=-0.1156, annotator=0.5333, majority=0.7462)
+        """
         exact = self.estimate.baselines
-        return Baselines(rounded(exact.random), rounded(exact.majority))
+        return Baselines(rounded(exact.random), rounded(exact.majority), self.estimate)
 
     @property
     def fleiss(self) -> float:
@@ -329,7 +366,7 @@ class Kappa(Display):
             "se": plain(self.se),
             "confidence_interval": {name: plain(getattr(interval, name)) for name in limits},
             "exact": None if exact is None or bits > _LONGEST_FRACTION else str(exact),
-            "baselines": {"random": plain(self.baselines.random), "majority": plain(self.baselines.majority)},
+            "baselines": self.baselines.to_dict(),
             "fleiss": plain(self.fleiss),
             "n_items": self.n_items,
             "n_votes": self.n_votes,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from dhkappa.core import Array
 from dhkappa.stats.kappa import (
-    Baselines,
     Estimate,
+    ExactBaselines,
     Parts,
     Sums,
     above_chance,
@@ -45,11 +45,11 @@ class WeightedEstimate(Estimate):
     """A kappa with agreement weights."""
 
     @cached_property
-    def baselines(self) -> Baselines:
+    def baselines(self) -> ExactBaselines:
         """Kappa of random labels and of majority labels."""
         parts, weights, sample = self.parts, self.weights, self.sample.merged()
         if parts is None or weights is None:
-            return Baselines()
+            return ExactBaselines()
         total, unit, patterns = parts.sums, weights.unit, sample.patterns
         near, majority = pair_sums(patterns, weights).near, _majority(sample)
         # A_x: share of pairs by the category of the first vote. Permuted labels agree with sum_x A_x (wL)_x of them.
@@ -61,7 +61,7 @@ class WeightedEstimate(Estimate):
         majority_D = 2 * _mean(sample, on_majority, unit**2) - (parts.R + parts.S)
         labels = totals(sample.mass, majority, len(sample.categories)).tolist()
         majority_E = 2 * _chance(total, labels, weights)[1] - (parts.C_E + parts.C_F)
-        return Baselines(above_chance(random_D, parts.E), above_chance(majority_D, majority_E))
+        return ExactBaselines(above_chance(random_D, parts.E), above_chance(majority_D, majority_E))
 
 
 def estimate_weighted(sample: Sample, weights: Weights) -> Estimate:

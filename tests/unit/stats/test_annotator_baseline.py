@@ -327,3 +327,21 @@ def test_repr() -> None:
     bounds = AnnotatorBaseline(value_low=0.4, value_high=0.5, n_items=30, low=-0.1, high=0.2, method="two-votes")
     assert repr(bounds) == "Annotator baseline 0.4000 to 0.5000 (30 items; difference [-0.1000, +0.2000] at 0.95)"
     assert repr(AnnotatorBaseline(reason="Nothing.")) == "Annotator baseline undefined (0 items; Nothing)"
+
+
+def test_it_is_one_of_the_baselines_of_kappa() -> None:
+    votes = [["a", "a", "b"], ["a", "b", "c"], ["c", "c", "c"], ["b", "b", "a"]]
+    kappa = dh_kappa(votes, list("abca"))
+    exact = baseline_oracle.annotators(votes).kappa
+    assert exact is not None
+    assert (kappa.baselines.annotator, kappa.to_dict()["baselines"]["annotator"]) == (float(exact), float(exact))
+    assert repr(kappa.baselines).startswith(
+        f"Baselines(random={kappa.baselines.random:.4f}, annotator={float(exact):.4f}, "
+    )
+
+
+def test_without_an_exact_value_the_baseline_of_kappa_is_nan() -> None:
+    votes, labels = [[1, 1], [1, 2], [3, 3], [2, 3]], [1, 2, 3, 3]
+    kappas = dh_kappa(votes, labels), dh_kappa(votes, labels, categories=[1, 2, 3], weights="linear")
+    values = [kappa.baselines.annotator for kappa in (*kappas, fleiss_kappa([[1, 1, 2], [2, 2, 1], [1, 1, 1]]))]
+    assert all(map(math.isnan, values))

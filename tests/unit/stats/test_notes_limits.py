@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dhkappa import Kappa, dh_kappa, fleiss_kappa
-from dhkappa.stats.kappa import Baselines
+from dhkappa.stats.kappa import ExactBaselines
 from dhkappa.stats.notes import Note, first_three, notes_of
 from exact import EXAMPLE, example
 
@@ -112,7 +112,7 @@ def test_limits_of_the_value(
     assert plain.parts is not None
     parts = replace(plain.parts, R=R, S=S)
     changed = replace(plain, parts=parts, exact=kappa, fleiss=fleiss)
-    vars(changed)["baselines"] = Baselines(random, majority)
+    vars(changed)["baselines"] = ExactBaselines(random, majority)
     on_value = {
         *("equals-majority", "agree-on-others", "random-not-zero", "below-random", "low-agreement"),
         *("perfect", "agreement-certain"),
@@ -157,7 +157,7 @@ def test_low_agreement_is_rounded_without_a_negative_zero(fleiss: F, written: st
 )
 def test_scores_below_random_have_digits_enough_to_differ(kappa: F, random: F, shown: tuple[str, str]) -> None:
     changed = replace(example().estimate, exact=kappa)
-    vars(changed)["baselines"] = Baselines(random, None)  # instead of those that would be computed
+    vars(changed)["baselines"] = ExactBaselines(random, None)  # instead of those that would be computed
     found = {note.code: note.text for note in notes_of(changed, 0.1)}
     assert found["below-random"] == f"Kappa ({shown[0]}) is below the score of random labels ({shown[1]})."
 
