@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dhkappa.annotator_audit import AnnotatorAudit, SingleVoteAudit
-    from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, plan, tally
+    from dhkappa.api import audit, compare, dh_kappa, fleiss_kappa, tally
     from dhkappa.auditing import Audit
     from dhkappa.errors import DataError, Problem
     from dhkappa.inputs.check import Check
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dhkappa.inputs.tally import Tally
     from dhkappa.merging import MergedReviews, merge_reviews
     from dhkappa.multilabel import MultilabelAudit
+    from dhkappa.planning import plan
     from dhkappa.stats.agreement import CohenKappa
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
     from dhkappa.stats.annotator_result import AnnotatorScores
@@ -52,7 +53,7 @@ __all__ += ["AnnotatorSlices", "Simulation", "SingleVoteAudit", "Slices", "Verdi
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
-    "api": ("audit", "compare", "dh_kappa", "fleiss_kappa", "plan", "tally"),
+    "api": ("audit", "compare", "dh_kappa", "fleiss_kappa", "tally"),
     "auditing": ("Audit",),
     "errors": ("DataError", "Problem"),
     "inputs.check": ("Check",),
@@ -72,6 +73,7 @@ _NAMES = {  # by module, imported on first use
     "stats.kappa": ("Parts",),
     "stats.notes": ("Note",),
     "stats.permutation": ("PermutationTest",),
+    "planning": ("plan",),
     "stats.plan": ("Plan",),
     "stats.compare": ("AnnotatorComparison",),
     "stats.result": ("Baselines", "Comparison", "Kappa"),

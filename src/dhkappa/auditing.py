@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from dhkappa.audit_output import AuditOutput
 from dhkappa.core import Categories, Label
 from dhkappa.core.annotator_groups import AnnotatorColumn
 from dhkappa.core.items import Counts, ItemVotes
@@ -44,7 +45,7 @@ from dhkappa.table import Display, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Audit(AnnotatorSliced, Display):
+class Audit(AnnotatorSliced, AuditOutput, Display):
     """The results of ``dhkappa.audit``. Methods take the name of a labeler; with one labeler it may be omitted.
 
     Tables are computed when they are first used. With agreement weights, every kappa is a weighted kappa.
@@ -344,44 +345,6 @@ class Audit(AnnotatorSliced, Display):
         interval = self.kappas[name].confidence_interval(level)
         return narrower_intervals(name, estimate, interval, level, self._pool)
 
-    def compare_with(self, saved: Any) -> Audit:
-        """Return this audit with ``baseline``: what changed since an earlier audit of other items.
-
-        Parameters
-        ----------
-        saved
-            A file that ``save`` wrote, as a path or a ``SavedAudit``, or a ``Tally``.
-
-        Examples
-        --------
-        >>> import tempfile, dhkappa
-        >>> path = f"{tempfile.mkdtemp()}/week40.json"
-        >>> old, new = (dhkappa.simulate(200, labelers={"llm": 0.9}, rng=seed) for seed in (1, 2))
-        >>> dhkappa.audit(old.votes, old.suggested).save(path, date="2026-11-02")
-        >>> found = dhkappa.audit(new.votes, new.suggested).compare_with(path)
-        >>> print(found.baseline.kappas["llm"].text)
-        down 0.01 (95% CI -0.12 to 0.09) since 2026-11-02
-        """
-        counted: dict[str, Any] = {"tally": self._tally, "weights": self._weights}
-        return replace(self, baseline=import_module("dhkappa.tracking").compare(self, saved, **counted))
-
-    def save(self, path: str | os.PathLike[str], *, date: Any = None, data: str = "") -> None:
-        """Write the counts and the verdicts to a JSON file, for ``dhkappa.history`` and ``compare_with``.
-
-        The file is a tally with a date. It holds neither items nor annotators.
-
-        Parameters
-        ----------
-        path
-            File to write, completely or not at all.
-        date
-            Date of the data, such as ``"2026-11-09"`` or a ``datetime.date``; today by default.
-        data
-            Name of the data.
-        """
-        counted: dict[str, Any] = {"tally": self._tally, "weights": self._weights, "pool": self._pool}
-        import_module("dhkappa.tracking").save(self, path, date, data, **counted)
-
     def to_html(
         self,
         path: str | os.PathLike[str],
@@ -408,18 +371,6 @@ class Audit(AnnotatorSliced, Display):
         """Return a short report as Markdown, for example for a pull request."""
         text: str = import_module("dhkappa.report.markdown").page(self, title=masked(title), gate=gate)
         return text
-
-    def chart(self, name: str, labeler: str | None = None) -> Any:
-        """Return a chart of the report as an Altair chart; needs ``pip install 'dhkappa[report]'``.
-
-        Parameters
-        ----------
-        name
-            ``"scale"`` (all labelers with random and majority labels), ``"differences"`` (between labelers), or of one
-            labeler ``"categories"``, ``"confusion"`` or ``"annotator_comparison"``; or of one column of slices
-            ``"slices:language"``.
-        """
-        return import_module("dhkappa.report.charts").chart(self, name, labeler)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -458,11 +409,6 @@ class Audit(AnnotatorSliced, Display):
             yield self.comparison.differences
         notes += [note.text for note in self.notes]
         yield [*map(repr, self._annotator_comparisons.values()), *notes]
-
-    def to_dict(self, limit: int | None = 100) -> dict[str, Any]:
-        """Return plain values for JSON, with at most ``limit`` items to review per labeler; NaN is None."""
-        found: dict[str, Any] = import_module("dhkappa.report.plain").audit_values(self, limit)
-        return found
 
     @property
     def knows_items(self) -> bool:
