@@ -314,16 +314,18 @@ def majority_sums(sample: Sample) -> MajoritySums:
     by_size = _by_size(patterns, patterns.vote_totals())
     pair_unit = math.lcm(*(math.comb(size, 2) for size in by_size))
     pairs, majority, on_majority = [0] * m, [0] * m, 0
+    shift = max(m - 1, 1).bit_length()  # (P << shift) + last - code is largest for the first category with most votes
+    last = (1 << shift) - 1
     for size, rows in by_size.items():
         per_pair, of_pairs, of_majority = pair_unit // math.comb(size, 2), *(_zeros(rows, m, size) for _ in range(2))
         for block in list(rows.blocks()):  # views
-            P, items = block.votes.astype(np.int64), block.items
-            each = np.repeat(items, np.diff(block.start))
-            # The first category with most votes has the largest P * m - code.
-            top = np.maximum.reduceat(P * m - block.code, block.start[:-1])
-            most = -(-top // m)
-            of_pairs = of_pairs + _by_category(block.code, _times(each, P * (P - 1) // 2), m)
-            of_majority = of_majority + _by_category(most * m - top, items, m)
+            P, items, code = block.votes.astype(np.int64), block.items, block.code
+            top = np.maximum.reduceat((P << shift) - code, block.start[:-1]) + last
+            most = top >> shift
+            alike = np.flatnonzero(P > 1)
+            each, P = np.repeat(items, np.diff(block.start))[alike], P[alike]
+            of_pairs = of_pairs + _by_category(code[alike], _times(each, P * (P - 1) // 2), m)
+            of_majority = of_majority + _by_category(last - (top & last), items, m)
             on_majority += _dot(items, most * (most - 1) // 2) * per_pair
         _add_to(pairs, of_pairs, per_pair)
         _add_to(majority, of_majority, 1)
