@@ -30,6 +30,7 @@ from dhkappa.stats.gate import Gate, gate_of
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
 from dhkappa.stats.intervals import ConfidenceInterval
 from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.next_step import NextStep, next_step
 from dhkappa.stats.next_votes import next_votes, require_items
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.permutation import PermutationTest
@@ -287,6 +288,14 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
             known = self.annotator_baseline(name), compared, self.problems, annotators
             self._verdicts[name] = judge(name, self.kappas[name].estimate, interval, *known)
         return self._verdicts[name]
+
+    def next_step(self, labeler: str | None = None) -> NextStep:
+        """Return what to do next about a labeler, such as the category to fix first."""
+        name = self._name(labeler)
+        tables = (
+            () if self.kappas[name].exact is None else self._table(what, name) for what in ("categories", "confusion")
+        )
+        return next_step(self.verdict(name), self.problems, *tables)
 
     @property
     def summary(self) -> str:

@@ -73,6 +73,7 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     if audit.baseline is not None:
         yield escaped(audit.baseline.text)
     level, best = audit.confidence_level, audit.ranking[0]
+    yield f"**Next:** {escaped(audit.next_step(best).text)}"
     yield markdown_table(
         grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items coverage", level)
     )

@@ -40,6 +40,7 @@ def _labeler_values(audit: Audit, name: str, limit: int | None) -> dict[str, Any
     bounded = not math.isnan(kappa.confidence_interval(level).low)
     return {
         "verdict": audit.verdict(name).to_dict(),
+        "next_step": audit.next_step(name).to_dict(),
         "kappa": kappa.to_dict(level),
         "permutation_test": test.to_dict() if test else None,
         "categories": audit.categories(name).to_json() if defined else None,

@@ -87,6 +87,7 @@ class Terminal:
         self._problems(audit.problems)
         self._line()
         self._line(audit.summary, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
+        self.paragraph(f"Next: {audit.next_step(best).text}")
         if audit.baseline is not None:
             self.paragraph(audit.baseline.text)
         self._meaningless(audit.problems)

@@ -41,7 +41,9 @@ class Verdict:
     headline : the verdict in one sentence
     details : the numbers behind it, in sentences
     ranked : whether the labeler has a place in a ranking: the votes can judge it, and it is better than random labels
-    more_items : whether votes on more items can change the verdict: not if other labels, annotators or votes are needed
+    missing : what would help most to change the verdict: ``"items"``, more items with votes, ``"third-vote"``, a third
+        vote on items with two, ``"guidelines"`` by which annotators agree more, or, empty, other labels or votes
+    n_more : about how many more items would probably give a grade; None if there is one, or if that cannot be said
     share, low, high : place on the scale from random labels (0) to a typical annotator (1), with confidence limits
     """
 
@@ -51,7 +53,8 @@ class Verdict:
     headline: str
     details: str = ""
     ranked: bool = False
-    more_items: bool = True
+    missing: str = "items"
+    n_more: int | None = None
     share: float = math.nan
     low: float = math.nan
     high: float = math.nan
@@ -60,6 +63,11 @@ class Verdict:
     def text(self) -> str:
         """Headline and details."""
         return f"{self.headline} {self.details}".strip()
+
+    @property
+    def more_items(self) -> bool:
+        """Whether votes on more items can change the verdict."""
+        return self.missing == "items"
 
     @property
     def judged(self) -> bool:
@@ -78,14 +86,14 @@ def cannot_judge(name: str, problems: Sequence[Problem]) -> Verdict | None:
     for problem in own:
         if problem.severity == "error":
             headline = f"Cannot judge {name}: {continued(problem.message)}"
-            return replace(ungraded("data-problem", name, headline), more_items=False)
+            return replace(ungraded("data-problem", name, headline), missing="")
     for problem in own:
         if problem.code in ("labels-from-votes", "labeler-equals-annotator"):
             copied = problem.code == "labeler-equals-annotator"
             same = f"it has nearly the same labels as annotator {problem.examples[0]}" if copied else _MADE_FROM_THEM
             why = problem.because or same
             found = ungraded("labels-from-votes", name, f"These votes cannot judge {name}: {why}.")
-            return replace(found, short="may be one of the annotators" if copied else found.short, more_items=False)
+            return replace(found, short="may be one of the annotators" if copied else found.short, missing="")
     return None
 
 

@@ -86,7 +86,7 @@ def judge(
         headline = f"{missing} {name} with a typical annotator; {known}."
         details = _joined_sentences(reason, f"{scored}.", unsure)
         found = ungraded("not-enough-data", name, headline, details, ranked=True)
-        return replace(found, more_items=few or not disagree)
+        return replace(found, missing="items" if few or not disagree else "guidelines")
     if math.isnan(baseline.share_low) and baseline.method != "two-votes":  # annotators may be no better than random
         return replace(_unclear(name, estimate, scored), ranked=True)
     code = _grade(baseline, random)
@@ -99,9 +99,12 @@ def judge(
     told = not_better and not evidence  # the headline says how many annotators would do better
     matched = "" if told else _matched(name, comparison, close=code == "on-par" and not not_better)
     details = _joined_sentences(details, evidence, matched, unsure if ungradable else caution)
-    more_items = not (ungradable and (disagree or baseline.method == "two-votes"))  # a third vote is needed
+    missing, n_more = "items", None
+    if ungradable:
+        missing = "third-vote" if baseline.method == "two-votes" else "guidelines" if disagree else "items"
+        n_more = _n_more(baseline) if missing == "items" else None
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
-    return Verdict(code, name, short, headline, details, True, more_items, *limits)
+    return Verdict(code, name, short, headline, details, True, missing, n_more, *limits)
 
 
 def _joined_sentences(*sentences: str) -> str:
@@ -127,7 +130,7 @@ def _unclear(name: str, estimate: Estimate, scored: str) -> Verdict:
     """Return the verdict if the annotators are not shown to be better than random labels."""
     headline = f"The annotators agree too little with each other to judge {name}."
     details = f"Fleiss' kappa is {_digits(1)(rounded(estimate.fleiss))}. {scored}. Improve{_GUIDELINES}"
-    return replace(ungraded("not-enough-data", name, headline, details), more_items=False)
+    return replace(ungraded("not-enough-data", name, headline, details), missing="guidelines")
 
 
 def _from_comparison(comparison: AnnotatorComparison | None, random: float) -> AnnotatorBaseline | None:
@@ -264,7 +267,7 @@ def _words(
         return short, f"The annotators agree too little with each other to judge {name}: {advantage}."
     if code == "not-enough-data":
         headline = f"There is not enough data to judge {name}: {advantage}."
-        return short, _joined_sentences(headline, _more_items(baseline))
+        return short, _joined_sentences(headline, decided_by(_n_more(baseline), _share(baseline).partition(" ")[0]))
     if not_better:
         its = f"Its advantage over random labels, {_share(baseline)}," if known else "It"
         return short, f"{name} is {short}. {its} looks better, but {not_better}."
@@ -290,11 +293,10 @@ def _share(baseline: AnnotatorBaseline) -> str:
     return f"{value} of a typical annotator's ({written(baseline.confidence_level, 100)}% CI {within})"
 
 
-def _more_items(baseline: AnnotatorBaseline) -> str:
+def _n_more(baseline: AnnotatorBaseline) -> int | None:
     """Return about how many more items would probably decide."""
     share, low, high = baseline.share_kept, baseline.share_low, baseline.share_high
-    more = items_to_decide(baseline.n_items, share, low, high, KEEP if share > KEEP else 1)
-    return decided_by(more, _share(baseline).partition(" ")[0])
+    return items_to_decide(baseline.n_items, share, low, high, KEEP if share > KEEP else 1)
 
 
 def _typical(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:

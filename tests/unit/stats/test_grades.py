@@ -21,7 +21,7 @@ def test_an_error_comes_before_any_other_problem() -> None:
         "llm",
         "data problem",
         "Cannot judge llm: the labels 'a' and 'A' are one category.",
-        more_items=False,
+        missing="",
     )
 
 
