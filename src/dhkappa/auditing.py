@@ -300,13 +300,28 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
     @property
     def summary(self) -> str:
         """The answer in a few sentences: which labeler is best, can it be trusted, and in which category least."""
-        compared, best = self.comparison, self.ranking[0]
+        return f"{self.headline} {self.details}".strip()
+
+    @property
+    def headline(self) -> str:
+        """The first sentences of ``summary``: which labeler is best, and the verdict on it."""
+        return self._summary()[0]
+
+    @property
+    def details(self) -> str:
+        """The rest of ``summary``: the numbers behind the verdict, the grades of the others, the weakest category."""
+        best, said = self.ranking[0], self._summary()[1]
+        ranked = self.verdict(best).ranked
+        weakest = weakest_category(best, self.kappas[best], self.confidence_level) if ranked else ""
+        return f"{said} {weakest}".strip()
+
+    def _summary(self) -> tuple[str, str]:
+        """Return the headline, and the rest without the weakest category."""
+        compared = self.comparison
         ranked = 0 if compared is None else max((kappa.n_items for kappa in compared.ranked.values()), default=0)
         fewer = ranked < max(kappa.n_items for kappa in self.kappas.values())
         not_ranked = compared.not_ranked if compared else {}
-        said = summarize(self.verdicts, self.groups, not_ranked, ranked if fewer else 0)
-        weakest = weakest_category(best, self.kappas[best], self.confidence_level) if self.verdict(best).ranked else ""
-        return f"{said} {weakest}".strip()
+        return summarize(self.verdicts, self.groups, not_ranked, ranked if fewer else 0)
 
     def gate(
         self,

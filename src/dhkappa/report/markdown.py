@@ -49,16 +49,16 @@ def tables_page(audit: AnnotatorAudit | SingleVoteAudit, *, title: str = "Label 
 
 
 def _head(
-    audit: Audit | MultilabelAudit | AnnotatorAudit | SingleVoteAudit, title: str, gate: Gate | None
+    audit: Audit | MultilabelAudit | AnnotatorAudit | SingleVoteAudit, title: str, gate: Gate | None, answer: str = ""
 ) -> Iterator[str]:
-    """Yield the title, the problems, the summary and the gate."""
+    """Yield the title, the problems, the answer, by default the summary, and the gate."""
     yield f"## {escaped(title)}"
     yield from map(escaped, filter_texts(audit.notes))
     for problem in audit.problems:
         if problem.severity != "info":
             word = "accepted" if problem.accepted else problem.severity
             yield f"> **{word.capitalize()}:** {escaped(problem.text(flag))}"
-    yield f"**{escaped(audit.summary)}**"
+    yield f"**{escaped(answer or audit.summary)}**"
     if gate is not None:
         yield escaped(gate.text)
 
@@ -69,11 +69,13 @@ def bullets(notes: Iterable[str]) -> str:
 
 
 def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
-    yield from _head(audit, title, gate)
-    if audit.baseline is not None:
-        yield escaped(audit.baseline.text)
+    yield from _head(audit, title, gate, audit.headline)
     level, best = audit.confidence_level, audit.ranking[0]
     yield f"**Next:** {escaped(audit.next_step(best).text)}"
+    if audit.baseline is not None:
+        yield escaped(audit.baseline.text)
+    if audit.details:
+        yield escaped(audit.details)
     yield markdown_table(
         grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items coverage", level)
     )

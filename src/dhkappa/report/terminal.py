@@ -86,7 +86,9 @@ class Terminal:
         self._title(title, audit.notes)
         self._problems(audit.problems)
         self._line()
-        self._line(audit.summary, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
+        self._line(audit.headline, f"bold {_COLORS.get(audit.verdict(best).code, 'cyan')}")
+        if audit.details:
+            self.paragraph(audit.details)
         self.paragraph(f"Next: {audit.next_step(best).text}")
         if audit.baseline is not None:
             self.paragraph(audit.baseline.text)

@@ -350,13 +350,15 @@ def summarize(
     groups: Sequence[Sequence[str]],
     not_ranked: Mapping[str, str] | None = None,
     n_common: int = 0,
-) -> str:
-    """Return which labeler is best, its verdict, and the grades of the others; ``groups`` as of ``groups_of``.
+) -> tuple[str, str]:
+    """Return which labeler is best with its headline; and its details and the grades of the others.
 
-    ``not_ranked`` has the reasons, and ``n_common`` is the number of items of the ranking if it is not for all items.
+    ``groups`` are as of ``groups_of``, ``not_ranked`` has the reasons, and ``n_common`` is the number of items of the
+    ranking if it is not for all items.
     """
     if len(verdicts) == 1:
-        return next(iter(verdicts.values())).text
+        only = next(iter(verdicts.values()))
+        return only.headline, only.details
     few, ranked = not_ranked or {}, len(verdicts) - len(not_ranked or {})
     of = f"{len(verdicts)} labelers" if not few else f"{ranked} ranked labelers"
     best = list(groups[0]) if groups else list(few)[:1] if not ranked else []
@@ -379,7 +381,8 @@ def summarize(
         among = f" of {of}" if few else ""
         said = [f"Only {best[0]}{among} {'is shown to be better than random labels' if judged else 'can be judged'}."]
     if best:
-        said.append(verdicts[best[0]].text)
+        said.append(verdicts[best[0]].headline)
+    headline, said = " ".join(said), [verdicts[best[0]].details] if best else []
     by_grade: dict[str, list[str]] = {}
     for name in verdicts:
         if name not in best[:1]:
@@ -389,7 +392,8 @@ def summarize(
     if n_common and sum(map(len, groups)) > 1:
         who = "all ranked labelers" if few else "all of them"
         said.append(f"The ranking is for the {counted(n_common, 'item')} that {who} labeled.")
-    return " ".join([*said, *([not_ranked_text(few)] if few and ranked else [])])
+    said += [not_ranked_text(few)] if few and ranked else []
+    return headline, _joined_sentences(*said)
 
 
 def _beside(best: Verdict, other: Verdict) -> str:

@@ -97,7 +97,9 @@ def test_says_all_it_should_in_order(page: str, audit: dhkappa.Audit) -> None:
     said = [
         "Tickets",
         f"Verdict on llm : {audit.verdict('llm').short}",
-        audit.summary.replace("'", "&#39;"),
+        audit.headline.replace("'", "&#39;"),
+        f"Next: {audit.next_step('llm').text}".replace("'", "&#39;"),
+        audit.details.replace("'", "&#39;"),
         "Kappa of each labeler",
         f"llm {audit.verdict('llm').short} {llm.value:.3f} {low:.3f} to {high:.3f} {llm.baselines.random:.3f}",
         f"rule {audit.verdict('rule').short} {rule.value:.3f}",

@@ -17,13 +17,15 @@ def test_escaped_text_is_one_line() -> None:
     assert "\n" not in escaped("a\n# head")
 
 
-def test_audit_starts_with_the_summary() -> None:
+def test_audit_starts_with_the_headline_and_the_next_step() -> None:
     sim = dhkappa.simulate(60, labelers={"llm": 0.9}, annotators=4, rng=1)
     found = dhkappa.audit(sim.votes, sim.suggested)
     parts = found.to_markdown(title="Week 1").split("\n\n")
     assert parts[0] == "## Week 1"
-    assert f"**{escaped(found.summary)}**" in parts
-    assert parts.index(f"**{escaped(found.summary)}**") < next(i for i, part in enumerate(parts) if part[0] == "|")
+    first = parts.index(f"**{escaped(found.headline)}**")
+    assert parts[first + 1] == f"**Next:** {escaped(found.next_step().text)}"
+    assert parts[first + 2] == escaped(found.details)
+    assert first + 2 < next(i for i, part in enumerate(parts) if part[0] == "|")
 
 
 def test_annotators_without_labels() -> None:

@@ -22,6 +22,11 @@ from dhkappa.table import Table
 ACCURACIES = [0.85, 0.85, 0.85, 0.85]
 
 
+def summary_of(*given: Any) -> str:
+    """Return headline and details as one text."""
+    return " ".join(filter(None, summarize(*given)))
+
+
 def audited(labelers: dict[str, float], annotators: list[float] = ACCURACIES, items: int = 600, **more: Any) -> Audit:
     """Audit simulated labelers, each right as often as said."""
     drawn = dhkappa.simulate(items, labelers=labelers, annotators=annotators, rng=4)
@@ -294,10 +299,10 @@ def test_the_share_of_labels_that_are_no_better_than_random() -> None:
     ],
 )
 def test_grades_of_labelers_that_cannot_be_told_apart(codes: dict[str, str], text: str) -> None:
-    found = summarize(made(**codes, c="clearly-below", d=codes["b"]), [["a", "b"], ["c", "d"]])
+    found = summary_of(made(**codes, c="clearly-below", d=codes["b"]), [["a", "b"], ["c", "d"]])
     assert found.startswith("a and b score highest of 4 labelers. The data do not show which of the two is better. a")
     assert text in found
-    three = summarize(made(a="on-par", b="on-par", c="on-par"), [["a", "b", "c"]])
+    three = summary_of(made(a="on-par", b="on-par", c="on-par"), [["a", "b", "c"]])
     assert "The data do not show which of the 3 is best." in three
     if text.endswith("than a."):  # d is shown to be worse than a
         assert f"d: {GRADES[codes['b']]}." in found
@@ -463,12 +468,12 @@ def made(**codes: str) -> dict[str, Verdict]:
     ],
 )
 def test_summary(verdicts: dict[str, Verdict], groups: list[list[str]], text: str) -> None:
-    assert summarize(verdicts, groups) == text
+    assert summary_of(verdicts, groups) == text
 
 
 def test_only_one_of_the_ranked_labelers_can_be_judged() -> None:
     verdicts = made(a="data-problem", b="better", c="clearly-below")
-    text = summarize(verdicts, [["b"]], {"c": "It has too few labels."})
+    text = summary_of(verdicts, [["b"]], {"c": "It has too few labels."})
     assert text.startswith("Only b of 2 ranked labelers can be judged. b is so.")
 
 
@@ -588,15 +593,15 @@ def test_a_category_with_few_items_is_not_called_the_weakest(items: int, named: 
 
 def test_summary_of_labelers_with_different_items() -> None:
     reason = "It has 5 labels."
-    ranked = summarize(made(a="on-par", b="clearly-below", c="better"), [["a"], ["b"]], {"c": reason}, 300)
+    ranked = summary_of(made(a="on-par", b="clearly-below", c="better"), [["a"], ["b"]], {"c": reason}, 300)
     assert ranked == (
         "a is the best of 2 ranked labelers. a is so. b: clearly worse than a typical annotator. c: better than a "
         "typical annotator. The ranking is for the 300 items that all ranked labelers labeled. "
         "c is not ranked: it has 5 labels."
     )
-    common = summarize(made(a="on-par", b="clearly-below"), [["a"], ["b"]], {}, 1)
+    common = summary_of(made(a="on-par", b="clearly-below"), [["a"], ["b"]], {}, 1)
     assert common.endswith(" The ranking is for the 1 item that all of them labeled.")
-    none = summarize(made(a="on-par", b="clearly-below"), [], {"a": reason, "b": reason})
+    none = summary_of(made(a="on-par", b="clearly-below"), [], {"a": reason, "b": reason})
     assert none == (
         "2 labelers cannot be ranked, because they share too few items. a is so. "
         "b: clearly worse than a typical annotator."
