@@ -17,7 +17,7 @@ import dhkappa
 from problem_rates import NAMES, Data, base
 
 Generator = np.random.Generator
-GRADES = ("no-better-than-random", "clearly-below", "slightly-below", "on-par", "better")  # the worst first
+GRADES = ("no-better-than-random", "clearly-below", "below", "slightly-below", "on-par", "better")  # the worst first
 
 
 def clean(rng: Generator) -> Data:

@@ -41,8 +41,13 @@ if TYPE_CHECKING:
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Comparison, Kappa
 
-_COLORS = {"better": "green", "on-par": "green", "slightly-below": "yellow", "clearly-below": "red"}
-_COLORS |= {"no-better-than-random": "red", "data-problem": "red", "labels-from-votes": "magenta"}
+_COLORS = {"better": "green", "on-par": "green", "slightly-below": "yellow", "below": "yellow"}
+_COLORS |= {
+    "clearly-below": "red",
+    "no-better-than-random": "red",
+    "data-problem": "red",
+    "labels-from-votes": "magenta",
+}
 _COLORS |= {"pass": "green", "fail": "red", "undecided": "yellow"}  # nosec B105 - an outcome
 _SEVERITIES = {"error": "bold red", "warning": "yellow", "info": ""}
 _WIDEST = 100

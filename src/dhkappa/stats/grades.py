@@ -15,14 +15,15 @@ GRADES = {
     "better": "better than a typical annotator",
     "on-par": "on par with a typical annotator",
     "slightly-below": "slightly worse than a typical annotator",
+    "below": "worse than a typical annotator",
     "clearly-below": "clearly worse than a typical annotator",
     "no-better-than-random": "no better than random labels",
     "not-enough-data": "not enough data",
     "labels-from-votes": "labels made from these votes",
     "data-problem": "data problem",
 }
-"""The grades, each in a few words. The first five are judgments, the best first."""
-_JUDGMENTS = list(GRADES)[:5]
+"""The grades, each in a few words. The first six are judgments, the best first."""
+_JUDGMENTS = list(GRADES)[:6]
 NEVER_JUDGED = ("labels-from-votes", "data-problem")
 """The codes of labelers that no further votes of this kind can judge."""
 _MADE_FROM_THEM = "its labels look as if they were made from them"
@@ -34,8 +35,9 @@ class Verdict:
 
     Attributes
     ----------
-    code : the grade: ``"better"``, ``"on-par"``, ``"slightly-below"``, ``"clearly-below"`` (compared with a typical
-        annotator), ``"no-better-than-random"``, ``"not-enough-data"``, ``"labels-from-votes"`` or ``"data-problem"``
+    code : the grade: ``"better"``, ``"on-par"``, ``"slightly-below"``, ``"below"``, ``"clearly-below"`` (compared with
+        a typical annotator), ``"no-better-than-random"``, ``"not-enough-data"``, ``"labels-from-votes"`` or
+        ``"data-problem"``
     labeler : name of the labeler
     short : the grade in a few words
     headline : the verdict in one sentence

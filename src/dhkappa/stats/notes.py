@@ -21,7 +21,8 @@ AGREE_LITTLE = "Annotators agree little with each other"
 LOW_AGREEMENT = Fraction(2, 5)  # Fleiss' kappa
 _FEW_OF_A_KIND = 10  # imperfect items, or items with one suggested label
 _NOT_IN_VOTES = Fraction(1, 10)  # share of items
-_NEVER_SUGGESTED = Fraction(1, 20)  # share of votes
+_MANY_VOTES = Fraction(1, 20)  # for a category
+_RARELY = Fraction(1, 10)  # share of labels, compared with the share of votes
 _RANDOM_NOT_ZERO = Fraction(1, 20)
 _NEAR_ZERO = Fraction(1, 10)  # kappa
 _UNEQUAL = 0.5  # effective items per item
@@ -153,11 +154,11 @@ def _on_labels(estimate: Estimate) -> Iterator[Note]:
         chosen = f"have a suggested label that no annotator ever chose ({shown(strange, 3)})"
         hint = "Check the spelling and the column. If the votes are counts, name their columns with $counts."
         yield Note("labels-not-in-votes", f"{lost:,} of {counted(total.n, 'item')} {chosen}.", hint)
-    never = never_suggested(total, estimate.categories)
-    if never:
-        share, label = never[0]
-        more = f" ({counted(len(never) - 1, 'more category')} like this)" if len(never) > 1 else ""
-        yield Note("never-suggested", f"{label!r} is never suggested, but has {share:.0%} of the votes{more}.")
+    rarely = rarely_suggested(total, estimate.categories)
+    if rarely:
+        share, label, often = rarely[0]
+        more = f" ({counted(len(rarely) - 1, 'more category')} like this)" if len(rarely) > 1 else ""
+        yield Note("never-suggested", f"{label!r} is {often} suggested, but has {share:.0%} of the votes{more}.")
     rare = [label for label, items, _ in used if items < _FEW_OF_A_KIND]
     if rare and total.n >= FEW_ITEMS:
         text = f"{len(rare)} of {counted(len(used), 'suggested label')} occur on fewer than {_FEW_OF_A_KIND} items"
@@ -171,11 +172,18 @@ def _on_labels(estimate: Estimate) -> Iterator[Note]:
         yield Note("two-categories", f"{text}; the agreement of annotators with each other has no effect.")
 
 
-def never_suggested(total: Sums, categories: tuple[Label, ...]) -> list[tuple[float, Label]]:
-    """Return the categories that are never suggested but have many votes, and their share of the votes, most first."""
+def rarely_suggested(total: Sums, categories: tuple[Label, ...]) -> list[tuple[float, Label, str]]:
+    """Return categories with many votes that are suggested less than a tenth as often, most votes first.
+
+    Each has its share of the votes, its name, and ``"never"`` or ``"hardly ever"``.
+    """
     every, rows = sum(total.votes), zip(categories, total.labels, total.votes, strict=True)
-    found = [(votes / every, label) for label, items, votes in rows if not items and votes > _NEVER_SUGGESTED * every]
-    return sorted(found, key=lambda pair: -pair[0])
+    found = [
+        (votes / every, label, "hardly ever" if items else "never")
+        for label, items, votes in rows
+        if votes > _MANY_VOTES * every and items * every < _RARELY * votes * total.n
+    ]
+    return sorted(found, key=lambda one: -one[0])
 
 
 def _n_occurring(total: Sums) -> int:

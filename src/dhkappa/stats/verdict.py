@@ -19,12 +19,11 @@ from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.grades import GRADES, NEVER_JUDGED, Verdict, cannot_judge, digits_of, ungraded
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide, written
 from dhkappa.stats.kappa import Estimate, rounded
-from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, first_three, never_suggested, not_ranked_text
+from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, first_three, not_ranked_text, rarely_suggested
 from dhkappa.table import Table
 
 MIN_ITEMS = 20  # the limits of the share were validated from this many items on
 _FAR = 0.5
-_WORSE = "worse than a typical annotator"  # slightly or clearly
 _GUIDELINES = " the guidelines before you collect more votes."
 _ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
 _SPLIT_ITEMS = 10  # with differing votes that show whether labels follow the majority
@@ -168,14 +167,14 @@ def _grade(baseline: AnnotatorBaseline, random: float) -> str:
     if math.isnan(low):  # only bounds of a typical annotator are known
         if baseline.high < 0:  # at most this share, if random labels score what they are expected to
             most = 1 + baseline.high / max(baseline.value_low - random, -baseline.high)
-            return "clearly-below" if most < KEEP else "slightly-below"
+            return "clearly-below" if most < KEEP else "below"
         return "better" if baseline.low > 0 else "not-enough-data"
     if abs(baseline.difference) < _ROUNDS_TO_ZERO and low >= KEEP:
         return "on-par"
     if low > 1:
         return "better"
     if high < 1:
-        return "slightly-below" if high >= KEEP else "clearly-below"
+        return "slightly-below" if low >= KEEP else "below" if high >= KEEP else "clearly-below"
     return "on-par" if low >= KEEP and baseline.n_items >= MIN_ITEMS else "not-enough-data"
 
 
@@ -192,8 +191,8 @@ def _cap(
     """
     if code != "better":
         return "", ""
-    for share, label in never_suggested(estimate.sums, estimate.categories):
-        return f"it never suggests {label!r}", f"{share:.0%} of the votes are {label!r}."
+    for share, label, often in rarely_suggested(estimate.sums, estimate.categories):
+        return f"it {often} suggests {label!r}", f"{share:.0%} of the votes are {label!r}."
     share, split = _majority_share(estimate)
     if split >= _SPLIT_ITEMS and share >= _MAJORITY:
         why = "its labels are nearly always the most frequent vote, as if made from the votes"
@@ -272,8 +271,8 @@ def _words(
         its = f"Its advantage over random labels, {_share(baseline)}," if known else "It"
         return short, f"{name} is {short}. {its} looks better, but {not_better}."
     said = short
-    if code == "slightly-below" and not low >= KEEP:
-        short, said = _WORSE, f"{_WORSE}, perhaps only slightly, perhaps much"
+    if code == "below":
+        said = f"{short}, perhaps only slightly, perhaps much"
     if code == "clearly-below" and high < _FAR:
         short = said = "far worse than a typical annotator"
     return short, f"{name} is {said}: {advantage}." if known else f"{name} is {said}."

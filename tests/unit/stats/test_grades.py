@@ -66,7 +66,7 @@ def test_verdict_as_data() -> None:
 
 def test_which_grades_are_judgments() -> None:
     judged = {code for code in GRADES if ungraded(code, "llm", "").judged}
-    assert judged == {"better", "on-par", "slightly-below", "clearly-below", "no-better-than-random"}
+    assert judged == {"better", "on-par", "slightly-below", "below", "clearly-below", "no-better-than-random"}
     assert not judged & {*NEVER_JUDGED}
 
 
