@@ -249,8 +249,8 @@ def history(
     Returns
     -------
     History
-        ``table`` has a row for each audit of a labeler, ``since_last`` and ``since_best`` say what changed, and
-        ``summary`` is the answer in a few sentences.
+        ``table`` has a row for each audit of a labeler, ``since_last``, ``since_first`` and ``since_best`` say what
+        changed, and ``summary`` is the answer in a few sentences.
 
     Examples
     --------

@@ -125,6 +125,10 @@ REFUSED = {
     "must end in .json": ["audit", "{data}", "--items", "{items}", "--save", "x.csv"],
     "it is an input file": ["audit", "{data}", "--baseline", "{weeks}/week2.json", "--save", "{weeks}/week2.json"],
     "have the same content": ["audit", "{data}", "--items", "{items}", "--baseline", "{weeks}/week1.json"],
+    "later than --date": [
+        *("audit", "{data}", "--items", "{items}", "--baseline", "{weeks}/week2.json"),
+        *("--save", "x.json", "--date", "2026-11-01"),
+    ],
     "Only an audit of suggested labels": ["audit", "{data}", "--save", "x.json"],
 }
 

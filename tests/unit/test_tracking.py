@@ -114,13 +114,25 @@ def test_since_best_is_corrected_for_the_choice() -> None:
 
 
 def test_the_best_audit_is_said_if_it_is_not_the_one_before() -> None:
-    for place, llm in enumerate((0.95, 0.7, 0.7)):
-        audited(place, 200, llm).save(f"{place}.json", date=DATES[place])
-    found = dhkappa.history(paths(), suggested="llm")
-    assert f"llm since its best earlier audit, {DATES[0]}" in found.to_markdown()
-    assert f"Below its best earlier audit, {DATES[0]}" in found.summary
+    for place, llm in enumerate((0.6, 0.95, 0.7, 0.71)):
+        audited(place, 200, llm).save(f"{place}.json", date=f"2026-11-{9 + place:02}")
+    found = dhkappa.history([f"{place}.json" for place in range(4)], suggested="llm")
+    assert "llm since its best earlier audit, 2026-11-10" in found.to_markdown()
+    assert "Below its best earlier audit, 2026-11-10" in found.summary
     found = dhkappa.history(paths(2), suggested="llm")  # the best is the one before
     assert "best earlier audit" not in found.to_markdown()
+
+
+def test_the_whole_period_is_compared() -> None:
+    for place, llm in enumerate((0.7, 0.78, 0.86)):
+        audited(place, 300, llm).save(f"{place}.json", date=DATES[place])
+    found = dhkappa.history(paths(), suggested="llm")
+    first = found.since_first()
+    assert first is not None
+    assert first == dhkappa.history([paths()[0], paths()[2]]).since_last("llm").kappas["llm"]  # type: ignore[union-attr]
+    assert f"Since the first audit, {DATES[0]} ({first.before:.2f}): {first.moved}, {first.outcome}." in found.summary
+    assert found.to_dict()["labelers"]["llm"]["since_first"] == first.to_dict()
+    assert dhkappa.history(paths(2)).since_first("llm") is None
 
 
 def test_a_tally_has_no_verdicts() -> None:

@@ -14,6 +14,7 @@ from dhkappa.cli.filters import several
 from dhkappa.cli.options import Command, check_output, option
 from dhkappa.cli.output import command_line_typed, file_name, json_text, masked_argument
 from dhkappa.errors import counted, invalid, visible
+from dhkappa.inputs.dates import check_date
 from dhkappa.paths import expand_patterns
 from dhkappa.resources import Progress
 
@@ -29,8 +30,6 @@ SAVING = options.combine(
 
 def check_saving(given: Mapping[str, Any]) -> None:
     """Check the options of ``SAVING`` before any work."""
-    from dhkappa.inputs.dates import check_date
-
     if given["date"] is not None:
         check_date(given["date"])
         if given["save"] is None:
@@ -45,7 +44,14 @@ def with_baseline(found: Any, given: Mapping[str, Any]) -> Any:
             message = f"Only an audit of suggested labels, one per item, with several votes can be used with {name}."
             hint = "With sets of labels, choose a category with $category."
             raise invalid(name, message, code="not-an-audit-of-labels", hint=hint)
-    return found if given["baseline"] is None else found.compare_with(given["baseline"])
+    if given["baseline"] is None:
+        return found
+    before = dhkappa.SavedAudit.load(given["baseline"])
+    if given["date"] is not None and before.date is not None and check_date(given["date"]) < before.date:
+        message = f"The baseline is of {before.date}, later than --date {given['date']}."
+        hint = "Compare an audit with an earlier one, or run dhkappa history, which orders audits by date."
+        raise invalid("baseline", message, code="baseline-later", hint=hint)
+    return found.compare_with(before)
 
 
 def save_audit(found: Any, given: Mapping[str, Any]) -> None:

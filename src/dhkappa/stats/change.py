@@ -22,6 +22,7 @@ from dhkappa.stats.shift import Shift, shift_of_labels, shift_of_votes
 from dhkappa.table import Display, plain
 
 FLEISS = "Fleiss' kappa"
+_MOST_DIGITS = 6
 _SMALLER = 0.5  # the number of items of one sample as a share of that of the other, below which a note says so
 
 
@@ -64,8 +65,12 @@ class Change:
 
     @property
     def digits(self) -> int:
-        """The number of decimals that show the interval."""
-        return digits_of(self.high - self.low)
+        """The number of decimals that show the interval, and that it does not contain 0 if so."""
+        digits = digits_of(self.high - self.low)
+        nearest = min(abs(self.low), abs(self.high))
+        while self.significant and nearest and round(nearest, digits) == 0 and digits < _MOST_DIGITS:
+            digits += 1
+        return digits
 
     @property
     def moved(self) -> str:

@@ -141,6 +141,12 @@ class History(Display):
         entries = list(self._with(one_labeler(labeler, self.labelers, "labeler")))
         return self._between(*entries[-2:]) if len(entries) > 1 else None
 
+    def since_first(self, labeler: str | None = None) -> Change | None:
+        """Return the change of kappa over the whole period; None if there are fewer than three audits."""
+        name = one_labeler(labeler, self.labelers, "labeler")
+        entries = list(self._with(name))
+        return self._change(name, entries[0], entries[-1]) if len(entries) > 2 else None
+
     def since_best(self, labeler: str | None = None) -> Change | None:
         """Return the change of kappa since the audit with the highest kappa before; None if there is none.
 
@@ -175,14 +181,22 @@ class History(Display):
                 said.append(f"{name}: kappa is {value} in {last.name}. There is no earlier audit to compare with.")
                 continue
             gone = "" if last is self.entries[-1] else f" It is not in {self.entries[-1].name}, the last audit."
-            said.append(f"{found.sentence(name)}{gone}{self._below_best(name, found.since)}")
+            said.append(f"{found.sentence(name)}{gone}{self._over_all(name)}{self._below_best(name, found.since)}")
             contexts |= dict.fromkeys(found.context(name))
         return " ".join([*said, *contexts])
 
+    def _over_all(self, name: str) -> str:
+        """Say how a labeler changed over the whole period, if there are more than two audits."""
+        first = self.since_first(name)
+        if first is None or first.reason is not None:
+            return ""
+        return f" Since the first audit, {first.since} ({first.before:.2f}): {first.moved}, {first.outcome}."
+
     def _below_best(self, name: str, last: str) -> str:
-        """Say that a labeler changed since its best audit, if that is not the one before and it is significant."""
-        best = self.since_best(name)
-        if best is None or best.since == last or not best.significant:
+        """Say that a labeler changed since its best audit, if that is none of those above and it is significant."""
+        best, first = self.since_best(name), self.since_first(name)
+        said = (last, None if first is None else first.since)
+        if best is None or best.since in said or not best.significant:
             return ""
         text = f"{'Below' if best.difference < 0 else 'Above'} its best earlier audit, {best.since} ({best.before:.2f})"
         return f" {text}: {best.moved}, {best.outcome}."
@@ -241,7 +255,7 @@ class History(Display):
         }
 
     def _labeler_dict(self, name: str, by_category: bool) -> dict[str, Any]:
-        last, best = self.since_last(name), self.since_best(name)
+        last, first, best = self.since_last(name), self.since_first(name), self.since_best(name)
         return {
             "history": self.table(name).to_json(),
             "since_last": None
@@ -252,6 +266,7 @@ class History(Display):
                 "votes": last.votes.to_dict(),
                 "labels": last.labels[name].to_dict(),
             },
+            "since_first": None if first is None else first.to_dict(),
             "since_best": None if best is None else best.to_dict(),
             "categories": self.categories(name).to_json() if by_category else None,
         }
