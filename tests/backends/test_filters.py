@@ -258,13 +258,33 @@ def test_equal_text_beyond_exact_floats(engine: Engine) -> None:
 )
 def test_hint_of_text_that_cannot_be_compared(engine: Engine, text: str, kind: str) -> None:
     rows = {name: values for name, values in VOTE_ROWS.items() if name != "sure"}
-    rows["a-b-c"] = ["1,5", *(["2025-01-01"] * 9 if "2026" in text else ["1"] * 9)]
+    rows["a-b-c"] = ["1,5 m", *(["2025-01-01"] * 9 if "2026" in text else ["1"] * 9)]
     whole = dhkappa.Dataset(engine.table(rows), "suggested", items=engine.table(ITEM_ROWS), **ROLES)
     with expect_error("not-comparable", "where") as caught:
         whole.filter(text).counts  # noqa: B018
     assert kind in caught.value.message
-    assert 'such as a-b-c!="1,5".' in caught.value.hint
-    assert whole.filter('a-b-c!="1,5"', text).left_out[0].n_votes == 1
+    assert "such as 'a-b-c!=\"1,5 m\"'." in caught.value.hint
+    assert whole.filter('a-b-c!="1,5 m"', text).left_out[0].n_votes == 1
+
+
+@only(NEAR)
+@pytest.mark.parametrize(
+    ("text", "value", "hint"), [("sure>0.1", "0,5", "decimal point"), ("sure<2026-01-01", "05.10.2026", "2026-11-09")]
+)
+def test_hint_of_numbers_and_dates_in_another_format(engine: Engine, text: str, value: str, hint: str) -> None:
+    with expect_error("not-comparable", "where") as caught:
+        long_table(engine, sure=[value] * 10).filter(text).counts  # noqa: B018
+    assert hint in caught.value.hint
+
+
+@only(NEAR)
+def test_values_that_no_row_has_are_said(engine: Engine) -> None:
+    for text, absent in (("language=en,xx", ("xx",)), ("language!=xx", ("xx",)), ("language=en,de", ())):
+        [found] = long_table(engine).filter(text).left_out
+        assert found.absent == absent
+        assert ("No row has 'xx'." in found.note) == bool(absent)
+    numbers = long_table(engine, sure=[0.5] * 9 + [0.25]).filter("sure=0.5,0.75").left_out[0]
+    assert numbers.absent == ("0.75",)
 
 
 @only(NEAR)
@@ -314,6 +334,12 @@ def test_filter_that_leaves_nothing(engine: Engine) -> None:
     for text in ("language=EN", "sure>7", "item=9"):
         with expect_error("nothing-left", "where"):
             dhkappa.audit(long_table(engine).filter(text))
+    with expect_error("nothing-left", "where") as caught:
+        long_table(engine).filter("language=en", "language=de").counts  # noqa: B018
+    assert "holds 'en' after the filters before it." in caught.value.message
+    with expect_error("nothing-left", "where") as caught:
+        long_table(engine, sure=[0.5, 0.75] * 5).filter("sure>1").counts  # noqa: B018
+    assert "holds values from 0.5 to 0.75." in caught.value.message
 
 
 @only(NEAR)

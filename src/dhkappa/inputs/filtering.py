@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +21,8 @@ from dhkappa.inputs.label_values import labels_in
 from dhkappa.inputs.tables import EXAMPLES, VoteTable, pick_items
 
 _VALUE = "value"
+_LOCAL_DATE = re.compile(r"\s*\d{1,4}[./]\d{1,2}[./]\d{1,4}\b")
+_DECIMAL_COMMA = re.compile(r"\s*-?\d+,\d+\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,14 @@ class LeftOut:
     step : the condition, or the annotators that were left out
     n_items, n_votes : number of items and votes that were left out
     n_missing : number of rows that were left out because the column has no value
+    absent : values of a condition with ``=`` or ``!=`` that no row has
     """
 
     step: Step
     n_items: int
     n_votes: int
     n_missing: int = 0
+    absent: tuple[Any, ...] = ()
 
     @property
     def note(self) -> SourceNote:
@@ -65,6 +70,8 @@ class LeftOut:
         if self.n_missing:
             rows = counted(self.n_missing, "row")
             message += f", {rows} of the table because column {self.step.column!r} has no value"  # type: ignore[union-attr]
+        if self.absent:
+            message += f". No row has {shown(self.absent)}"
         return SourceNote("filtered", f"{message}.")
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +79,7 @@ class LeftOut:
         annotators = list(map(str, self.step.annotators)) if isinstance(self.step, Exclusion) else None
         where = None if isinstance(self.step, Exclusion) else self.step.text
         numbers = {"n_items": self.n_items, "n_votes": self.n_votes, "n_missing": self.n_missing}
-        return {"where": where, "annotators": annotators, **numbers}
+        return {"where": where, "annotators": annotators, **numbers, "absent": list(map(str, self.absent))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +102,15 @@ class FilteredTable:
 
     def left_out(self) -> tuple[LeftOut, ...]:
         """Count what each filter has left out; refuse texts that cannot be compared, and a filter that leaves none."""
-        found, before = [], _size_of(self.tables[0])
+        found: list[LeftOut] = []
+        before = _size_of(self.tables[0])
         for step, table, rest in zip(self.steps, self.tables, self.tables[1:], strict=False):
             missing = 0 if isinstance(step, Exclusion) else sum(_check_values(table, step))
             after = _size_of(rest)
             if (before.items and not after.items) or (before.votes and not after.votes):
-                raise _nothing_left(table, step)
-            found.append(LeftOut(step, before.items - after.items, before.votes - after.votes, missing))
+                raise _nothing_left(table, step, earlier=bool(found))
+            absent = () if isinstance(step, Exclusion) else _absent_values(table, step)
+            found.append(LeftOut(step, before.items - after.items, before.votes - after.votes, missing, absent))
             before = after
         return tuple(found)
 
@@ -299,16 +308,42 @@ def _check_values(table: VoteTable, condition: Condition) -> list[int]:
         ):
             kind = "a number" if compared.readable is None else compared.readable.kind
             message = f"Column {frame.said(column)} holds text that is not {kind}: {shown(texts)}."
-            other = Condition.of(condition.column, "!=", texts[0]).text
-            hint = f"Leave such rows out by a filter before this one, such as {other}."
-            raise DataError(message, code="not-comparable", parameter="where", hint=hint)
+            raise DataError(message, code="not-comparable", parameter="where", hint=_readable_hint(condition, texts))
         missing = nw.when(compared.missing(_VALUE)).then(nw.lit(1)).otherwise(nw.lit(0))
         n = 0 if condition.keeps_missing else table.ask(picked.select(n=missing.sum()))["n"][0]
         found.append(int(n or 0))
     return found
 
 
-def _nothing_left(table: VoteTable, step: Step) -> DataError:
+def _readable_hint(condition: Condition, texts: Sequence[str]) -> str:
+    """Return what to do about texts that are no number, or no date, as a condition needs."""
+    if all(_LOCAL_DATE.match(text) for text in texts):
+        return "Write dates as 2026-11-09 in the data."
+    if all(_DECIMAL_COMMA.match(text) for text in texts):
+        return "Write numbers with a decimal point in the data."
+    other = Condition.of(condition.column, "!=", texts[0]).text
+    return f"Leave such rows out by a filter before this one, such as {other!r}."
+
+
+def _absent_values(table: VoteTable, condition: Condition) -> tuple[Any, ...]:
+    """Return the values of a list, or after ``!=``, that no row has: they may be misspelled."""
+    values = [value for value in condition.values if value is not None]
+    if not values or condition.operator not in ("=", "!=") or (condition.operator == "=" and len(values) == 1):
+        return ()
+    column, frames = _places(table, condition.column)
+    rows = [0] * len(values)
+    for frame in frames:
+        parts = []
+        for place, value in enumerate(values):
+            compared, picked = _compared(frame, replace(condition, operator="=", values=(value,)), column)
+            parts.append(nw.when(compared.kept(_VALUE)).then(nw.lit(1)).otherwise(nw.lit(0)).alias(f"value_{place}"))
+        names = [nw.col(f"value_{place}").sum() for place in range(len(values))]
+        sums = table.ask(picked.select(*parts).select(*names))
+        rows = [number + int(sums[f"value_{place}"][0] or 0) for place, number in enumerate(rows)]
+    return tuple(value for value, number in zip(values, rows, strict=True) if not number)
+
+
+def _nothing_left(table: VoteTable, step: Step, earlier: bool) -> DataError:
     """Return the error for a filter that leaves no item, or no vote."""
     if isinstance(step, Exclusion):
         return _nobody_left(step)
@@ -317,8 +352,17 @@ def _nothing_left(table: VoteTable, step: Step) -> DataError:
     known = picked.filter(~nw.col(_VALUE).is_null()).unique().sort(_VALUE).head(EXAMPLES + 1)
     values = [value for value in table.ask(known)[_VALUE] if value != ""][:EXAMPLES]
     message = f"The filter {step.text} leaves no votes. "
-    message += f"Column {frames[0].said(column)} holds {shown(values)}." if values else f"Column {column!r} is empty."
-    return DataError(message, code="nothing-left", parameter="where", hint="Check the value, its case and its spaces.")
+    after = " after the filters before it" if earlier else ""
+    holds = f"holds {shown(values)}"
+    if step.operator in ("=", "!="):
+        hint = "Check the value, its case and its spaces."
+    else:
+        hint = "Check the value."
+        if values and kind_in(picked, _VALUE) != "text":
+            ends = table.ask(picked.select(least=nw.col(_VALUE).min(), most=nw.col(_VALUE).max()))
+            holds = f"holds values from {shown(ends['least'])} to {shown(ends['most'])}"
+    message += f"Column {frames[0].said(column)} {holds}{after}." if values else f"Column {column!r} is empty{after}."
+    return DataError(message, code="nothing-left", parameter="where", hint=hint)
 
 
 def _valid(table: VoteTable, frame: Query, codings: dict[str, Coding]) -> dict[str, nw.Expr]:
