@@ -61,5 +61,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "invalid-map (pair)": _run("score votes.csv --map =b"),
     "invalid-map (twice)": _run("score votes.csv --map a=b,a=c"),
     "invalid-map (file)": _run("score votes.csv --map nowhere.csv"),
+    "baseline-later": _run(
+        "audit votes.csv -s llm --save old.json --date 2026-11-09",
+        "audit votes.csv -s llm --save new.json --date 2026-11-02 --baseline old.json",
+    ),
     "category-not-found": _run("audit votes.csv --multilabel ; --category z"),
 }

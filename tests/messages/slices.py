@@ -37,6 +37,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "slices-dates": lambda: slices({"created": DAYS}),
     "slices-few-items": lambda: slices(["en"] * 30 + ["de"] * 25 + ["fr"] * 5),
     "slices-few-items (joined)": lambda: slices(["en"] * 45 + ["de"] * 7 + ["fr"] * 8),
+    "slices-too-many": lambda: slices([f"s{place}" for place in range(31)] + ["en"] * 29),
     "slices-shrunk": lambda: slices(LANGUAGE),
     "slices-explain-kappa": lambda: audit(
         [["a", "a"]] * 29 + [["b", "b"]] * 30 + [["a", "a"]],

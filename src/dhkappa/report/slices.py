@@ -51,7 +51,7 @@ def slices_shown(audit: Audit, labeler: str) -> Iterator[ShownSlices]:
         more = len(found.table) - MOST_SHOWN
         texts = [f"({more:,} more; --format json has all.)"] if more > 0 else []
         heading = f"Slices of {column} for {labeler}, the lowest kappa first"
-        columns = "slice items kappa ci loss minus_others pvalue_holm grade"
+        columns = "slice items kappa ci grade minus_others pvalue_holm"
         yield ShownSlices(heading, slice_rows(found, MOST_SHOWN), columns, [*texts, found.summary])
     for column in audit.annotator_columns:
         own = audit.annotator_slices(column, labeler)

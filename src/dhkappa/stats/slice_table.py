@@ -38,6 +38,7 @@ _COLUMNS = (
     *("difference_high", "pvalue", "pvalue_holm", "pvalue_bh", "kappa_shrunk", "grade", "reason"),
 )
 _SMALL = 50  # items of a slice: with fewer, slices are sorted by shrunk kappas
+_MANY_SLICES = 30
 _APART = 0.05  # of kappa and kappa within slices
 _ONE_ITEM = "Only one item is eligible."
 _NO_ITEM = "No item is eligible."
@@ -291,6 +292,9 @@ def _notes(
         how = "one by one, but taken as one" if n >= FEWEST else "and not counted in kappa within slices"
         what = f"{counted(n_small, 'slice')} with fewer than {FEWEST} items, {counted(n, 'item')} in all"
         yield Note("slices-few-items", f"Not compared {how}: {what}.")
+    if len(column.slices) > _MANY_SLICES and 2 * n_small > len(column.slices):
+        text = f"Most of the {len(column.slices):,} slices of {column.name} have fewer than {FEWEST} items."
+        yield Note("slices-too-many", text, "Group its values in the data first, for example numbers into ranges.")
     if smallest < _SMALL:
         text = (
             "Kappas of small slices vary by chance, so slices are sorted by kappa_shrunk, which is closer to the mean"
