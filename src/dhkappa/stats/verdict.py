@@ -215,7 +215,7 @@ def _cap(
                 why = (
                     f"only because of one annotator, {row['annotator']}: look at the votes of {row['annotator']} first"
                 )
-                return why, "On average over the other annotators, it scores no higher."
+                return why, "Compared with the others alone, it scores no higher on average."
     return "", ""
 
 
@@ -308,7 +308,7 @@ def _typical(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
 def _on_other_items(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
     """Return the scores on the items with enough votes for a comparison with an annotator."""
     items, typical = counted(baseline.n_items, "item"), _typical(baseline, write)
-    return f"On the {items} with three votes or more it scores {write(baseline.kappa_labeler)}; {typical}."
+    return f"On the {items} with three votes or more, it scores {write(baseline.kappa_labeler)}; {typical}."
 
 
 def _matched(name: str, comparison: AnnotatorComparison | None, close: bool) -> str:

@@ -378,7 +378,7 @@ def test_better_must_hold_without_any_one_annotator() -> None:
     verdict = audit.verdict()
     assert verdict.code == "on-par"
     assert "looks better, but only because of one annotator, 3: look at the votes of 3 first." in verdict.headline
-    assert "On average over the other annotators, it scores no higher." in verdict.details
+    assert "Compared with the others alone, it scores no higher on average." in verdict.details
 
 
 def test_two_votes_and_many_categories_compare_by_bounds() -> None:
@@ -542,7 +542,7 @@ def test_scores_of_other_items_are_said() -> None:
     audit = dhkappa.audit(drawn.votes, dict(drawn.suggested), rng=1, progress=False)
     baseline = audit.annotator_baseline()
     assert baseline.n_items < audit.kappas["llm"].n_items
-    said = f"On the {baseline.n_items} items with three votes or more it scores {baseline.kappa_labeler:.2f};"
+    said = f"On the {baseline.n_items} items with three votes or more, it scores {baseline.kappa_labeler:.2f};"
     assert said in audit.verdict().details
 
 
