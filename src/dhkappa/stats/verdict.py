@@ -89,7 +89,7 @@ def judge(
     if math.isnan(baseline.share_low) and baseline.method != "two-votes":  # annotators may be no better than random
         return replace(_unclear(name, estimate, scored), ranked=True)
     code = _grade(baseline, random)
-    not_better, evidence = _cap(name, code, estimate, comparison, annotators)
+    not_better, evidence = why_not_better(name, estimate, comparison, annotators) if code == "better" else ("", "")
     code = "on-par" if not_better else code
     ungradable = code == "not-enough-data"
     short, headline = _words(name, code, baseline, not_better, disagree)
@@ -178,19 +178,16 @@ def _grade(baseline: AnnotatorBaseline, random: float) -> str:
     return "on-par" if low >= KEEP and baseline.n_items >= MIN_ITEMS else "not-enough-data"
 
 
-def _cap(
+def why_not_better(
     name: str,
-    code: str,
     estimate: Estimate,
     comparison: AnnotatorComparison | None,
     annotators: Callable[[], Table] | None,
 ) -> tuple[str, str]:
-    """Return why a labeler is not called better than a typical annotator, and the numbers behind it.
+    """Return why a labeler must not be called better than a typical annotator, and the numbers behind it.
 
     The reason is a clause, empty if nothing speaks against it. If annotators would do better, it has all numbers.
     """
-    if code != "better":
-        return "", ""
     for share, label, often in rarely_suggested(estimate.sums, estimate.categories):
         return f"it {often} suggests {label!r}", f"{share:.0%} of the votes are {label!r}."
     share, split = _majority_share(estimate)
@@ -212,9 +209,8 @@ def _cap(
         for row in rows:
             others = items - row["items"]
             if others and comparison.difference * items - row["difference"] * row["items"] <= 0:
-                why = (
-                    f"only because of one annotator, {row['annotator']}: look at the votes of {row['annotator']} first"
-                )
+                who = row["annotator"]
+                why = f"the difference depends on one annotator, {who}: look at the votes of {who} first"
                 return why, "Compared with the others alone, it scores no higher on average."
     return "", ""
 

@@ -150,3 +150,21 @@ def test_confidence_level_and_display() -> None:
     assert repr(found).startswith("Kappa of llm is")
     hostile = slices(np.where(LANGUAGE == "en", "<script>alert(1)</script>", LANGUAGE))
     assert "<script>" not in hostile._repr_html_()
+
+
+def test_no_slice_is_better_if_the_labeler_is_not_called_better() -> None:
+    """With a careless annotator a labeler looks better than a typical one, on all items and in every slice."""
+    sim = dhkappa.simulate(600, labelers={"llm": 0.88}, annotators=[0.9, 0.9, 0.9, 0.35], rng=4)
+    halves = ["x", "y"] * 300
+    audit = dhkappa.audit(sim.votes, sim.suggested, slices=halves, progress=False)
+    assert audit.verdict().code == "on-par"
+    assert audit.annotator_baseline().share_low > 1
+    assert audit.slices().table.column("grade") == ["on-par", "on-par"]
+    assert "slices-not-better" in [note.code for note in audit.slices().notes]
+
+
+def test_slices_are_better_if_the_labeler_is() -> None:
+    sim = dhkappa.simulate(600, labelers={"llm": 0.97}, annotators=[0.75] * 4, rng=4)
+    audit = dhkappa.audit(sim.votes, sim.suggested, slices=["x", "y"] * 300, progress=False)
+    assert audit.slices().table.column("grade") == ["better", "better"]
+    assert "slices-not-better" not in [note.code for note in audit.slices().notes]

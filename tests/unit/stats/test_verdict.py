@@ -377,7 +377,10 @@ def test_better_must_hold_without_any_one_annotator() -> None:
     assert audit.annotator_baseline().share_low > 1
     verdict = audit.verdict()
     assert verdict.code == "on-par"
-    assert "looks better, but only because of one annotator, 3: look at the votes of 3 first." in verdict.headline
+    assert (
+        "looks better, but the difference depends on one annotator, 3: look at the votes of 3 first."
+        in verdict.headline
+    )
     assert "Compared with the others alone, it scores no higher on average." in verdict.details
 
 
