@@ -22,7 +22,7 @@ Capsys = pytest.CaptureFixture[str]
         (["-s", "llm", "--fail-under", "0.02", "--confidence-level", "0.9"], 0, ""),  # a narrower interval
         (["--fail-under", "0"], 3, "rule undecided: kappa"),  # every labeler has to pass
         (["--fail-under", "-0.4"], 0, ""),
-        (["-s", "llm", "--fail-under", "annotators"], 3, "llm undecided: advantage over random labels"),
+        (["-s", "llm", "--fail-under", "annotators"], 3, "llm undecided: score on the scale from 0"),
         (["-s", "llm", "--min-coverage", "1"], 0, ""),
     ],
 )

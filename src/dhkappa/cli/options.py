@@ -150,7 +150,8 @@ _FAIL_UNDER = (
 )
 _ON = "What --fail-under tests. low: confidence limits; value: kappa itself."
 _KEEP = (
-    "With --fail-under annotators: least advantage over random labels, as a share of an annotator's; 0.8 by default."
+    "With --fail-under annotators: least score on a scale from 0 (random labels) to 1 (typical annotator); 0.8 by "
+    "default."
 )
 _MARGIN = "With --fail-under annotators: how far kappa may be below that of a typical annotator, instead of --keep."
 _COVERAGE = "Gate: exit with 1 if a labeler has labels for a smaller share of the items."

@@ -19,8 +19,7 @@ ANNOTATORS = "annotators"
 """Value of ``fail_under`` that compares a labeler with a typical annotator."""
 _WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}  # nosec B105 - an outcome
 _SHARE, _COVERAGE = "share of a typical annotator's score", "coverage"  # in JSON
-_ADVANTAGE = "advantage over random labels"  # for people, instead of the share
-_SHARES = (_SHARE, _COVERAGE)  # written in percent, as in an audit
+_SCALE = "score on the scale from 0 (random labels) to 100 (a typical annotator)"  # for people, instead of the share
 _WORST_FIRST = ("fail", "undecided", "pass")
 
 
@@ -52,28 +51,32 @@ class GateRow:
     @property
     def text(self) -> str:
         """The outcome as a sentence."""
-        width = self.high - self.low
-        digits = digits_of(width, least=3)
+        digits = digits_of(self.high - self.low, least=3)
         value, low, high = (self._written(x, digits) for x in (self.value, self.low, self.high))
-        name, of = (_ADVANTAGE, " of a typical annotator's") if self.measure == _SHARE else (self.measure, "")
-        if math.isnan(self.value) and math.isnan(self.low):
-            measured = f"{name} undefined"
-        else:
-            measured = name if math.isnan(self.value) else f"{name}{':' if of else ''} {value}"
-            measured += of
-            measured += "" if math.isnan(self.low) else f" ({low} to {high})"
-        bound = f"{100 * self.bound:g}%" if self.measure in _SHARES else f"{self.bound:g}"
-        text = f"{self.labeler} {_WORDS[self.outcome]}: {measured}, required {bound}."
+        name = _SCALE if self.measure == _SHARE else self.measure
+        known = not math.isnan(self.value + self.low)
+        measured = f"{name} undefined" if math.isnan(self.value) and math.isnan(self.low) else name
+        measured += "" if math.isnan(self.value) else f" {value}"
+        measured += "" if math.isnan(self.low) else f" ({low} to {high})"
+        text = f"{self.labeler} {_WORDS[self.outcome]}: {measured}, required {self._bound()}."
         reason = self.reason
-        if self.outcome == "undecided" and not (reason or self.more_items or math.isnan(self.value + self.low)):
+        if self.outcome == "undecided" and known and not (reason or self.more_items):
             what = name.capitalize() if name.endswith("kappa") else f"The {name}"
             reason = f"{what} is too close to the bound."
-        return " ".join(filter(None, (text, decided_by(self.more_items, value), reason)))
+        return " ".join(filter(None, (text, decided_by(self.more_items), reason)))
+
+    def _bound(self) -> str:
+        """Return the bound as text, in percent of the measures that are written so."""
+        if self.measure == _SHARE:
+            return f"{100 * self.bound:g}"
+        return f"{100 * self.bound:g}%" if self.measure == _COVERAGE else f"{self.bound:g}"
 
     def _written(self, value: float, digits: int) -> str:
-        """Return a number with some digits, shares in percent; never -0.000."""
+        """Return a number with some digits: coverage in percent, shares as scores from 0 to 100; never -0.000."""
         value = round(value, digits) + 0.0
-        return f"{value:.{digits - 2}%}" if self.measure in _SHARES else f"{value:.{digits}f}"
+        if self.measure == _SHARE:
+            return f"{100 * value:.{digits - 2}f}"
+        return f"{value:.{digits - 2}%}" if self.measure == _COVERAGE else f"{value:.{digits}f}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN is None."""

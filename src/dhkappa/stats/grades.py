@@ -47,6 +47,8 @@ class Verdict:
         vote on items with two, ``"guidelines"`` by which annotators agree more, or, empty, other labels or votes
     n_more : about how many more items would probably give a grade; None if there is one, or if that cannot be said
     share, low, high : place on the scale from random labels (0) to a typical annotator (1), with confidence limits
+    disagree : whether the annotators agree little with each other (Fleiss' kappa below 0.4), so that no labels can fit
+        the votes well
     """
 
     code: str
@@ -60,6 +62,7 @@ class Verdict:
     share: float = math.nan
     low: float = math.nan
     high: float = math.nan
+    disagree: bool = False
 
     @property
     def text(self) -> str:

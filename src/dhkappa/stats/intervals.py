@@ -94,14 +94,13 @@ def items_to_decide(n: int, value: float, low: float, high: float, bound: float)
     return max(int(round(more, 2 - len(str(round(more))))), 1)  # two digits: it is a rough number
 
 
-def decided_by(more: int | None, value: str) -> str:
-    """Return a sentence about the number of items of ``items_to_decide`` for a value; empty if that cannot be said."""
+def decided_by(more: int | None) -> str:
+    """Return a sentence about the number of items of ``items_to_decide``; empty if that cannot be said."""
     if more is None:
         return ""
     if more > _MOST_REALISTIC:
         return "No realistic number of items would decide it."
-    have = "has" if more == 1 else "have"
-    return f"If {value} is right, about {counted(more, 'more item')} {have} a 4 in 5 chance to settle it."
+    return f"Votes on about {counted(more, 'more item')} would probably settle it."
 
 
 def perfect_sample_limit(share: float, E: float, alpha: float) -> float:

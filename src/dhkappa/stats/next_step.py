@@ -37,6 +37,12 @@ class NextStep:
         return {"code": self.code, "text": self.text, "category": plain(self.category)}
 
 
+_GUIDELINES = NextStep(
+    "guidelines",
+    "Improve the guidelines: the annotators agree too little with each other for any labels to be reliable.",
+)
+
+
 def next_step(
     verdict: Verdict,
     problems: Iterable[Problem],
@@ -56,13 +62,15 @@ def next_step(
         return NextStep("check-labels", f"Do not use the labels of {name}. {check}")
     if verdict.code == "not-enough-data":
         return _more_data(verdict)
+    if verdict.disagree:
+        return _GUIDELINES
     return _fix_category(verdict, categories, confusion)
 
 
 def _more_data(verdict: Verdict) -> NextStep:
     """Return what is missing for a verdict."""
     if verdict.missing == "guidelines":
-        return NextStep("guidelines", "Improve the guidelines: the annotators agree too little with each other.")
+        return _GUIDELINES
     if verdict.missing == "third-vote":
         return NextStep("third-vote", "Get a third vote on some items.")
     more = f"about {counted(verdict.n_more, 'more item')}" if verdict.n_more else "more items"
@@ -77,7 +85,7 @@ def _fix_category(
     known = [row for row in categories if row["items"] >= FEWEST and not math.isnan(row["kappa"])]
     known = [row for row in known if 1 - kept.get(row["category"], 0.0) >= _LEAST_LOST]
     usable = verdict.code in _USABLE
-    first = f"The labels of {verdict.labeler} can be used" if usable else ""
+    first = f"Use the labels of {verdict.labeler} where one annotator's labels would be good enough" if usable else ""
     if not known:
         if usable:
             return NextStep("use-labels", f"{first}.")

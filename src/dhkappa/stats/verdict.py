@@ -1,7 +1,7 @@
 """Verdict: whether the labels of a labeler can be trusted, as a grade and a sentence.
 
 There is no fixed scale for kappa: how high it can be depends on the annotators and the categories. A labeler is
-therefore placed on a scale from random labels (0%) to a typical annotator (100%) on the same data, and its grade is
+therefore placed on a scale from random labels (0) to a typical annotator (100) on the same data, and its grade is
 what the confidence limits of this share support. Problems of the data come before any grade.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ _SPLIT_ITEMS = 10  # with differing votes that show whether labels follow the ma
 _MAJORITY = 0.95  # of their labels that are the most frequent vote
 _SAME, _MUCH_MORE = 0.9, 0.2  # agreement with one annotator, and how much more than with the others
 _FEW_ANNOTATORS = 10  # with fewer, a grade must hold without any one of them
+_SCALE = "on a scale from 0 (random labels) to 100 (a typical annotator)"
 
 
 def judge(
@@ -66,7 +68,7 @@ def judge(
     caution = f"{AGREE_LITTLE} (Fleiss' kappa {_digits(1)(rounded(estimate.fleiss))})." if disagree else ""
     advice = (f"Check{_GUIDELINES}" if few else f"Improve{_GUIDELINES}") if disagree else ""
     unsure = _joined_sentences(caution, advice)  # if there is no grade
-    at_random = f"random labels would score {write(random)}"
+    at_random = f"that of random labels is {write(random)}"
     if interval.high < random and not few:
         check = "Check that labels and votes mean the same and belong to the same items."
         return _no_better(name, baseline, f"{scored}; {at_random}. {check}", worse=True)
@@ -81,8 +83,7 @@ def judge(
     if baseline is None or math.isnan(baseline.low):
         reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
         missing = f"{counted(estimate.n_items, 'item')} are too few to compare" if few else "The data cannot compare"
-        known = "they only show that it is better than random labels"
-        headline = f"{missing} {name} with a typical annotator; {known}."
+        headline = f"{missing} {name} with a typical annotator. They show only that its labels are not random."
         details = _joined_sentences(reason, f"{scored}.", unsure)
         found = ungraded("not-enough-data", name, headline, details, ranked=True)
         return replace(found, missing="items" if few or not disagree else "guidelines")
@@ -103,7 +104,7 @@ def judge(
         missing = "third-vote" if baseline.method == "two-votes" else "guidelines" if disagree else "items"
         n_more = _n_more(baseline) if missing == "items" else None
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
-    return Verdict(code, name, short, headline, details, True, missing, n_more, *limits)
+    return Verdict(code, name, short, headline, details, True, missing, n_more, *limits, disagree)
 
 
 def _joined_sentences(*sentences: str) -> str:
@@ -118,8 +119,7 @@ def _no_better(name: str, baseline: AnnotatorBaseline | None, details: str, wors
     if baseline is None or not (baseline.share_high < 0 if worse else baseline.share_low <= 0):
         why = f"its labels in random order would fit the votes {'better' if worse else 'about as well'}"
         return replace(found, headline=f"{name} is {short}: {why}.")
-    share = f"{'negative, ' if worse else ''}{_share(baseline)}"
-    headline = f"{name} is {short}: its advantage over them is {share}."
+    headline = f"{name} is {short}: it scores {_score(baseline)} {_SCALE}."
     return replace(
         found, headline=headline, share=baseline.share_kept, low=baseline.share_low, high=baseline.share_high
     )
@@ -195,6 +195,8 @@ def why_not_better(
         why = "its labels are nearly always the most frequent vote, as if made from the votes"
         return why, f"They are on {share:.0%} of the {counted(split, 'item')} where votes differ."
     if comparison is None or math.isnan(comparison.difference):
+        if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
+            return "the annotators agree little with each other, and they cannot be compared one by one", ""
         return "", ""
     copied = ("", "") if annotators is None else _copied(annotators(), estimate.n_items)
     if copied[0]:
@@ -204,14 +206,27 @@ def why_not_better(
     if 2 * matched <= len(rows):
         higher = _matched(name, comparison, close=False).rstrip(".")
         return higher[0].lower() + higher[1:], ""
-    items = sum(row["items"] for row in rows)
-    if len(rows) < _FEW_ANNOTATORS:
-        for row in rows:
-            others = items - row["items"]
-            if others and comparison.difference * items - row["difference"] * row["items"] <= 0:
+    return _depends_on_one(comparison, rows)
+
+
+def _depends_on_one(comparison: AnnotatorComparison, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return that the difference from annotators depends on one of few annotators, and the numbers; empty if not.
+
+    Without this annotator, the mean difference would be at most half as large.
+    """
+    mean, items = comparison.difference, sum(row["items"] for row in rows)
+    if len(rows) >= _FEW_ANNOTATORS or not mean > 0:
+        return "", ""
+    for row in rows:
+        if others := items - row["items"]:
+            rest = (mean * items - row["difference"] * row["items"]) / others
+            if rest <= mean / 2:
                 who = row["annotator"]
-                why = f"the difference depends on one annotator, {who}: look at the votes of {who} first"
-                return why, "Compared with the others alone, it scores no higher on average."
+                why = f"the result depends on one annotator, {who}: check the votes of {who} first"
+                return (
+                    why,
+                    f"The mean difference from single annotators is {mean:+.2f}, without {who} {rest + 0.0:+.2f}.",
+                )
     return "", ""
 
 
@@ -255,27 +270,34 @@ def _words(
     short, low, high = GRADES[code], baseline.share_low, baseline.share_high
     known = not math.isnan(low)
     if code == "not-enough-data" and not known:  # only bounds of a typical annotator are known
-        why = "because items have only two votes. Get a third vote on some items."
-        return short, f"{name} cannot be compared exactly with a typical annotator, {why}"
-    advantage = f"its advantage over random labels is {_share(baseline)}" if known else ""
+        why = "two votes per item are not enough. Get a third vote on some items."
+        return short, f"{name} cannot be compared with a typical annotator: {why}"
     if code == "not-enough-data" and disagree:
-        return short, f"The annotators agree too little with each other to judge {name}: {advantage}."
+        return short, f"The annotators agree too little with each other to judge {name}."
+    score = f"it scores {_score(baseline)} {_SCALE}" if known else ""
     if code == "not-enough-data":
-        headline = f"There is not enough data to judge {name}: {advantage}."
-        return short, _joined_sentences(headline, decided_by(_n_more(baseline), _share(baseline).partition(" ")[0]))
+        within = f"{_SCALE}, it may score anything from {_place(baseline)[1]}"
+        headline = f"There is not enough data to judge {name}: {within}."
+        return short, _joined_sentences(headline, decided_by(_n_more(baseline)))
     if not_better:
-        its = f"Its advantage over random labels, {_share(baseline)}," if known else "It"
-        return short, f"{name} is {short}. {its} looks better, but {not_better}."
+        it = f"It scores {_score(baseline)} {_SCALE}" if known else "It looks better"
+        return short, f"{name} is {short}. {it}, but {not_better}."
     said = short
     if code == "below":
         said = f"{short}, perhaps only slightly, perhaps much"
     if code == "clearly-below" and high < _FAR:
         short = said = "far worse than a typical annotator"
-    return short, f"{name} is {said}: {advantage}." if known else f"{name} is {said}."
+    return short, f"{name} is {said}: {score}." if known else f"{name} is {said}."
 
 
-def _share(baseline: AnnotatorBaseline) -> str:
-    """Return the share of a typical annotator's advantage over random labels, with its confidence limits.
+def _score(baseline: AnnotatorBaseline) -> str:
+    """Return the place of a labeler on the scale, with its confidence limits."""
+    value, within = _place(baseline)
+    return f"{value} ({written(baseline.confidence_level, 100)}% CI {within})"
+
+
+def _place(baseline: AnnotatorBaseline) -> tuple[str, str]:
+    """Return the place of a labeler on the scale from random labels (0) to a typical annotator (100), and its limits.
 
     There are digits enough to see on which side of the bounds of grades the limits are.
     """
@@ -283,9 +305,8 @@ def _share(baseline: AnnotatorBaseline) -> str:
     pairs = [(limit, bound) for limit in (low, high) for bound in (0, _FAR, KEEP, 1)]
     clear = (d for d in range(4) if all(limit == bound or round(limit, 2 + d) != bound for limit, bound in pairs))
     digits = next(clear, 4)
-    value, least, most = (f"{round(x, 2 + digits) + 0.0:.{digits}%}" for x in (share, low, high))
-    within = f"{least} or more" if math.isinf(high) else f"{least} to {most}"
-    return f"{value} of a typical annotator's ({written(baseline.confidence_level, 100)}% CI {within})"
+    value, least, most = (f"{100 * round(x, 2 + digits) + 0.0:.{digits}f}" for x in (share, low, high))
+    return value, f"{least} or more" if math.isinf(high) else f"{least} to {most}"
 
 
 def _n_more(baseline: AnnotatorBaseline) -> int | None:
@@ -297,29 +318,30 @@ def _n_more(baseline: AnnotatorBaseline) -> int | None:
 def _typical(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
     """Return what a typical annotator would score."""
     if math.isnan(baseline.value):
-        return f"a typical annotator would score between {write(baseline.value_low)} and {write(baseline.value_high)}"
-    return f"a typical annotator would score {write(baseline.value)}"
+        return f"that of a typical annotator is between {write(baseline.value_low)} and {write(baseline.value_high)}"
+    return f"that of a typical annotator is {write(baseline.value)}"
 
 
 def _on_other_items(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
     """Return the scores on the items with enough votes for a comparison with an annotator."""
     items, typical = counted(baseline.n_items, "item"), _typical(baseline, write)
-    return f"On the {items} with three votes or more, it scores {write(baseline.kappa_labeler)}; {typical}."
+    return f"On the {items} with three votes or more, it is {write(baseline.kappa_labeler)}; {typical}."
 
 
 def _matched(name: str, comparison: AnnotatorComparison | None, close: bool) -> str:
-    """Return how many annotators would do better as labelers; ``close`` if it is on par with a typical one."""
+    """Return how many annotators score higher as labelers; ``close`` if the labeler is on par with a typical one."""
     if comparison is None or math.isnan(comparison.difference):
         return ""
     rows = len(comparison.table) - len(comparison.skipped)
     higher = rows - round(comparison.matched * rows)
     if rows == 1:
-        return f"As a labeler, the only annotator would do {'better' if higher else 'no better'} than {name}."
+        return f"The only annotator who can be compared scores {'higher' if higher else 'no higher'} than {name}."
     if not higher:
-        return f"As labelers, none of the {rows:,} annotators would do better than {name}."
-    little = ", but by too little to call it worse" if close and 2 * higher > rows else ""
-    who = f"all {rows:,}" if higher == rows else f"{higher:,} of {rows:,}"
-    return f"As labelers, {who} annotators would do better than {name}{little}."
+        return f"Compared one by one, none of the {rows:,} annotators scores higher than {name}."
+    chance = ", but that may be chance" if close and 2 * higher > rows else ""
+    who = f"all {rows:,} annotators score" if higher == rows else f"{higher:,} of {rows:,} annotators"
+    score = "" if higher == rows else " scores" if higher == 1 else " score"
+    return f"Compared one by one, {who}{score} higher than {name}{chance}."
 
 
 def groups_of(kappas: Mapping[str, float], differences: Table | None, confidence_level: float) -> list[list[str]]:

@@ -49,7 +49,7 @@ def test_six_flawless_items_are_undecided() -> None:
     [row] = at_gate(kappa, 0.8).rows
     assert row.outcome == "undecided"
     assert row.more_items is not None
-    assert f"is right, about {row.more_items} more items have a 4 in 5 chance to settle it." in row.text
+    assert f"Votes on about {row.more_items} more items would probably settle it." in row.text
 
 
 def test_undefined_kappa_is_undecided() -> None:
@@ -198,7 +198,7 @@ def test_gate_of_an_audit() -> None:
         (GateRow("llm", "fail", "coverage", 0.76, 0.75), "coverage 75.0%, required 76%."),
         (
             GateRow("llm", "fail", "share of a typical annotator's score", 0.8, 0.044, 0.0413, 0.0472),
-            "advantage over random labels: 4.4% of a typical annotator's (4.1% to 4.7%), required 80%.",
+            "score on the scale from 0 (random labels) to 100 (a typical annotator) 4.4 (4.1 to 4.7), required 80.",
         ),
     ],
 )
@@ -213,7 +213,7 @@ def test_value_and_limits_have_the_same_digits(row: GateRow, text: str) -> None:
         (GateRow("llm", "undecided", "coverage", 0.6, 0.65, 0.5, 0.7), " The coverage is too close to the bound."),
         (
             GateRow("llm", "undecided", "kappa", 0.62, 0.65, 0.6, 0.7, 90),
-            " If 0.650 is right, about 90 more items have a 4 in 5 chance to settle it.",
+            " Votes on about 90 more items would probably settle it.",
         ),
         (GateRow("llm", "undecided", "kappa", 0.65, 0.65, 0.6, 0.7, reason="It is odd."), " It is odd."),
         (GateRow("llm", "undecided", "kappa", 0.65, math.nan), ""),

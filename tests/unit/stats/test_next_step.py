@@ -35,7 +35,8 @@ def test_the_category_with_the_largest_loss_and_enough_items() -> None:
     text = "Fix 'outage': 58% of the votes on its 40 items are for other categories."
     assert step() == NextStep("fix-category", text, "outage")
     found = step(replace(VERDICT, code="on-par"))
-    assert found.text.startswith("The labels of llm can be used. To improve them, start with 'outage': 58%")
+    usable = "Use the labels of llm where one annotator's labels would be good enough."
+    assert found.text.startswith(f"{usable} To improve them, start with 'outage': 58%")
 
 
 def test_a_category_that_nobody_confirms() -> None:
@@ -46,7 +47,15 @@ def test_a_category_that_nobody_confirms() -> None:
 @pytest.mark.parametrize("rows", [[category("rare", 9, 0.3)], [category("bug", 50, 0.1, math.nan)], []])
 def test_no_category_stands_out(rows: list[dict[str, Any]]) -> None:
     assert step(categories=rows).code == "fix-labels"
-    assert step(replace(VERDICT, code="better"), categories=rows).text == "The labels of llm can be used."
+    assert (
+        step(replace(VERDICT, code="better"), categories=rows).text
+        == "Use the labels of llm where one annotator's labels would be good enough."
+    )
+
+
+@pytest.mark.parametrize("code", ["better", "on-par", "slightly-below", "below", "clearly-below"])
+def test_annotators_who_agree_little_need_guidelines_first(code: str) -> None:
+    assert step(replace(VERDICT, code=code, disagree=True)).code == "guidelines"
 
 
 def test_categories_that_annotators_confirm_are_not_named() -> None:
@@ -69,7 +78,11 @@ def test_other_verdicts(code: str, step_code: str) -> None:
         ("items", 1, "Get votes on about 1 more item."),
         ("items", None, "Get votes on more items."),
         ("third-vote", None, "Get a third vote on some items."),
-        ("guidelines", None, "Improve the guidelines: the annotators agree too little with each other."),
+        (
+            "guidelines",
+            None,
+            "Improve the guidelines: the annotators agree too little with each other for any labels to be reliable.",
+        ),
     ],
 )
 def test_not_enough_data(missing: str, n_more: int | None, text: str) -> None:
