@@ -217,7 +217,7 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         key = find_slices(column, self._slice_columns), self._name(labeler)
         if key not in self._slices:
             kappa, compared = self.kappas[key[1]], self._annotator_comparisons.get(key[1])
-            annotators = None if compared is None else partial(self.annotators, key[1])
+            annotators = partial(self.annotators, key[1]) if self.knows_annotators else None
             known: dict[str, Any] = {"confidence_level": self.confidence_level, "grade": partial(self._grade, key[1])}
             known["not_better"] = lambda: why_not_better(key[1], kappa.estimate, compared, annotators)[0]
             self._slices[key] = slices_of(self._slice_columns[key[0]], key[1], kappa.estimate, **known)
@@ -284,7 +284,7 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         if name not in self._verdicts:
             interval = self.kappas[name].confidence_interval(self.confidence_level)
             compared = self._annotator_comparisons.get(name)
-            annotators = None if compared is None else partial(self.annotators, name)
+            annotators = partial(self.annotators, name) if self.knows_annotators else None
             known = self.annotator_baseline(name), compared, self.problems, annotators
             self._verdicts[name] = judge(name, self.kappas[name].estimate, interval, *known)
         return self._verdicts[name]

@@ -13,6 +13,7 @@ from dhkappa.stats.grades import cannot_judge, digits_of
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.sample import check_choice, check_real
+from dhkappa.stats.verdict import follows_majority
 from dhkappa.table import Display, plain
 
 ANNOTATORS = "annotators"
@@ -190,6 +191,10 @@ def _against_annotators(
     else:
         measure, bound = _SHARE, KEEP if keep is None else keep
         value, low, high, reason = found.share_kept, found.share_low, found.share_high, found.share_reason
+    if outcome == "pass" and (why := follows_majority(estimate)[0]):
+        return GateRow(
+            name, "undecided", measure, bound, value, low, high, reason=f"These votes cannot judge {name}: {why}."
+        )
     more = None
     if outcome == "undecided" and not math.isnan(value + low + high):
         more = items_to_decide(found.n_items, value, low, high, bound)

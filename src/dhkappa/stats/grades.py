@@ -49,6 +49,8 @@ class Verdict:
     share, low, high : place on the scale from random labels (0) to a typical annotator (1), with confidence limits
     disagree : whether the annotators agree little with each other (Fleiss' kappa below 0.4), so that no labels can fit
         the votes well
+    not_better : why the labeler is not called better than a typical annotator although the limits are above 1, as a
+        clause; empty if it is not so
     """
 
     code: str
@@ -63,6 +65,7 @@ class Verdict:
     low: float = math.nan
     high: float = math.nan
     disagree: bool = False
+    not_better: str = ""
 
     @property
     def text(self) -> str:

@@ -22,8 +22,8 @@ class NextStep:
 
     Attributes
     ----------
-    code : ``"fix-data"``, ``"check-warning"``, ``"other-votes"``, ``"check-labels"``, ``"guidelines"``,
-        ``"third-vote"``, ``"more-items"``, ``"fix-category"``, ``"fix-labels"`` or ``"use-labels"``
+    code : ``"fix-data"``, ``"check-warning"``, ``"check-result"``, ``"other-votes"``, ``"check-labels"``,
+        ``"guidelines"``, ``"third-vote"``, ``"more-items"``, ``"fix-category"``, ``"fix-labels"`` or ``"use-labels"``
     text : the step as one or two sentences
     category : the category to fix first; None if no category is named
     """
@@ -64,6 +64,8 @@ def next_step(
         return _more_data(verdict)
     if verdict.disagree:
         return _GUIDELINES
+    if verdict.not_better:
+        return NextStep("check-result", "Look into this reason first: it can change the verdict.")
     return _fix_category(verdict, categories, confusion)
 
 

@@ -104,7 +104,7 @@ def judge(
         missing = "third-vote" if baseline.method == "two-votes" else "guidelines" if disagree else "items"
         n_more = _n_more(baseline) if missing == "items" else None
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
-    return Verdict(code, name, short, headline, details, True, missing, n_more, *limits, disagree)
+    return Verdict(code, name, short, headline, details, True, missing, n_more, *limits, disagree, not_better)
 
 
 def _joined_sentences(*sentences: str) -> str:
@@ -190,17 +190,14 @@ def why_not_better(
     """
     for share, label, often in rarely_suggested(estimate.sums, estimate.categories):
         return f"it {often} suggests {label!r}", f"{share:.0%} of the votes are {label!r}."
-    share, split = _majority_share(estimate)
-    if split >= _SPLIT_ITEMS and share >= _MAJORITY:
-        why = "its labels are nearly always the most frequent vote, as if made from the votes"
-        return why, f"They are on {share:.0%} of the {counted(split, 'item')} where votes differ."
+    if (found := follows_majority(estimate))[0]:
+        return found
+    if annotators is not None and (found := _copied(annotators(), estimate.n_items))[0]:
+        return found
     if comparison is None or math.isnan(comparison.difference):
         if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
             return "the annotators agree little with each other, and they cannot be compared one by one", ""
         return "", ""
-    copied = ("", "") if annotators is None else _copied(annotators(), estimate.n_items)
-    if copied[0]:
-        return copied
     rows = [row for row in comparison.table if not math.isnan(row["difference"])]
     matched = round(comparison.matched * len(rows))
     if 2 * matched <= len(rows):
@@ -230,6 +227,16 @@ def _depends_on_one(comparison: AnnotatorComparison, rows: Sequence[Mapping[str,
     return "", ""
 
 
+def follows_majority(estimate: Estimate) -> tuple[str, str]:
+    """Return that labels look as if they were made from the votes, and the numbers; empty if not."""
+    share, split = _majority_share(estimate)
+    if split < _SPLIT_ITEMS or share < _MAJORITY:
+        return "", ""
+    why = "its labels are nearly always the most frequent vote, as if made from the votes"
+    items = counted(split, "item")
+    return why, f"The labels are the most frequent vote on {share:.0%} of the {items} where votes differ."
+
+
 def _majority_share(estimate: Estimate) -> tuple[float, int]:
     """Return how often the label is the most frequent vote where votes differ, and on how many items; not of ties."""
     patterns = estimate.sample.patterns
@@ -248,9 +255,9 @@ def _copied(annotators: Table, n_items: int) -> tuple[str, str]:
     """Return that a labeler agrees with one annotator much more than with the others, and how much; empty if not."""
     rows = [row for row in annotators if not math.isnan(row["agree"])]
     most = max((row for row in rows if 2 * row["items"] >= n_items), key=lambda row: row["agree"], default=None)
-    if most is None or most["agree"] < _SAME:
-        return "", ""
     others = [row for row in rows if row is not most]
+    if most is None or (most["agree"] < _SAME and len(others) > 1):  # of two, one is copied or the other is careless
+        return "", ""
     items = sum(row["items"] for row in others)
     mean = sum(row["agree"] * row["items"] for row in others) / items if items else 1.0
     if most["agree"] - mean < _MUCH_MORE:

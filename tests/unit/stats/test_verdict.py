@@ -222,7 +222,7 @@ def test_majority_with_altered_labels_is_not_called_better(altered: float) -> No
     assert verdict.low > 1
     assert (verdict.code, verdict.short) == ("on-par", "on par with a typical annotator")
     assert "(a typical annotator), but its labels are nearly always the most frequent vote, as if" in verdict.headline
-    assert re.search(r"They are on 9\d% of the \d+ items where votes differ\.", verdict.details)
+    assert re.search(r"are the most frequent vote on 9\d% of the \d+ items where votes differ\.", verdict.details)
 
 
 def test_altered_copy_of_an_annotator_is_not_called_better() -> None:
