@@ -224,9 +224,11 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         return self._slices[key]
 
     def _grade(self, labeler: str, estimate: Estimate, interval: ConfidenceInterval) -> str:
-        """Return the code of the verdict on some items of a labeler."""
+        """Return the code of the verdict on some items of a labeler; annotators are compared on all items."""
         baseline = annotator_baseline(estimate, confidence_level=interval.confidence_level)
-        return judge(labeler, estimate, interval, baseline, problems=self.problems).code
+        annotators = partial(self.annotators, labeler) if self.knows_annotators else None
+        compared = self._annotator_comparisons.get(labeler)
+        return judge(labeler, estimate, interval, baseline, compared, self.problems, annotators).code
 
     def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
         """Return the kappa of a typical annotator, and the labeler compared with it, on the same items."""
