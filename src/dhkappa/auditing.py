@@ -39,7 +39,7 @@ from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_cate
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.stats.slice_table import Slices, slices_of
-from dhkappa.stats.verdict import groups_of, judge, summarize, why_not_better
+from dhkappa.stats.verdict import groups_of, judge, summarize
 from dhkappa.stats.weights import Weights
 from dhkappa.stats.without import WithoutAnnotators
 from dhkappa.table import Display, Table
@@ -216,11 +216,9 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         """
         key = find_slices(column, self._slice_columns), self._name(labeler)
         if key not in self._slices:
-            kappa, compared = self.kappas[key[1]], self._annotator_comparisons.get(key[1])
-            annotators = partial(self.annotators, key[1]) if self.knows_annotators else None
-            known: dict[str, Any] = {"confidence_level": self.confidence_level, "grade": partial(self._grade, key[1])}
-            known["not_better"] = lambda: why_not_better(key[1], kappa.estimate, compared, annotators)[0]
-            self._slices[key] = slices_of(self._slice_columns[key[0]], key[1], kappa.estimate, **known)
+            found, whole, level = self._slice_columns[key[0]], self.kappas[key[1]].estimate, self.confidence_level
+            known = partial(self._grade, key[1])
+            self._slices[key] = slices_of(found, key[1], whole, confidence_level=level, grade=known)
         return self._slices[key]
 
     def _grade(self, labeler: str, estimate: Estimate, interval: ConfidenceInterval) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dhkappa import audit, dh_kappa, simulate
+from dhkappa import audit, dh_kappa
 from dhkappa.inputs import slicing
 
 VOTES = [["a", "a", "a"], ["b", "b", "a"], ["b", "b", "b"], ["a", "b", "b"]] * 15
@@ -30,12 +30,6 @@ def too_many() -> Any:
         return audit(TABLE.with_columns(ann_2=pl.col("ann_1")), slices="language", progress=False)
 
 
-def careless() -> Any:
-    """An audit of a labeler that looks better in a slice because of a careless annotator."""
-    sim = simulate(600, labelers={"llm": 0.88}, annotators=[0.9, 0.9, 0.9, 0.35], rng=4)
-    return audit(sim.votes, sim.suggested, slices=["x", "y"] * 300, progress=False)
-
-
 CASES: dict[str, Callable[[], Any]] = {
     "slices-are-labels": lambda: audit(TABLE.with_columns(ann_2=pl.col("ann_1")), slices="suggested"),
     "slices-are-annotators": lambda: audit(LONG, slices="who", annotator="who"),
@@ -53,7 +47,6 @@ CASES: dict[str, Callable[[], Any]] = {
     ).slices(),
     "slices-not-graded": lambda: slices(list(range(60)), sample_weight=[1, 2, 3, 4] * 15),
     "slices-not-graded (many)": lambda: audit(VOTES * 4, LABELS * 4, slices=list(range(240)), progress=False).slices(),
-    "slices-not-better": lambda: careless().slices(),
     "not-a-date": lambda: slices({"created:week": ["2026-11-09", "soon"] * 30}),
     "too-many-slices": too_many,
     "invalid-slices": lambda: slices("language"),

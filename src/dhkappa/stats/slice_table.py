@@ -134,13 +134,8 @@ def slices_of(
     *,
     confidence_level: float = 0.95,
     grade: Grade,
-    not_better: Callable[[], str] = str,
 ) -> Slices:
-    """Return the slices of a labeler, of whose items ``whole`` is the estimate; ``grade`` returns that of a slice.
-
-    ``not_better`` returns why the labeler is not called better than a typical annotator on all items, if so: then it is
-    not called better in a slice either.
-    """
+    """Return the slices of a labeler, of whose items ``whole`` is the estimate; ``grade`` returns that of a slice."""
     level, size = check_level(confidence_level), len(column.slices)
     rows, row, group, items = column.rows(labeler)
     groups = kappa_by_group(rows, row, group, size, level, items=items)
@@ -174,9 +169,6 @@ def slices_of(
     columns |= {"se": groups.se, "low": groups.low, "high": groups.high, "share": share, "loss": loss}
     columns |= _compared_columns(found, adjusted, slice(size), size >= MANY)
     grades = _grades(column, labeler, groups, level, grade) if rows.weight is None else None
-    capped = not_better() if "better" in (grades or ()) else ""
-    if grades and capped:
-        grades = ["on-par" if code == "better" else code for code in grades]
     columns |= {"kappa_shrunk": ranks} | ({} if grades is None else {"grade": grades}) | {"reason": reasons}
     smallest = int(groups.items[groups.items > 1].min(initial=_SMALL))
     values = ranks if smallest < _SMALL else kappa
@@ -189,7 +181,7 @@ def slices_of(
     if compared.size > size and compared[-1]:
         joined = _joined(units, found, adjusted, int(small.sum()), loss[small].sum(), share[small].sum())
     n_compared = int(compared[:size].sum())
-    notes = tuple(_notes(column, groups, small, whole.value, within.value, grades is None, smallest, capped))
+    notes = tuple(_notes(column, groups, small, whole.value, within.value, grades is None, smallest))
     return Slices(
         column.name,
         labeler,
@@ -285,7 +277,6 @@ def _notes(
     within: float,
     ungraded: bool,
     smallest: int,
-    capped: str,
 ) -> Iterator[Note]:
     """Yield the notes on the slices of a column."""
     if column.missing:
@@ -317,5 +308,3 @@ def _notes(
     if ungraded:
         why = "there are sample weights" if len(column.slices) <= MOST_GRADED else f"more than {MOST_GRADED} slices"
         yield Note("slices-not-graded", f"Slices have no grade: {why}.")
-    if capped:
-        yield Note("slices-not-better", f"No slice is called better than a typical annotator: on all items, {capped}.")

@@ -90,7 +90,7 @@ def judge(
     if math.isnan(baseline.share_low) and baseline.method != "two-votes":  # annotators may be no better than random
         return replace(_unclear(name, estimate, scored), ranked=True)
     code = _grade(baseline, random)
-    not_better, evidence = why_not_better(name, estimate, comparison, annotators) if code == "better" else ("", "")
+    not_better, evidence = _why_not_better(name, estimate, comparison, annotators) if code == "better" else ("", "")
     code = "on-par" if not_better else code
     ungradable = code == "not-enough-data"
     short, headline = _words(name, code, baseline, not_better, disagree)
@@ -178,7 +178,7 @@ def _grade(baseline: AnnotatorBaseline, random: float) -> str:
     return "on-par" if low >= KEEP and baseline.n_items >= MIN_ITEMS else "not-enough-data"
 
 
-def why_not_better(
+def _why_not_better(
     name: str,
     estimate: Estimate,
     comparison: AnnotatorComparison | None,
