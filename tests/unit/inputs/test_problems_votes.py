@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dhkappa import Dataset
+from dhkappa import Dataset, audit
 from dhkappa.errors import Problem
 from dhkappa.inputs.problems.annotators import annotator_scores
 from dhkappa.inputs.problems.sampled_votes import sampled_votes
@@ -233,3 +233,13 @@ def test_fixes_say_how_to_accept_a_problem() -> None:
     assert "$allow=" in found(data.with_columns(suggested_copy="ann_1"))["labeler-equals-annotator"].fix
     votes = pl.when(pl.int_range(300) % 5 == 0).then(pl.lit("n/a")).otherwise("ann_1").alias("ann_1")
     assert "$allow=" in found(data.with_columns(votes))["looks-missing"].fix
+
+
+@pytest.mark.parametrize("n", [20, 95, 150])
+def test_votes_for_one_category_say_nothing_about_labels(n: int) -> None:
+    """The sums of weights may round to more than 1, so that chance agreement seems to be below the agreement."""
+    votes = pl.DataFrame([{"item": item, "annotator": who, "label": "x"} for item in range(n) for who in "pqr"])
+    items = pl.DataFrame({"item": range(n), "suggested_llm": ["y", *["x"] * (n - 1)]})
+    found = audit(votes, items=items, progress=False)
+    assert found.verdict().code == "not-enough-data"
+    assert found.kappas["llm"].value == 0

@@ -193,7 +193,7 @@ def agreement(others: SampledVotes, one: Integers, other: Integers) -> Agreement
     same, first, second, pairs = (value - mean for value, mean in zip(values, means, strict=True))
     best = None
     for chance in (1 / max(int((others.shares > 0).sum()), 2), float((others.shares**2).sum())):
-        if means[3] - chance <= _KNOWN_Z * math.sqrt(float(weight @ pairs**2) / n):
+        if chance >= 1 or means[3] - chance <= _KNOWN_Z * math.sqrt(float(weight @ pairs**2) / n):
             return None  # the others hardly agree with each other
         c1, c2, c3 = (max((mean - chance) / (1 - chance), 0.0) for mean in means[1:])
         expected = chance + (1 - chance) * min(c1 * c2 / c3, 1.0)
