@@ -96,7 +96,7 @@ def judge(
     short, headline = _words(name, code, baseline, not_better, disagree)
     same = baseline.n_items == estimate.n_items or math.isnan(baseline.kappa_labeler)
     details = f"{scored}; {_typical(baseline, write)}." if same else f"{scored}. {_on_other_items(baseline, write)}"
-    told = not_better and not evidence  # the headline says how many annotators would do better
+    told = not_better and not evidence  # the headline says how many annotators score higher
     matched = "" if told else _matched(name, comparison, close=code == "on-par" and not not_better)
     details = _joined_sentences(details, evidence, matched, unsure if ungradable else caution)
     missing, n_more = "items", None
@@ -186,7 +186,7 @@ def _why_not_better(
 ) -> tuple[str, str]:
     """Return why a labeler must not be called better than a typical annotator, and the numbers behind it.
 
-    The reason is a clause, empty if nothing speaks against it. If annotators would do better, it has all numbers.
+    The reason is a clause, empty if nothing speaks against it. If annotators score higher, it has all numbers.
     """
     for share, label, often in rarely_suggested(estimate.sums, estimate.categories):
         return f"it {often} suggests {label!r}", f"{share:.0%} of the votes are {label!r}."
@@ -323,7 +323,7 @@ def _n_more(baseline: AnnotatorBaseline) -> int | None:
 
 
 def _typical(baseline: AnnotatorBaseline, write: Callable[[float], str]) -> str:
-    """Return what a typical annotator would score."""
+    """Return the kappa of a typical annotator as words."""
     if math.isnan(baseline.value):
         return f"that of a typical annotator is between {write(baseline.value_low)} and {write(baseline.value_high)}"
     return f"that of a typical annotator is {write(baseline.value)}"
