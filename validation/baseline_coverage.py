@@ -12,7 +12,8 @@ from itertools import product
 import numpy as np
 
 from annotator_coverage import Gaps, gaps
-from dhkappa.stats.annotator_baseline import KEEP, MIN_ITEMS
+from dhkappa.stats.annotator_baseline import KEEP
+from dhkappa.stats.votes_baseline import MIN_ITEMS
 from simulation import (
     TOO_LOW,
     Floats,

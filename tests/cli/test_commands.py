@@ -73,9 +73,10 @@ def test_audit_shows_problems_and_the_summary_first(folder: Path, capsys: Capsys
     title, blank, *rest = done.stdout.splitlines()
     assert (title, blank) == ("Label audit: votes.csv", "")
     summary = dhkappa.audit("votes.csv").summary
-    problem, _, following = " ".join(rest).partition("  ")
+    problem, headline, details, following = " ".join(rest).split("  ")[:4]
     assert problem.startswith("Warning [too-few-items]: 8 items have")
-    assert following.startswith(summary)
+    assert f"{headline} {details}" == summary
+    assert following.startswith("Next: ")
     queue = done.stdout.split("reject the label of llm\n")[1].splitlines()
     assert queue[1].split() == ["t8", "spam", "news", "news:", "2"]  # the only rejected item
     assert queue[2] == ""

@@ -81,8 +81,15 @@ def test_filters_of_commands(capsys: Capsys, options: list[str], votes: list[lis
 def test_what_was_left_out(capsys: Capsys) -> None:
     options = ("--where", "language!=de", "--exclude-annotator", "bo")
     first, second = result(capsys, "check", *DATA, *options)["filters"]
-    assert first == {"where": "language!=de", "annotators": None, "n_items": 2, "n_votes": 6, "n_missing": 1}
-    assert second == {"where": None, "annotators": ["bo"], "n_items": 0, "n_votes": 2, "n_missing": 0}
+    assert first == {
+        "where": "language!=de",
+        "annotators": None,
+        "n_items": 2,
+        "n_votes": 6,
+        "n_missing": 1,
+        "absent": [],
+    }
+    assert second == {"where": None, "annotators": ["bo"], "n_items": 0, "n_votes": 2, "n_missing": 0, "absent": []}
     assert "Filter language!=de: 2 items and 6 votes were left out" in inside(capsys, "check", *DATA, *options).stdout
     review = inside(capsys, "review", *DATA, "--where", "language!=de")
     assert "2 items and 6 votes were left out" in review.stderr
@@ -168,4 +175,6 @@ def test_every_command_says_what_was_left_out(capsys: Capsys, command: list[str]
     text = " ".join((done.stdout + done.stderr).split())
     assert text.count("Filter sure!=0.2: 0 items and 2 votes were left out") == 1, text
     told = answer(inside(capsys, *command, *options, "--format", "json").stdout)["result"]
-    assert told["filters"] == [{"where": "sure!=0.2", "annotators": None, "n_items": 0, "n_votes": 2, "n_missing": 1}]
+    assert told["filters"] == [
+        {"where": "sure!=0.2", "annotators": None, "n_items": 0, "n_votes": 2, "n_missing": 1, "absent": []}
+    ]

@@ -104,11 +104,11 @@ def test_closed_streams(closed: str, folder: Path) -> None:
 
 _SLOW = """
 import signal, sys, time
-from dhkappa import api
+from dhkappa import api, planning
 from dhkappa.inputs.dataset import Dataset
 from dhkappa.cli.commands import main
 signal.signal(signal.SIGINT, signal.default_int_handler)
-owner = Dataset if sys.argv[1] == 'tally' else api
+owner = {'tally': Dataset, 'plan': planning}.get(sys.argv[1], api)
 call = getattr(owner, sys.argv[1])
 def slow(*args, **words):
     print("started", file=sys.stderr, flush=True)

@@ -19,8 +19,10 @@ import oracle
 import simulation
 from dhkappa import dh_kappa, tally
 from dhkappa.stats import annotator_baseline as module
-from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline, votes_baseline
+from dhkappa.stats import votes_baseline as votes_module
+from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
 from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.votes_baseline import votes_baseline
 from published import table_of
 from strategies import Data, from_counts, ragged
 
@@ -32,7 +34,8 @@ EXAMPLE_5_VOTES = "500/1 410/1 032/2 113/3 050/2 221/1"
 @pytest.fixture
 def few_items(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give limits to samples of two items."""
-    monkeypatch.setattr(module, "MIN_ITEMS", 2)
+    for one in (module, votes_module):
+        monkeypatch.setattr(one, "MIN_ITEMS", 2)
 
 
 def estimate_of(data: Data) -> Estimate:

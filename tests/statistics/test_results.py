@@ -89,7 +89,7 @@ def test_plain_values_of_the_worked_example() -> None:
     assert found["confidence_interval"] == {"low": low, "high": high, "confidence_level": 0.9, "method": "beta"}
     assert (found["metric"], found["value"], found["exact"]) == ("dh", 247 / 544, "247/544")
     assert found["se"] == KAPPA.se == pytest.approx(math.sqrt(F(432125685, 5473632256)), rel=1e-14)
-    assert found["baselines"] == {"random": -59 / 544, "majority": 133 / 178}
+    assert found["baselines"] == {"random": -59 / 544, "annotator": 113 / 176, "majority": 133 / 178}
     assert (found["fleiss"], found["n_items"], found["n_votes"], found["reason"]) == (59 / 104, 6, 18, None)
     assert found["excluded"] == {"no_votes": 0, "one_vote": 0, "no_label": 0, "no_weight": 0}
     assert found["parts"] == {
@@ -110,7 +110,7 @@ def test_plain_values_without_eligible_items() -> None:
     lost = dh_kappa([[], [1], [1, 1], [1, 1]], [1, 1, None, 1], sample_weight=[1, 1, 1, 0]).to_dict()
     assert lost["excluded"] == {"no_votes": 1, "one_vote": 1, "no_label": 1, "no_weight": 1}
     assert {lost[name] for name in ("value", "se", "exact", "fleiss", "parts")} == {None}
-    assert lost["baselines"] == {"random": None, "majority": None}
+    assert lost["baselines"] == {"random": None, "annotator": None, "majority": None}
 
 
 def test_zero_has_no_sign() -> None:

@@ -257,11 +257,11 @@ def test_a_closed_terminal_does_not_end_the_work(monkeypatch: pytest.MonkeyPatch
 
 _SLOW = """
 import sys, time
-from dhkappa import api
+from dhkappa import planning
 from dhkappa.cli.commands import main
 from dhkappa.resources import Progress
-Progress.delay, call = float(sys.argv[1]), api.plan
-api.plan = lambda *args, **options: (time.sleep(1), call(*args, **options))[1]
+Progress.delay, call = float(sys.argv[1]), planning.plan
+planning.plan = lambda *args, **options: (time.sleep(1), call(*args, **options))[1]
 main("plan 0.05 --n-categories 3 --annotator-accuracy 0.9 --labeler-accuracy 0.9".split())
 """
 

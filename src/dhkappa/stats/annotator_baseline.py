@@ -1,8 +1,4 @@
-"""Annotator baseline: the kappa of a typical annotator used as labeler, from vote counts alone.
-
-Each vote of an item is in turn the suggested label, and the other votes judge it. The mean over the votes of an item is
-``d_Pi = 2 T_i - t_i``, where t_i and T_i are the shares of its pairs and triples of votes that agree. With
-``E_P = 2 sum_j C_j^3 - sum_j C_j^2``, that is E for the shares L = C, the baseline is (D_P - E_P) / (1 - E_P).
+"""A labeler compared with the annotator baseline, the kappa of a typical annotator used as labeler.
 
 The share kept is how far a labeler is above random labels, divided by how far the baseline is.
 """
@@ -10,7 +6,7 @@ The share kept is how far a labeler is above random labels, divided by how far t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -19,21 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Array
-from dhkappa.core.grouping import Patterns
 from dhkappa.errors import counted, invalid
 from dhkappa.stats.influence import ROUNDING, terms
 from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
-from dhkappa.stats.kappa import Estimate, Sums, distinct, estimate_dh, majority_sums, sums
-from dhkappa.stats.sample import Sample, Stratum, check_level, check_real
-from dhkappa.stats.summation import integer_type, row_sums, totals
+from dhkappa.stats.kappa import Estimate, estimate_dh
+from dhkappa.stats.sample import check_level, check_real
+from dhkappa.stats.summation import row_sums
+from dhkappa.stats.votes_baseline import MIN_ITEMS, NOT_VERIFIED, VotesBaseline, triples, votes_baseline, with_votes
 from dhkappa.table import Display, plain
 
-MIN_ITEMS = 20  # below, coverage has not been simulated: there are no limits
 KEEP = 0.8  # share of what annotators are above random labels that a labeler should keep
 
-_NOT_VERIFIED = "The annotator baseline has not been verified with {}."
-_UNSUPPORTED = {"weighted": _NOT_VERIFIED.format("agreement weights"), "fleiss": "There are no suggested labels."}
-_ONE_CATEGORY = "Every vote is the same category."
+_UNSUPPORTED = {"weighted": NOT_VERIFIED.format("agreement weights"), "fleiss": "There are no suggested labels."}
 _BOUNDS = "Two votes per item give only bounds of the annotator baseline."
 _NOT_ABOVE = "Annotators are not shown to be better than random labels."
 _LONGEST_FRACTION = 10_000  # bits
@@ -130,67 +123,6 @@ class AnnotatorBaseline(Display):
         return "pass" if low > least else "fail" if high < least else "undecided"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VotesBaseline:
-    """The annotator baseline of some items, from their votes alone: the same for every labeler of these items."""
-
-    used: Sums | None = None  # sums over the items used; None if the baseline is undefined
-    pairs: Sequence[int] = ()  # agreeing pairs of these items by category, G_j n pair_unit
-    fewest: int = 2  # items with so many votes or more are used
-    # 1 - d_Pi = (2 - a) (1 - t_i): a = 0 if two categories are voted for, two values if there are bounds. If empty,
-    # d_Pi comes from triples of votes.
-    a: tuple[Fraction, ...] = ()
-    D: tuple[Fraction, ...] = ()  # D_P, or its bounds
-    E: Fraction = Fraction(1)  # E_P
-    random: Fraction = Fraction(0)  # D of the votes as labels in random order, sum_j G_j (2 C_j - 1)
-    best: float | None = None  # largest d_i - d_Pi that an item can have; None if items have two votes
-    reason: str | None = None
-
-    @property
-    def kappas(self) -> tuple[Fraction, ...]:
-        """The annotator baseline, or its two bounds; empty if it is undefined."""
-        return tuple((D - self.E) / (1 - self.E) for D in self.D)
-
-
-def votes_baseline(estimate: Estimate) -> VotesBaseline:
-    """Return the annotator baseline of the eligible items, which does not depend on their labels.
-
-    Items with three votes or more are used. If two categories are voted for, d_Pi is 2 t_i - 1, so two votes suffice,
-    and the baseline is Fleiss' kappa, whatever the labels. Otherwise, if too few items have three votes, there are
-    bounds: ``d_Pi = 2 t_i - 1 + delta_i``, and the probability delta that three votes all differ is at most
-    ``(1 - t) (k - 2) / k``, where k categories are voted for.
-    """
-    sample, used = estimate.sample, estimate.sums
-    if used.n == 0 or sample.designed:
-        reason = estimate.reason if used.n == 0 else _NOT_VERIFIED.format("sample weights, strata or a pool")
-        return VotesBaseline(reason=reason)
-    sizes = sample.patterns.vote_totals()
-    enough, k = int(sample.patterns.items[sizes >= 3].sum()), sum(number > 0 for number in used.votes)
-    by_triples = k > 2 and enough > 0 and (enough >= MIN_ITEMS or used.n < MIN_ITEMS)
-    if by_triples and enough < used.n:
-        sample, sizes = _with_votes(sample, 3), sizes[sizes >= 3]
-        used = sums(sample, labeled=False)
-    whole, pairs = used.n * used.vote_unit, used.n * used.pair_unit
-    E = Fraction(sum(v * v * (2 * v - whole) for v in used.votes), whole**3)
-    if E == 1:
-        return VotesBaseline(reason=_ONE_CATEGORY)
-    by_category = majority_sums(sample).pairs
-    random = Fraction(sum(g * (2 * v - whole) for g, v in zip(by_category, used.votes, strict=True)), whole * pairs)
-    t = Fraction(used.agreeing, pairs)
-    a = () if by_triples else (Fraction(0),) if k == 2 else (Fraction(0), Fraction(k - 2, k))
-    D = (2 * _agreeing_triples(sample.patterns) - t,) if by_triples else tuple(1 - (2 - each) * (1 - t) for each in a)
-    best = max(map(_most_lost, distinct(sizes))) if sizes.min() > 2 else None
-    return VotesBaseline(used, by_category, 3 if by_triples else 2, a, D, E, random, best)
-
-
-def annotator_kappa(estimate: Estimate) -> Fraction | None:
-    """Return the annotator baseline; None if it is undefined or if only bounds are known."""
-    if estimate.metric != "dh":
-        return None
-    found = votes_baseline(estimate).kappas
-    return found[0] if len(found) == 1 else None
-
-
 def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) -> AnnotatorBaseline:
     """Compare a labeler with a typical annotator, on the same items.
 
@@ -207,7 +139,7 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
     if undefined or votes.used is None:
         return AnnotatorBaseline(confidence_level=level, reason=undefined, share_reason=undefined)
     n = votes.used.n
-    own = estimate if n == estimate.n_items else estimate_dh(_with_votes(estimate.sample, votes.fewest))
+    own = estimate if n == estimate.n_items else estimate_dh(with_votes(estimate.sample, votes.fewest))
     labeler, *annotators = _influences(own, votes)
     one = annotators[0]
     worst = -(labeler.reach + one.reach)
@@ -249,38 +181,6 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
         share_high=share_high,
         share_reason=share_reason,
     )
-
-
-def _with_votes(sample: Sample, fewest: int) -> Sample:
-    """Return the items that have so many votes or more, of a sample without weights, strata and pool."""
-    patterns = sample.patterns.take(sample.patterns.vote_totals() >= fewest)
-    strata, stratum = (Stratum(None, int(patterns.items.sum()), None),), np.zeros(len(patterns), np.int8)
-    return replace(sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=None)
-
-
-def _triples(patterns: Patterns) -> tuple[Array, Array]:
-    """Return (K,) the triples of votes on an item that agree, and all of its triples, as integers."""
-    sizes = patterns.vote_totals()
-    votes = patterns.votes.astype(integer_type(int(sizes.max()) ** 3))
-    agreeing, every = (x * (x - 1) * (x - 2) // 6 for x in (votes, sizes.astype(votes.dtype)))
-    return np.add.reduceat(agreeing, patterns.start[:-1]), every
-
-
-def _agreeing_triples(patterns: Patterns) -> Fraction:
-    """Return the mean over items of T_i, the share of triples of votes that agree."""
-    agreeing, every = _triples(patterns)
-    n = int(patterns.items.sum())
-    exact = integer_type(n * int(every.max()))
-    kinds, place = np.unique(every, return_inverse=True)
-    by_kind = totals(agreeing.astype(exact) * patterns.items.astype(exact), place, kinds.size)
-    unit = math.lcm(*kinds.tolist())
-    return Fraction(sum(k * (unit // kind) for k, kind in zip(by_kind.tolist(), kinds.tolist(), strict=True)), unit * n)
-
-
-def _most_lost(N: int) -> float:
-    """Return the largest ``d_i - d_Pi = 2 p (p - 1) (N - p) / (N (N - 1) (N - 2))``, if p of N votes are the label."""
-    top = int((N + 1 + math.sqrt((N + 1) ** 2 - 3 * N)) / 3)  # the derivative changes its sign between top and top + 1
-    return max(2 * p * (p - 1) * (N - p) / (N * (N - 1) * (N - 2)) for p in (top, top + 1))
 
 
 class _Influences(NamedTuple):
@@ -334,7 +234,7 @@ def _influences(own: Estimate, votes: VotesBaseline) -> list[_Influences]:
     random = Fraction(sum(g * (2 * b - n) for g, b in zip(votes.pairs, total.labels, strict=True)), n * pairs)
     missed = [float(2 - a) * (1 - known.t) for a in votes.a]  # 1 - d_Pi
     if not missed:
-        agreeing, every = _triples(known.patterns)
+        agreeing, every = triples(known.patterns)
         missed = [1 + known.t - 2 * (agreeing / every).astype(np.float64)]
     labeler = score((parts.D, parts.E, random), not_L, of_label, 1 - known.d)
     exact = ((D, votes.E, votes.random) for D in votes.D)

@@ -9,11 +9,10 @@ from typing import Any
 
 from dhkappa.errors import Problem, invalid, shown
 from dhkappa.stats.annotator_baseline import KEEP, annotator_baseline
-from dhkappa.stats.grades import cannot_judge, digits_of
+from dhkappa.stats.grades import cannot_judge, digits_of, follows_majority
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.sample import check_choice, check_real
-from dhkappa.stats.verdict import follows_majority
 from dhkappa.table import Display, plain
 
 ANNOTATORS = "annotators"

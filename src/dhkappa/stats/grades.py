@@ -1,4 +1,4 @@
-"""Grades: the words of verdicts, and labelers that no votes can grade because of a problem of the data."""
+"""Grades: the words of verdicts, and labelers that the votes cannot grade, or that follow the majority of the votes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dhkappa.errors import Problem
+import numpy as np
+
+from dhkappa.errors import Problem, counted
+from dhkappa.stats.kappa import Estimate
 from dhkappa.table import plain
 
 GRADES = {
@@ -26,6 +29,8 @@ GRADES = {
 _JUDGMENTS = list(GRADES)[:6]
 NEVER_JUDGED = ("labels-from-votes", "data-problem")
 """The codes of labelers that no further votes of this kind can judge."""
+_SPLIT_ITEMS = 10  # with differing votes that show whether labels follow the majority
+_MAJORITY = 0.95  # of their labels that are the most frequent vote
 _MADE_FROM_THEM = "its labels look as if they were made from them"
 
 
@@ -122,3 +127,27 @@ def continued(message: str) -> str:
 def digits_of(width: float, least: int = 2) -> int:
     """Return how many digits show an interval of this width: two, or more if it is narrow."""
     return min(max(least, math.ceil(-math.log10(width))), 6) if 0 < width < math.inf else least
+
+
+def follows_majority(estimate: Estimate) -> tuple[str, str]:
+    """Return that labels look as if they were made from the votes, and the numbers; empty if not."""
+    share, split = _majority_share(estimate)
+    if split < _SPLIT_ITEMS or share < _MAJORITY:
+        return "", ""
+    why = "its labels are nearly always the most frequent vote, as if made from the votes"
+    items = counted(split, "item")
+    return why, f"The labels are the most frequent vote on {share:.0%} of the {items} where votes differ."
+
+
+def _majority_share(estimate: Estimate) -> tuple[float, int]:
+    """Return how often the label is the most frequent vote where votes differ, and on how many items; not of ties."""
+    patterns = estimate.sample.patterns
+    votes, first = patterns.votes.astype(np.int64), patterns.start[:-1]
+    if not len(patterns):
+        return math.nan, 0
+    row = np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
+    leads = votes == np.maximum.reduceat(votes, first)[row]
+    differ = (np.diff(patterns.start) > 1) & (np.add.reduceat(leads.astype(np.int64), first) == 1)
+    hit = leads & (patterns.code == patterns.suggested[row]) & differ[row]
+    n = int(patterns.items[differ].sum())
+    return int(patterns.items[row[hit]].sum()) / max(n, 1), n

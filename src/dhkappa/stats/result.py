@@ -52,7 +52,7 @@ class Baselines:
     @property
     def annotator(self) -> float:
         """Kappa of a typical annotator as labeler; NaN also with agreement weights, and if only bounds are known."""
-        from dhkappa.stats.annotator_baseline import annotator_kappa
+        from dhkappa.stats.votes_baseline import annotator_kappa
 
         return rounded(annotator_kappa(self._estimate))
 

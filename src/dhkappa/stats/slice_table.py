@@ -12,7 +12,6 @@ import numpy as np
 from dhkappa.core import Array
 from dhkappa.core.slices import SliceColumn
 from dhkappa.errors import counted, shown
-from dhkappa.stats.annotator_baseline import MIN_ITEMS
 from dhkappa.stats.compare import false_discovery, holm
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import ONE_CATEGORY, Estimate, estimate_dh
@@ -26,6 +25,7 @@ from dhkappa.stats.slice_differences import (
     shrunk,
 )
 from dhkappa.stats.slices import kappa_by_group
+from dhkappa.stats.votes_baseline import MIN_ITEMS
 from dhkappa.table import Display, Table, plain
 
 Grade: TypeAlias = Callable[[Estimate, ConfidenceInterval], str]  # returns the code of the verdict on some items

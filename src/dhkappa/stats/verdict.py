@@ -12,12 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from dhkappa.errors import Problem, counted
 from dhkappa.stats.annotator_baseline import KEEP, AnnotatorBaseline
 from dhkappa.stats.compare import AnnotatorComparison
-from dhkappa.stats.grades import GRADES, NEVER_JUDGED, Verdict, cannot_judge, digits_of, ungraded
+from dhkappa.stats.grades import GRADES, NEVER_JUDGED, Verdict, cannot_judge, digits_of, follows_majority, ungraded
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide, written
 from dhkappa.stats.kappa import Estimate, rounded
 from dhkappa.stats.notes import AGREE_LITTLE, LOW_AGREEMENT, first_three, not_ranked_text, rarely_suggested
@@ -27,8 +25,6 @@ MIN_ITEMS = 20  # the limits of the share were validated from this many items on
 _FAR = 0.5
 _GUIDELINES = " the guidelines before you collect more votes."
 _ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
-_SPLIT_ITEMS = 10  # with differing votes that show whether labels follow the majority
-_MAJORITY = 0.95  # of their labels that are the most frequent vote
 _SAME, _MUCH_MORE = 0.9, 0.2  # agreement with one annotator, and how much more than with the others
 _FEW_ANNOTATORS = 10  # with fewer, a grade must hold without any one of them
 _SCALE = "on a scale from 0 (random labels) to 100 (a typical annotator)"
@@ -225,30 +221,6 @@ def _depends_on_one(comparison: AnnotatorComparison, rows: Sequence[Mapping[str,
                     f"The mean difference from single annotators is {mean:+.2f}, without {who} {rest + 0.0:+.2f}.",
                 )
     return "", ""
-
-
-def follows_majority(estimate: Estimate) -> tuple[str, str]:
-    """Return that labels look as if they were made from the votes, and the numbers; empty if not."""
-    share, split = _majority_share(estimate)
-    if split < _SPLIT_ITEMS or share < _MAJORITY:
-        return "", ""
-    why = "its labels are nearly always the most frequent vote, as if made from the votes"
-    items = counted(split, "item")
-    return why, f"The labels are the most frequent vote on {share:.0%} of the {items} where votes differ."
-
-
-def _majority_share(estimate: Estimate) -> tuple[float, int]:
-    """Return how often the label is the most frequent vote where votes differ, and on how many items; not of ties."""
-    patterns = estimate.sample.patterns
-    votes, first = patterns.votes.astype(np.int64), patterns.start[:-1]
-    if not len(patterns):
-        return math.nan, 0
-    row = np.repeat(np.arange(len(patterns)), np.diff(patterns.start))
-    leads = votes == np.maximum.reduceat(votes, first)[row]
-    differ = (np.diff(patterns.start) > 1) & (np.add.reduceat(leads.astype(np.int64), first) == 1)
-    hit = leads & (patterns.code == patterns.suggested[row]) & differ[row]
-    n = int(patterns.items[differ].sum())
-    return int(patterns.items[row[hit]].sum()) / max(n, 1), n
 
 
 def _copied(annotators: Table, n_items: int) -> tuple[str, str]:

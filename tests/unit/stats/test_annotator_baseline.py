@@ -13,10 +13,12 @@ import baseline_oracle
 from dhkappa import dh_kappa, fleiss_kappa, simulate
 from dhkappa.core.grouping import Entries, LabeledPatterns, Patterns
 from dhkappa.stats import annotator_baseline as module
-from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline, votes_baseline
+from dhkappa.stats import votes_baseline as votes_module
+from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseline
 from dhkappa.stats.influence import influence, terms
 from dhkappa.stats.kappa import Estimate, estimate_dh
 from dhkappa.stats.sample import sample_of
+from dhkappa.stats.votes_baseline import votes_baseline
 from expect import expect_error
 
 F = Fraction
@@ -237,7 +239,7 @@ def test_zero_of_a_function() -> None:
 def test_most_lost_by_enumeration(N: int) -> None:
     """2 (share of pairs - share of triples that agree on the label), over all numbers of votes for it."""
     values = [2 * (F(math.comb(p, 2), math.comb(N, 2)) - F(math.comb(p, 3), math.comb(N, 3))) for p in range(N + 1)]
-    assert module._most_lost(N) == float(max(values))
+    assert votes_module._most_lost(N) == float(max(values))
 
 
 # Several labelers
