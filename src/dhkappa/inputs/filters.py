@@ -216,7 +216,7 @@ def _comparison(dtype: Any) -> Callable[[str, str, Any], _Made] | None:
         "text": _with_text,
         "boolean": _with_boolean,
         "float": _with_float,
-        "integer": partial(_with_integer, dtype != nw.UInt64),
+        "integer": partial(_with_integer, dtype == nw.UInt64),
     }
     return made.get(kind)
 
@@ -250,13 +250,15 @@ def _number(column: str, value: Any) -> int | float:
     return found
 
 
-def _with_integer(cast: bool, column: str, operator: str, value: Any) -> _Made:
+def _with_integer(unsigned: bool, column: str, operator: str, value: Any) -> _Made:
     number = _number(column, value)
-    least = math.floor(number)
-    if not -(2**63) <= least < 2**63:
+    least, low, high = math.floor(number), 0 if unsigned else -(2**63), 2**64 if unsigned else 2**63
+    if not low <= least < high:
         beyond = operator in (("<", "<=") if least > 0 else (">", ">="))
         return lambda _: nw.lit(beyond), None
-    return _whole(operator, least, least == number, nw.Int64() if cast else None), None
+    # A literal of the type of the column: Arrow takes no Python integer of 2**63 or more.
+    value, cast = (np.uint64(least), None) if unsigned else (least, nw.Int64())
+    return _whole(operator, value, least == number, cast), None
 
 
 def _with_float(column: str, operator: str, value: Any) -> _Made:
