@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -11,17 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from dhkappa.core.dates import is_iso_date
 from dhkappa.core.labels import check_lookalikes, natural_key
 from dhkappa.errors import DataError, invalid, shown
 
 UNITS = ("day", "week", "month")
 MISSING = "(missing)"
 """Name of the slice of items without a value."""
-ISO = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-ISO += "(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)? ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"
-"""Text that is a date, or a date with a time."""
 _MOST_DAYS = 60  # with more, dates are grouped by month
-_ISO = re.compile(ISO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +94,6 @@ def _is_nan(value: Any) -> bool:
 
 def _is_date(value: Any) -> bool:
     return isinstance(value, (date, np.datetime64)) or (isinstance(value, str) and is_iso_date(value))
-
-
-def is_iso_date(text: str) -> bool:
-    """Tell whether text is a date that exists, or a date with a time."""
-    if _ISO.match(text) is None:
-        return False
-    try:
-        date.fromisoformat(text[:10])
-    except ValueError:
-        return False
-    return True
 
 
 def _day(value: Any, column: str) -> date:

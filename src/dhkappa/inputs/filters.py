@@ -22,15 +22,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from dhkappa.core import Label
+from dhkappa.core.dates import DAY, ISO, UTC_ZONE, date_pattern
 from dhkappa.errors import DataError, comma_separated, is_real, shown
 from dhkappa.inputs.backends import kind_of
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 _FORM = re.compile(r'^\s*(?:"((?:[^"]|"")+)"|([^=!<>]+?))\s*(==|!=|<=|>=|=|<|>)(.*)$', re.DOTALL)
 _NUMBER = "^-?[0-9]*[.]?[0-9]+(?:[eE][+-]?[0-9]{1,2})?$"
-_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = "[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?"
-_ZONES = {"any": "(?:Z|[+-][0-9]{2}:?[0-9]{2})?", "none": "", "UTC": "(?:Z|[+]00:00)"}
+_SPACED_ZONE = re.compile(" (?=Z$|[+-][0-9:]+$)")
+_NANOSECONDS = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _EXACT = 2**53  # integers up to here are floats
@@ -275,7 +275,9 @@ def _with_boolean(column: str, operator: str, value: Any) -> _Made:
 def _moment(column: str, value: Any) -> date:
     """Return a value as a date or a time, also of text."""
     if isinstance(value, str):
-        text = value.strip()
+        text = _SPACED_ZONE.sub("", value.strip())
+        if _NANOSECONDS.search(text):
+            raise _invalid(f"The filter on column {column!r} compares times to the microsecond, got {shown([value])}.")
         try:
             return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
         except ValueError:
@@ -385,7 +387,7 @@ def _as_large_number(column: str, operator: str, value: int | float) -> Expressi
 
 def _with_typed_text(column: str, operator: str, value: str) -> _Made:
     """Compare text with a value that was written as text."""
-    day = re.match(f"^{_DAY}$", value) is not None
+    day = re.match(f"^{DAY}$", value) is not None
     if operator == "=":
         same = partial(_compare, "=", value, None)
         if not day and not re.match(_NUMBER, value):
@@ -395,34 +397,33 @@ def _with_typed_text(column: str, operator: str, value: str) -> _Made:
         return lambda role: same(role) | equal(role), None
     if re.match(_NUMBER, value):
         return _with_text(column, operator, _number(column, value))
-    if day or re.match(f"^{_DAY}{_CLOCK}{_ZONES['any']}$", value):
+    if re.match(ISO, value):
         return _with_text(column, operator, _moment(column, value))
     raise _invalid(f"The filter on column {column!r} needs a number or a date after {operator}, got {shown([value])}.")
 
 
 def _text_as_date(operator: str, value: date) -> _Made:
-    guard = partial(_matches, f"^{_DAY}(?:{_CLOCK}{_ZONES['any']})?$")
+    guard = partial(_matches, ISO)
     day = value.isoformat()
     compare = _if(guard, lambda role: _COMPARE[operator](nw.col(role).str.slice(0, 10), nw.lit(day)))
     return compare, Readable(guard, "a date")
 
 
 def _text_as_time(operator: str, value: datetime) -> _Made:
-    """Compare times as texts of one length; those with a time zone must be in UTC."""
-    zone = "none" if value.tzinfo is None else "UTC"
+    """Compare times as texts of one length, to the nanosecond; those with a time zone must be in UTC."""
     moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-    guard = partial(_matches, f"^{_DAY}(?:{_CLOCK}{_ZONES[zone]})?$")
-    written = moment.isoformat(" ", "microseconds")
+    guard = partial(_matches, date_pattern("" if value.tzinfo is None else UTC_ZONE))
+    written = moment.isoformat(" ", "microseconds") + "000"
 
     def compare(role: str) -> nw.Expr:
-        text = nw.col(role)
-        for old, new in (("T", " "), ("Z", ""), ("+00:00", "")):
+        text = nw.col(role) if value.tzinfo is None else nw.col(role).str.replace_all(f"{UTC_ZONE}$", "")
+        for old, new in (("T", " "), (",", ".")):
             text = text.str.replace_all(old, new, literal=True)
         length = text.str.len_chars()
-        end = nw.when(length == 19).then(nw.lit(".000000")).otherwise(nw.lit("000000"))
-        end = nw.when(length == 16).then(nw.lit(":00.000000")).otherwise(end)
-        end = nw.when(length == 10).then(nw.lit(" 00:00:00.000000")).otherwise(end)
-        whole = nw.concat_str([text, end]).str.slice(0, 26)
+        end = nw.when(length == 19).then(nw.lit(".000000000")).otherwise(nw.lit("000000000"))
+        end = nw.when(length == 16).then(nw.lit(":00.000000000")).otherwise(end)
+        end = nw.when(length == 10).then(nw.lit(" 00:00:00.000000000")).otherwise(end)
+        whole = nw.concat_str([text, end]).str.slice(0, 29)
         found: nw.Expr = _COMPARE[operator](whole, nw.lit(written))
         return found
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from dhkappa.core.slice_names import ISO, Cut, is_iso_date, plain_value
+from dhkappa.core.dates import ISO, is_iso_date
+from dhkappa.core.slice_names import Cut, plain_value
 from dhkappa.errors import DataError, counted
 from dhkappa.inputs.backends import Frame, Query
 
