@@ -14,7 +14,7 @@ import pytest
 
 import dhkappa
 from dhkappa.inputs.filters import Condition
-from engines import NEAR, Engine, each, only
+from engines import ENGINES, NEAR, Engine, each, only
 from expect import expect_error
 from shapes import FORMATS, Shape, Votes, drawn_for, of_lists
 
@@ -224,6 +224,17 @@ def test_unlisted_items_have_no_value(engine: Engine) -> None:
     unlisted = dhkappa.Dataset(table, "suggested", unlisted="unlabeled", **roles)
     assert unlisted.filter("items.round=x").counts.n_items == 2
     assert unlisted.filter("items.round=x,").counts.n_items == 3
+
+
+@only([engine for engine in ENGINES if engine.name != "dask"])  # which refuses unlisted items
+@pytest.mark.parametrize("order", [1, -1])
+def test_filters_of_votes_and_items_with_unlisted_items(engine: Engine, order: int) -> None:
+    items = {name: values[:3] for name, values in ITEM_ROWS.items()}
+    roles: dict[str, Any] = ROLES | {"items": engine.table(items), "unlisted": "unlabeled"}
+    table = engine.table({name: values for name, values in VOTE_ROWS.items() if name != "language"})
+    found = dhkappa.Dataset(table, "suggested", **roles).filter(*["sure>=0.5", "language=en"][::order])
+    assert found.tally() == of_lists([["a", "b"], []], ["a", "a"], labeler="suggested")
+    assert sum(one.n_items for one in found.left_out) == 2
 
 
 @only(NEAR)

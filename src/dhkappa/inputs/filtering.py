@@ -154,6 +154,12 @@ def _places(table: VoteTable, column: str) -> tuple[str, list[Frame]]:
     return column, holding[:1]
 
 
+def _is_of_items(table: VoteTable, condition: Condition) -> bool:
+    """Tell whether a condition is about a column of the items table."""
+    _, frames = _places(table, condition.column)
+    return len(frames) == 1 and frames[0] is table.items
+
+
 def _equal_in_both(table: VoteTable, column: str) -> bool:
     """Tell whether all votes on an item have the value of the item in a column."""
     assert table.items is not None
@@ -197,7 +203,7 @@ def _where(table: VoteTable, condition: Condition, earlier: Sequence[Condition])
         items = frame.keep_rows(column, compared.kept)
         if len(frames) == 1:
             only_listed = table.roles.unlisted == "unlabeled" and any(
-                not one.keeps_missing and _places(table, one.column)[1] == [frame] for one in (*earlier, condition)
+                not one.keeps_missing and _is_of_items(table, one) for one in (*earlier, condition)
             )
             others = items if only_listed else frame.rejected_rows(column, compared.kept)
             filtered = replace(filtered, votes=_votes_on(table, others, only_listed))
