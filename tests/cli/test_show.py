@@ -64,6 +64,22 @@ def test_csv_and_json_are_complete(data: Path, capsys: Capsys) -> None:
     assert {row["text"] for row in whole["review"]} == {*EVIL}
 
 
+@pytest.mark.parametrize("words", [[], ["--next", "20"]])
+def test_columns_with_names_of_results_are_shown(data: Path, capsys: Capsys, words: list[str]) -> None:
+    names = ["score", "reason", "majority", "comment", "new_label"]
+    rows = [["item", "suggested", "ann_1", "ann_2", *names]]
+    rows += [
+        [str(place), "a", *("ab" if place % 3 else "bb"), *(f"{name} {place}" for name in names)] for place in range(20)
+    ]
+    with Path("votes.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    text = output(capsys, "review", "votes.csv", "--show", ",".join(names), *words)
+    for row in csv.DictReader(io.StringIO(text)):
+        for name in names:
+            assert f"{name} {row['item']}" in (row.get(name), row.get(f"item_{name}"))
+        assert row["label" if words else "new_label"] == ""  # to fill in
+
+
 def test_formulas_in_csv_are_guarded(data: Path, capsys: Capsys) -> None:
     rows = list(csv.reader(io.StringIO(output(capsys, "review", "votes.csv", *SHOW))))
     assert {cell[0] for row in rows for cell in row if cell} & {*"=+@"} == set()

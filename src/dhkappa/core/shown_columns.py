@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -37,17 +37,14 @@ class ShownColumns:
         return {name: [row[place] for row in rows] for place, name in enumerate(self.names)}
 
 
-def shown_names(shown: ShownColumns | None, columns: Collection[str]) -> list[str]:
-    """Return the names of the shown columns in a table that has some ``columns`` already.
-
-    A name that is taken, in any case, gets the prefix ``item_``.
-    """
-    taken = {name.casefold() for name in (*columns, *_TAKEN)}
+def free_names(names: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """Return names for shown columns next to others: one that is ``taken``, in any case, gets the prefix ``item_``."""
+    used = {name.casefold() for name in taken}
     found = []
-    for name in shown.names if shown is not None else ():
-        while name.casefold() in taken:
+    for name in names:
+        while name.casefold() in used:
             name = f"item_{name}"
-        taken.add(name.casefold())
+        used.add(name.casefold())
         found.append(name)
     return found
 
@@ -57,7 +54,7 @@ def with_item_columns(table: Table, shown: ShownColumns | None) -> Table:
     if shown is None or not shown.names or "item" not in table.names:
         return table
     found = shown.fetch(table.column("item")).values()
-    added = dict(zip(shown_names(shown, table.names), found, strict=True))
+    added = dict(zip(free_names(shown.names, (*table.names, *_TAKEN)), found, strict=True))
     columns: dict[str, list[Any]] = {}
     for name in table.names:
         columns[name] = table.column(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dhkappa.core.shown_columns import free_names
 from dhkappa.inputs.excel import cell_text
 from dhkappa.table import Table
 
@@ -11,16 +12,14 @@ FILLED = ("new_label", "comment")  # columns of a sheet that reviewers fill in
 ASKED = ("label", "annotator")  # columns of a list of items to vote on
 TEXT = ("item", "suggested", "majority", *FILLED, *ASKED)  # columns that are text in Excel
 _DETAILS = ("tie", "majority_share", "differential", "contribution", "influence", "kappa_without")
-# Columns of Audit.review and Audit.next_votes, besides ``item``.
-_KNOWN = ("suggested", "votes", "n_votes", "majority", "suggested_share", "reason", "score", *_DETAILS)
 _DECIMALS = 2
 
 
 def review_sheet(queue: Table, *, details: bool = False) -> Table:
     """Return the file for reviewers of a queue of ``Audit.review``, with empty columns to fill in.
 
-    Other columns of the queue, such as the text of an item, stay behind ``item``; one that is named like a column of
-    the sheet gets ``_shown`` added. ``details`` adds the statistical columns at the end.
+    Columns that are shown next to items, such as their text, stay behind ``item``; one that is named like a column of
+    the sheet gets the prefix ``item_``. ``details`` adds the statistical columns at the end.
     """
     rows = queue.to_dicts()
     own: dict[str, list[Any]] = {name: queue.column(name) for name in ("suggested", "votes", "n_votes", "majority")}
@@ -37,12 +36,11 @@ def next_sheet(found: Table) -> Table:
 
 
 def _behind_item(table: Table, own: dict[str, list[Any]]) -> Table:
-    """Return the item as it is matched later, the columns of a table that are not its own, and those of a sheet."""
-    shown = {name: table.column(name) for name in table.names if name not in ("item", *_KNOWN)}
-    used = {*own, *FILLED, *ASKED}  # names with a meaning when the file is merged
-    named = {f"{name}_shown" if name in used else name: values for name, values in shown.items()}
-    columns = {"item": [*map(cell_text, table.column("item"))], **named, **own}
-    return Table(columns, title=table.title, shown=tuple(named))
+    """Return the item as it is matched later, the columns that are shown next to it, and those of a sheet."""
+    used = ("item", *own, *FILLED, *ASKED)  # names with a meaning when the file is merged
+    shown = dict(zip(free_names(table.shown, used), map(table.column, table.shown), strict=True))
+    columns = {"item": [*map(cell_text, table.column("item"))], **shown, **own}
+    return Table(columns, title=table.title, shown=tuple(shown))
 
 
 def _rounded(table: Table) -> Table:

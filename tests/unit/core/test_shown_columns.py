@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dhkappa.core.shown_columns import ShownColumns, shown_names, with_item_columns
+from dhkappa.core.shown_columns import ShownColumns, with_item_columns
 from dhkappa.table import Table
 
 
@@ -33,8 +33,8 @@ def test_columns_follow_the_item() -> None:
 def test_names_that_are_taken() -> None:
     shown, _ = shown_of("Votes", "votes", "item", "why", "text")
     table = Table({"item": ["x"], "votes": [1], "item_item": [2]})
-    assert shown_names(shown, table.names) == ["item_Votes", "item_item_votes", "item_item_item", "item_why", "text"]
     found = with_item_columns(table, shown)
+    assert found.shown == ("item_Votes", "item_item_votes", "item_item_item", "item_why", "text")
     assert len({name.casefold() for name in found.names}) == len(found.names) == 8
     assert found.column("votes") == [1]
 

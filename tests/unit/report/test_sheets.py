@@ -35,15 +35,15 @@ def test_details_have_two_decimals() -> None:
 
 def with_columns(table: dhkappa.Table, **more: list[str]) -> dhkappa.Table:
     columns = {name: table.column(name) for name in table.names}
-    return dhkappa.Table({"item": columns.pop("item"), **more, **columns})
+    return dhkappa.Table({"item": columns.pop("item"), **more, **columns}, shown=more)
 
 
 def test_other_columns_stay_behind_the_item() -> None:
     more = {"text": [*"uvwxyz"], "comment": [*"UVWXYZ"]}
     sheet = review_sheet(with_columns(FOUND.review(), **more))
-    assert sheet.names[:4] == ("item", "text", "comment_shown", "suggested")
+    assert sheet.names[:4] == ("item", "text", "item_comment", "suggested")
     assert sheet.column("text") == [*"uvwxyz"]
-    assert sheet.column("comment_shown") == [*"UVWXYZ"]
+    assert sheet.column("item_comment") == [*"UVWXYZ"]
     assert sheet.column("comment") == [None] * 6
 
 
@@ -53,7 +53,7 @@ def test_other_columns_are_not_taken_for_what_reviewers_fill_in() -> None:
         review_sheet(with_columns(FOUND.review(), **more)),
         next_sheet(with_columns(FOUND.next_votes(), **more)),
     ):
-        assert sheet.names[:4] == ("item", "label_shown", "annotator_shown", "new_label_shown")
+        assert sheet.names[:4] == ("item", "item_label", "item_annotator", "item_new_label")
         assert all(sheet.column(name) == [None] * 6 for name in more if name in sheet.names)
 
 
