@@ -10,10 +10,8 @@ from itertools import product
 
 import numpy as np
 
-from dhkappa.core.grouping import Encoded
-from dhkappa.core.slice_names import Cut
-from dhkappa.core.slices import SliceColumn, encoded_slices
 from dhkappa.inputs.arrays import LABELER, read_votes
+from dhkappa.inputs.slices import slices_of_arrays
 from dhkappa.stats.kappa import estimate_dh
 from dhkappa.stats.sample import sample_of
 from dhkappa.stats.slice_table import slices_of
@@ -46,9 +44,7 @@ def one_set(rng: Generator, slices: int, size: int, kind: str, kappa: float) -> 
         votes.append(draw(rng, chances, np.repeat(truth[:, None], N, axis=1)))
         labels.append(draw(rng, answers(accuracy, M), truth))
     read = read_votes(np.concatenate(votes), np.concatenate(labels))
-    group = Encoded(np.repeat(np.arange(slices), size), 0, range(slices))
-    column = encoded_slices("slice", Cut("slice"), group)
-    column = SliceColumn(column.name, column.slices, None, False, (), column.index, votes=read)
+    [column] = slices_of_arrays(np.repeat(np.arange(slices), size), read, votes)
     whole = estimate_dh(sample_of(read.distinct_patterns()[0]))
     table = slices_of(column, LABELER, whole, grade=lambda estimate, interval: "")
     rows = [row for row in table.table if row["pvalue"] == row["pvalue"]]

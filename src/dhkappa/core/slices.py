@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Integers
 from dhkappa.core.grouping import Encoded, LabeledPatterns, group_rows
-from dhkappa.core.items import Counts, ItemColumns, ItemVotes
+from dhkappa.core.items import Counts
 from dhkappa.core.slice_names import MISSING, Cut, named_values, parse_cut, shown_slice, sort_key
 from dhkappa.errors import invalid, shown
+
+SlicedPatterns: TypeAlias = tuple[LabeledPatterns, Integers, Integers, npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,17 +27,12 @@ class SliceColumn:
     unit: str | None  # "day", "week" or "month" of dates
     chosen: bool  # the unit was chosen here
     missing: tuple[int, ...]  # slices of items without a value
-    index: Integers  # the slice of each stratum of ``counts``, or (n,) of each item of ``votes``
-    counts: Counts | None = None  # items counted by pattern, with values of the column as strata; or
-    votes: ItemVotes | None = None  # all votes
+    index: Integers  # the slice of each stratum of ``counts``; before items are counted, of each item
+    counts: Counts | None = None  # items counted by pattern, with values of the column as strata
 
-    def rows(self, labeler: str) -> tuple[LabeledPatterns, Integers, Integers, npt.NDArray[np.int64] | None]:
+    def rows(self, labeler: str) -> SlicedPatterns:
         """Return patterns, then the pattern, slice and number of equal items, as ``kappa_by_group`` takes them."""
-        if self.counts is None:
-            assert self.votes is not None
-            columns = ItemColumns({labeler: self.votes.columns.labels[labeler]})
-            patterns, row = replace(self.votes, columns=columns).distinct_patterns()
-            return patterns, row, self.index, None
+        assert self.counts is not None
         found = self.counts.labeled_patterns(labeler)
         assert found.stratum is not None
         row, items = np.arange(len(found.patterns)), found.patterns.items

@@ -37,11 +37,7 @@ def slices_of_arrays(given: Any, read: ItemVotes, votes: Any) -> list[SliceColum
         if len(encoded.values) != n:
             message = f"votes has {counted(n, 'item')} but slices has {counted(len(encoded.values), 'value')}."
             raise invalid("slices", message, code="different-length")
-        column = encoded_slices(name, cut, encoded)
-        if read.columns.weight is None:
-            found.append(replace(column, votes=read))
-            continue
-        found.append(_counted(column, read))
+        found.append(_counted(encoded_slices(name, cut, encoded), read))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dhkappa.core import Array
-from dhkappa.core.slices import SliceColumn
+from dhkappa.core.slices import SliceColumn, SlicedPatterns
 from dhkappa.errors import counted, shown
 from dhkappa.stats.compare import false_discovery, holm
 from dhkappa.stats.intervals import ConfidenceInterval, written
@@ -137,7 +137,8 @@ def slices_of(
 ) -> Slices:
     """Return the slices of a labeler, of whose items ``whole`` is the estimate; ``grade`` returns that of a slice."""
     level, size = check_level(confidence_level), len(column.slices)
-    rows, row, group, items = column.rows(labeler)
+    sliced = column.rows(labeler)
+    rows, row, group, items = sliced
     groups = kappa_by_group(rows, row, group, size, level, items=items)
     few = groups.items < FEWEST
     compared = ~few & ~np.isnan(groups.low)
@@ -145,9 +146,7 @@ def slices_of(
     small = few & (groups.items > 0)
     if few.any():  # the small slices are one more slice, the last
         kept = small[group]
-        own = kappa_by_group(
-            rows, row[kept], np.zeros(int(kept.sum()), np.int64), 1, level, items=None if items is None else items[kept]
-        )
+        own = kappa_by_group(rows, row[kept], np.zeros(int(kept.sum()), np.int64), 1, level, items=items[kept])
         units = GroupKappas(*(np.append(one, other) for one, other in zip(_without(groups, few), own, strict=True)))
         enough = own.items[0] >= FEWEST
         compared = np.append(compared, enough and not np.isnan(own.low[0]))
@@ -168,7 +167,7 @@ def slices_of(
     columns: dict[str, Any] = {"slice": column.slices, "items": groups.items, "kappa": kappa}
     columns |= {"se": groups.se, "low": groups.low, "high": groups.high, "share": share, "loss": loss}
     columns |= _compared_columns(found, adjusted, slice(size), size >= MANY)
-    grades = _grades(column, labeler, groups, level, grade) if rows.weight is None else None
+    grades = _grades(sliced, groups, level, grade) if rows.weight is None else None
     columns |= {"kappa_shrunk": ranks} | ({} if grades is None else {"grade": grades}) | {"reason": reasons}
     smallest = int(groups.items[groups.items > 1].min(initial=_SMALL))
     values = ranks if smallest < _SMALL else kappa
@@ -242,30 +241,29 @@ def _joined(
 
 
 def _grades(
-    column: SliceColumn,
-    labeler: str,
+    sliced: SlicedPatterns,
     groups: GroupKappas,
     level: float,
     grade: Grade,
 ) -> list[str] | None:
     """Return the code of the verdict on each slice; None if there are too many."""
-    if len(column.slices) > MOST_GRADED:
+    if groups.items.size > MOST_GRADED:
         return None
-    grades = ["not-enough-data"] * len(column.slices)
+    grades = ["not-enough-data"] * groups.items.size
     for place in np.flatnonzero(groups.items >= MIN_ITEMS).tolist():
-        estimate = estimate_of(column, labeler, place)
+        estimate = estimate_of(sliced, place)
         low, high = float(groups.low[place]), float(groups.high[place])
         interval = ConfidenceInterval(low, high, level, "beta", estimate.reason)
         grades[place] = grade(estimate, interval)
     return grades
 
 
-def estimate_of(column: SliceColumn, labeler: str, place: int) -> Estimate:
+def estimate_of(sliced: SlicedPatterns, place: int) -> Estimate:
     """Return the kappa of the items of one slice alone."""
-    rows, row, group, items = column.rows(labeler)
+    rows, row, group, items = sliced
     own = np.flatnonzero(group == place)
     kinds, index = np.unique(row[own], return_inverse=True)
-    number = np.bincount(index, None if items is None else items[own]).astype(np.int64)
+    number = np.bincount(index, items[own]).astype(np.int64)
     return estimate_dh(sample_of(replace(rows, patterns=replace(rows.patterns.take(kinds), items=number))))
 
 
