@@ -13,7 +13,7 @@ from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
 from dhkappa.core.label_sets import SettledSets
 from dhkappa.core.labels import SourceNote
 from dhkappa.core.slices import SliceColumn
-from dhkappa.errors import Problem
+from dhkappa.errors import DataError, Problem
 from dhkappa.multilabel import CategoryAudits, MultilabelAudit
 from dhkappa.resources import Progress
 from dhkappa.stats.annotators import compare_with_annotators
@@ -41,14 +41,21 @@ class _Without:
     rng: int | None
 
     def __call__(self, *annotators: Any) -> Any:
-        return self.again(self.data.exclude_annotators(*annotators), list(self.names), rng=self.rng)
+        data = self.data.exclude_annotators(*annotators).without_slices()
+        return self.again(data, list(self.names), rng=self.rng)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _nothing, ()
+        return _without_data, ()
 
 
-def _nothing() -> None:
-    return None
+def _without_data() -> Callable[..., Any]:
+    """Return what takes the place of ``_Without`` in a copy of an audit."""
+    return _refuse
+
+
+def _refuse(*annotators: Any) -> Any:
+    message = "A copied or pickled audit no longer has its data, so no annotator can be left out."
+    raise DataError(message, code="audit-detached", hint="Use the first audit, or audit the data again.")
 
 
 def audit_of(

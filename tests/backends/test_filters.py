@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -470,3 +472,35 @@ def test_audit_without_an_annotator(engine: Engine) -> None:
 def test_audit_of_a_tally_without_an_annotator() -> None:
     with expect_error("annotators-unknown"):
         dhkappa.audit(dhkappa.tally([["a", "b"], ["a", "a"]], ["a", "b"])).without("eli")
+
+
+def test_copy_of_an_audit_has_no_data() -> None:
+    votes = np.array([["a", "a", "b"], ["b", "b", "b"]] * 20)
+    whole = dhkappa.audit(votes, ["a", "b"] * 20)
+    for found in (copy.deepcopy(whole), pickle.loads(pickle.dumps(whole))):
+        with expect_error("audit-detached"):
+            found.without(1)
+    assert whole.without(1).fleiss_without == dhkappa.audit(votes[:, [0, 2]], ["a", "b"] * 20).fleiss.value
+
+
+def test_audit_without_an_annotator_counts_no_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame({"ann_1": [*"aab"] * 9, "ann_2": [*"abb"] * 9, "ann_3": [*"aba"] * 9})
+    table = table.with_columns(suggested=pl.col("ann_1"), language=pl.col("ann_2"))
+    teams = pl.DataFrame({"annotator": ["ann_1", "ann_2", "ann_3"], "team": ["x", "x", "y"]})
+    allow = ["labels-from-votes", "looks-clustered", "annotators-equal"]
+    found = dhkappa.audit(table, slices=["language", "team"], annotators_table=teams, allow=allow)
+    assert (found.slice_columns, found.annotator_columns) == (("language",), ("team",))
+    monkeypatch.setattr("dhkappa.inputs.slices.slices_of_table", None)
+    monkeypatch.setattr("dhkappa.inputs.annotator_table.annotator_columns", None)
+    without = found.without("ann_2")
+    assert without.fleiss_without == dhkappa.audit(table.drop("ann_2", "language"), allow=allow).fleiss.value
+
+
+@only(NEAR)
+def test_filter_that_leaves_only_unlisted_items(engine: Engine) -> None:
+    items = {name: values[:3] for name, values in ITEM_ROWS.items()}
+    roles: dict[str, Any] = ROLES | {"items": engine.table(items), "unlisted": "unlabeled"}
+    table = engine.table({name: values for name, values in VOTE_ROWS.items() if name != "language"})
+    with expect_error("nothing-left", "where"):
+        dhkappa.Dataset(table, "suggested", **roles).filter("language=").counts  # noqa: B018

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas  # noqa: F401 - without these libraries, this file is left out
-import polars  # noqa: F401
+import pandas  # without these libraries, this file is left out
+import polars
+import pyarrow
 import pytest
 
 import dhkappa
@@ -156,6 +157,26 @@ def test_errors(tmp_path: Path) -> None:
     varying = pl.DataFrame({"item": [1, 1], "label": ["a", "b"], "suggested": ["a", "a"], "language": ["en", "de"]})
     with expect_error("item-column-varies", "slices"):
         dhkappa.audit(varying, slices="language", progress=False)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_slices_of_arrays_in_a_table(library: str) -> None:
+    columns = {"language": ["en", "de"] * 30, "n": [*range(3)] * 20}
+    table: Any = {"pandas": pandas, "polars": polars, "pyarrow": pyarrow}[library]
+    table = table.table(columns) if library == "pyarrow" else table.DataFrame(columns)
+    made = dhkappa.simulate(60, labelers={"llm": 0.9}, annotators=3, rng=1)
+    expected = dhkappa.audit(made.votes, made.suggested, slices=columns)
+    found = dhkappa.audit(made.votes, made.suggested, slices=table)
+    for name in columns:
+        assert repr(found.slices(name).to_dict()) == repr(expected.slices(name).to_dict())
+    with expect_error("column-not-found", "column"):
+        found.slices(["language"])  # type: ignore[arg-type]
+
+
+def test_slices_of_arrays_need_an_order_of_rows() -> None:
+    made = dhkappa.simulate(60, labelers={"llm": 0.9}, annotators=3, rng=1)
+    with expect_error("no-row-order", "slices"):
+        dhkappa.audit(made.votes, made.suggested, slices=polars.DataFrame({"language": ["en", "de"] * 30}).lazy())
 
 
 TEAMS = {"p0": "red", "p1": "red", "p2": None}

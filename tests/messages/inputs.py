@@ -46,6 +46,12 @@ def long(columns: dict[str, Any] | None = None, **keywords: Any) -> Any:
     return dh_kappa(pd.DataFrame(LONG | (columns or {})), "llm", **keywords)
 
 
+def only_unlisted() -> Any:
+    items = pd.DataFrame({"item": [1], "llm": ["a"]})
+    data = Dataset(pd.DataFrame(LONG), "llm", item="item", label="label", items=items, unlisted="unlabeled")
+    return data.filter("items.llm=").counts
+
+
 def roles(columns: list[str], suggested: Any = None, **keywords: Any) -> Any:
     given: Any = keywords
     own = Columns(suggested=suggested, counts=None, sample_weight=None, strata=None)
@@ -289,6 +295,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "invalid-filter (order)": lambda: filtered("llm>b"),
     "not-comparable": lambda: filtered("llm>1"),
     "nothing-left": lambda: filtered("llm=c"),
+    "nothing-left (only unlisted items)": only_unlisted,
     "nothing-left (annotators)": lambda: whole().exclude_annotators("ann_1", "ann_2").counts,
     "annotator-not-found": lambda: whole().exclude_annotators("ann_3").counts,
     "column-not-found (filter)": lambda: filtered("lm=a"),

@@ -54,6 +54,7 @@ CASES: dict[str, Callable[[], Any]] = {
         TABLE.with_columns(ann_2=pl.col("ann_1")), slices={"language": "year"}
     ),
     "invalid-shape (slices)": lambda: slices({"language": np.array([["en"], ["de"]] * 30)}),
+    "no-row-order (slices)": lambda: slices(pl.LazyFrame({"language": LANGUAGE})),
     "not-a-label (slices)": lambda: slices({"language": [["en"], ["de"]] * 30}),
     "different-length (slices)": lambda: slices(LANGUAGE[:9]),
     "option-not-supported (slices)": lambda: dh_kappa(VOTES, LABELS, slices=LANGUAGE),

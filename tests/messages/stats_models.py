@@ -1,5 +1,6 @@
 """Errors and notes of comparisons, annotators, weights, categories, review, plans, simulation and verdicts."""
 
+import copy
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -68,6 +69,7 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     # annotators
     "annotators-unknown": lambda: annotator_table(read_votes(VOTES, {"llm": LABELS}), "llm"),
+    "audit-detached": lambda: copy.deepcopy(dk.audit(TWO.votes, TWO.suggested, progress=False)).without(1),
     "annotators-few-items": lambda: compare_with_annotators(grid(VOTES, LABELS), "llm"),
     "annotators-undefined": lambda: compare_with_annotators(grid([["a"] * 3] * 12, ["a"] * 12), "llm"),
     "annotators-few-items (scores)": lambda: annotator_scores(grid(VOTES, LABELS)),

@@ -43,9 +43,9 @@ def find_slices(name: Any, known: Collection[str], parameter: str = "slices") ->
     """Return the name of a column of slices, also without its unit if only one has it, or of the only one."""
     if name is None and len(known) == 1:
         return next(iter(known))
-    same = [one for one in known if name in (one, parse_cut(one).column)]
-    if name in known or len(same) == 1:
-        return str(name if name in known else same[0])
+    same = [one for one in known if isinstance(name, str) and name in (one, parse_cut(one).column)]
+    if name in same or len(same) == 1:
+        return str(name if name in same else same[0])
     listed = f"Columns: {shown(known)}." if known else "There are no slices."
     hint = "Name one of them." if known else f"Pass ${parameter} to audit."
     what = (

@@ -147,6 +147,9 @@ def check_unlisted(table: VoteTable, long: LongTable) -> None:
     none = n == sum(long.label_counts.values())
     if not none and table.roles.unlisted != "error":
         return
+    if not known and (table.items.is_filtered or table.items.rows is not None):
+        message = f"The filters leave no item of {table.items.name}, only votes on items that it lacks."
+        raise DataError(message, code="nothing-left", parameter="where", hint="Check their values.")
     zones = [{name.tzinfo is None for name in ids if isinstance(name, datetime)} for ids in (found, known)]
     if zones in ([{True}, {False}], [{False}, {True}]):  # in columns of Python objects, whose type does not tell
         raise mixed_zones(table, aware_votes=zones[0] == {False})

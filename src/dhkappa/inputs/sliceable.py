@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dhkappa.errors import DataError, invalid
 from dhkappa.inputs.columns import copied
@@ -22,6 +22,7 @@ class Sliceable:
 
     _slices: Any = None
     _annotators_table: Any = None
+    _with_steps: Callable[..., Self]
 
     def _take_slices(self: Any, roles: Any, opened: Any) -> None:
         """Take the options about slices from keywords; ``opened`` opens a path."""
@@ -53,6 +54,12 @@ class Sliceable:
         frame = self.table.votes if self.table.items is None else self.table.items
         items, columns = split_requests(self._slices, own, frame.names)
         return items, own, columns
+
+    def without_slices(self) -> Self:
+        """Return the data without the options about slices; nothing is counted yet."""
+        made = self._with_steps()
+        made._slices = made._annotators_table = None
+        return made
 
     @property
     def slices_items(self) -> bool:

@@ -15,6 +15,7 @@ from dhkappa.core.slice_names import Cut, check_unit, parse_cut, plain_value
 from dhkappa.core.slices import SliceColumn, encoded_slices, slice_column
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import check_alignment
+from dhkappa.inputs.backends import frame_of
 from dhkappa.inputs.columns import check_item_column
 from dhkappa.inputs.slicing import Slicing
 from dhkappa.inputs.tables import VoteTable
@@ -24,7 +25,7 @@ _NAME = "slice"  # of a column that was passed without a name
 
 def slices_of_arrays(given: Any, read: ItemVotes, votes: Any) -> list[SliceColumn]:
     """Return the slices of items that are rows of arrays: n values, or a mapping from names to n values."""
-    named = given if isinstance(given, Mapping) else {name: given[name] for name in getattr(given, "columns", ())}
+    named = given if isinstance(given, Mapping) else _columns_of(given)
     found = []
     for name, values in (named or {_NAME: given}).items():
         cut = parse_cut(name) if isinstance(name, str) and name else None
@@ -39,6 +40,15 @@ def slices_of_arrays(given: Any, read: ItemVotes, votes: Any) -> list[SliceColum
             raise invalid("slices", message, code="different-length")
         found.append(_counted(encoded_slices(name, cut, encoded), read))
     return found
+
+
+def _columns_of(given: Any) -> dict[Any, Any]:
+    """Return the columns of a table in memory; none if the slices are no table."""
+    frame = frame_of(given)
+    if frame is not None and not frame.in_memory:
+        message = f"slices is a table of {frame.engine}, but the votes are arrays, whose rows have an order."
+        raise invalid("slices", message, code="no-row-order", hint="Pass the values themselves.")
+    return {} if frame is None else {name: given[name] for name in frame.columns}
 
 
 def _counted(column: SliceColumn, read: ItemVotes) -> SliceColumn:
