@@ -15,7 +15,7 @@ from dhkappa.core.grouping import LabeledPatterns, Patterns
 from dhkappa.core.labels import natural_key
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.influence import agreeing_pairs
-from dhkappa.stats.mean_intervals import MeanBasis, mean_limits
+from dhkappa.stats.mean_intervals import MeanBasis, mean_limits, own_basis
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.pool_result import PoolShares
 from dhkappa.stats.sample import Excluded, check_level
@@ -58,7 +58,7 @@ def pool_shares_of(
     *,
     finite_pool: bool = False,
     confidence_level: float = 0.95,
-    notes: Iterable[Note] = (),
+    source_notes: Iterable[str] = (),
 ) -> PoolShares:
     """Estimate the shares of a pool from the number of its items with each label; see ``dhkappa.pool_shares``.
 
@@ -86,11 +86,14 @@ def pool_shares_of(
         "pool": [M[j] for j in used],
         "items": [sums.n[j] for j in used],
     }
-    wrong = [_wrong(j, sums, M, finite_pool, 1 - level) for j in used]
-    columns |= dict(zip(("wrong", "wrong_low", "wrong_high"), zip(*wrong, strict=True), strict=True))
+    wrong, size = _wrong(sums, M, finite_pool), np.array(M, np.float64)
+    for name, share in zip(
+        ("wrong", "wrong_low", "wrong_high"), (wrong.value, *mean_limits(wrong, 1 - level)), strict=True
+    ):
+        columns[name] = np.where(size == 0, 0.0, size * share)[used]
     columns |= {"se": found.se[used], "gain": [_gain(parts, j) for j in used]}
     columns["reason"] = [_NOT_SAMPLED if M[j] and not sums.n[j] else None for j in used]
-    share = _annotator_wrong(patterns, sums.n, M, by_label)
+    lost = _annotator_wrong(patterns, sums.n, M, by_label)
     known = {labels[j]: (sums.n[j], M[j]) for j in used}
     told = [*_notes_on_items(patterns, excluded), *_notes_on_labels(known, [labels[j] for j in merged], by_label)]
     return PoolShares(
@@ -98,7 +101,7 @@ def pool_shares_of(
         wrong=whole * float(found.value[-1]),
         wrong_low=whole * float(low[-1]),
         wrong_high=whole * float(high[-1]),
-        annotator_wrong=math.nan if share is None else float(whole * share),
+        annotator_wrong=math.nan if lost is None else float(whole * lost),
         pool_items=whole,
         n_items=sum(sums.n),
         n_votes=patterns.n_votes(),
@@ -107,7 +110,7 @@ def pool_shares_of(
         finite_pool=finite_pool,
         confidence_level=level,
         excluded=excluded,
-        notes=(*map(source_note, rows.source_notes), *notes, *told),
+        notes=(*map(source_note, (*rows.source_notes, *source_notes)), *told),
     )
 
 
@@ -143,7 +146,7 @@ def _check_sizes(labels: Sequence[Label], n: Sequence[int], M: Sequence[int]) ->
     missing = [label for label, own, size in zip(labels, n, M, strict=True) if own and not size]
     if missing:
         known = [label for label, size in zip(labels, M, strict=True) if size]
-        what = f"{counted(len(missing), 'label')} of the sample: {shown(missing, 3)}"
+        what = f"{'a label' if len(missing) == 1 else 'labels'} of the sample: {shown(missing, 3)}"
         message = f"The pool has no item with {what}. Labels of the pool: {shown(known) or 'none'}."
         kinds = {isinstance(label, str) for label in missing}.isdisjoint(isinstance(label, str) for label in known)
         hint = "Numbers and text are different labels: convert one of them." if known and kinds else ""
@@ -151,11 +154,9 @@ def _check_sizes(labels: Sequence[Label], n: Sequence[int], M: Sequence[int]) ->
         raise invalid("pool", message, code="pool-label-missing", hint=hint)
     for label, own, size in zip(labels, n, M, strict=True):
         if size < own:
-            message = (
-                f"pool has {counted(size, 'item')} with label {shown([label])}, fewer than the {own:,} in the sample."
-            )
+            message = f"The pool has {counted(size, 'item')} with label {shown([label])}, fewer than the sample"
             hint = "Count the labels of all items that the sample was drawn from, with the sampled items."
-            raise invalid("pool", message, code="pool-too-small", hint=hint)
+            raise invalid("pool", f"{message} ({own:,}).", code="pool-too-small", hint=hint)
 
 
 def _sums(patterns: Patterns, J: int, finite_pool: bool) -> _Sums:
@@ -263,17 +264,15 @@ def _stratified(parts: Sequence[_Part], n: int, size: int) -> MeanBasis:
     return MeanBasis(value, n, n * (n - 1) * variance, -low[:, 0], high[:, 0], low[:, 1], high[:, 1], unseen, unseen)
 
 
-def _wrong(j: int, sums: _Sums, M: Sequence[int], finite_pool: bool, alpha: float) -> tuple[float, float, float]:
-    """Return the number of wrong labels of a category in the pool, with limits; NaN if none was sampled."""
-    if not M[j]:
-        return 0.0, 0.0, 0.0
-    if not sums.n[j]:
-        return math.nan, math.nan, math.nan
-    own = _part([j], sums, M, False, finite_pool)._replace(weight=Fraction(1))
-    against = len(M)
-    found = _stratified([own], own.n, against + 1)
-    low, high = mean_limits(found, alpha)
-    return M[j] * float(found.value[against]), M[j] * float(low[against]), M[j] * float(high[against])
+def _wrong(sums: _Sums, M: Sequence[int], finite_pool: bool) -> MeanBasis:
+    """Return the basis of the share of wrong labels, (J,); NaN for labels that were not sampled."""
+    against, J = len(M), len(M)
+    value, squares, n = np.full(J, np.nan), np.zeros(J), np.array(sums.n, np.float64)
+    for j in np.flatnonzero(n).tolist():
+        part = _part([j], sums, M, False, finite_pool)
+        value[j] = float(part.mean.get(against, 0))
+        squares[j] = float(part.n * (part.n - 1) * part.variance.get(against, 0))
+    return own_basis(value, n, squares, 1 / np.maximum(n, 1))
 
 
 def _gain(parts: Sequence[_Part], k: int) -> float:
@@ -312,7 +311,7 @@ def _notes_on_items(patterns: Patterns, excluded: Excluded) -> Iterator[Note]:
         text = (
             f"How many labels of a typical annotator would be wrong is known from {several:,} of {counted(n, 'item')}"
         )
-        yield Note("single-votes", f"{text}: the others have one vote.")
+        yield Note("some-single-votes", f"{text}: the others have one vote.")
 
 
 def _notes_on_labels(known: Mapping[Label, tuple[int, int]], merged: Sequence[Label], by_label: bool) -> Iterator[Note]:
@@ -321,8 +320,8 @@ def _notes_on_labels(known: Mapping[Label, tuple[int, int]], merged: Sequence[La
     if merged:
         numbers = ", ".join(f"{label!r} ({known[label][0]:,})" for label in merged[:3])
         more = ", ..." if len(merged) > 3 else ""
-        text = f"{len(merged)} labels with few sampled items are treated as one for the shares: {numbers}{more}"
-        yield Note("labels-merged", f"{text}.")
+        text = f"{len(merged)} labels are treated as one in the shares, as some have fewer than {_FEWEST} sampled items"
+        yield Note("labels-merged", f"{text}: {numbers}{more}.")
     if absent := {label: size for label, (own, size) in known.items() if size and not own}:
         items = sum(absent.values())
         text = f"{counted(items, 'item')} of the pool ({items / whole:.1%}) have labels that the sample lacks"
