@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dhkappa.merging import MergedReviews, merge_reviews
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.planning import plan
+    from dhkappa.pooling import pool_shares
     from dhkappa.stats.agreement import CohenKappa
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
     from dhkappa.stats.annotator_result import AnnotatorScores
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.notes import Note
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
+    from dhkappa.stats.pool_result import PoolShares
     from dhkappa.stats.result import Baselines, Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.shift import Shift
@@ -49,6 +51,7 @@ __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "AnnotatorScores", "Audit", "Baselines"]
 __all__ += ["Bootstrap", "Check", "CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow"]
 __all__ += ["Kappa", "MergedReviews", "MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Problem"]
+__all__ += ["PoolShares", "pool_shares"]
 __all__ += ["AnnotatorSlices", "Simulation", "SingleVoteAudit", "Slices", "Verdict", "WithoutAnnotators"]
 
 _NAMES = {  # by module, imported on first use
@@ -74,7 +77,9 @@ _NAMES = {  # by module, imported on first use
     "stats.notes": ("Note",),
     "stats.permutation": ("PermutationTest",),
     "planning": ("plan",),
+    "pooling": ("pool_shares",),
     "stats.plan": ("Plan",),
+    "stats.pool_result": ("PoolShares",),
     "stats.compare": ("AnnotatorComparison",),
     "stats.result": ("Baselines", "Comparison", "Kappa"),
     "stats.sample": ("Excluded",),

@@ -62,6 +62,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "review": "review votes.csv -s llm",
         "history": "history 1.json 2.json --by category",
         "annotators": "annotators votes.csv",
+        "pool": "pool votes.csv -s llm --pool ham=400,news=300,spam=500",
         "plan": "plan 0.05 --n-categories 3 --annotator-accuracy 0.9 --labeler-accuracy 0.9 --pool 5000",
         "tally make": "tally make votes.csv -o one.json",
         "tally add": "tally add one.json -o two.json",

@@ -65,6 +65,7 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         ("annotator_coverage.py", "| equal | 30 |"),
         ("baseline_coverage.py", "| keeps 0.8 | 80 |"),
         ("weighted_coverage.py", "| quadratic | 200 |"),
+        ("pool_coverage.py", "## Finite pools"),
     ],
 )
 def test_quick_validation_runs(script: str, line: str, tmp_path: Path) -> None:

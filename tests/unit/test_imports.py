@@ -23,7 +23,7 @@ ORDER = (
     {"inputs", "stats"},
     {"audit_output"},
     {"annotator_audit", "auditing"},
-    {"multilabel", "planning", "tracking"},
+    {"multilabel", "planning", "pooling", "tracking"},
     {"run_audit"},
     {"merging"},
     {"report"},

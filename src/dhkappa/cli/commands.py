@@ -35,6 +35,7 @@ from dhkappa.cli.output import (
     only,
     open_errors,
 )
+from dhkappa.cli.pool import pool
 from dhkappa.cli.review import review
 from dhkappa.cli.tally import tally
 from dhkappa.errors import DataError, Problem, flag, invalid, one_labeler, visible
@@ -268,6 +269,7 @@ def compare(**given: Any) -> None:
 commands.add_command(review)
 commands.add_command(history)
 commands.add_command(annotators)
+commands.add_command(pool)
 
 
 @commands.command(

@@ -384,3 +384,18 @@ def _as_columns(labels: Encoded, names: Sequence[Label]) -> Encoded:
         raise invalid("suggested", message, code="undeclared-label", hint=hint)
     codes = [names[label] if isinstance(label, int) and 0 <= label < m else None for label in labels.labels]
     return Encoded(labels.values, labels.low, codes)
+
+
+def count_labels(labels: Any, name: str) -> dict[Label | None, int]:
+    """Return the number of each label in an array or a list; None for those that are missing."""
+    values = _array_of(labels, name)
+    if values.ndim != 1:
+        message = f"{name} must be 1-D, one label per item: got {values.ndim}-D with shape {values.shape}."
+        raise invalid(name, message, code="invalid-shape")
+    encoded = encode(values, name)
+    number = np.bincount(encoded.digits(), minlength=len(encoded.labels)).tolist()
+    found: dict[Label | None, int] = {}
+    for label, n in zip(encoded.labels, number, strict=True):
+        if n:
+            found[label] = found.get(label, 0) + n
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
-from dhkappa.core.label_rules import Absent, label_rules
+from dhkappa.core.label_rules import Absent, LabelRules, label_rules
 from dhkappa.core.label_sets import SettledSets, label_sets
 from dhkappa.core.labels import check_missing
 from dhkappa.core.relabel import Relabeling, are_merged, label_counts, merge_annotators, normalized_note
@@ -216,6 +216,11 @@ class Dataset(Filterable, Sliceable):
         new = {} if self._relabeling is None else self._relabeling.labels
         found = [label for label in dict.fromkeys((category, *new)) if new.get(label, label) == category]
         return found or [category]
+
+    @property
+    def rules(self) -> LabelRules | None:
+        """The label rules; None if there are none."""
+        return self._rules
 
     def means_missing(self, label: Label) -> bool:
         """Tell whether a label means missing."""

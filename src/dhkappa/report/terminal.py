@@ -25,6 +25,7 @@ from dhkappa.report import (
     optional,
     percent,
 )
+from dhkappa.report.pool import pool_cells, pool_notes
 from dhkappa.report.slices import slice_notes, slices_shown
 from dhkappa.stats.grades import cannot_judge, digits_of
 from dhkappa.stats.verdict import groups_of
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.gate import Gate
     from dhkappa.stats.notes import Note
     from dhkappa.stats.plan import Plan
+    from dhkappa.stats.pool_result import PoolShares
     from dhkappa.stats.result import Comparison, Kappa
 
 _COLORS = {"better": "green", "on-par": "green", "slightly-below": "yellow", "below": "yellow"}
@@ -211,6 +213,13 @@ class Terminal:
             self._line(f"({len(listed) - len(rows):,} more{more})", "dim")
         for note in scores.notes if rows else ():
             self._line(_text(note), "dim")
+
+    def pool(self, found: PoolShares) -> None:
+        """Show the shares of a pool and its wrong labels."""
+        self._line(found.summary, "bold")
+        self._line()
+        self._table(*pool_cells(found))
+        self._notes(pool_notes(found))
 
     def plan(self, plan: Plan, n_pilot: int | None = None) -> None:
         """Show how many items and votes are needed, and how many more than a pilot has."""

@@ -4,6 +4,6 @@ from mmap import mmap
 
 mmap(-1, 96 << 20).close()  # raises an OSError if this address space is not left; loading takes 81 MiB of it
 
-from scipy.special import betaincinv, chdtrc, gammainc, gammaincc, ndtr, ndtri, stdtr, stdtrit  # noqa: E402
+from scipy.special import bdtr, bdtrc, betaincinv, chdtrc, gammainc, gammaincc, ndtr, ndtri, stdtr, stdtrit  # noqa: E402
 
-__all__ = ["betaincinv", "chdtrc", "gammainc", "gammaincc", "ndtr", "ndtri", "stdtr", "stdtrit"]
+__all__ = ["bdtr", "bdtrc", "betaincinv", "chdtrc", "gammainc", "gammaincc", "ndtr", "ndtri", "stdtr", "stdtrit"]
