@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from scipy.stats import t as student
 
-F = Fraction
+F, ZERO = Fraction, Fraction(0)
 Votes = Mapping[Hashable, Hashable]  # by annotator
 Items = Sequence[Votes]
 Labels = Sequence[Hashable]
@@ -66,8 +66,8 @@ class Estimate:
 
     kappa: Fraction
     u: Pulls
-    down: Fraction = F(0)  # influence of a careless annotator, u-
-    up: Fraction = F(0)  # and of one who always votes the label, u+
+    down: Fraction = ZERO  # influence of a careless annotator, u-
+    up: Fraction = ZERO  # and of one who always votes the label, u+
 
 
 def kappa(items: Items, labels: Labels, corrected: bool = True) -> Estimate:
