@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 
-from dhkappa.core.items import item_table_of_counts
+from dhkappa.core.items import VoteSource, item_table_of_counts
 from dhkappa.errors import DataError, invalid, shown
 from dhkappa.inputs.arrays import array_patterns
 from dhkappa.inputs.columns import (
@@ -102,22 +102,27 @@ def dh_kappa(
         raise invalid("suggested", message, code="several-labelers", hint=hint)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
+        categories = list(categories) if isinstance(categories, Iterator) else categories
+        missing = list(missing) if isinstance(missing, Iterator) else missing
         try:  # the short path for arrays: nothing to resolve
             rows = array_patterns(data, columns, categories, missing)
         except MemoryError as error:
             raise out_of_memory("the votes") from error
         ordered = categories is not None
+        whole: dict[str, Any] = {**columns, "categories": categories, "missing": missing}
+        votes: VoteSource | None = VoteSource(lambda: OneCallDataset(data, **whole).item_votes())
     else:
         given, chosen = _resolve(data, columns, categories, missing, roles)
         if chosen is not None and not isinstance(chosen, str):
             raise _invalid_labelers("the name of a labeler", chosen)
         rows, ordered = given.counts.labeled_patterns(chosen), given.declared
+        votes = _votes(given, chosen)
     sample = sample_of(rows, pool=pool)
     if weights is None:
-        return Kappa(estimate_dh(sample))
+        return Kappa(estimate_dh(sample), votes)
     from dhkappa.stats.weighted import estimate_weighted
 
-    return Kappa(estimate_weighted(sample, _weights(weights, sample.categories, ordered)))
+    return Kappa(estimate_weighted(sample, _weights(weights, sample.categories, ordered)), votes)
 
 
 def fleiss_kappa(
@@ -148,12 +153,12 @@ def fleiss_kappa(
     _not_supported("fleiss_kappa", clusters=clusters)
     columns = Columns(suggested=None, counts=counts, sample_weight=sample_weight, strata=strata)
     given, _ = _resolve(data, columns, categories, missing, roles, UnlabeledDataset, labeled=False)
-    sample = sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)
+    sample, votes = sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool), _votes(given)
     if weights is None:
-        return Kappa(estimate_fleiss(sample))
+        return Kappa(estimate_fleiss(sample), votes)
     from dhkappa.stats.weighted import estimate_weighted_fleiss
 
-    return Kappa(estimate_weighted_fleiss(sample, _weights(weights, sample.categories, given.declared)))
+    return Kappa(estimate_weighted_fleiss(sample, _weights(weights, sample.categories, given.declared)), votes)
 
 
 def compare(
@@ -378,6 +383,11 @@ def _resolve(
         if labeled:
             given.check_labeled(chosen)
     return given, chosen
+
+
+def _votes(given: Dataset | Tally, labeler: str | None = None) -> VoteSource | None:
+    """Return how to read who cast each vote; None for a tally, which does not know."""
+    return VoteSource(given.item_votes, labeler) if isinstance(given, Dataset) else None
 
 
 def _labelers(given: Dataset | Tally, chosen: Any) -> list[str]:

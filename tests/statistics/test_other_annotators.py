@@ -46,14 +46,14 @@ def test_worked_limits() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_influence_of_an_annotator_is_a_derivative(which: str, seed: int) -> None:
     random, step = Random(seed), F(1, 10**12)
-    items = [{a: random.randrange(3) for a in range(4)} for _ in range(7)]
-    labels = [random.choice(list(votes.values())) for votes in items]
+    items: list[oracle.Votes] = [{a: random.randrange(3) for a in range(4)} for _ in range(7)]
+    labels: list[Hashable] = [random.choice(list(votes.values())) for votes in items]
     known = {
         "kappa": lambda: oracle.kappa(items, labels, corrected=False),
         "fleiss": lambda: oracle.fleiss(items, corrected=False),
         "typical": lambda: oracle.typical(items, corrected=False),
     }[which]()
-    even = dict.fromkeys(range(4), F(1))
+    even: dict[Hashable, Fraction] = dict.fromkeys(range(4), F(1))
     assert oracle.weighted(items, labels, even, which) == known.kappa
     for a, pull in oracle.variance(items, known.u).U.items():
         slope = (oracle.weighted(items, labels, even | {a: 1 + step}, which) - known.kappa) / step

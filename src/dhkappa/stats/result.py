@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.core import Label
-from dhkappa.errors import DataError, counted
+from dhkappa.core.items import VoteSource
+from dhkappa.errors import DataError, counted, invalid
 from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import NO_VARIATION, Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Estimate, Parts, rounded
@@ -84,6 +85,7 @@ class Kappa(Display):
 
     estimate: Estimate
     """The exact values that everything else is computed from."""
+    _votes: VoteSource | None = None
 
     @property
     def metric(self) -> str:
@@ -175,7 +177,13 @@ class Kappa(Display):
         return math.nan if self._basis is None else self._basis.se
 
     def confidence_interval(
-        self, confidence_level: float = 0.95, method: str | None = None, *, n_resamples: int = 9_999, rng: Rng = None
+        self,
+        confidence_level: float = 0.95,
+        method: str | None = None,
+        *,
+        annotators: str = "fixed",
+        n_resamples: int = 9_999,
+        rng: Rng = None,
     ) -> ConfidenceInterval:
         """Return a confidence interval of kappa.
 
@@ -188,20 +196,29 @@ class Kappa(Display):
             labels. ``"wald"`` is kappa plus and minus t standard errors; the default, and the only method, for Fleiss'
             kappa. ``"bootstrap"`` takes percentiles of bootstrap replicates, and ``"bca"`` corrects them for bias and
             acceleration.
+        annotators
+            ``"fixed"`` for other items voted on by these annotators, ``"random"`` also for other annotators like them.
+            That needs the default method, and votes that tell who cast them. With fewer than 5 annotators the limits
+            are NaN, and ``reason`` has the range of kappa without one of them.
         n_resamples, rng
             Number of bootstrap replicates, and the seed or generator to draw them with.
 
         Examples
         --------
         >>> import dhkappa
-        >>> data = dhkappa.simulate(200, rng=1)
-        >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).confidence_interval()
+        >>> data = dhkappa.simulate(200, annotators=12, rng=1)
+        >>> kappa = dhkappa.dh_kappa(data.votes, data.suggested["labeler"])
+        >>> kappa.confidence_interval()
         ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta')
+        >>> kappa.confidence_interval(annotators="random")
+        ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta', annotators='random')
         """
         confidence_level = check_level(confidence_level)
         methods, alpha = ("wald",) if self.metric in _FLEISS else _METHODS, 1 - confidence_level
         given = methods[0] if method is None else method
         method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
+        if check_choice("annotators", annotators, ("fixed", "random")) == "random":
+            return self._random_interval(confidence_level, method, methods[0])
         if self._basis is None:
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or NO_VARIATION)
         if method in ("bootstrap", "bca"):
@@ -214,6 +231,15 @@ class Kappa(Display):
             return bca_interval(values, self.value, influence(known) * known.weight / known.items, known.items, alpha)
         low, high = (beta_interval if method == "beta" else wald_interval)(self._basis, alpha)
         return ConfidenceInterval(low, high, confidence_level, method)
+
+    def _random_interval(self, confidence_level: float, method: str, default: str) -> ConfidenceInterval:
+        """Return the interval for other annotators."""
+        from dhkappa.stats.other_annotators import random_interval
+
+        if method != default:
+            message = f"annotators='random' is not available with method={method!r}."
+            raise invalid("annotators", message, code="option-not-supported", hint="Leave out $method.")
+        return random_interval(self.estimate, self.confidence_interval(confidence_level), self.se, self._votes)
 
     def bootstrap(self, n_resamples: int = 9_999, rng: Rng = None, *, progress: bool = True) -> Bootstrap:
         """Draw samples of the same size from the items, with replacement, and return their kappas.
