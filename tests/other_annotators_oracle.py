@@ -8,7 +8,11 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from random import Random
+from typing import Any
 
+import numpy as np
+import pytest
 from scipy.stats import t as student
 
 F, ZERO = Fraction, Fraction(0)
@@ -238,3 +242,27 @@ def weighted(items: Items, labels: Labels, weight: Mapping[Hashable, Fraction], 
         return (drawn(2, all_alike) - same) / (1 - same)
     E = sum((2 * C[j] ** 3 - C[j] ** 2 for j in every), F(0))
     return (2 * drawn(3, all_alike) - drawn(2, all_alike) - E) / (1 - E)
+
+
+# Data
+
+
+def drawn(seed: int, n: int = 40, A: int = 12, N: int = 3, m: int = 3, accuracy: float = 0.7) -> Any:
+    """An (n, A) array with about N votes per item, 2 at least, None where missing, and labels."""
+    random = Random(seed)
+    skill = [min(0.95, max(0.2, random.gauss(accuracy, 0.15))) for _ in range(A)]
+    votes, labels = np.full((n, A), None, object), []
+    for item in range(n):
+        truth = random.randrange(m)
+        labels.append(truth if random.random() < accuracy else random.randrange(m))
+        for a in random.sample(range(A), min(A, max(2, N + random.choice([-1, 0, 1])))):
+            votes[item, a] = truth if random.random() < skill[a] else random.randrange(m)
+    return votes, labels
+
+
+def as_items(votes: Any) -> list[dict[Hashable, Hashable]]:
+    return [{a: vote for a, vote in enumerate(row) if vote is not None} for row in votes.tolist()]
+
+
+def close(value: float, exact: Fraction) -> bool:
+    return value == pytest.approx(float(exact), rel=1e-10, abs=1e-14)

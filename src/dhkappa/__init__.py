@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Parts
     from dhkappa.stats.notes import Note
+    from dhkappa.stats.other_annotators import OtherAnnotators
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.result import Baselines, Comparison, Kappa
@@ -48,7 +49,17 @@ __all__ += ["Change", "Changes", "Entry", "History", "SavedAudit", "Shift", "his
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "AnnotatorScores", "Audit", "Baselines"]
 __all__ += ["Bootstrap", "Check", "CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow"]
-__all__ += ["Kappa", "MergedReviews", "MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Problem"]
+__all__ += [
+    "Kappa",
+    "MergedReviews",
+    "MultilabelAudit",
+    "Note",
+    "OtherAnnotators",
+    "Parts",
+    "PermutationTest",
+    "Plan",
+    "Problem",
+]
 __all__ += ["AnnotatorSlices", "Simulation", "SingleVoteAudit", "Slices", "Verdict", "WithoutAnnotators"]
 
 _NAMES = {  # by module, imported on first use
@@ -72,6 +83,7 @@ _NAMES = {  # by module, imported on first use
     "stats.intervals": ("ConfidenceInterval",),
     "stats.kappa": ("Parts",),
     "stats.notes": ("Note",),
+    "stats.other_annotators": ("OtherAnnotators",),
     "stats.permutation": ("PermutationTest",),
     "planning": ("plan",),
     "stats.plan": ("Plan",),

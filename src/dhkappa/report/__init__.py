@@ -30,6 +30,14 @@ def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | 
         return None
 
 
+def other_annotators_text(audit: Any, labeler: str) -> str:
+    """Return what a labeler would score with other annotators, with its name if there are several; may be empty."""
+    found: Any = optional(audit.other_annotators, labeler)
+    if found is None or audit.kappas[labeler].exact is None:
+        return ""
+    return str(found.text) if len(audit.labelers) == 1 else f"{labeler}: {found.text}"
+
+
 def kappa_name(kappas: Mapping[str, Kappa]) -> str:
     """Return what these kappas are called: ``kappa`` or ``weighted kappa``."""
     return "weighted kappa" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "kappa"

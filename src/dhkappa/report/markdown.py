@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.errors import flag, said
-from dhkappa.report import filter_texts, grid, optional, text_of
+from dhkappa.report import filter_texts, grid, optional, other_annotators_text, text_of
 from dhkappa.report.slices import slice_notes, slices_shown
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     yield markdown_table(
         grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items coverage", level)
     )
+    if text := other_annotators_text(audit, best):
+        yield escaped(text)
     worst = sorted(optional(audit.categories, best) or (), key=lambda row: -row["loss"])
     if worst:
         yield f"### Categories of {escaped(best)}"

@@ -23,6 +23,7 @@ from dhkappa.report import (
     limits,
     number,
     optional,
+    other_annotators_text,
     percent,
 )
 from dhkappa.report.slices import slice_notes, slices_shown
@@ -338,6 +339,8 @@ class Terminal:
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
         fleiss = "Fleiss' kappa" if audit.metric == "dh" else "weighted Fleiss' kappa"
         self._line(f"Agreement between annotators: {fleiss} {number(audit.fleiss.value)}{within}.")
+        if text := other_annotators_text(audit, audit.ranking[0]):
+            self._line(text)
 
     def _scores(self, heading: str, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         self._heading(heading)

@@ -234,7 +234,7 @@ class Kappa(Display):
 
     def _random_interval(self, confidence_level: float, method: str, default: str) -> ConfidenceInterval:
         """Return the interval for other annotators."""
-        from dhkappa.stats.other_annotators import random_interval
+        from dhkappa.stats.annotator_variance import random_interval
 
         if method != default:
             message = f"annotators='random' is not available with method={method!r}."
