@@ -173,6 +173,7 @@ def compare(
     strata: Any = None,
     clusters: Any = None,
     pool: Pool = None,
+    other_annotators: bool = False,
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     **roles: Unpack[RoleKeywords],
@@ -193,6 +194,9 @@ def compare(
     suggested
         A mapping from the name of each labeler to its n labels. With a table, a list of columns; by default those
         called ``suggested_*``. With a ``Dataset`` or a ``Tally``, a list of labelers; all by default.
+    other_annotators
+        Whether intervals and p-values are also for other annotators like these, and not only for other items. The
+        method is ``"t"`` for all pairs then. With fewer than 5 annotators there are none, and ``reason`` says so.
     confidence_level, rng
         Confidence level of the intervals, and a seed or a ``numpy.random.Generator`` for the label swaps.
 
@@ -214,10 +218,14 @@ def compare(
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
+    from dhkappa.core.added_votes import common_votes
     from dhkappa.stats.common_items import compare_on_common_items
     from dhkappa.stats.result import Comparison
 
     _not_supported("compare", clusters=clusters)
+    if other_annotators:
+        refused = {"weights": weights, "sample_weight": sample_weight, "strata": strata, "pool": pool}
+        _not_supported("compare with other_annotators", **refused)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     given, chosen = _resolve(data, columns, categories, missing, roles)
     if isinstance(given, Dataset) and chosen is None:
@@ -228,8 +236,17 @@ def compare(
         weights = _weights(weights, table.categories, given.declared)
     options: dict[str, Any] = {"weights": weights, "confidence_level": confidence_level, "pool": pool, "rng": rng}
     estimates, differences, notes, not_ranked = compare_on_common_items(table, **options)
-    kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
-    return Comparison(kappas, differences, notes, float(confidence_level), not_ranked)
+    read = given.item_votes if isinstance(given, Dataset) else _no_votes
+    kappas = {
+        name: Kappa(estimate, VoteSource(partial(common_votes, read, name, estimates, not_ranked), name))
+        for name, estimate in estimates.items()
+    }
+    if other_annotators:
+        from dhkappa.stats.other_annotators import differences_for_others
+
+        differences = differences_for_others(differences, read(), float(confidence_level))
+        notes = tuple(note for note in notes if note.code not in ("few-discordant", "no-standard-error"))
+    return Comparison(kappas, differences, notes, float(confidence_level), not_ranked, bool(other_annotators))
 
 
 @overload
@@ -388,6 +405,10 @@ def _resolve(
 def _votes(given: Dataset | Tally, labeler: str | None = None) -> VoteSource | None:
     """Return how to read who cast each vote; None for a tally, which does not know."""
     return VoteSource(given.item_votes, labeler) if isinstance(given, Dataset) else None
+
+
+def _no_votes() -> None:
+    """Return the votes of a tally, which does not know who cast them."""
 
 
 def _labelers(given: Dataset | Tally, chosen: Any) -> list[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from dhkappa.auditing import Audit, sample_of_rows
 from dhkappa.core import Label
+from dhkappa.core.added_votes import common_votes
 from dhkappa.core.items import Counts, ItemVotes, VoteSource, item_table_of_counts
 from dhkappa.core.label_sets import SettledSets
 from dhkappa.core.labels import SourceNote
@@ -94,7 +96,12 @@ def audit_of(
             options: dict[str, Any] = {"confidence_level": confidence_level, "pool": pool, "rng": source}
             table = item_table_of_counts(counts, names)
             estimates, differences, notes, not_ranked = compare_on_common_items(table, weights=weights, **options)
-            common = {name: Kappa(estimate) for name, estimate in estimates.items()}
+            common = {
+                name: Kappa(
+                    estimate, VoteSource(partial(common_votes, lambda: item_votes, name, names, not_ranked), name)
+                )
+                for name, estimate in estimates.items()
+            }
             comparison = Comparison(common, differences, notes, confidence_level, not_ranked)
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
         fleiss = Kappa(fleiss_estimate(panel, weights), VoteSource(lambda: item_votes))

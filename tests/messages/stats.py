@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dhkappa import dh_kappa, fleiss_kappa, simulate
+from dhkappa import compare, dh_kappa, fleiss_kappa, simulate
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline
 
 A, B, C = ["a", "a"], ["b", "b"], ["c", "c"]
@@ -62,6 +62,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "votes-changed": changed,
     "option-not-supported (other annotators)": lambda: for_others(np.array(VOTES), sample_weight=WEIGHTS),
     "option-not-supported (method)": lambda: for_others(np.array(VOTES), interval={"method": "bca"}),
+    "option-not-supported (comparison)": lambda: compare(
+        np.array(VOTES), {"x": LABELS, "y": LABELS[::-1]}, other_annotators=True, pool=100
+    ),
     "invalid-annotators (interval)": lambda: for_others(np.array(VOTES), interval={"annotators": "all"}),
     # Results
     "invalid-confidence-level": lambda: kappa().confidence_interval(95),

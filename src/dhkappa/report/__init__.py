@@ -43,9 +43,12 @@ def kappa_name(kappas: Mapping[str, Kappa]) -> str:
     return "weighted kappa" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "kappa"
 
 
-def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[dict[str, Any]]:
+def labeler_rows(
+    kappas: Mapping[str, Kappa], confidence_level: float, annotators: str = "fixed"
+) -> list[dict[str, Any]]:
     """Return one row per labeler, the highest kappa first, with confidence interval, baselines and Fleiss' kappa."""
-    return [row | {"fleiss": kappas[row["labeler"]].fleiss} for row in labelers_table(kappas, confidence_level)]
+    rows = labelers_table(kappas, confidence_level, annotators=annotators)
+    return [row | {"fleiss": kappas[row["labeler"]].fleiss} for row in rows]
 
 
 def compared_on(comparison: Comparison) -> str:

@@ -270,8 +270,8 @@ def added_annotators(estimate: Estimate) -> tuple[Added, Added]:
 # Intervals of a kappa
 
 
-def check_supported(estimate: Estimate) -> None:
-    """Refuse what has not been verified with other annotators."""
+def check_supported(estimate: Estimate, parameter: str = "annotators") -> None:
+    """Refuse what has not been verified with other annotators, which a parameter asks for."""
     sample = estimate.sample
     named = {
         "agreement weights": estimate.weights is not None,
@@ -282,7 +282,8 @@ def check_supported(estimate: Estimate) -> None:
     found = [what for what, used in named.items() if used]
     if found:
         message = f"Intervals for other annotators have not been verified with {found[0]}."
-        raise invalid("annotators", message, code="option-not-supported", hint="Use annotators='fixed'.")
+        hint = f"Leave out ${parameter}."
+        raise invalid(parameter, message, code="option-not-supported", hint=hint)
 
 
 def rows_of(item_votes: ItemVotes | None, labeler: str | None, estimate: Estimate) -> Sample:

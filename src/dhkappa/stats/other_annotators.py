@@ -1,16 +1,19 @@
-"""A labeler for other annotators: its kappa and its difference from a typical annotator, with those for these."""
+"""Labelers for other annotators: their kappas, and differences from a typical annotator and from each other."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dhkappa.core import Floats
+from dhkappa.core.added_votes import labeled_by_all
 from dhkappa.core.items import ItemVotes
-from dhkappa.stats.annotator_baseline import AnnotatorBaseline
+from dhkappa.stats.annotator_baseline import AnnotatorBaseline, gap_of
 from dhkappa.stats.annotator_variance import (
+    AnnotatorVariance,
     Panel,
     annotator_variance,
     check_supported,
@@ -22,16 +25,21 @@ from dhkappa.stats.annotator_variance import (
     typical_pulls,
     without_one,
 )
+from dhkappa.stats.annotator_votes import require_annotators
+from dhkappa.stats.compare import COLUMNS, differences_table
 from dhkappa.stats.grades import digits_of
-from dhkappa.stats.intervals import ConfidenceInterval, written
+from dhkappa.stats.influence import ROUNDING, influence, terms
+from dhkappa.stats.intervals import ConfidenceInterval, KappaDifference, written
 from dhkappa.stats.kappa import Estimate, estimate_dh
 from dhkappa.stats.notes import Note
-from dhkappa.stats.sample import Sample, Stratum
-from dhkappa.table import Display, plain
+from dhkappa.stats.sample import Sample, Stratum, sample_of
+from dhkappa.stats.summation import row_sums
+from dhkappa.table import Display, Table, plain
 
 _WIDEST = 27 / 13  # difference between two kappas
 _MOST = 1 / 3 - 1e-9  # share of the votes: of three annotators, each would have the same share of triples
 _DOMINATES = "One annotator gave a third of the votes or more, so the annotators cannot be told apart by triples."
+_SMALLEST_P, _STEPS = 1e-15, 50  # of p-values, and of the bisection that finds them
 _NO_BASELINE = "There is no interval of the difference from a typical annotator."
 
 
@@ -176,3 +184,95 @@ def _with_three_votes(sample: Sample) -> Sample:
     return replace(
         sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=sample.kept[rows]
     )
+
+
+class _Labeled(NamedTuple):
+    """A labeler on some items: its estimate, the annotators, and its influence by vote and by row."""
+
+    estimate: Estimate
+    panel: Panel
+    pulls: Floats  # (T,) u_ia; empty if there is no interval
+    phi: Floats  # (K,)
+
+
+class _Pairs:
+    """Pairs of labelers on the items that both labeled. What a labeler has on the same items is computed once."""
+
+    def __init__(self, item_votes: ItemVotes) -> None:
+        self._item_votes = item_votes
+        self._known: dict[tuple[bytes, str], _Labeled] = {}
+
+    def labelers(self, one: str, other: str) -> tuple[_Labeled, _Labeled]:
+        """Return both labelers of a pair."""
+        votes = labeled_by_all(self._item_votes, (one, other))
+        rows = np.packbits(votes.columns.labels[one].values > 0).tobytes()
+        return self._labeled(votes, one, rows), self._labeled(votes, other, rows)
+
+    def _labeled(self, votes: ItemVotes, name: str, rows: bytes) -> _Labeled:
+        if (rows, name) not in self._known:
+            sample = sample_of(votes.labeled_patterns(name))
+            estimate = estimate_dh(sample)
+            check_supported(estimate, "other_annotators")
+            panel, pulls, phi = panel_of(votes, sample), np.zeros(0), np.zeros(0)
+            if estimate.parts is not None and estimate.exact is not None and panel.reason is None:
+                pulls, phi = kappa_pulls(panel, estimate), influence(terms(sample, estimate.parts))
+            self._known[rows, name] = _Labeled(estimate, panel, pulls, phi)
+        return self._known[rows, name]
+
+
+def differences_for_others(differences: Table, item_votes: ItemVotes | None, confidence_level: float) -> Table:
+    """Return a table of ``compare`` with standard errors, limits and p-values for other annotators.
+
+    No annotator is added to the limits, as most of what annotators change is the same for both labelers.
+    """
+    require_annotators(item_votes)
+    assert item_votes is not None
+    columns = {name: list(differences.column(name)) for name in COLUMNS}
+    pairs, gaps, variances = _Pairs(item_votes), {}, []
+    for place, (one, other) in enumerate(zip(columns["labeler"], columns["other"], strict=True)):
+        if columns["reason"][place] is not None:
+            continue
+        left, right = pairs.labelers(one, other)
+        reason, items = left.panel.reason, left.estimate.sample.patterns.items
+        for name in ("se", "low", "high", "pvalue"):
+            columns[name][place] = math.nan
+        columns["method"][place] = None if reason else "t"
+        if reason is not None:
+            columns["reason"][place] = f"{reason}: nothing here says what others would have voted."
+            continue
+        assert left.estimate.parts is not None
+        assert right.estimate.parts is not None
+        z, n = left.phi - right.phi, left.panel.n
+        squares, cubes = row_sums(np.array([z * z, z * z * z]) * items).tolist()
+        squares = 0.0 if squares <= ROUNDING**2 * n else squares
+        reach = sum(float(1 / (1 - labeled.estimate.parts.E)) for labeled in (left, right) if labeled.estimate.parts)
+        gaps[place] = gap_of(columns["difference"][place], squares, cubes, n, -reach, reach)
+        variances.append(annotator_variance(left.panel, left.pulls - right.pulls))
+    if gaps:
+        names = ("value", "se", "skew", "n", "df", "worst", "best")
+        gap = KappaDifference(*(np.array([getattr(one, name) for one in gaps.values()], np.float64) for name in names))
+        variance = AnnotatorVariance(*map(np.array, zip(*variances, strict=True)))
+        low, high = _limits(gap, variance, confidence_level)
+        found = {"se": np.sqrt(gap.se**2 + variance.value), "low": low, "high": high, "pvalue": _pvalue(gap, variance)}
+        for name, values in found.items():
+            for place, value in zip(gaps, values.tolist(), strict=True):
+                columns[name][place] = value
+    return differences_table(columns, confidence_level, None, "for other annotators")
+
+
+def _limits(gap: KappaDifference, variance: AnnotatorVariance, confidence_level: Any) -> tuple[Any, Any]:
+    """Return the limits of differences for other annotators."""
+    low, high = two_way_limits(gap.value, gap.limits(confidence_level), gap.se, gap.df, variance, confidence_level)
+    return np.maximum(low, -_WIDEST), np.minimum(high, _WIDEST)
+
+
+def _pvalue(gap: KappaDifference, variance: AnnotatorVariance) -> Floats:
+    """Return two-sided p-values, 1 less the confidence level at which a limit is 0, by bisection; at least 1e-15."""
+    least, most = np.full(len(gap.value), math.log(_SMALLEST_P)), np.zeros(len(gap.value))
+    for _ in range(_STEPS):
+        middle = (least + most) / 2
+        low, high = _limits(gap, variance, 1 - np.exp(middle))
+        beyond = np.where(gap.value > 0, low > 0, high < 0)  # 0 is outside: the p-value is smaller
+        least, most = np.where(beyond, least, middle), np.where(beyond, middle, most)
+    found: Floats = np.where(gap.value == 0, 1.0, np.exp((least + most) / 2))
+    return found

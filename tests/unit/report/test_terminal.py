@@ -150,7 +150,7 @@ def scaled(**intervals: tuple[float, float, float]) -> list[str]:
             n_items=1,
             coverage=1.0,
             baselines=SimpleNamespace(random=nan, majority=nan),
-            confidence_interval=lambda level, low=low, high=high: (low, high),
+            confidence_interval=lambda level, annotators, low=low, high=high: (low, high),
         )
         for name, (low, value, high) in intervals.items()
     }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import other_annotators_oracle as oracle
-from dhkappa import Audit, DataError, OtherAnnotators, audit, dh_kappa
+from dhkappa import Audit, DataError, Dataset, OtherAnnotators, audit, compare, dh_kappa, tally
 from other_annotators_oracle import as_items, close, drawn
 
 Votes = Any
@@ -166,3 +166,114 @@ def test_audits_can_be_pickled() -> None:
     again = pickle.loads(pickle.dumps(whole))  # nosec B301 - our own
     assert isinstance(again.other_annotators(), OtherAnnotators)
     assert again.other_annotators().to_dict() == whole.other_annotators().to_dict()
+
+
+# Differences between labelers
+
+
+def two_labelers(seed: int, n: int = 80, A: int = 12) -> tuple[Votes, dict[str, list[Any]]]:
+    votes, labels = drawn(seed, n=n, A=A)
+    source = Random(seed)
+    return votes, {"llm": labels, "rule": [label if source.random() < 0.7 else source.randrange(3) for label in labels]}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_difference_between_labelers_equals_the_oracle(seed: int) -> None:
+    votes, labels = two_labelers(seed)
+    fixed, found = next(iter(compare(votes, labels).differences)), compare(votes, labels, other_annotators=True)
+    row = next(iter(found.differences))
+    one, other = (oracle.kappa(as_items(votes), own) for own in labels.values())
+    assert close(row["difference"], one.kappa - other.kappa)
+    exact = oracle.variance(as_items(votes), oracle.minus(one.u, other.u))
+    limits = oracle.limits(row["difference"], fixed["low"], fixed["high"], fixed["se"] ** 2, 80, exact)[:2]
+    assert (row["low"], row["high"]) == pytest.approx(limits, abs=1e-9)
+    assert row["se"] == pytest.approx(math.sqrt(fixed["se"] ** 2 + max(0.0, float(exact.B1))), rel=1e-9)
+    assert row["method"] == "t"
+    assert 0 < row["pvalue"] == row["pvalue_holm"] < 1
+    # The p-value is where a limit is 0.
+    level = compare(votes, labels, other_annotators=True, confidence_level=1 - row["pvalue"]).differences
+    ends = next(iter(level))
+    assert min(abs(ends["low"]), abs(ends["high"])) == pytest.approx(0, abs=1e-9)
+
+
+def test_labels_may_be_missing() -> None:
+    votes, labels = two_labelers(7, n=120)
+    third = [None if item < 30 else label for item, label in enumerate(labels["llm"])]
+    few: list[Any] = [label if item < 40 else None for item, label in enumerate(labels["rule"])]
+    given = {**labels, "third": third, "few": few}
+    fixed, found = compare(votes, given, rng=1), compare(votes, given, rng=1, other_annotators=True)
+    assert found.not_ranked.keys() == fixed.not_ranked.keys() == {"few"}
+    for before, after in zip(fixed.differences, found.differences, strict=True):
+        assert (after["labeler"], after["other"], after["items"]) == (
+            before["labeler"],
+            before["other"],
+            before["items"],
+        )
+        common = [
+            item
+            for item in range(120)
+            if given[after["labeler"]][item] is not None and given[after["other"]][item] is not None
+        ]
+        own = {name: [given[name][item] for item in common] for name in (after["labeler"], after["other"])}
+        alone = next(iter(compare(votes[common], own, other_annotators=True).differences))
+        assert {name: after[name] for name in ("se", "low", "high", "pvalue")} == pytest.approx(
+            {name: alone[name] for name in ("se", "low", "high", "pvalue")}, rel=1e-9
+        )
+    for name, kappa in found.kappas.items():
+        interval = kappa.confidence_interval(annotators="random")
+        row = next(row for row in found.table() if row["labeler"] == name)
+        assert (row["low"], row["high"]) == tuple(interval)
+        assert interval.low < kappa.confidence_interval().low
+        assert "se" not in row
+
+
+def test_audits_know_the_votes_of_their_comparison() -> None:
+    votes, labels = two_labelers(7, n=120)
+    found = audited(votes, {**labels, "third": [None if item < 30 else 1 for item in range(120)]})
+    assert found.comparison is not None
+    for kappa in found.comparison.kappas.values():
+        assert not math.isnan(kappa.confidence_interval(annotators="random").low)
+
+
+def test_equal_labels_do_not_differ() -> None:
+    votes, labels = drawn(1)
+    row = next(iter(compare(votes, {"a": labels, "b": labels}, other_annotators=True).differences))
+    assert (row["difference"], row["pvalue"], row["se"]) == (0, 1, 0)
+    assert row["low"] < 0 < row["high"]
+
+
+def test_few_annotators_have_no_differences() -> None:
+    votes, labels = two_labelers(3, A=4)
+    found = compare(votes, labels, other_annotators=True)
+    row = next(iter(found.differences))
+    assert math.isnan(row["low"])
+    assert math.isnan(row["pvalue"])
+    assert row["method"] is None
+    assert row["reason"] == "Only 4 annotators: nothing here says what others would have voted."
+    assert found.to_dict()["other_annotators"] is True
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"weights": "linear", "categories": [0, 1, 2]},
+        {"sample_weight": range(1, 81)},
+        {"strata": [item % 2 for item in range(80)]},
+        {"pool": 1000},
+    ],
+)
+def test_designs_are_refused_in_comparisons(option: dict[str, Any]) -> None:
+    votes, labels = two_labelers(3)
+    with pytest.raises(DataError) as caught:
+        compare(votes, labels, other_annotators=True, **option)
+    assert caught.value.code == "option-not-supported"
+    if {*option} <= {"sample_weight", "strata"}:
+        with pytest.raises(DataError) as caught:
+            compare(Dataset(votes, labels, **option), other_annotators=True)
+        assert (caught.value.code, caught.value.parameter) == ("option-not-supported", "other_annotators")
+
+
+def test_tallies_are_refused_in_comparisons() -> None:
+    with pytest.raises(DataError) as caught:
+        compare(tally(*two_labelers(3)), other_annotators=True)
+    assert caught.value.code == "annotators-unknown"
