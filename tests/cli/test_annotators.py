@@ -75,7 +75,7 @@ def two_labelers(path: Path, annotators: int) -> None:
 
 def test_compare_for_other_annotators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     two_labelers(tmp_path / "votes.csv", 12)
-    asked = ["compare", tmp_path / "votes.csv", "--other-annotators"]
+    asked: list[str | Path] = ["compare", tmp_path / "votes.csv", "--other-annotators"]
     done = inside(capsys, *asked)
     assert done.returncode == 0, done.stderr
     assert "Intervals and p-values are for other annotators like these, and other items." in done.stdout
@@ -98,7 +98,7 @@ def test_compare_for_few_other_annotators(tmp_path: Path, capsys: pytest.Capture
 
 def test_a_gate_is_for_these_annotators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     two_labelers(tmp_path / "votes.csv", 12)
-    asked = ["compare", tmp_path / "votes.csv", "--other-annotators", "--fail-under", "0.1"]
+    asked: list[str | Path] = ["compare", tmp_path / "votes.csv", "--other-annotators", "--fail-under", "0.1"]
     done = inside(capsys, *asked)
     assert done.returncode == 2
     assert "A gate is for these annotators" in done.stderr
@@ -109,7 +109,7 @@ def test_audits_say_what_others_would_say(
     annotators: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     two_labelers(tmp_path / "votes.csv", annotators)
-    asked = ["audit", tmp_path / "votes.csv", "--suggested", "llm"]
+    asked: list[str | Path] = ["audit", tmp_path / "votes.csv", "--suggested", "llm"]
     for form in ("text", "markdown", "json"):
         done = inside(capsys, *asked, "--format", form)
         assert done.returncode == 0, done.stderr

@@ -81,15 +81,17 @@ class Panel:
             return f"Only {counted(self.size, 'annotator')}"
         if largest > MOST:
             return f"{largest:.0%} of the votes are from one of {self.size:,} annotators"
-        return f"So few of {self.size:,} annotators gave most of the votes that they count as {A:.1f}"
+        return f"A few of the {self.size:,} annotators gave most of the votes, so that they count as {A:.1f}"
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """A note if there are few annotators."""
         if self.effective >= FEW - _ROUNDING:
             return ()
-        count = f"{self.size:,} annotators" if self.effective > self.size - 0.1 else f"about {self.effective:.1f}"
-        text = f"The interval for other annotators comes from {count}, so it is much wider than it would be with more."
+        count = f"{self.size:,} annotators"
+        if self.effective < self.size - 0.5:
+            count += f" who count as {self.effective:.1f}, as some gave more votes than others"
+        text = f"The interval for other annotators comes from {count}. It is much wider than it would be with more."
         return (Note("few-annotators", text),)
 
     def shrinkage(self, order: int) -> Floats:
