@@ -50,6 +50,7 @@ validate: .venv/.dev  ## simulate the coverage of intervals and the rates of pro
 	$(BIN)/python validation/difference_coverage.py
 	$(BIN)/python validation/annotator_coverage.py
 	$(BIN)/python validation/baseline_coverage.py
+	$(BIN)/python validation/other_annotators_coverage.py
 	$(BIN)/python validation/problem_rates.py
 	$(BIN)/python validation/weighted_coverage.py
 	$(BIN)/python validation/pool_coverage.py

@@ -49,7 +49,7 @@ This page is written by `make validate`.
 
 Other pages: [weights, strata, pools, ordered categories](coverage-designs.md), [differences between
 labelers](coverage-differences.md), [annotator comparisons](coverage-annotators.md), [the
-annotator baseline](coverage-baseline.md).
+annotator baseline](coverage-baseline.md), [other annotators](coverage-other-annotators.md).
 """
 
 

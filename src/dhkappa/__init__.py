@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
     from dhkappa.stats.annotator_result import AnnotatorScores
     from dhkappa.stats.annotator_slices import AnnotatorSlices
+    from dhkappa.stats.baselines import Baselines
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.change import Change, Changes
     from dhkappa.stats.compare import AnnotatorComparison
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
     from dhkappa.stats.intervals import ConfidenceInterval
     from dhkappa.stats.kappa import Parts
     from dhkappa.stats.notes import Note
+    from dhkappa.stats.other_annotators import OtherAnnotators
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.pool_result import PoolShares
-    from dhkappa.stats.result import Baselines, Comparison, Kappa
+    from dhkappa.stats.result import Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.shift import Shift
     from dhkappa.stats.simulate import Simulation, simulate
@@ -50,8 +52,8 @@ __all__ += ["Change", "Changes", "Entry", "History", "SavedAudit", "Shift", "his
 __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "AnnotatorScores", "Audit", "Baselines"]
 __all__ += ["Bootstrap", "Check", "CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow"]
-__all__ += ["Kappa", "MergedReviews", "MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Problem"]
-__all__ += ["PoolShares", "pool_shares"]
+__all__ += ["Kappa", "MergedReviews", "MultilabelAudit", "Note", "OtherAnnotators", "Parts", "PermutationTest"]
+__all__ += ["Plan", "PoolShares", "Problem", "pool_shares"]
 __all__ += ["AnnotatorSlices", "Simulation", "SingleVoteAudit", "Slices", "Verdict", "WithoutAnnotators"]
 
 _NAMES = {  # by module, imported on first use
@@ -68,6 +70,7 @@ _NAMES = {  # by module, imported on first use
     "stats.agreement": ("CohenKappa",),
     "stats.annotator_baseline": ("AnnotatorBaseline",),
     "stats.annotator_result": ("AnnotatorScores",),
+    "stats.baselines": ("Baselines",),
     "stats.bootstrap": ("Bootstrap",),
     "stats.change": ("Change", "Changes"),
     "stats.gate": ("Gate", "GateRow"),
@@ -75,13 +78,14 @@ _NAMES = {  # by module, imported on first use
     "stats.intervals": ("ConfidenceInterval",),
     "stats.kappa": ("Parts",),
     "stats.notes": ("Note",),
+    "stats.other_annotators": ("OtherAnnotators",),
     "stats.permutation": ("PermutationTest",),
     "planning": ("plan",),
     "pooling": ("pool_shares",),
     "stats.plan": ("Plan",),
     "stats.pool_result": ("PoolShares",),
     "stats.compare": ("AnnotatorComparison",),
-    "stats.result": ("Baselines", "Comparison", "Kappa"),
+    "stats.result": ("Comparison", "Kappa"),
     "stats.sample": ("Excluded",),
     "stats.shift": ("Shift",),
     "stats.simulate": ("Simulation", "simulate"),

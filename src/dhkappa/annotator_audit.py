@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.core.grouping import LabeledPatterns
-from dhkappa.core.items import Counts, ItemVotes
+from dhkappa.core.items import Counts, ItemVotes, VoteSource
 from dhkappa.core.shown_columns import with_item_columns
 from dhkappa.errors import Problem, invalid, masked, one_labeler, shown_problems
 from dhkappa.stats.agreement import (
@@ -297,7 +297,8 @@ def audit_annotators(
     problems: Sequence[Problem] = (),
 ) -> AnnotatorAudit:
     """Audit annotators without suggested labels; ``item_votes`` holds the same votes with their items, if known."""
-    fleiss = Kappa(estimate_fleiss(sample_of(counts.unlabeled_patterns(), labeled=False)))
+    sample = sample_of(counts.unlabeled_patterns(), labeled=False)
+    fleiss = Kappa(estimate_fleiss(sample), VoteSource(lambda: item_votes))
     return AnnotatorAudit(fleiss, check_level(confidence_level), tuple(problems), item_votes)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 
-from dhkappa.core.items import item_table_of_counts
+from dhkappa.core.items import VoteSource, item_table_of_counts
 from dhkappa.errors import DataError, invalid, shown
 from dhkappa.inputs.arrays import array_patterns
 from dhkappa.inputs.columns import (
@@ -102,22 +102,27 @@ def dh_kappa(
         raise invalid("suggested", message, code="several-labelers", hint=hint)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
+        categories = list(categories) if isinstance(categories, Iterator) else categories
+        missing = list(missing) if isinstance(missing, Iterator) else missing
         try:  # the short path for arrays: nothing to resolve
             rows = array_patterns(data, columns, categories, missing)
         except MemoryError as error:
             raise out_of_memory("the votes") from error
         ordered = categories is not None
+        whole: dict[str, Any] = {**columns, "categories": categories, "missing": missing}
+        votes: VoteSource | None = VoteSource(lambda: OneCallDataset(data, **whole).item_votes())
     else:
         given, chosen = _resolve(data, columns, categories, missing, roles)
         if chosen is not None and not isinstance(chosen, str):
             raise _invalid_labelers("the name of a labeler", chosen)
         rows, ordered = given.counts.labeled_patterns(chosen), given.declared
+        votes = _votes(given, chosen)
     sample = sample_of(rows, pool=pool)
     if weights is None:
-        return Kappa(estimate_dh(sample))
+        return Kappa(estimate_dh(sample), votes)
     from dhkappa.stats.weighted import estimate_weighted
 
-    return Kappa(estimate_weighted(sample, _weights(weights, sample.categories, ordered)))
+    return Kappa(estimate_weighted(sample, _weights(weights, sample.categories, ordered)), votes)
 
 
 def fleiss_kappa(
@@ -148,12 +153,12 @@ def fleiss_kappa(
     _not_supported("fleiss_kappa", clusters=clusters)
     columns = Columns(suggested=None, counts=counts, sample_weight=sample_weight, strata=strata)
     given, _ = _resolve(data, columns, categories, missing, roles, UnlabeledDataset, labeled=False)
-    sample = sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool)
+    sample, votes = sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool), _votes(given)
     if weights is None:
-        return Kappa(estimate_fleiss(sample))
+        return Kappa(estimate_fleiss(sample), votes)
     from dhkappa.stats.weighted import estimate_weighted_fleiss
 
-    return Kappa(estimate_weighted_fleiss(sample, _weights(weights, sample.categories, given.declared)))
+    return Kappa(estimate_weighted_fleiss(sample, _weights(weights, sample.categories, given.declared)), votes)
 
 
 def compare(
@@ -168,6 +173,7 @@ def compare(
     strata: Any = None,
     clusters: Any = None,
     pool: Pool = None,
+    other_annotators: bool = False,
     confidence_level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     **roles: Unpack[RoleKeywords],
@@ -188,6 +194,9 @@ def compare(
     suggested
         A mapping from the name of each labeler to its n labels. With a table, a list of columns; by default those
         called ``suggested_*``. With a ``Dataset`` or a ``Tally``, a list of labelers; all by default.
+    other_annotators
+        Whether intervals and p-values are also for other annotators like these, and not only for other items. The
+        method is ``"t"`` for all pairs then. With fewer than 5 annotators there are none, and ``reason`` says so.
     confidence_level, rng
         Confidence level of the intervals, and a seed or a ``numpy.random.Generator`` for the label swaps.
 
@@ -209,10 +218,14 @@ def compare(
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
+    from dhkappa.core.added_votes import common_votes
     from dhkappa.stats.common_items import compare_on_common_items
     from dhkappa.stats.result import Comparison
 
     _not_supported("compare", clusters=clusters)
+    if other_annotators:
+        refused = {"weights": weights, "sample_weight": sample_weight, "strata": strata, "pool": pool}
+        _not_supported("compare with other_annotators", **refused)
     columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
     given, chosen = _resolve(data, columns, categories, missing, roles)
     if isinstance(given, Dataset) and chosen is None:
@@ -223,8 +236,17 @@ def compare(
         weights = _weights(weights, table.categories, given.declared)
     options: dict[str, Any] = {"weights": weights, "confidence_level": confidence_level, "pool": pool, "rng": rng}
     estimates, differences, notes, not_ranked = compare_on_common_items(table, **options)
-    kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
-    return Comparison(kappas, differences, notes, float(confidence_level), not_ranked)
+    read = given.item_votes if isinstance(given, Dataset) else _no_votes
+    kappas = {
+        name: Kappa(estimate, VoteSource(partial(common_votes, read, name, estimates, not_ranked), name))
+        for name, estimate in estimates.items()
+    }
+    if other_annotators:
+        from dhkappa.stats.other_annotators import differences_for_others
+
+        differences = differences_for_others(differences, read(), float(confidence_level))
+        notes = tuple(note for note in notes if note.code not in ("few-discordant", "no-standard-error"))
+    return Comparison(kappas, differences, notes, float(confidence_level), not_ranked, bool(other_annotators))
 
 
 @overload
@@ -378,6 +400,15 @@ def _resolve(
         if labeled:
             given.check_labeled(chosen)
     return given, chosen
+
+
+def _votes(given: Dataset | Tally, labeler: str | None = None) -> VoteSource | None:
+    """Return how to read who cast each vote; None for a tally, which does not know."""
+    return VoteSource(given.item_votes, labeler) if isinstance(given, Dataset) else None
+
+
+def _no_votes() -> None:
+    """Return the votes of a tally, which does not know who cast them."""
 
 
 def _labelers(given: Dataset | Tally, chosen: Any) -> list[str]:

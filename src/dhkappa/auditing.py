@@ -33,6 +33,7 @@ from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.next_step import NextStep, next_step
 from dhkappa.stats.next_votes import next_votes, require_items
 from dhkappa.stats.notes import Note, source_note
+from dhkappa.stats.other_annotators import OtherAnnotators, other_annotators
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import narrower_intervals
 from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
@@ -82,6 +83,7 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
     _baselines: dict[str, AnnotatorBaseline] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
     _scores: list[AnnotatorScores] = field(default_factory=list)
+    _other_annotators: dict[str, OtherAnnotators] = field(default_factory=dict)
     _annotator_columns: dict[str, AnnotatorColumn] = field(default_factory=dict)
     _annotator_slices: dict[tuple[str, str], AnnotatorSlices] = field(default_factory=dict)
     _without: Callable[..., Any] | None = None  # audits the data without some annotators
@@ -140,6 +142,23 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         """
         require_annotators(self._item_votes)
         return self._annotator_comparisons[self._name(labeler)]
+
+    def other_annotators(self, labeler: str | None = None) -> OtherAnnotators:
+        """Return intervals of kappa, and of its difference from a typical annotator, for other annotators.
+
+        All other intervals of an audit are for other items voted on by the same annotators. These are also for other
+        annotators like them. Sample weights, strata, pools and agreement weights are not supported.
+        """
+        require_annotators(self._item_votes)
+        name = self._name(labeler)
+        if name not in self._other_annotators:
+            assert self._item_votes is not None
+            kappa, known = self.kappas[name], (self._item_votes, name)
+            sample = sample_of_rows(*known, self._pool, self._samples)
+            interval, baseline = kappa.confidence_interval(self.confidence_level), self.annotator_baseline(name)
+            found = other_annotators(*known, kappa.estimate, interval, kappa.se, baseline, sample)
+            self._other_annotators[name] = found
+        return self._other_annotators[name]
 
     def without(self, *annotators: Any) -> WithoutAnnotators:
         """Return what would change without some annotators: kappa, Fleiss' kappa and verdict of each labeler.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from dhkappa.auditing import Audit, sample_of_rows
 from dhkappa.core import Label
-from dhkappa.core.items import Counts, ItemVotes, item_table_of_counts
+from dhkappa.core.added_votes import common_votes
+from dhkappa.core.items import Counts, ItemVotes, VoteSource, item_table_of_counts
 from dhkappa.core.label_sets import SettledSets
 from dhkappa.core.labels import SourceNote
 from dhkappa.core.slices import SliceColumn
@@ -88,7 +90,7 @@ def audit_of(
     with Progress(len(names) + 1, "audit", progress) as bar:
         for name in names:
             sample = sample_of(counts.labeled_patterns(name), pool=pool)
-            kappa = kappas[name] = Kappa(kappa_estimate(sample, weights))
+            kappa = kappas[name] = Kappa(kappa_estimate(sample, weights), VoteSource(lambda: item_votes, name))
             tests[name] = None if kappa.exact is None else kappa.permutation_test()
             if item_votes is not None and item_votes.annotators is not None:
                 rows = sample_of_rows(item_votes, name, pool, samples)
@@ -101,10 +103,15 @@ def audit_of(
             options: dict[str, Any] = {"confidence_level": confidence_level, "pool": pool, "rng": source}
             table = item_table_of_counts(counts, names)
             estimates, differences, notes, not_ranked = compare_on_common_items(table, weights=weights, **options)
-            common = {name: Kappa(estimate) for name, estimate in estimates.items()}
+            common = {
+                name: Kappa(
+                    estimate, VoteSource(partial(common_votes, lambda: item_votes, name, names, not_ranked), name)
+                )
+                for name, estimate in estimates.items()
+            }
             comparison = Comparison(common, differences, notes, confidence_level, not_ranked)
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
-        fleiss = Kappa(fleiss_estimate(panel, weights))
+        fleiss = Kappa(fleiss_estimate(panel, weights), VoteSource(lambda: item_votes))
     results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
     known = None
     if again is not None and hasattr(data, "exclude_annotators"):

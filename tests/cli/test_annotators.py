@@ -58,3 +58,62 @@ def test_votes_without_annotators_are_refused(tmp_path: Path, capsys: pytest.Cap
     done = inside(capsys, "annotators", tmp_path / "votes.csv", "-o", tmp_path / "out.csv")
     assert "Annotators are unknown" in refused(done)
     assert not (tmp_path / "out.csv").exists()
+
+
+# Intervals for other annotators
+
+
+def two_labelers(path: Path, annotators: int) -> None:
+    drawn = dhkappa.simulate(200, labelers={"llm": 0.9, "rule": 0.8}, annotators=annotators, rng=1)
+    names = [f"ann_{place}" for place in range(annotators)]
+    rows = [["suggested_llm", "suggested_rule", *names]]
+    for item, votes in enumerate(drawn.votes.tolist()):
+        rows.append([drawn.suggested["llm"][item], drawn.suggested["rule"][item], *votes])
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def test_compare_for_other_annotators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two_labelers(tmp_path / "votes.csv", 12)
+    asked: list[str | Path] = ["compare", tmp_path / "votes.csv", "--other-annotators"]
+    done = inside(capsys, *asked)
+    assert done.returncode == 0, done.stderr
+    assert "Intervals and p-values are for other annotators like these, and other items." in done.stdout
+    result = json.loads(inside(capsys, *asked, "--format", "json").stdout)["result"]
+    found = dhkappa.compare(str(tmp_path / "votes.csv"), other_annotators=True)
+    assert result["other_annotators"]
+    assert result["differences"] == json.loads(json.dumps(found.differences.to_json()))
+    interval = found.kappas["llm"].confidence_interval(annotators="random")
+    assert result["kappas"]["llm"]["confidence_interval"]["low"] == interval.low
+    assert f"{interval.low:.2f} to {interval.high:.2f}" in done.stdout
+
+
+def test_compare_for_few_other_annotators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two_labelers(tmp_path / "votes.csv", 3)
+    done = inside(capsys, "compare", tmp_path / "votes.csv", "--other-annotators")
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "No interval: Only 3 annotators: nothing here says what others would have voted." in text
+
+
+def test_a_gate_is_for_these_annotators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two_labelers(tmp_path / "votes.csv", 12)
+    asked: list[str | Path] = ["compare", tmp_path / "votes.csv", "--other-annotators", "--fail-under", "0.1"]
+    done = inside(capsys, *asked)
+    assert done.returncode == 2
+    assert "A gate is for these annotators" in done.stderr
+
+
+@pytest.mark.parametrize(("annotators", "text"), [(12, "For these 12 annotators kappa is"), (3, "Only 3 annotators:")])
+def test_audits_say_what_others_would_say(
+    annotators: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two_labelers(tmp_path / "votes.csv", annotators)
+    asked: list[str | Path] = ["audit", tmp_path / "votes.csv", "--suggested", "llm"]
+    for form in ("text", "markdown", "json"):
+        done = inside(capsys, *asked, "--format", form)
+        assert done.returncode == 0, done.stderr
+        assert text in " ".join(done.stdout.split())
+    done = inside(capsys, *asked, "-o", tmp_path / "report.html")
+    assert done.returncode == 0, done.stderr
+    assert text in (tmp_path / "report.html").read_text()

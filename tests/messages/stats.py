@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from dhkappa import dh_kappa, fleiss_kappa, simulate
+import numpy as np
+
+from dhkappa import compare, dh_kappa, fleiss_kappa, simulate
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline
 
 A, B, C = ["a", "a"], ["b", "b"], ["c", "c"]
@@ -22,6 +24,23 @@ def large() -> Any:
     return dh_kappa(data.votes, data.suggested["labeler"])
 
 
+def for_others(votes: Any, labels: Any = None, interval: Any = None, **given: Any) -> Any:
+    options = {"annotators": "random"} | (interval or {})
+    return dh_kappa(votes, LABELS if labels is None else labels, **given).confidence_interval(**options)
+
+
+def changed() -> Any:
+    votes = np.array(VOTES)
+    kappa = dh_kappa(votes, LABELS)
+    votes[0] = votes[3]
+    return kappa.confidence_interval(annotators="random")
+
+
+def few_annotators() -> Any:
+    data = simulate(300, annotators=7, rng=1)
+    return for_others(data.votes, data.suggested["labeler"])
+
+
 CASES: dict[str, Callable[[], Any]] = {
     # Samples
     "pool-without-strata": lambda: kappa(pool={"x": 10}),
@@ -37,6 +56,16 @@ CASES: dict[str, Callable[[], Any]] = {
     "stratum-empty": lambda: dh_kappa([A, A, ["b"]], ["a", "a", "a"], strata=["x", "x", "y"]),
     "invalid-rng": lambda: kappa().bootstrap(9, rng="seed"),
     "invalid-n-resamples": lambda: kappa().bootstrap(0),
+    # Other annotators
+    "few-annotators": few_annotators,
+    "annotators-unknown (interval)": lambda: for_others(VOTES),
+    "votes-changed": changed,
+    "option-not-supported (other annotators)": lambda: for_others(np.array(VOTES), sample_weight=WEIGHTS),
+    "option-not-supported (method)": lambda: for_others(np.array(VOTES), interval={"method": "bca"}),
+    "option-not-supported (comparison)": lambda: compare(
+        np.array(VOTES), {"x": LABELS, "y": LABELS[::-1]}, other_annotators=True, pool=100
+    ),
+    "invalid-annotators (interval)": lambda: for_others(np.array(VOTES), interval={"annotators": "all"}),
     # Results
     "invalid-confidence-level": lambda: kappa().confidence_interval(95),
     "invalid-method (interval)": lambda: kappa().confidence_interval(method="bayes"),

@@ -64,6 +64,7 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         ("difference_coverage.py", "## Permutation test with random labels"),
         ("annotator_coverage.py", "| equal | 30 |"),
         ("baseline_coverage.py", "| keeps 0.8 | 80 |"),
+        ("other_annotators_coverage.py", "| careless | 200 |"),
         ("weighted_coverage.py", "| quadratic | 200 |"),
         ("pool_coverage.py", "## Finite pools"),
     ],

@@ -51,6 +51,7 @@ _MULTILABEL = (
     "Separator of several labels in a cell, such as ';', or json. Each category is audited as a yes/no question."
 )
 
+_OTHER_ANNOTATORS = "Give intervals and p-values also for other annotators like these, not only for other items."
 _BY = "Compare slices of the items: a column such as language, or created:week (day, week or month) for dates."
 _ANNOTATORS_TABLE = "File with one row per annotator; --by names its columns, such as team, or all of them are used."
 
@@ -249,12 +250,16 @@ def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
+@option("other-annotators", _OTHER_ANNOTATORS, is_flag=True)
 @options.combine(options.ANALYSIS, options.FORMAT, options.WEIGHTS, options.SEED)
 def compare(**given: Any) -> None:
     """Compare labelers in pairs, on the same items."""
-    source = Input(given)
+    source, known = Input(given), ("weights", "confidence_level", "other_annotators")
+    if given["other_annotators"] and given["fail_under"] is not None:
+        message = "A gate is for these annotators: other_annotators cannot be combined with fail_under."
+        raise invalid("other_annotators", message, code="option-not-supported", hint="Leave out $other_annotators.")
     with Progress(None, "counting votes"):
-        sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
+        sample = {name: given[name] for name in known} | {"rng": given["seed"]}
         found = dhkappa.compare(source.data, source.suggested, pool=source.pool, **sample)
         problems = naming_audit(source.problems())
     gate = _gate(found.kappas, given, problems)

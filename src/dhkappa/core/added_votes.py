@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,3 +75,22 @@ def with_labels(item_votes: ItemVotes, labeler: str, labels: Mapping[int, Label]
     columns = replace(item_votes.columns, labels={**item_votes.columns.labels, labeler: column})
     declared = item_votes.declared and tuple(dict.fromkeys((*item_votes.declared, *labels.values())))
     return replace(item_votes, columns=columns, declared=declared)
+
+
+def labeled_by_all(item_votes: ItemVotes, labelers: Collection[str]) -> ItemVotes:
+    """Return votes in which an item has labels of all of some labelers, or of none of them."""
+    columns, categories = item_votes.columns, item_votes.categories
+    codes = {name: columns.codes(name, categories) for name in labelers}
+    bare = np.any([code < 0 for code in codes.values()], axis=0)
+    known = (None, *categories)
+    labels = {name: Encoded(np.where(bare, 0, code + 1), 0, known) for name, code in codes.items()}
+    return replace(item_votes, columns=replace(columns, labels=columns.labels | labels), declared=categories)
+
+
+def common_votes(
+    read: Callable[[], ItemVotes | None], name: str, labelers: Iterable[str], not_ranked: Container[str]
+) -> ItemVotes | None:
+    """Return the votes with labels on the items that a comparison uses for a labeler: its own if it is not ranked."""
+    item_votes = read()
+    ranked = [one for one in labelers if one not in not_ranked]
+    return item_votes and labeled_by_all(item_votes, [name] if name in not_ranked else ranked)

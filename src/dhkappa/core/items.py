@@ -249,6 +249,20 @@ class ItemVotes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class VoteSource:
+    """How to read who cast each vote of a kappa, when that is needed; pickled as None, as it may be an open file."""
+
+    read: Callable[[], ItemVotes | None]
+    labeler: str | None = None
+
+    def __deepcopy__(self, memo: Any) -> VoteSource:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """Distinct patterns with the number of items that share each."""
 

@@ -30,14 +30,25 @@ def optional(method: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | 
         return None
 
 
+def other_annotators_text(audit: Any, labeler: str) -> str:
+    """Return what a labeler would score with other annotators, with its name if there are several; may be empty."""
+    found: Any = optional(audit.other_annotators, labeler)
+    if found is None or audit.kappas[labeler].exact is None:
+        return ""
+    return str(found.text) if len(audit.labelers) == 1 else f"{labeler}: {found.text}"
+
+
 def kappa_name(kappas: Mapping[str, Kappa]) -> str:
     """Return what these kappas are called: ``kappa`` or ``weighted kappa``."""
     return "weighted kappa" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "kappa"
 
 
-def labeler_rows(kappas: Mapping[str, Kappa], confidence_level: float) -> list[dict[str, Any]]:
+def labeler_rows(
+    kappas: Mapping[str, Kappa], confidence_level: float, annotators: str = "fixed"
+) -> list[dict[str, Any]]:
     """Return one row per labeler, the highest kappa first, with confidence interval, baselines and Fleiss' kappa."""
-    return [row | {"fleiss": kappas[row["labeler"]].fleiss} for row in labelers_table(kappas, confidence_level)]
+    rows = labelers_table(kappas, confidence_level, annotators=annotators)
+    return [row | {"fleiss": kappas[row["labeler"]].fleiss} for row in rows]
 
 
 def compared_on(comparison: Comparison) -> str:

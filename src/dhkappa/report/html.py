@@ -237,6 +237,8 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
     """Return the content of the section of one labeler."""
     part: dict[str, Any] = {"name": name, "verdict": audit.verdict(name), "mean": None}
     part["compared"] = optional(audit.annotator_comparison, name) is not None
+    known = optional(audit.other_annotators, name)
+    part["others"] = known.text if known is not None and audit.kappas[name].exact is not None else ""
     part["charts"] = dict.fromkeys(OF_ONE_LABELER)
     interval = f"{percent(audit.confidence_level)} CI"
     found = optional(audit.annotator_comparison, name)

@@ -8,14 +8,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.errors import flag, said
-from dhkappa.report import filter_texts, grid, optional, text_of
+from dhkappa.report import filter_texts, grid, optional, other_annotators_text, text_of
+from dhkappa.report.pool import pool_cells, pool_notes
 from dhkappa.report.slices import slice_notes, slices_shown
 
 if TYPE_CHECKING:
     from dhkappa.annotator_audit import AnnotatorAudit, SingleVoteAudit
     from dhkappa.auditing import Audit
+    from dhkappa.errors import Problem
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.gate import Gate
+    from dhkappa.stats.pool_result import PoolShares
 
 _FIRST_ITEMS = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~@!&$])")
@@ -79,6 +82,8 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     yield markdown_table(
         grid(audit.rows(), "labeler verdict kappa ci baseline_random baseline_annotator items coverage", level)
     )
+    if text := other_annotators_text(audit, best):
+        yield escaped(text)
     worst = sorted(optional(audit.categories, best) or (), key=lambda row: -row["loss"])
     if worst:
         yield f"### Categories of {escaped(best)}"
@@ -115,3 +120,13 @@ def markdown_table(parts: tuple[Sequence[str], Iterable[Sequence[str]], Sequence
 def escaped(text: Any) -> str:
     """Return text on one line in which no character has a meaning in Markdown or HTML."""
     return _SPECIAL.sub(r"\\\1", text_of(text, 2_000))
+
+
+def pool_page(found: PoolShares, problems: Iterable[Problem]) -> str:
+    """Return shares of a pool as Markdown."""
+    parts = ["## Shares of the pool", *map(escaped, filter_texts(found.notes))]
+    said_first = (one for one in problems if one.severity != "info" and not one.accepted)
+    parts += [f"> **{one.severity.capitalize()}:** {escaped(one.text(flag))}" for one in said_first]
+    parts += [f"**{escaped(found.summary)}**", markdown_table(pool_cells(found))]
+    notes = pool_notes(found)
+    return "\n\n".join([*parts, *(["### Notes", bullets(notes)] if notes else [])]) + "\n"

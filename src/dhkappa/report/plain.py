@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from dhkappa.report import optional
+
 if TYPE_CHECKING:
     from dhkappa.auditing import Audit
 
@@ -48,6 +50,12 @@ def _labeler_values(audit: Audit, name: str, limit: int | None) -> dict[str, Any
         "annotators": audit.annotators(name).to_json() if known else None,
         "annotator_baseline": audit.annotator_baseline(name).to_dict(),
         "annotator_comparison": audit.annotator_comparison(name).to_dict() if known else None,
+        "other_annotators": _other_annotators(audit, name),
         "review": audit.review(name, limit).to_json() if audit.knows_items else None,
         "sample_sizes": audit.sample_sizes(name).to_json() if bounded else None,
     }
+
+
+def _other_annotators(audit: Audit, name: str) -> dict[str, Any] | None:
+    found = optional(audit.other_annotators, name)
+    return None if found is None else found.to_dict()

@@ -23,6 +23,7 @@ from dhkappa.report import (
     limits,
     number,
     optional,
+    other_annotators_text,
     percent,
 )
 from dhkappa.report.pool import pool_cells, pool_notes
@@ -194,7 +195,10 @@ class Terminal:
         if text := _which_is_better(comparison, problems):
             self._line(text, "bold")
         level, order = comparison.confidence_level, comparison.table().column("labeler")
-        self._scale(comparison.kappas, level, first=not (problems or text), order=order)
+        others = comparison.other_annotators
+        self._scale(comparison.kappas, level, not (problems or text), order, "random" if others else "fixed")
+        if others:
+            self._line("Intervals and p-values are for other annotators like these, and other items.")
         self._heading("Labelers")
         self._grid(comparison.table(), "labeler kappa ci baseline_random baseline_majority items coverage", level)
         self._differences(comparison, problems)
@@ -282,11 +286,16 @@ class Terminal:
                 self._parts("  " if first else "- ", line.plain.rstrip())
 
     def _scale(
-        self, kappas: Mapping[str, Kappa], confidence_level: float, first: bool = False, order: Sequence[str] = ()
+        self,
+        kappas: Mapping[str, Kappa],
+        confidence_level: float,
+        first: bool = False,
+        order: Sequence[str] = (),
+        annotators: str = "fixed",
     ) -> None:
         """Draw kappas with confidence intervals and baselines on one scale; by default the highest kappa first."""
         what = kappa_name(kappas).capitalize()
-        drawn = [row for row in labeler_rows(kappas, confidence_level) if not math.isnan(row["kappa"])]
+        drawn = [row for row in labeler_rows(kappas, confidence_level, annotators) if not math.isnan(row["kappa"])]
         if order:
             drawn.sort(key=lambda row: order.index(row["labeler"]))
         if not drawn:
@@ -347,6 +356,8 @@ class Terminal:
         within = "" if math.isnan(interval.low) else f" ({percent(level)} CI {limits(*interval)})"
         fleiss = "Fleiss' kappa" if audit.metric == "dh" else "weighted Fleiss' kappa"
         self._line(f"Agreement between annotators: {fleiss} {number(audit.fleiss.value)}{within}.")
+        if text := other_annotators_text(audit, audit.ranking[0]):
+            self._line(text)
 
     def _scores(self, heading: str, kappas: Mapping[str, Kappa], confidence_level: float) -> None:
         self._heading(heading)
@@ -366,6 +377,9 @@ class Terminal:
         same = len({*comparison.differences.column("items")}) == 1
         columns = f"labeler other difference ci pvalue_holm discordant{'' if same else ' items'}"
         self._grid(better_first(comparison), columns, comparison.confidence_level)
+        if comparison.other_annotators:
+            for reason in dict.fromkeys(filter(None, comparison.differences.column("reason"))):
+                self._line(f"No interval: {reason}")
 
     def _categories(self, audit: Audit, name: str) -> None:
         table = optional(audit.categories, name)

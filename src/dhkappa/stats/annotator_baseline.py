@@ -241,7 +241,7 @@ def _influences(own: Estimate, votes: VotesBaseline) -> list[_Influences]:
     return [labeler, *(score(of, not_C, of_votes, each) for of, each in zip(exact, missed, strict=True))]
 
 
-def _gap(value: float, squares: float, cubes: float, n: int, worst: float, best: float) -> KappaDifference:
+def gap_of(value: float, squares: float, cubes: float, n: int, worst: float, best: float) -> KappaDifference:
     """Return a difference from the sums of squares and cubes of the influence of items."""
     se = math.sqrt(squares / (n * (n - 1))) if n > 1 else math.nan
     return KappaDifference(value, se, skewness(cubes, squares), n, n - 1, worst, best)
@@ -252,7 +252,7 @@ def _difference(labeler: _Influences, annotators: _Influences, worst: float, bes
     z, n = labeler.phi - annotators.phi, int(labeler.items.sum())
     squares, cubes = row_sums(np.array([z * z, z * z * z]) * labeler.items).tolist()
     squares = 0.0 if squares <= ROUNDING**2 * n else squares
-    return _gap(float(labeler.kappa - annotators.kappa), squares, cubes, n, worst, best)
+    return gap_of(float(labeler.kappa - annotators.kappa), squares, cubes, n, worst, best)
 
 
 class Share(NamedTuple):
@@ -284,14 +284,14 @@ class Share(NamedTuple):
         squares = max(xx - 2 * rho * xy + rho**2 * yy, 0.0)
         cubes = xxx - 3 * rho * xxy + 3 * rho**2 * xyy - rho**3 * yyy
         worst = -(self.reach[0] + abs(rho) * self.reach[1])
-        return _gap(self.above[0] - rho * self.above[1], squares, cubes, self.n, worst, self.best)
+        return gap_of(self.above[0] - rho * self.above[1], squares, cubes, self.n, worst, self.best)
 
     def defined(self, confidence_level: float) -> bool:
         """Tell whether the lower limit of annotators above random labels is positive.
 
         It is the slope of the lower limit of w(rho) far below the estimate, which therefore has a zero there.
         """
-        gap = _gap(self.above[1], self.squares[2], self.cubes[3], self.n, -self.reach[1], self.reach[1])
+        gap = gap_of(self.above[1], self.squares[2], self.cubes[3], self.n, -self.reach[1], self.reach[1])
         return self.n > 1 and bool(gap.limits(confidence_level)[0] > 0)
 
     def limits(self, confidence_level: float) -> tuple[float, float]:

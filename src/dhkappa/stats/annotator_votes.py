@@ -12,9 +12,8 @@ from dhkappa.core import Array, Integers
 from dhkappa.core.grouping import Entries, Patterns, group_rows
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import invalid
-from dhkappa.stats.influence import vote_pairs
 from dhkappa.stats.sample import Sample
-from dhkappa.stats.weights import VotePairs, Weights
+from dhkappa.stats.weights import VotePairs, Weights, vote_pairs
 
 _BLOCK = 1 << 20  # entries of patterns that are processed at once
 

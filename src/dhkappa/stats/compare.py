@@ -372,11 +372,14 @@ def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], c
     return differences_table(columns, confidence_level, found[0].estimate.weights)
 
 
-def differences_table(columns: Mapping[str, Sequence[Any]], confidence_level: float, weights: Weights | None) -> Table:
+def differences_table(
+    columns: Mapping[str, Sequence[Any]], confidence_level: float, weights: Weights | None, remark: str = ""
+) -> Table:
     """Return the table of differences with its title; p-values are adjusted here."""
     known = {**columns, "pvalue_holm": holm(columns["pvalue"])}
     kappa = "" if weights is None else " in weighted kappa"
-    title = f"Differences{kappa} between labelers, {written(confidence_level, 100)}% confidence intervals"
+    what = f"Differences{kappa} between labelers{remark and f' {remark}'}"
+    title = f"{what}, {written(confidence_level, 100)}% confidence intervals"
     return Table({name: known[name] for name in COLUMNS}, title=title)
 
 

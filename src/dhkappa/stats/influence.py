@@ -16,8 +16,7 @@ from dhkappa.stats.intervals import LEAST, Basis
 from dhkappa.stats.kappa import Estimate, Parts
 from dhkappa.stats.sample import Sample, Stratum
 from dhkappa.stats.summation import exact_sum
-from dhkappa.stats.weights import VotePairs, Weights, pair_sums
-from dhkappa.stats.weights import vote_pairs as weighted_vote_pairs
+from dhkappa.stats.weights import Weights, agreeing_pairs, pair_sums
 
 _CLOSE = 1e-6  # of 1 - E: below, the plain formula loses half of its digits or more
 ROUNDING = 1e-12  # a root mean square below this is rounding: one odd item in 10^18 makes it 10^-9
@@ -122,25 +121,6 @@ def weight_of_one(sample: Sample) -> Floats:
         return np.ones(len(sample.patterns))
     n, whole = sample.n, int(sample.mass.sum())
     return np.array([mass * n / whole for mass in (sample.mass // sample.patterns.items).tolist()])  # rounded once
-
-
-def agreeing_pairs(patterns: Patterns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return (K,) the pairs of votes on an item that agree, and those on its label less those on another."""
-    votes, first = patterns.votes.astype(np.int64), patterns.start[:-1]
-    pairs = votes * (votes - 1) // 2
-    agreeing = np.add.reduceat(pairs, first)
-    pairs[patterns.code != np.repeat(patterns.suggested, np.diff(patterns.start))] = 0
-    return agreeing, 2 * np.add.reduceat(pairs, first) - agreeing
-
-
-def vote_pairs(patterns: Patterns, weights: Weights | None) -> VotePairs:
-    """Return the differentials of pairs of votes, also without weights; see ``weights.vote_pairs``."""
-    if weights is not None:
-        return weighted_vote_pairs(patterns, weights)
-    agreeing, differential = agreeing_pairs(patterns)
-    row, alike = patterns.row(), patterns.votes.astype(np.int64) - 1
-    with_one = np.where(patterns.code == patterns.suggested[row], alike, -alike)
-    return VotePairs(differential, with_one, alike * alike - agreeing[row])
 
 
 def influence(terms: Terms) -> Array:

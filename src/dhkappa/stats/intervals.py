@@ -36,6 +36,8 @@ class ConfidenceInterval:
     confidence_level : the confidence level
     method : how it was computed
     reason : why there is no interval; None if there is one
+    annotators : ``"fixed"`` for other items voted on by the same annotators, ``"random"`` also for other annotators
+    notes : conditions that affect the interpretation, each with a code and a sentence
     """
 
     low: float
@@ -43,6 +45,8 @@ class ConfidenceInterval:
     confidence_level: float
     method: str
     reason: str | None = None
+    annotators: str = "fixed"
+    notes: tuple[Any, ...] = ()
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
@@ -50,7 +54,8 @@ class ConfidenceInterval:
     def __repr__(self) -> str:
         limits = f"low={self.low:.4f}, high={self.high:.4f}, confidence_level={written(self.confidence_level)}"
         reason = f", reason={self.reason!r}" if self.reason else ""
-        return f"ConfidenceInterval({limits}, method={self.method!r}{reason})"
+        annotators = "" if self.annotators == "fixed" else f", annotators={self.annotators!r}"
+        return f"ConfidenceInterval({limits}, method={self.method!r}{annotators}{reason})"
 
 
 @dataclass(frozen=True, slots=True)

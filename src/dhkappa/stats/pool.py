@@ -14,12 +14,12 @@ from dhkappa.core.agreement import FEW_ITEMS
 from dhkappa.core.grouping import LabeledPatterns, Patterns
 from dhkappa.core.labels import natural_key
 from dhkappa.errors import counted, invalid, shown
-from dhkappa.stats.influence import agreeing_pairs
 from dhkappa.stats.mean_intervals import MeanBasis, mean_limits, own_basis
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.pool_result import PoolShares
 from dhkappa.stats.sample import Excluded, check_level
 from dhkappa.stats.summation import integer_type, totals
+from dhkappa.stats.weights import agreeing_pairs
 from dhkappa.table import Table
 
 _FEWEST = 5  # sampled items with a label that are enough for a mean of their own

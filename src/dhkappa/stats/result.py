@@ -6,11 +6,12 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.core import Label
-from dhkappa.errors import DataError, counted
+from dhkappa.core.items import VoteSource
+from dhkappa.errors import DataError, counted, invalid
 from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import NO_VARIATION, Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Estimate, Parts, rounded
@@ -19,6 +20,7 @@ from dhkappa.stats.sample import Excluded, Rng, Sample, check_choice, check_leve
 from dhkappa.table import Display, Table, plain
 
 if TYPE_CHECKING:  # imported when a method needs them
+    from dhkappa.stats.baselines import Baselines
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.permutation import PermutationTest
 
@@ -33,35 +35,6 @@ _FLEISS = ("fleiss", "weighted-fleiss")
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 _WEAKER = 0.1  # kappa of a category below the whole
 _FEWEST = 10  # items of a category that is named; the interval of fewer can be much too narrow
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Baselines:
-    """Kappa of other labels on the same votes; NaN if undefined.
-
-    Attributes
-    ----------
-    random : mean kappa of the suggested labels permuted at random over the items
-    majority : kappa of each item's most frequent vote, an optimistic value: the same votes make and judge the labels
-    """
-
-    random: float
-    majority: float
-    _estimate: Estimate = field(compare=False)
-
-    @property
-    def annotator(self) -> float:
-        """Kappa of a typical annotator as labeler; NaN also with agreement weights, and if only bounds are known."""
-        from dhkappa.stats.votes_baseline import annotator_kappa
-
-        return rounded(annotator_kappa(self._estimate))
-
-    def __repr__(self) -> str:
-        return f"Baselines(random={self.random:.4f}, annotator={self.annotator:.4f}, majority={self.majority:.4f})"
-
-    def to_dict(self) -> dict[str, float | None]:
-        """Return plain values for JSON; NaN becomes None."""
-        return {name: plain(getattr(self, name)) for name in ("random", "annotator", "majority")}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,6 +57,7 @@ class Kappa(Display):
 
     estimate: Estimate
     """The exact values that everything else is computed from."""
+    _votes: VoteSource | None = None
 
     @property
     def metric(self) -> str:
@@ -116,8 +90,11 @@ class Kappa(Display):
         >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).baselines
         Baselines(random=-0.1156, annotator=0.5333, majority=0.7462)
         """
+        from dhkappa.stats.baselines import Baselines
+        from dhkappa.stats.votes_baseline import annotator_kappa
+
         exact = self.estimate.baselines
-        return Baselines(rounded(exact.random), rounded(exact.majority), self.estimate)
+        return Baselines(rounded(exact.random), rounded(exact.majority), partial(annotator_kappa, self.estimate))
 
     @property
     def fleiss(self) -> float:
@@ -175,7 +152,13 @@ class Kappa(Display):
         return math.nan if self._basis is None else self._basis.se
 
     def confidence_interval(
-        self, confidence_level: float = 0.95, method: str | None = None, *, n_resamples: int = 9_999, rng: Rng = None
+        self,
+        confidence_level: float = 0.95,
+        method: str | None = None,
+        *,
+        annotators: str = "fixed",
+        n_resamples: int = 9_999,
+        rng: Rng = None,
     ) -> ConfidenceInterval:
         """Return a confidence interval of kappa.
 
@@ -188,20 +171,29 @@ class Kappa(Display):
             labels. ``"wald"`` is kappa plus and minus t standard errors; the default, and the only method, for Fleiss'
             kappa. ``"bootstrap"`` takes percentiles of bootstrap replicates, and ``"bca"`` corrects them for bias and
             acceleration.
+        annotators
+            ``"fixed"`` for other items voted on by these annotators, ``"random"`` also for other annotators like them.
+            That needs the default method, and votes that tell who cast them. With fewer than 5 annotators the limits
+            are NaN, and ``reason`` has the range of kappa without one of them.
         n_resamples, rng
             Number of bootstrap replicates, and the seed or generator to draw them with.
 
         Examples
         --------
         >>> import dhkappa
-        >>> data = dhkappa.simulate(200, rng=1)
-        >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).confidence_interval()
+        >>> data = dhkappa.simulate(200, annotators=12, rng=1)
+        >>> kappa = dhkappa.dh_kappa(data.votes, data.suggested["labeler"])
+        >>> kappa.confidence_interval()
         ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta')
+        >>> kappa.confidence_interval(annotators="random")
+        ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta', annotators='random')
         """
         confidence_level = check_level(confidence_level)
         methods, alpha = ("wald",) if self.metric in _FLEISS else _METHODS, 1 - confidence_level
         given = methods[0] if method is None else method
         method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
+        if check_choice("annotators", annotators, ("fixed", "random")) == "random":
+            return self._random_interval(confidence_level, method, methods[0])
         if self._basis is None:
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or NO_VARIATION)
         if method in ("bootstrap", "bca"):
@@ -214,6 +206,15 @@ class Kappa(Display):
             return bca_interval(values, self.value, influence(known) * known.weight / known.items, known.items, alpha)
         low, high = (beta_interval if method == "beta" else wald_interval)(self._basis, alpha)
         return ConfidenceInterval(low, high, confidence_level, method)
+
+    def _random_interval(self, confidence_level: float, method: str, default: str) -> ConfidenceInterval:
+        """Return the interval for other annotators."""
+        from dhkappa.stats.annotator_variance import random_interval
+
+        if method != default:
+            message = f"annotators='random' is not available with method={method!r}."
+            raise invalid("annotators", message, code="option-not-supported", hint="Leave out $method.")
+        return random_interval(self.estimate, self.confidence_interval(confidence_level), self.se, self._votes)
 
     def bootstrap(self, n_resamples: int = 9_999, rng: Rng = None, *, progress: bool = True) -> Bootstrap:
         """Draw samples of the same size from the items, with replacement, and return their kappas.
@@ -348,12 +349,13 @@ class Kappa(Display):
     def _display(self) -> tuple[str, list[str]]:
         return repr(self), [note.text for note in self.notes]
 
-    def to_dict(self, confidence_level: float = 0.95) -> dict[str, Any]:
-        """Return plain values for JSON, with the confidence interval at a level.
+    def to_dict(self, confidence_level: float = 0.95, annotators: str = "fixed") -> dict[str, Any]:
+        """Return plain values for JSON, with a confidence interval; see ``confidence_interval``.
 
         NaN becomes None; ``exact`` is text, or None beyond 3,000 digits; C and L are lists of [category, share].
         """
-        parts, exact, interval = self.parts, self.exact, self.confidence_interval(confidence_level)
+        parts, exact = self.parts, self.exact
+        interval = self.confidence_interval(confidence_level, annotators=annotators)
         shares: dict[str, Any] = {}
         if parts is not None:
             shares = {letter: float(getattr(parts, letter)) for letter in ("R", "S", "C_E", "C_F", "D", "E")}
@@ -390,6 +392,7 @@ class Comparison(Display):
     notes : conditions that affect the interpretation, each with a code and a sentence
     confidence_level : the confidence level of all intervals
     not_ranked : why a labeler is not ranked, by name, those with most labels first; empty if all are ranked
+    other_annotators : whether intervals and p-values are for other annotators, too
     """
 
     kappas: dict[str, Kappa]
@@ -397,6 +400,11 @@ class Comparison(Display):
     notes: tuple[Note, ...]
     confidence_level: float
     not_ranked: dict[str, str] = field(default_factory=dict)
+    other_annotators: bool = False
+
+    @property
+    def _annotators(self) -> str:
+        return "random" if self.other_annotators else "fixed"
 
     @property
     def ranked(self) -> dict[str, Kappa]:
@@ -411,7 +419,7 @@ class Comparison(Display):
 
     def table(self) -> Table:
         """Return a row for each labeler, the best first; those that are not ranked are last."""
-        return labelers_table(self.kappas, self.confidence_level, self.not_ranked)
+        return labelers_table(self.kappas, self.confidence_level, self.not_ranked, self._annotators)
 
     def _display(self) -> tuple[Table, Table, list[str]]:
         return self.table(), self.differences, [note.text for note in self.notes]
@@ -419,27 +427,36 @@ class Comparison(Display):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN becomes None."""
         return {
-            "kappas": {name: kappa.to_dict(self.confidence_level) for name, kappa in self.kappas.items()},
+            "kappas": {
+                name: kappa.to_dict(self.confidence_level, self._annotators) for name, kappa in self.kappas.items()
+            },
             "differences": self.differences.to_json(),
             "not_ranked": dict(self.not_ranked),
             "confidence_level": self.confidence_level,
+            "other_annotators": self.other_annotators,
             "notes": [note.to_dict() for note in self.notes],
         }
 
 
-def labelers_table(kappas: Mapping[str, Kappa], confidence_level: float, last: Collection[str] = ()) -> Table:
+def labelers_table(
+    kappas: Mapping[str, Kappa], confidence_level: float, last: Collection[str] = (), annotators: str = "fixed"
+) -> Table:
     """Return a row for each labeler, the highest kappa first; those in ``last``, in their order, after all others."""
     order = sorted(kappas.items(), key=lambda pair: (math.isnan(pair[1].value), -pair[1].value))
     order = [*(pair for pair in order if pair[0] not in last), *((name, kappas[name]) for name in last)]
     rows = []
     for name, kappa in order:
-        limits, baselines = kappa.confidence_interval(confidence_level), kappa.baselines
+        limits, baselines = kappa.confidence_interval(confidence_level, annotators=annotators), kappa.baselines
         known = name, kappa.value, *limits, kappa.se, baselines.random, baselines.majority
         rows.append((*known, kappa.n_items, kappa.coverage))
     names = ("labeler", "kappa", "low", "high", "se", "baseline_random", "baseline_majority", "items", "coverage")
     what = "Weighted kappa" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "Kappa"
-    title = f"{what} by labeler, {written(confidence_level, 100)}% confidence intervals"
-    return Table({name: [row[place] for row in rows] for place, name in enumerate(names)}, title=title)
+    what += " by labeler" + (" for other annotators" if annotators == "random" else "")
+    title = f"{what}, {written(confidence_level, 100)}% confidence intervals"
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    if annotators == "random":
+        del columns["se"]  # it is for these annotators
+    return Table(columns, title=title)
 
 
 def _digits(value: float) -> str:

@@ -15,7 +15,6 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
 from dhkappa.stats.influence import (
     Terms,
-    agreeing_pairs,
     category_chance,
     influence,
     other_shares,
@@ -26,7 +25,7 @@ from dhkappa.stats.kappa import KappaSums, distinct, sums, units
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.stats.summation import ratios
 from dhkappa.stats.weighted import sample_parts
-from dhkappa.stats.weights import Weights, pair_sums
+from dhkappa.stats.weights import Weights, agreeing_pairs, pair_sums
 from dhkappa.table import Table
 
 _CANCELLED = 64  # a difference this many times smaller than its first term is recomputed exactly

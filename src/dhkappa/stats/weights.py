@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dhkappa.core import Array, Integers
 from dhkappa.core.grouping import BLOCK, Patterns
@@ -115,8 +116,22 @@ class VotePairs(NamedTuple):
     on_own: Array  # (entries,) of the pairs without that vote, with its category as the label
 
 
-def vote_pairs(patterns: Patterns, weights: Weights) -> VotePairs:
-    """Return what the votes on an item contribute one by one."""
+def agreeing_pairs(patterns: Patterns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (K,) the pairs of votes on an item that agree, and those on its label less those on another."""
+    votes, first = patterns.votes.astype(np.int64), patterns.start[:-1]
+    pairs = votes * (votes - 1) // 2
+    agreeing = np.add.reduceat(pairs, first)
+    pairs[patterns.code != np.repeat(patterns.suggested, np.diff(patterns.start))] = 0
+    return agreeing, 2 * np.add.reduceat(pairs, first) - agreeing
+
+
+def vote_pairs(patterns: Patterns, weights: Weights | None) -> VotePairs:
+    """Return what the votes on an item contribute one by one, also without weights."""
+    if weights is None:
+        agreeing, differential = agreeing_pairs(patterns)
+        row, alike = patterns.row(), patterns.votes.astype(np.int64) - 1
+        with_one = np.where(patterns.code == patterns.suggested[row], alike, -alike)
+        return VotePairs(differential, with_one, alike * alike - agreeing[row])
     (votes, scaled), unit, length = _integers(patterns, weights), weights.unit, np.diff(patterns.start)
     pairs = pair_sums(patterns, weights)
     to_label = scaled[patterns.code, np.repeat(patterns.suggested, length)]
