@@ -41,7 +41,7 @@ def kappa(items: Sequence[Item], labels: Sequence[Hashable], weight: Numbers) ->
 
     C = {j: sum((w * share(item, j) for w, item in zip(weight, items, strict=True)), F(0)) / whole for j in categories}
     L = {j: sum((w for w, label in zip(weight, labels, strict=True) if label == j), F(0)) / whole for j in categories}
-    D = sum((w * differential(*row) for w, *row in zip(weight, items, labels, strict=True)), F(0)) / whole
+    D = sum((w * differential(item, label) for w, item, label in zip(weight, items, labels, strict=True)), F(0)) / whole
     E = sum((C[j] ** 2 * (2 * L[j] - 1) for j in categories), F(0))
     value = (D - E) / (1 - E)
 

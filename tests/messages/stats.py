@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from dhkappa import dh_kappa, fleiss_kappa, simulate
+from dhkappa import compare, dh_kappa, fleiss_kappa, simulate
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline
 
 A, B, C = ["a", "a"], ["b", "b"], ["c", "c"]
@@ -34,6 +34,11 @@ CASES: dict[str, Callable[[], Any]] = {
     "pool-too-small": lambda: kappa(pool=5),
     "pool-too-small (stratum)": lambda: kappa(strata=STRATA, pool={"x": 9, "y": 2}),
     "stratum-one-item": lambda: kappa(strata=["x"] * 5 + ["y"]),
+    "stratum-one-cluster": lambda: kappa(strata=STRATA, clusters=[1, 1, 1, 2, 3, 3]),
+    "cluster-in-strata": lambda: kappa(strata=STRATA, clusters=[1, 1, 2, 2, 3, 3]),
+    "pool-with-clusters": lambda: kappa(pool=10, clusters=[1, 1, 2, 2, 3, 3]),
+    "missing-cluster (arrays)": lambda: kappa(clusters=[1, 1, 2, 2, 3, None]),
+    "clusters-not-supported": lambda: kappa(clusters=[1, 1, 2, 2, 3, 3]).bootstrap(9),
     "stratum-empty": lambda: dh_kappa([A, A, ["b"]], ["a", "a", "a"], strata=["x", "x", "y"]),
     "invalid-rng": lambda: kappa().bootstrap(9, rng="seed"),
     "invalid-n-resamples": lambda: kappa().bootstrap(0),
@@ -81,4 +86,11 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "unequal-weights": lambda: kappa(sample_weight=[100, 1, 1, 1, 1, 1]),
     "votes-fixed": lambda: kappa(pool=20),
+    "clusters": lambda: kappa(clusters=[1, 1, 2, 2, 3, 3]),
+    "clusters (comparison)": lambda: compare(VOTES, {"x": LABELS, "y": LABELS[::-1]}, clusters=[1, 1, 2, 2, 3, 3]),
+    "clusters (two)": lambda: kappa(clusters=[1, 1, 1, 2, 2, 2]),
+    "no-standard-error (clusters)": lambda: kappa(clusters=[1] * 6),
+    "few-clusters": lambda: kappa(clusters=[1, 1, 2, 2, 3, 3]),
+    "cluster-heavy": lambda: kappa(clusters=[1, 1, 1, 2, 3, 4]),
+    "pool-clusters": lambda: kappa(strata=STRATA, clusters=[1, 1, 2, 3, 3, 4], pool={"x": 9, "y": 9}),
 }

@@ -26,11 +26,12 @@ def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemColumns:
-    """Per-item columns of n items: suggested labels, stratum, weight."""
+    """Per-item columns of n items: suggested labels, stratum, weight, cluster."""
 
     labels: dict[str, Encoded]  # (n,) suggested labels, by labeler
     stratum: Encoded | None = None  # (n,); None without strata
     weight: Floats | None = None  # (n,) sample weights; None without weights
+    cluster: Encoded | None = None  # (n,); None without clusters
 
     @property
     def labelers(self) -> tuple[str, ...]:
@@ -39,8 +40,8 @@ class ItemColumns:
 
     @property
     def labels_only(self) -> bool:
-        """Whether there is one labeler, and neither strata nor weights."""
-        return len(self.labels) == 1 and self.stratum is None and self.weight is None
+        """Whether there is one labeler, and neither strata nor weights nor clusters."""
+        return len(self.labels) == 1 and self.stratum is None and self.weight is None and self.cluster is None
 
     @property
     def strata(self) -> Categories:
@@ -64,16 +65,17 @@ class ItemColumns:
         column = self.labels[labeler]
         return lookup(column.labels, categories)[column.digits() if column.low else column.values]
 
-    def design(self, rows: Any = slice(None)) -> tuple[Categories, Integers | None, Floats | None]:
-        """Return the strata, and the stratum and weight of some rows; of columns encoded by ``recode``."""
+    def design(self, rows: Any = slice(None)) -> tuple[Categories, Integers | None, Floats | None, Integers | None]:
+        """Return the strata, and the stratum, weight and cluster of some rows; of columns encoded by ``recode``."""
         stratum = None if self.stratum is None else self.stratum.values[rows]
-        return self.strata, stratum, None if self.weight is None else self.weight[rows]
+        cluster = None if self.cluster is None else self.cluster.digits()[rows]
+        return self.strata, stratum, None if self.weight is None else self.weight[rows], cluster
 
     def take(self, rows: Array) -> ItemColumns:
         """Return some items, by index."""
         labels = {name: column.take(rows) for name, column in self.labels.items()}
-        stratum = None if self.stratum is None else self.stratum.take(rows)
-        return ItemColumns(labels, stratum, None if self.weight is None else self.weight[rows])
+        stratum, cluster = (None if one is None else one.take(rows) for one in (self.stratum, self.cluster))
+        return ItemColumns(labels, stratum, None if self.weight is None else self.weight[rows], cluster)
 
     def recode(self, categories: Categories) -> ItemColumns:
         """Encode labels as 0 for missing and 1 + index into the categories, and strata as those that occur."""
@@ -83,11 +85,11 @@ class ItemColumns:
             stratum = Encoded(lookup(stratum.labels, names)[stratum.digits()], 0, names)
         known = (None, *categories)
         labels = {name: Encoded(self.codes(name, categories) + 1, 0, known) for name in self.labels}
-        return ItemColumns(labels, stratum, self.weight)
+        return ItemColumns(labels, stratum, self.weight, self.cluster)
 
     def keys(self) -> list[tuple[int, Array]]:
         """Return the columns as ``group_rows`` takes them."""
-        encoded = [*self.labels.values(), *([] if self.stratum is None else [self.stratum])]
+        encoded = [*self.labels.values(), *(one for one in (self.stratum, self.cluster) if one is not None)]
         columns: list[tuple[int, Array]] = [(len(column.labels), column.digits()) for column in encoded]
         return columns if self.weight is None else [*columns, (0, self.weight)]
 
@@ -97,7 +99,10 @@ class ItemColumns:
 
     @staticmethod
     def concat(tables: Sequence[ItemColumns], categories: Categories) -> ItemColumns:
-        """Concatenate tables with the same labelers, with strata all or none, and weights all or none."""
+        """Concatenate tables with the same labelers, with strata all or none, and weights all or none.
+
+        Clusters cannot be concatenated: two tables may have items of the same cluster. One table keeps them.
+        """
         parts = [table.recode(categories) for table in tables]
         labels = {
             name: Encoded(np.concatenate([part.labels[name].values for part in parts]), 0, (None, *categories))
@@ -108,7 +113,8 @@ class ItemColumns:
             moved = [lookup(part.strata, strata)[part.stratum.values] for part in parts if part.stratum is not None]
             stratum = Encoded(np.concatenate(moved), 0, strata)
         weights = [part.weight for part in parts if part.weight is not None]
-        return ItemColumns(labels, stratum, np.concatenate(weights) if weights else None)
+        cluster = parts[0].cluster if len(parts) == 1 else None
+        return ItemColumns(labels, stratum, np.concatenate(weights) if weights else None, cluster)
 
 
 def _repeats(first: Array, group: Array) -> bool:
@@ -254,7 +260,7 @@ class Counts:
 
     categories: Categories  # in the order of codes
     patterns: Patterns  # K distinct rows; ``suggested`` is an index into ``columns``
-    columns: ItemColumns  # J distinct combinations of labels, stratum and weight, encoded by ItemColumns.recode
+    columns: ItemColumns  # J distinct combinations of labels, stratum, weight, cluster, encoded by ItemColumns.recode
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
 
     @property
@@ -268,14 +274,14 @@ class Counts:
         return bool(len(self.patterns)) and int(self.patterns.vote_totals().max()) == 1
 
     def labeled_patterns(self, labeler: str | None = None) -> LabeledPatterns:
-        """Return the distinct patterns with the labels of one labeler, and the stratum and weight of each."""
+        """Return the distinct patterns with the labels of one labeler, and the stratum, weight and cluster of each."""
         name = (
             self.columns.labelers[0] if labeler is None and self.columns.labels_only else self.columns.labeler(labeler)
         )
         return self._rows({name: self.columns.labels[name]}, merge=not self.columns.labels_only)
 
     def unlabeled_patterns(self) -> LabeledPatterns:
-        """Return the distinct patterns without labels, and the stratum and weight of each."""
+        """Return the distinct patterns without labels, and the stratum, weight and cluster of each."""
         return self._rows({"": Encoded.absent(len(self.columns))}, merge=True)
 
     def _rows(self, labels: dict[str, Encoded], merge: bool) -> LabeledPatterns:
@@ -336,9 +342,10 @@ class ItemTable:
     vote: Integers  # (K,) index of a row's votes among these
     labels: dict[str, Integers]  # (K,) code of the suggested label, m if missing, by labeler
     strata: Categories
-    design: Integers | None  # (K,) index into the next two; None without strata and weights
+    design: Integers | None  # (K,) index into the next three; None without strata, weights and clusters
     design_stratum: Integers | None  # (S,) index into strata
     design_weight: Floats | None  # (S,) sample weight of one item
+    design_cluster: Integers | None  # (S,) number of the cluster
     items: npt.NDArray[np.int64]  # (K,) number of items
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
     single: bool = False  # each row is one item
@@ -355,10 +362,15 @@ class ItemTable:
         return None if self.design_weight is None else self.design_weight[self.design]
 
     @property
+    def cluster(self) -> Integers | None:
+        """(K,) number of the cluster."""
+        return None if self.design_cluster is None else self.design_cluster[self.design]
+
+    @property
     def n_designs(self) -> int:
-        """The number S of combinations of stratum and weight, 1 without strata and weights."""
-        known = self.design_weight if self.design_stratum is None else self.design_stratum
-        return 1 if known is None else len(known)
+        """The number S of combinations of stratum, weight and cluster, 1 without them."""
+        known = (self.design_stratum, self.design_weight, self.design_cluster)
+        return next((len(one) for one in known if one is not None), 1)
 
     @property
     def _base(self) -> int:
@@ -438,14 +450,16 @@ def _codes(column: Encoded, categories: Categories) -> Integers:
     return digits if np.array_equal(table, np.arange(table.size)) else table[digits]
 
 
-def _designs(strata: Categories, stratum: Any, weight: Any) -> tuple[Categories, Any, Any, Any]:
-    """Return strata, the design of each row, and stratum and weight of each design."""
+def _designs(strata: Categories, stratum: Any, weight: Any, cluster: Any) -> tuple[Categories, Any, Any, Any, Any]:
+    """Return strata, the design of each row, and stratum, weight and cluster of each design."""
     columns = [] if stratum is None else [(len(strata), stratum)]
     columns += [] if weight is None else [(0, weight)]
+    columns += [] if cluster is None else [(int(cluster.max(initial=0)) + 1, cluster)]
     if not columns:
-        return strata, None, None, None
+        return strata, None, None, None, None
     first, design = group_rows(columns)
-    return strata, design, None if stratum is None else stratum[first], None if weight is None else weight[first]
+    own: list[Any] = [None if one is None else one[first] for one in (stratum, weight, cluster)]
+    return strata, design, own[0], own[1], own[2]
 
 
 def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = frozenset()) -> ItemTable:

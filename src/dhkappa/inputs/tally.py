@@ -206,6 +206,10 @@ class Tally:
         self._include(given.counts)
 
     def _include(self, table: Counts) -> None:
+        if table.columns.cluster is not None:
+            message = "A tally does not support clusters: it does not know the cluster of an item."
+            hint = "Pass the data themselves with $clusters, or omit $clusters."
+            raise invalid("clusters", message, code="option-not-supported", hint=hint)
         categories = union(self._categories, table.categories) if self._categories else table.categories
         self._add([table], self._categories if self.declared else categories)
 
