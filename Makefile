@@ -46,6 +46,7 @@ format: .venv/.dev  ## reformat the code
 validate: .venv/.dev  ## simulate the coverage of intervals and the rates of problems, and write their tables in docs/ (50 minutes)
 	$(BIN)/python validation/interval_coverage.py
 	$(BIN)/python validation/design_coverage.py
+	$(BIN)/python validation/cluster_coverage.py
 	$(BIN)/python validation/annotator_flags.py
 	$(BIN)/python validation/difference_coverage.py
 	$(BIN)/python validation/annotator_coverage.py

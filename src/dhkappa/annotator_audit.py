@@ -312,7 +312,8 @@ def audit_single_votes(
 ) -> SingleVoteAudit:
     """Compare labelers with the only vote on each item."""
     columns = counts.columns
-    for name, values in (("sample_weight", columns.weight), ("strata", columns.stratum)):
+    given = ("sample_weight", columns.weight), ("strata", columns.stratum), ("clusters", columns.cluster)
+    for name, values in given:
         if values is not None:
             message = f"An audit with one vote per item does not support {name} yet."
             raise invalid(name, message, code="option-not-supported")

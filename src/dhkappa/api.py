@@ -69,7 +69,7 @@ def dh_kappa(
         Agreement weights for ordered categories: ``"linear"``, ``"quadratic"`` or an m x m matrix. The order is that of
         ``categories``, which must be declared. An extension of the paper.
     clusters
-        Not supported yet.
+        As for ``Dataset``. Kappa is the same; standard error and interval allow for items of a cluster being alike.
     pool
         The number of items in the data set that the items were sampled from; with ``strata``, a mapping from each
         stratum to its size, which then weighs the strata. The standard error is smaller if a good part of the pool was
@@ -95,12 +95,11 @@ def dh_kappa(
     >>> dhkappa.dh_kappa(table, suggested="llm", annotators=["a", "b"]).exact
     Fraction(2, 3)
     """
-    _not_supported("dh_kappa", clusters=clusters)
     if isinstance(suggested, Mapping):
         message = f"There are {len(suggested)} labelers: {shown(suggested, 10)}. dh_kappa takes the labels of one."
         hint = "Pass one value of the mapping as $suggested, or use compare."
         raise invalid("suggested", message, code="several-labelers", hint=hint)
-    columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
+    columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata, clusters=clusters)
     if isinstance(data, (list, tuple, np.ndarray)) and suggested is not None and not roles:
         categories = list(categories) if isinstance(categories, Iterator) else categories
         missing = list(missing) if isinstance(missing, Iterator) else missing
@@ -122,6 +121,7 @@ def dh_kappa(
         return Kappa(estimate_dh(sample), votes)
     from dhkappa.stats.weighted import estimate_weighted
 
+    _without_clusters("dh_kappa with agreement weights", rows.cluster)
     return Kappa(estimate_weighted(sample, _weights(weights, sample.categories, ordered)), votes)
 
 
@@ -151,8 +151,9 @@ def fleiss_kappa(
     Fraction(11, 20)
     """
     _not_supported("fleiss_kappa", clusters=clusters)
-    columns = Columns(suggested=None, counts=counts, sample_weight=sample_weight, strata=strata)
+    columns = Columns(suggested=None, counts=counts, sample_weight=sample_weight, strata=strata, clusters=None)
     given, _ = _resolve(data, columns, categories, missing, roles, UnlabeledDataset, labeled=False)
+    _without_clusters("fleiss_kappa", given.counts.columns.cluster)
     sample, votes = sample_of(given.counts.unlabeled_patterns(), labeled=False, pool=pool), _votes(given)
     if weights is None:
         return Kappa(estimate_fleiss(sample), votes)
@@ -222,17 +223,19 @@ def compare(
     from dhkappa.stats.common_items import compare_on_common_items
     from dhkappa.stats.result import Comparison
 
-    _not_supported("compare", clusters=clusters)
     if other_annotators:
         refused = {"weights": weights, "sample_weight": sample_weight, "strata": strata, "pool": pool}
-        _not_supported("compare with other_annotators", **refused)
-    columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
+        _not_supported("compare with other_annotators", **refused, clusters=clusters)
+    columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata, clusters=clusters)
     given, chosen = _resolve(data, columns, categories, missing, roles)
     if isinstance(given, Dataset) and chosen is None:
         table = given.item_table()
     else:
         table = item_table_of_counts(given.counts, _labelers(given, chosen))
+    if other_annotators:
+        _without_clusters("compare with other_annotators", table.cluster)
     if weights is not None:
+        _without_clusters("compare with agreement weights", table.cluster)
         weights = _weights(weights, table.categories, given.declared)
     options: dict[str, Any] = {"weights": weights, "confidence_level": confidence_level, "pool": pool, "rng": rng}
     estimates, differences, notes, not_ranked = compare_on_common_items(table, **options)
@@ -322,33 +325,37 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     allow = (allow,) if isinstance(allow, str) else tuple(allow)
     accept((), allow)
     given_weights = weights
-    _not_supported("audit", clusters=clusters)
-    columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
+    columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata, clusters=clusters)
     given, chosen = _resolve(data, columns, categories, missing, roles, Dataset, labeled=False)  # kept for the review
     if isinstance(given, Dataset) and (chosen is not None or given.multilabel is not None):
         given.check_labeled(chosen)
     names = _labelers(given, chosen) if isinstance(given, Tally) or given.labeled else []
     named = given.named_roles if isinstance(given, Dataset) else set()
-    sliced = {name: True for name in ("annotators_table", "slices") if name in named}
+    sliced: dict[str, Any] = {name: True for name in ("annotators_table", "slices") if name in named}
     if isinstance(given, Dataset) and given.slices_items:
         _not_supported("audit with slices", weights=weights, strata=("strata" in named) or None, pool=pool)
+    clustered = ("clusters" in named) or None
+    for name in sliced:
+        _not_supported(f"audit with {name}", clusters=clustered)
     options: Any = {"pool": pool, "confidence_level": confidence_level, "rng": rng, "progress": progress}
     if isinstance(given, Dataset) and given.multilabel is not None:
         from dhkappa.run_audit import multilabel_audit
 
-        _not_supported("audit with multilabel", weights=weights, **sliced)
+        _not_supported("audit with multilabel", weights=weights, clusters=clustered, **sliced)
         evidence, sets = given.evidence(names), given.label_sets
         answers = sets.answers(given.counts)
         options |= {"answers": answers, "problems": find_set_problems(evidence, sets, answers, allow)}
         return multilabel_audit(given.counts, evidence.item_votes, sets, names, **options)
     if weights is not None:
+        _not_supported("audit with agreement weights", clusters=clustered)
         weights = _weights(weights, given.counts.categories, given.declared)
     evidence = given.evidence(names, ordered=weights is not None)
     problems = find_problems(evidence, allow)
     if given.counts.has_single_votes or not names:
         from dhkappa.annotator_audit import audit_annotators, audit_single_votes
 
-        _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool, **sliced)
+        absent: dict[str, Any] = {"weights": weights, "pool": pool, "clusters": clustered, **sliced}
+        _not_supported("An audit with one vote per item, or without labels,", **absent)
         known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
         if names:
             return cast("Audit", audit_single_votes(given.counts, evidence.item_votes, names, **known))
@@ -436,6 +443,11 @@ def _weights(weights: Any, categories: Sequence[Any], ordered: bool) -> Weights:
         message, hint = "Agreement weights need the order of categories.", "Declare it with $categories, lowest first."
         raise invalid("weights", message, code="categories-not-declared", hint=hint)
     return agreement_weights(weights, len(categories))
+
+
+def _without_clusters(function: str, clusters: Any) -> None:
+    """Refuse data with clusters."""
+    _not_supported(function, clusters=clusters)
 
 
 def _not_supported(function: str, **options: Any) -> None:

@@ -45,6 +45,11 @@ from dhkappa.stats.weights import Weights
 from dhkappa.stats.without import WithoutAnnotators
 from dhkappa.table import Display, Table
 
+_LEFT_OUT = (
+    "What treats items as independent is left out: permutation tests, intervals by category, of Fleiss' kappa and of "
+    "comparisons with each annotator, and numbers of items for narrower intervals."
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Audit(AnnotatorSliced, AuditOutput, Display):
@@ -55,7 +60,7 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
     Attributes
     ----------
     kappas : the kappa of each labeler, on all items that it labeled
-    permutation_tests : the test of each labeler against random labels; None if kappa is undefined
+    permutation_tests : the test of each labeler against random labels; None if kappa is undefined, and with clusters
     comparison : ranking and paired differences, on common items; None for one labeler
     fleiss : Fleiss' kappa: how far annotators agree with each other
     confidence_level : confidence level of all intervals
@@ -431,13 +436,15 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         if self._item_votes is not None and self._item_votes.find is not None:
             text = "The table is too large to be fetched: the votes were counted, and the annotators are unknown."
             found.append(Note("annotators-not-fetched", text))
+        if any(kappa.estimate.sample.clustered for kappa in self.kappas.values()):
+            found.append(Note("clusters-left-out", _LEFT_OUT))
         found += map(source_note, self._shown.notes if self._shown else ())
         found += self.baseline.notes if self.baseline else ()
         if self.comparison is None:
             return tuple(found)
         # Notes on single labelers are there already, and excluded items too if all labelers have the same items.
         sizes = {kappa.n_items for kappa in (*self.kappas.values(), *self.comparison.kappas.values())}
-        known = {"source", "equals-majority", *(["items-excluded"] if len(sizes) == 1 else [])}
+        known = {"source", "equals-majority", "clusters", *(["items-excluded"] if len(sizes) == 1 else [])}
         return (*found, *(note for note in self.comparison.notes if note.code not in known and note not in found))
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:

@@ -91,7 +91,7 @@ def audit_of(
         for name in names:
             sample = sample_of(counts.labeled_patterns(name), pool=pool)
             kappa = kappas[name] = Kappa(kappa_estimate(sample, weights), VoteSource(lambda: item_votes, name))
-            tests[name] = None if kappa.exact is None else kappa.permutation_test()
+            tests[name] = None if kappa.exact is None or sample.clustered else kappa.permutation_test()
             if item_votes is not None and item_votes.annotators is not None:
                 rows = sample_of_rows(item_votes, name, pool, samples)
                 compared[name] = compare_with_annotators(

@@ -70,6 +70,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "items-unknown": lambda: audited(tally(VOTES, TWO), ["llm"]).review(),
     "kappa-undefined (audit)": lambda: audited([["a", "a"], ["a", "a"]], ["a", "a"]).categories(),
     "annotators-not-fetched": large,
+    "clusters-left-out": lambda: audit(VOTES, TWO, clusters=[1, 1, 2], progress=False),
+    "option-not-supported (tally of clusters)": lambda: tally(VOTES, LABELS, clusters=[1, 1, 2]),
     "unknown-problem": lambda: Dataset(VOTES, TWO).check(allow=["looks-ordnal"]),
     "source": lambda: dh_kappa(read(EXPORTS / "prodigy" / "binary.jsonl")),
 }

@@ -352,6 +352,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "invalid-count": lambda: tally(pd.DataFrame({"a": [2, -1], "b": [0, 2]}), counts=["a", "b"]),
     "invalid-count (missing)": lambda: tally(pl.DataFrame({"a": [2, None], "b": [0, 2]}), counts=["a", "b"]),
     "invalid-weight (column)": lambda: wide(columns={"w": [1.0, -1.0]}, sample_weight="w"),
+    "missing-cluster": lambda: wide(columns={"document": ["x", None]}, clusters="document"),
     "missing-stratum": lambda: wide(columns={"place": ["x", None]}, strata="place"),
     "categories-lack-columns": lambda: tally(pd.DataFrame({"a": [2], "b": [0]}), counts=["a", "b"], categories=["a"]),
     "names-not-distinct": distinct,

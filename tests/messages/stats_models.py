@@ -26,6 +26,10 @@ def grid(votes: list[list[str]], labels: list[str], **options: Any) -> ItemVotes
     return read_votes(np.array(votes, object), {"llm": labels}, **options)
 
 
+def clustered(votes: list[list[str]], labels: list[str]) -> ItemVotes:
+    return grid(votes, labels, clusters=[1] * len(votes))
+
+
 def weighted(weights: Any) -> Any:
     return dk.dh_kappa(VOTES, LABELS, categories=["a", "b", "c"], weights=weights)
 
@@ -74,6 +78,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "annotators-undefined": lambda: compare_with_annotators(grid([["a"] * 3] * 12, ["a"] * 12), "llm"),
     "annotators-few-items (scores)": lambda: annotator_scores(grid(VOTES, LABELS)),
     "annotators-two-votes": lambda: annotator_scores(grid([votes[:2] for votes in VOTES], LABELS)),
+    "scores-independent": lambda: annotator_scores(clustered(VOTES, LABELS)),
     "scores-unweighted": lambda: dk.audit(
         TWO.votes, TWO.suggested, sample_weight=range(1, 41), progress=False
     ).annotator_scores(),

@@ -52,10 +52,9 @@ def test_names_of_other_options_are_not_proposed() -> None:
     assert "Did you mean" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if name.startswith(("dh", "fleiss", "compare", "audit"))])
-def test_clusters_are_not_supported(name: str) -> None:
+def test_clusters_are_not_supported_by_fleiss_kappa() -> None:
     with expect_error("option-not-supported", "clusters"):
-        CALLS[name](clusters=LABELS)
+        fleiss_kappa(VOTES, clusters=LABELS)
 
 
 def test_functions_have_the_same_options() -> None:

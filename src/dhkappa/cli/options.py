@@ -200,6 +200,7 @@ SAMPLE = combine(
     option("categories", "All categories, in order, separated by commas.", multiple=True, metavar="LABEL"),
     _column("sample-weight", "Column with the sampling weight of each item."),
     _column("strata", "Column with the group that each item was drawn from."),
+    _column("clusters", "Column with the document, conversation or user that each item comes from."),
 )
 _ALLOW = "Ignore the problem with this code (listed by dhkappa check)."
 ALLOW = option("allow", _ALLOW, multiple=True, metavar="CODE")
@@ -207,7 +208,8 @@ ANALYSIS = combine(FILES, GATE, ROLES, SAMPLE, POOL, LEVEL, ALLOW)
 
 _OF_TABLES = (  # options that describe tables, not tallies
     *("annotators", "item", "label", "annotator", "count", "counts", "items", "duplicates", "unlisted", "missing"),
-    *("input_format", "question", "sheet", "table", "sample_weight", "strata", "categories", "normalize", "map"),
+    *("input_format", "question", "sheet", "table", "sample_weight", "strata", "clusters"),
+    *("categories", "normalize", "map"),
     *("multilabel", "show", "items_sheet", "slices", "annotators_table", "where", "exclude_annotator"),
 )
 
@@ -279,7 +281,8 @@ class Input:
         for name in ("annotators", "counts"):
             if columns := several(self.given.get(name, ())):
                 found[name] = columns[0] if len(columns) == 1 else columns
-        names = ("item", "label", "annotator", "count", "items", "duplicates", "unlisted", "sample_weight", "strata")
+        names = ("item", "label", "annotator", "count", "items", "duplicates", "unlisted")
+        names += ("sample_weight", "strata", "clusters")  # type: ignore[assignment]
         found |= {name: self.given[name] or None for name in names if self.given.get(name) is not None}
         if missing := several(self.given.get("missing", ())):
             found["missing"] = [*missing, *(int(text) for text in missing if _is_whole(text))]

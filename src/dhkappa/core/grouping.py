@@ -298,6 +298,7 @@ class LabeledPatterns:
     strata: Categories = ()  # in order
     stratum: Integers | None = None  # (K,) index into strata; None without strata
     weight: Floats | None = None  # (K,) sample weight of one item; None without weights
+    cluster: Integers | None = None  # (K,) number of the cluster; None without clusters
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
     item_weights: ItemWeights | None = None  # instead of ``weight``, if items of a pattern have different weights
 

@@ -14,101 +14,9 @@ import numpy.typing as npt
 
 from dhkappa.core import Array, Categories, Floats, Integers, Label, grouping
 from dhkappa.core.grouping import Encoded, LabeledPatterns, Patterns, group_rows, stack
+from dhkappa.core.item_columns import ItemColumns, lookup
 from dhkappa.core.labels import check_declared, check_missing, union
-from dhkappa.errors import invalid, one_labeler, shown
-
-
-def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.NDArray[np.int32]:
-    """Return the index of each label among the categories, -1 if missing or absent."""
-    place: dict[Label | None, int] = {label: code for code, label in enumerate(categories)}
-    return np.array([-1 if label is None else place.get(label, -1) for label in labels] or [-1], np.int32)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemColumns:
-    """Per-item columns of n items: suggested labels, stratum, weight."""
-
-    labels: dict[str, Encoded]  # (n,) suggested labels, by labeler
-    stratum: Encoded | None = None  # (n,); None without strata
-    weight: Floats | None = None  # (n,) sample weights; None without weights
-
-    @property
-    def labelers(self) -> tuple[str, ...]:
-        """The names of the labelers."""
-        return tuple(self.labels)
-
-    @property
-    def labels_only(self) -> bool:
-        """Whether there is one labeler, and neither strata nor weights."""
-        return len(self.labels) == 1 and self.stratum is None and self.weight is None
-
-    @property
-    def strata(self) -> Categories:
-        """The names of the strata."""
-        return () if self.stratum is None else tuple(label for label in self.stratum.labels if label is not None)
-
-    def __len__(self) -> int:
-        return len(next(iter(self.labels.values())).values)
-
-    def labeler(self, name: str | None) -> str:
-        """Return the labeler with this name, or the only one."""
-        only = name is None and len(self.labels) == 1
-        return self.labelers[0] if only else one_labeler(name, self.labelers)
-
-    def suggested_labels(self) -> list[Label]:
-        """Return the labels that some labeler suggests."""
-        return [label for column in self.labels.values() for label in column.occurring(column.digits())]
-
-    def codes(self, labeler: str, categories: Sequence[Label]) -> npt.NDArray[np.int32]:
-        """Return (n,) the index of each suggested label among the categories, -1 if missing."""
-        column = self.labels[labeler]
-        return lookup(column.labels, categories)[column.digits() if column.low else column.values]
-
-    def design(self, rows: Any = slice(None)) -> tuple[Categories, Integers | None, Floats | None]:
-        """Return the strata, and the stratum and weight of some rows; of columns encoded by ``recode``."""
-        stratum = None if self.stratum is None else self.stratum.values[rows]
-        return self.strata, stratum, None if self.weight is None else self.weight[rows]
-
-    def take(self, rows: Array) -> ItemColumns:
-        """Return some items, by index."""
-        labels = {name: column.take(rows) for name, column in self.labels.items()}
-        stratum = None if self.stratum is None else self.stratum.take(rows)
-        return ItemColumns(labels, stratum, None if self.weight is None else self.weight[rows])
-
-    def recode(self, categories: Categories) -> ItemColumns:
-        """Encode labels as 0 for missing and 1 + index into the categories, and strata as those that occur."""
-        stratum = self.stratum
-        if stratum is not None:
-            names = tuple(stratum.occurring(stratum.digits()))
-            stratum = Encoded(lookup(stratum.labels, names)[stratum.digits()], 0, names)
-        known = (None, *categories)
-        labels = {name: Encoded(self.codes(name, categories) + 1, 0, known) for name in self.labels}
-        return ItemColumns(labels, stratum, self.weight)
-
-    def keys(self) -> list[tuple[int, Array]]:
-        """Return the columns as ``group_rows`` takes them."""
-        encoded = [*self.labels.values(), *([] if self.stratum is None else [self.stratum])]
-        columns: list[tuple[int, Array]] = [(len(column.labels), column.digits()) for column in encoded]
-        return columns if self.weight is None else [*columns, (0, self.weight)]
-
-    def distinct(self) -> tuple[npt.NDArray[np.int64], Array]:
-        """Return the first item of each group of equal items, and (n,) the group of each item."""
-        return group_rows(self.keys())
-
-    @staticmethod
-    def concat(tables: Sequence[ItemColumns], categories: Categories) -> ItemColumns:
-        """Concatenate tables with the same labelers, with strata all or none, and weights all or none."""
-        parts = [table.recode(categories) for table in tables]
-        labels = {
-            name: Encoded(np.concatenate([part.labels[name].values for part in parts]), 0, (None, *categories))
-            for name in tables[0].labelers
-        }
-        strata, stratum = union(*(part.strata for part in parts)), None
-        if parts[0].stratum is not None:
-            moved = [lookup(part.strata, strata)[part.stratum.values] for part in parts if part.stratum is not None]
-            stratum = Encoded(np.concatenate(moved), 0, strata)
-        weights = [part.weight for part in parts if part.weight is not None]
-        return ItemColumns(labels, stratum, np.concatenate(weights) if weights else None)
+from dhkappa.errors import invalid, shown
 
 
 def _repeats(first: Array, group: Array) -> bool:
@@ -268,7 +176,7 @@ class Counts:
 
     categories: Categories  # in the order of codes
     patterns: Patterns  # K distinct rows; ``suggested`` is an index into ``columns``
-    columns: ItemColumns  # J distinct combinations of labels, stratum and weight, encoded by ItemColumns.recode
+    columns: ItemColumns  # J distinct combinations of labels, stratum, weight, cluster, encoded by ItemColumns.recode
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
 
     @property
@@ -282,14 +190,14 @@ class Counts:
         return bool(len(self.patterns)) and int(self.patterns.vote_totals().max()) == 1
 
     def labeled_patterns(self, labeler: str | None = None) -> LabeledPatterns:
-        """Return the distinct patterns with the labels of one labeler, and the stratum and weight of each."""
+        """Return the distinct patterns with the labels of one labeler, and the stratum, weight and cluster of each."""
         name = (
             self.columns.labelers[0] if labeler is None and self.columns.labels_only else self.columns.labeler(labeler)
         )
         return self._rows({name: self.columns.labels[name]}, merge=not self.columns.labels_only)
 
     def unlabeled_patterns(self) -> LabeledPatterns:
-        """Return the distinct patterns without labels, and the stratum and weight of each."""
+        """Return the distinct patterns without labels, and the stratum, weight and cluster of each."""
         return self._rows({"": Encoded.absent(len(self.columns))}, merge=True)
 
     def _rows(self, labels: dict[str, Encoded], merge: bool) -> LabeledPatterns:
@@ -350,9 +258,10 @@ class ItemTable:
     vote: Integers  # (K,) index of a row's votes among these
     labels: dict[str, Integers]  # (K,) code of the suggested label, m if missing, by labeler
     strata: Categories
-    design: Integers | None  # (K,) index into the next two; None without strata and weights
+    design: Integers | None  # (K,) index into the next three; None without strata, weights and clusters
     design_stratum: Integers | None  # (S,) index into strata
     design_weight: Floats | None  # (S,) sample weight of one item
+    design_cluster: Integers | None  # (S,) number of the cluster
     items: npt.NDArray[np.int64]  # (K,) number of items
     source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
     single: bool = False  # each row is one item
@@ -369,10 +278,15 @@ class ItemTable:
         return None if self.design_weight is None else self.design_weight[self.design]
 
     @property
+    def cluster(self) -> Integers | None:
+        """(K,) number of the cluster."""
+        return None if self.design_cluster is None else self.design_cluster[self.design]
+
+    @property
     def n_designs(self) -> int:
-        """The number S of combinations of stratum and weight, 1 without strata and weights."""
-        known = self.design_weight if self.design_stratum is None else self.design_stratum
-        return 1 if known is None else len(known)
+        """The number S of combinations of stratum, weight and cluster, 1 without them."""
+        known = (self.design_stratum, self.design_weight, self.design_cluster)
+        return next((len(one) for one in known if one is not None), 1)
 
     @property
     def _base(self) -> int:
@@ -452,14 +366,16 @@ def _codes(column: Encoded, categories: Categories) -> Integers:
     return digits if np.array_equal(table, np.arange(table.size)) else table[digits]
 
 
-def _designs(strata: Categories, stratum: Any, weight: Any) -> tuple[Categories, Any, Any, Any]:
-    """Return strata, the design of each row, and stratum and weight of each design."""
+def _designs(strata: Categories, stratum: Any, weight: Any, cluster: Any) -> tuple[Categories, Any, Any, Any, Any]:
+    """Return strata, the design of each row, and stratum, weight and cluster of each design."""
     columns = [] if stratum is None else [(len(strata), stratum)]
     columns += [] if weight is None else [(0, weight)]
+    columns += [] if cluster is None else [(int(cluster.max(initial=0)) + 1, cluster)]
     if not columns:
-        return strata, None, None, None
+        return strata, None, None, None, None
     first, design = group_rows(columns)
-    return strata, design, None if stratum is None else stratum[first], None if weight is None else weight[first]
+    own: list[Any] = [None if one is None else one[first] for one in (stratum, weight, cluster)]
+    return strata, design, own[0], own[1], own[2]
 
 
 def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = frozenset()) -> ItemTable:

@@ -266,7 +266,7 @@ def _most_votes(table: VoteTable, long: LongTable) -> int:
 
 
 def _check_item_columns(table: VoteTable, long: LongTable, pairs: int | None) -> None:
-    """Refuse an item with two labels, weights or strata. ``pairs`` of item and item columns differ, if known."""
+    """Refuse an item with several values in an item column. ``pairs`` of item and item columns differ, if known."""
     if table.items is not None or not table.item_roles:
         return
     different = long.frame.select("item", *table.item_roles).unique()
@@ -333,7 +333,7 @@ def _with_items(table: VoteTable, read: ItemVotes, rows: _Rows) -> ItemVotes:
 
 
 def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str, Any]:
-    """Return labels by labeler, weights and strata of fetched rows."""
+    """Return labels by labeler, weights, strata and clusters of fetched rows."""
     roles = table.roles
     labels = {role: codings[role].labels(rows[role]) for role in table.label_roles}
     suggested = {labeler: labels[f"suggested_{place}"] for place, labeler in enumerate(roles.suggested)}
@@ -345,12 +345,14 @@ def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str,
     weight = None
     if roles.sample_weight is not None:
         weight = _weights(rows["sample_weight"], items, where.said(roles.sample_weight), hint)
-    if strata is not None and None in strata:
-        absent = sum(n for label, n in zip(strata, items, strict=True) if label is None)
-        message = f"Column {where.said(roles.strata)} has no stratum for {counted(absent, 'item')}."
-        hint = hint or "Give every item a stratum."
-        raise DataError(message, code="missing-stratum", parameter="strata", hint=hint)
-    return {"suggested": suggested or None, "sample_weight": weight, "strata": strata}
+    clusters = labels.get("clusters")
+    groups = (("strata", "stratum", roles.strata, strata), ("clusters", "cluster", roles.clusters, clusters))
+    for role, word, name, values in groups:
+        if values is not None and None in values:
+            absent = sum(n for label, n in zip(values, items, strict=True) if label is None)
+            message = f"Column {where.said(name)} has no {word} for {counted(absent, 'item')}."
+            raise DataError(message, code=f"missing-{word}", parameter=role, hint=hint or f"Give every item a {word}.")
+    return {"suggested": suggested or None, "sample_weight": weight, "strata": strata, "clusters": clusters}
 
 
 def _weights(values: Sequence[Any], items: Sequence[int], name: str, hint: str) -> list[float]:
@@ -447,9 +449,10 @@ def _fetch_long(table: VoteTable) -> ItemVotes:
     encoded = encode(labels[each], "votes", table.missing) if each.size else Encoded(np.zeros(0, np.uint8), 0, ())
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
     suggested = own["suggested"] and {who: by_item(given) for who, given in own["suggested"].items()}
-    weight, strata = by_item(own["sample_weight"]), by_item(own["strata"])
+    weight, strata, clusters = (by_item(own[name]) for name in ("sample_weight", "strata", "clusters"))
     strata = [table.slicing.missing if label is None else label for label in strata] if table.roles.slices else strata
-    columns = read_columns(suggested, length.shape, table.missing, sample_weight=weight, strata=strata)
+    design = {"sample_weight": weight, "strata": strata, "clusters": clusters}
+    columns = read_columns(suggested, length.shape, table.missing, **design)
     read = ItemVotes(encoded, columns, table.declared, length, names=names)
     voters = [] if table.roles.annotator is None else [rows["annotator"][place] for place in each.tolist()]
     if table.roles.annotator is None or None in voters:

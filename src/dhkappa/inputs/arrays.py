@@ -1,4 +1,4 @@
-"""Arrays, lists and count matrices, with labels, strata and weights, checked and encoded as ItemVotes."""
+"""Arrays, lists and count matrices, with labels, strata, weights and clusters, checked and encoded as ItemVotes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from dhkappa.core import Array, Categories, Floats, Integers, ItemWeights, Label
 from dhkappa.core.grouping import MAX_VOTES, Encoded, LabeledPatterns
-from dhkappa.core.items import ItemColumns, ItemVotes, count
+from dhkappa.core.item_columns import ItemColumns
+from dhkappa.core.items import ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.inputs.columns import Columns, check_grid, labeler_names
@@ -54,14 +55,15 @@ class Design(TypedDict, total=False):
 
     sample_weight: Any
     strata: Any
+    clusters: Any
 
 
 def read_arrays(votes: Any, columns: Columns, categories: Categories | None, missing: _Labels) -> ItemVotes:
-    """Read votes or counts, with labels, weights and strata."""
+    """Read votes or counts, with labels, weights, strata and clusters."""
     counts = columns["counts"]
     if (votes is None) == (counts is None):
         raise invalid("counts", "Pass either votes or counts.", code="votes-or-counts")
-    design = Design(sample_weight=columns["sample_weight"], strata=columns["strata"])
+    design = Design(sample_weight=columns["sample_weight"], strata=columns["strata"], clusters=columns.get("clusters"))
     read, data = (read_votes, votes) if counts is None else (read_matrix, counts)
     suggested = columns["suggested"]
     if isinstance(suggested, Mapping) and all(isinstance(name, str) for name in suggested):
@@ -70,11 +72,11 @@ def read_arrays(votes: Any, columns: Columns, categories: Categories | None, mis
 
 
 def array_patterns(votes: Any, columns: Columns, categories: Any, missing: Iterable[Any]) -> LabeledPatterns:
-    """Count votes or counts with the labels of one labeler, weights and strata; all as passed to ``Dataset``."""
+    """Count votes or counts with the labels of one labeler and their design; all as passed to ``Dataset``."""
     absent = missing_labels(missing)
     read = read_arrays(votes, columns, declared_categories(categories, absent), absent)
     weight = read.columns.weight
-    if weight is not None and weight.size >= MANY_WEIGHTS:
+    if weight is not None and weight.size >= MANY_WEIGHTS and read.columns.cluster is None:
         found, row = read.distinct_patterns()
         found = replace(found, item_weights=ItemWeights(row, weight))
     else:
@@ -193,7 +195,7 @@ def check_alignment(votes: Any, name: str, suggested: Any, design: Design) -> No
 def read_columns(
     suggested: Any, shape: _Shape, missing: _Labels, names: Sequence[Label] | None = None, **design: Unpack[Design]
 ) -> ItemColumns:
-    """Encode labels, strata and weights of votes (or of counts, whose columns have ``names``) of this shape."""
+    """Encode labels and design of votes (or of counts, whose columns have ``names``) of this shape."""
     votes = "votes" if names is None else "counts"
     given = suggested if isinstance(suggested, Mapping) else {LABELER: suggested}
     wrong = [name for name in given if not isinstance(name, str) or not name]
@@ -209,15 +211,24 @@ def read_columns(
         name = f"suggested[{shown([labeler])}]" if isinstance(suggested, Mapping) else "suggested"
         found = _encode_labels(values, shape, votes, missing, name)
         labels[labeler] = found if names is None else _as_columns(found, names)
-    strata, weight = design.get("strata"), design.get("sample_weight")
-    stratum = None if strata is None else _encode_labels(strata, shape, votes, (), "strata")
-    if stratum is not None:
-        check_lookalikes([label for label in stratum.labels if label is not None])
-        absent = np.flatnonzero(stratum.missing()[stratum.digits()]) if stratum.labels else np.zeros(0)
-        if absent.size:
-            message = f"strata is missing for {counted(absent.size, 'item')}, such as item {absent[0]}."
-            raise invalid("strata", message, code="missing-stratum")
-    return ItemColumns(labels, stratum, None if weight is None else read_weights(weight, shape[0], votes))
+    weight = design.get("sample_weight")
+    stratum, cluster = (_encode_groups(design.get(name), shape, votes, name) for name in ("strata", "clusters"))
+    return ItemColumns(labels, stratum, None if weight is None else read_weights(weight, shape[0], votes), cluster)
+
+
+def _encode_groups(given: Any, shape: _Shape, votes: str, name: str) -> Encoded | None:
+    """Encode the stratum or the cluster of each item; None without."""
+    if given is None:
+        return None
+    found = _encode_labels(given, shape, votes, (), name)
+    if not isinstance(found.labels, range):
+        check_lookalikes([label for label in found.labels if label is not None])
+    absent = np.flatnonzero(found.missing()[found.digits()]) if len(found.labels) else np.zeros(0)
+    if absent.size:
+        message = f"{name} is missing for {counted(absent.size, 'item')}, such as item {absent[0]}."
+        code = "missing-stratum" if name == "strata" else "missing-cluster"
+        raise invalid(name, message, code=code)
+    return found
 
 
 def _encode_labels(labels: Any, shape: _Shape, votes: str, missing: _Labels, name: str) -> Encoded:
@@ -232,7 +243,8 @@ def _encode_labels(labels: Any, shape: _Shape, votes: str, missing: _Labels, nam
     if len(array) != n:
         message = f"{votes} has {counted(n, 'item')} but {name} has {counted(len(array), 'label')}."
         hint = f"Rows are items: did you mean {votes}.T?" if shape[1:] == array.shape else ""
-        raise invalid("strata" if name == "strata" else "suggested", message, code="different-length", hint=hint)
+        parameter = name if name in ("strata", "clusters") else "suggested"
+        raise invalid(parameter, message, code="different-length", hint=hint)
     return encode(array, name, missing)
 
 

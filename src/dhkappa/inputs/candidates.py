@@ -43,7 +43,8 @@ def unlabeled(table: VoteTable) -> DataError:
 def label_columns(table: VoteTable, frame: Frame) -> list[str]:
     """Return columns without a role that may hold suggested labels: most values among the votes', or a likely name."""
     roles = table.roles
-    used = {roles.item, roles.label, roles.annotator, roles.count, roles.sample_weight, roles.strata}
+    used = {roles.item, roles.label, roles.annotator, roles.count}
+    used |= {roles.sample_weight, roles.strata, roles.clusters}
     free = [name for name in frame.names if name not in {*used, *roles.annotators, *roles.counts}][:_MOST_COLUMNS]
     if {"old", "new", "source"} <= {*free}:  # corrected labels, as dhkappa review --merge writes them
         return ["new"]

@@ -219,10 +219,19 @@ def columns_of(table: Any, named: Collection[str]) -> Iterator[Column]:
         roles.count: "count",
     }
     known |= {**dict.fromkeys(roles.annotators, "annotators"), **dict.fromkeys(roles.counts, "counts")}
-    beside: dict[str | None, str] = {roles.sample_weight: "sample_weight", roles.strata: "strata"}
+    beside: dict[str | None, str] = {
+        roles.sample_weight: "sample_weight",
+        roles.strata: "strata",
+        roles.clusters: "clusters",
+    }
     beside |= {**dict.fromkeys(roles.suggested.values(), "suggested")}
     words = {"annotators": "votes of an annotator", "label": "label of the vote", "counts": "number of votes"}
-    words |= {"count": "number of equal votes", "sample_weight": "sample weight", "strata": "stratum"}
+    words |= {
+        "count": "number of equal votes",
+        "sample_weight": "sample weight",
+        "strata": "stratum",
+        "clusters": "cluster",
+    }
     of = {column: f"suggested label of {name}" for name, column in roles.suggested.items()}
     of |= {name: "shown next to items" for name in table.shown if name not in known and name not in beside}
     frames = [("votes", table.votes, known | ({} if table.items else beside))]

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypedDict
+from typing import Any, NoReturn, NotRequired, TypedDict
 
 import numpy as np
 
@@ -25,7 +25,7 @@ _PEOPLE = re.compile("annot|rater|coder|judge|reviewer|worker", re.IGNORECASE)
 _NOT_PEOPLE = re.compile("(^|[^a-z])(ids?|date|time|text|seconds|comments?|confidence)([^a-z]|$)", re.IGNORECASE)
 SHOWN_NAMES = ("text", "body", "question", "prompt", "content", "url")  # names of columns that are shown next to items
 _CHOICES = {"duplicates": ("error", "first", "last"), "unlisted": ("error", "unlabeled")}
-_OPTIONS = ("suggested", "counts", "categories", "missing", "weights", "sample_weight", "strata", "pool")
+_OPTIONS = ("suggested", "counts", "categories", "missing", "weights", "sample_weight", "strata", "clusters", "pool")
 
 
 class RoleKeywords(TypedDict, total=False):
@@ -54,6 +54,7 @@ class Columns(TypedDict):
     counts: Any
     sample_weight: Any
     strata: Any
+    clusters: NotRequired[Any]
 
 
 class DataKeywords(RoleKeywords, total=False):
@@ -64,6 +65,7 @@ class DataKeywords(RoleKeywords, total=False):
     missing: Iterable[Any]
     sample_weight: Any
     strata: Any
+    clusters: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class ColumnRoles:
     count: str | None = None
     sample_weight: str | None = None
     strata: str | None = None
+    clusters: str | None = None
     slices: tuple[str, ...] = ()  # by which items are grouped
     duplicates: str = "error"
     unlisted: str = "error"
@@ -86,7 +89,7 @@ class ColumnRoles:
     def item_columns(self) -> dict[str, str]:
         """Return the columns with one value per item, by role."""
         found = {f"suggested_{place}": column for place, column in enumerate(self.suggested.values())}
-        others = {"sample_weight": self.sample_weight, "strata": self.strata}
+        others = {"sample_weight": self.sample_weight, "strata": self.strata, "clusters": self.clusters}
         others |= {f"slices_{place}": column for place, column in enumerate(self.slices)}
         return found | {role: column for role, column in others.items() if column is not None}
 
@@ -157,7 +160,7 @@ def find_roles(tables: Sequence[tuple[str, Sequence[str]]], keywords: RoleKeywor
         taken[column] = role
     labelers = _labelers(suggested, item_columns)
     hint = "If it is in a table of items, pass that as $items." if label is not None and not joined else ""
-    design = {"sample_weight": given["sample_weight"], "strata": given["strata"]}
+    design: dict[str, Any] = {name: given.get(name) for name in ("sample_weight", "strata", "clusters")}
     per_item = [*(("suggested", column) for column in labelers.values()), *design.items()]
     several = {"suggested": _as_list(suggested.values() if isinstance(suggested, Mapping) else suggested)}
     for role, column in per_item:

@@ -72,6 +72,9 @@ class Dataset(Filterable, Sliceable):
         table, the name of a column.
     strata
         The stratum that each item was sampled from, n labels. With a table, the name of a column.
+    clusters
+        The cluster that each item comes from, such as its document, conversation or user, n labels. With a table, the
+        name of a column. Standard errors and intervals then allow for items of a cluster being alike.
     annotators
         Wide format: the columns of votes, one per annotator, by name or pattern, such as ``"ann_*"``.
     item, label, annotator, count
@@ -128,11 +131,13 @@ class Dataset(Filterable, Sliceable):
         missing: Iterable[Any] = (),
         sample_weight: Any = None,
         strata: Any = None,
+        clusters: Any = None,
         **roles: Unpack[RoleKeywords],
     ) -> None:
         check_keywords(roles)
         suggested = list(suggested) if isinstance(suggested, Iterator) else suggested
-        columns = Columns(suggested=suggested, counts=counts, sample_weight=sample_weight, strata=strata)
+        design = {"sample_weight": sample_weight, "strata": strata, "clusters": clusters}
+        columns = Columns(suggested=suggested, counts=counts, **design)  # type: ignore[typeddict-item]
         if isinstance(data, Dataset):
             check_options_absent({**columns, "categories": categories, "missing": missing, **roles}, "Dataset")
             self.__dict__ = data.__dict__  # shared, so that the items are counted once

@@ -379,7 +379,7 @@ def _count_labels(table: VoteTable) -> LongTable:
     if table.rules is not None:
         names = {old: new or "" for old, new in table.annotator_names.items() if new != old}  # "" is missing
         frame = replace_values(frame, "annotator", names)
-        suggested = {role: codings[role] for role in labels[1:] if role != "strata"}
+        suggested = {role: codings[role] for role in labels[1:] if role not in ("strata", "clusters")}
         frame = _unify_labels(table, table.rules, frame, suggested)
     texts = [role for role in labels[1:] if codings[role].kind == "text"]
     texts += ["annotator"] if roles.annotator is not None and kind_in(frame, "annotator") == "text" else []

@@ -14,7 +14,8 @@ import numpy as np
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Entries, Patterns
-from dhkappa.core.items import Counts, ItemColumns, add, single_labeler
+from dhkappa.core.item_columns import ItemColumns
+from dhkappa.core.items import Counts, add, single_labeler
 from dhkappa.core.labels import SourceNote, check_categories, check_declared, natural_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels
@@ -206,6 +207,10 @@ class Tally:
         self._include(given.counts)
 
     def _include(self, table: Counts) -> None:
+        if table.columns.cluster is not None:
+            message = "A tally does not support clusters: it does not know the cluster of an item."
+            hint = "Pass the data themselves with $clusters, or omit $clusters."
+            raise invalid("clusters", message, code="option-not-supported", hint=hint)
         categories = union(self._categories, table.categories) if self._categories else table.categories
         self._add([table], self._categories if self.declared else categories)
 

@@ -93,6 +93,7 @@ def _fetched(table: VoteTable) -> _Columns:
     found = table.ask(query)
     columns = {name: list(found[f"column_{place}"]) for place, name in enumerate(names)}
     whole = {*roles.annotators, roles.item, roles.label, roles.annotator, *roles.suggested.values(), roles.strata}
+    whole.add(roles.clusters)
     for name in whole & columns.keys():  # integers that are stored as floats, because some are missing
         columns[str(name)] = [
             int(value) if isinstance(value, float) and value.is_integer() else value for value in columns[str(name)]
@@ -171,8 +172,9 @@ def _item_columns(item_votes: ItemVotes) -> _Columns:
     found: _Columns = {f"suggested_{name}": suggested_labels(item_votes, name) for name in columns.labelers}
     if columns.weight is not None:
         found["sample_weight"] = columns.weight.tolist()
-    if columns.stratum is not None:
-        found["strata"] = [columns.stratum.labels[digit] for digit in columns.stratum.digits().tolist()]
+    for name, groups in (("strata", columns.stratum), ("clusters", columns.cluster)):
+        if groups is not None:
+            found[name] = [groups.labels[digit] for digit in groups.digits().tolist()]
     return found
 
 

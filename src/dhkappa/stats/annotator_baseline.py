@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Array
 from dhkappa.errors import counted, invalid
+from dhkappa.stats.clusters import ClusterSizes
 from dhkappa.stats.influence import ROUNDING, terms
 from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
 from dhkappa.stats.kappa import Estimate, estimate_dh
@@ -144,8 +145,14 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
     one = annotators[0]
     worst = -(labeler.reach + one.reach)
     best = -worst if votes.best is None else votes.best * one.reach
-    gaps = [_difference(labeler, other, worst, best) for other in annotators]
+    clusters = ClusterSizes.of(own.sample) if own.sample.clustered else None
+    gaps = [_difference(labeler, other, worst, best, clusters) for other in annotators]
     few = None if n >= MIN_ITEMS else f"Confidence limits need {MIN_ITEMS} items: got {n}."
+    se, why = gaps[0].se, None
+    if clusters is not None:
+        spreads = [clusters.variance(labeler.phi - other.phi) for other in annotators]
+        se, why = spreads[0].se, next((each.reason for each in spreads if each.reason), None)
+    few = few or why
     unknown = few or (NO_VARIANCE if any(gap.se == 0 and gap.value != 0 for gap in gaps) else None)
     limits = [(math.nan, math.nan) if unknown else gap.limits(level) for gap in gaps]
     found = AnnotatorBaseline(
@@ -163,7 +170,7 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
     if found.method == "two-votes":
         return found
     share_kept = share_low = share_high = math.nan
-    share, share_reason = Share.of(labeler, one, best), few
+    share, share_reason = Share.of(labeler, one, best, clusters), few
     if not share.defined(level):
         share_reason = few or _NOT_ABOVE
     else:
@@ -174,7 +181,7 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
         value=found.value_low,
         exact=one.kappa,
         difference=gaps[0].value,
-        se=gaps[0].se,
+        se=se,
         above_random=float(one.above),
         share_kept=share_kept,
         share_low=share_low,
@@ -247,9 +254,13 @@ def gap_of(value: float, squares: float, cubes: float, n: int, worst: float, bes
     return KappaDifference(value, se, skewness(cubes, squares), n, n - 1, worst, best)
 
 
-def _difference(labeler: _Influences, annotators: _Influences, worst: float, best: float) -> KappaDifference:
+def _difference(
+    labeler: _Influences, annotators: _Influences, worst: float, best: float, clusters: ClusterSizes | None
+) -> KappaDifference:
     """Return the labeler's kappa minus that of annotators."""
     z, n = labeler.phi - annotators.phi, int(labeler.items.sum())
+    if clusters is not None:
+        return clusters.variance(z).difference(float(labeler.kappa - annotators.kappa), worst, best)
     squares, cubes = row_sums(np.array([z * z, z * z * z]) * labeler.items).tolist()
     squares = 0.0 if squares <= ROUNDING**2 * n else squares
     return gap_of(float(labeler.kappa - annotators.kappa), squares, cubes, n, worst, best)
@@ -268,23 +279,28 @@ class Share(NamedTuple):
     n: int
     squares: list[float]  # sums of x^2, x y and y^2 over items
     cubes: list[float]  # sums of x^3, x^2 y, x y^2 and y^3
+    clustered: tuple[ClusterSizes, Array, Array] | None = None  # with clusters: also x and y
 
     @staticmethod
-    def of(labeler: _Influences, annotators: _Influences, best: float) -> Share:
+    def of(labeler: _Influences, annotators: _Influences, best: float, clusters: ClusterSizes | None = None) -> Share:
         """Return what the limits need from influences."""
         x, y = labeler.phi_above, annotators.phi_above
         xx, xy, yy = x * x, x * y, y * y
         powers = row_sums(np.array([xx, xy, yy, xx * x, xx * y, yy * x, yy * y]) * labeler.items).tolist()
         above, reach = (float(labeler.above), float(annotators.above)), (labeler.reach, annotators.reach)
-        return Share(above, reach, best, int(labeler.items.sum()), powers[:3], powers[3:])
+        own = None if clusters is None else (clusters, x, y)
+        return Share(above, reach, best, int(labeler.items.sum()), powers[:3], powers[3:], own)
 
     def gap(self, rho: float) -> KappaDifference:
         """Return w(rho)."""
         (xx, xy, yy), (xxx, xxy, xyy, yyy) = self.squares, self.cubes
         squares = max(xx - 2 * rho * xy + rho**2 * yy, 0.0)
         cubes = xxx - 3 * rho * xxy + 3 * rho**2 * xyy - rho**3 * yyy
-        worst = -(self.reach[0] + abs(rho) * self.reach[1])
-        return gap_of(self.above[0] - rho * self.above[1], squares, cubes, self.n, worst, self.best)
+        worst, value = -(self.reach[0] + abs(rho) * self.reach[1]), self.above[0] - rho * self.above[1]
+        if self.clustered is not None:
+            clusters, x, y = self.clustered
+            return clusters.variance(x - rho * y).difference(value, worst, self.best)
+        return gap_of(value, squares, cubes, self.n, worst, self.best)
 
     def defined(self, confidence_level: float) -> bool:
         """Tell whether the lower limit of annotators above random labels is positive.
@@ -292,6 +308,9 @@ class Share(NamedTuple):
         It is the slope of the lower limit of w(rho) far below the estimate, which therefore has a zero there.
         """
         gap = gap_of(self.above[1], self.squares[2], self.cubes[3], self.n, -self.reach[1], self.reach[1])
+        if self.clustered is not None:
+            clusters, _, y = self.clustered
+            gap = clusters.variance(y).difference(self.above[1], -self.reach[1], self.reach[1])
         return self.n > 1 and bool(gap.limits(confidence_level)[0] > 0)
 
     def limits(self, confidence_level: float) -> tuple[float, float]:

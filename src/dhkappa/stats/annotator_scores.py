@@ -82,7 +82,7 @@ def annotator_scores(
     cells["differs"] = [("below" if below[a] else "above") if differs[a] else None for a in order.tolist()]
     cells["uninformed"] = [bool(uninformed[a]) if screened[a] else None for a in order.tolist()]
     listed = {"annotator": [names[a] for a in order.tolist()]} | {name: cells[name] for name in _columns(labelers)}
-    few = int((items < MIN_ITEMS).sum())
+    few, clustered = int((items < MIN_ITEMS).sum()), item_votes.columns.cluster is not None
     return AnnotatorScores(
         table=Table(listed, title=f"Annotators, {_first(bool(differs.any() or uninformed.any()))}"),
         differs=tuple(names[a] for a in order.tolist() if differs[a]),
@@ -91,7 +91,7 @@ def annotator_scores(
         n_tested=A - few,
         n_few=few,
         confidence_level=level,
-        notes=tuple(_notes(few, int(n_votes.max(initial=0)), designed, ordered)),
+        notes=tuple(_notes(few, int(n_votes.max(initial=0)), designed, ordered, clustered)),
         reason=reason,
     )
 
@@ -212,7 +212,7 @@ def _agreement_with(votes: AnnotatorVotes, item_votes: ItemVotes, labeler: str, 
     return _mean(known, (known.own == label[label >= 0]).astype(np.float64), A)
 
 
-def _notes(few: int, most: int, designed: bool, ordered: bool) -> Iterator[Note]:
+def _notes(few: int, most: int, designed: bool, ordered: bool, clustered: bool) -> Iterator[Note]:
     if few:
         who = f"{counted(few, 'annotator')} with fewer than {MIN_ITEMS} items {'is' if few == 1 else 'are'} not listed"
         yield Note("annotators-few-items", f"{who}; dhkappa annotators -o FILE writes all.")
@@ -221,6 +221,9 @@ def _notes(few: int, most: int, designed: bool, ordered: bool) -> Iterator[Note]
         yield Note("annotators-two-votes", text)
     if designed:
         yield Note("scores-unweighted", "Scores of annotators do not use sample weights: each vote counts once.")
+    if clustered:
+        text = "Scores of annotators do not allow for clusters: their limits and remarks treat items as independent."
+        yield Note("scores-independent", text)
     if ordered:
         text = "Scores of annotators do not use agreement weights: two votes agree only if they are equal."
         yield Note("scores-unweighted", text)

@@ -280,6 +280,7 @@ def check_supported(estimate: Estimate, parameter: str = "annotators") -> None:
         "sample weights": sample.weighted,
         "strata": len(sample.strata) > 1,
         "a pool": sample.strata[0].size is not None,
+        "clusters": sample.clustered,
     }
     found = [what for what, used in named.items() if used]
     if found:

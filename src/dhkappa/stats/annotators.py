@@ -15,12 +15,13 @@ from dhkappa.core import Array, Floats, Integers
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted, shown
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes, require_annotators
+from dhkappa.stats.clusters import UNKNOWN
 from dhkappa.stats.compare import AnnotatorComparison
-from dhkappa.stats.influence import ROUNDING, influence, terms, weight_of_one
+from dhkappa.stats.influence import ROUNDING, influence, terms
 from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
 from dhkappa.stats.kappa import ONE_CATEGORY, KappaSums, Parts, Units, above_chance, distinct, units
 from dhkappa.stats.notes import Note
-from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of
+from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of, weight_of_one
 from dhkappa.stats.summation import exact_sum, integer_type, item_sums, ratios, totals
 from dhkappa.stats.weighted import sample_parts
 from dhkappa.stats.weights import Weights
@@ -348,6 +349,10 @@ def compare_with_annotators(
         moves = _Moves(np.zeros(used.sum(), np.int64), moved[used], weight[used], sample.patterns.items[used])
         means = _mean(difference, total[total > 0], reach[total > 0], moves, confidence_level)
     reason = (None if means["se"] else NO_VARIANCE) if n_items else _NOBODY
+    if sample.clustered:  # scores remain
+        columns[3:], reasons[reasons == None], reason = math.nan, UNKNOWN, reason or UNKNOWN  # noqa: E711
+        table |= dict(zip(_COLUMNS, columns.tolist(), strict=True))
+        means |= dict.fromkeys(("se", "low", "high"), math.nan)
     if means["high"] - means["low"] > _WIDEST:
         means |= {"low": math.nan, "high": math.nan}
         reason = reason or _NO_LIMITS

@@ -24,13 +24,13 @@ from dhkappa.stats.compare import (
     majority_note,
 )
 from dhkappa.stats.kappa import Estimate
-from dhkappa.stats.notes import Note, not_ranked_text, source_note
+from dhkappa.stats.notes import Note, clusters_note, not_ranked_text, source_note
 from dhkappa.stats.sample import Excluded, Pool, Rng, check_level, generator
 from dhkappa.stats.weighted import kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Table
 
-_TOO_FEW = ("stratum-empty", "stratum-one-item")  # codes of errors: a stratum has too few common items
+_TOO_FEW = ("stratum-empty", "stratum-one-item", "stratum-one-cluster")  # codes of errors: too few common items
 _FEW_ITEMS = 20  # common items that a ranking needs
 _PER_STRATUM = 2  # common items of ranked labelers in a stratum
 
@@ -77,6 +77,7 @@ def compare_on_common_items(
     excluded = eligible_rows(replace(table, labels={name: table.labels[name] for name in ranked}))[1]
     notes = [*map(source_note, table.source_notes), *_notes(excluded, common, names, not_ranked)]
     notes += [*(majority_note(common) if common else ()), *difference_notes(differences)]
+    notes += clusters_note(labeler_sample(usable.distinct(names[:1]), names[0], Excluded(), pool))
     own = {name: _estimates(table, [name], weights, pool)[name] for name in not_ranked}
     return {name: {**common, **own}[name] for name in names}, differences, tuple(notes), not_ranked
 
@@ -248,7 +249,7 @@ def _estimates(table: ItemTable, names: Sequence[str], weights: Weights | None, 
             if error.code not in _TOO_FEW:
                 raise
             none, reason = own.take(np.zeros(0, np.int64)), error.message
-            none = replace(none, strata=(), design=None, design_stratum=None, design_weight=None)
+            none = replace(none, strata=(), design=None, design_stratum=None, design_weight=None, design_cluster=None)
             sample = labeler_sample(none, name, excluded, None)
         estimate = kappa_estimate(sample, weights)
         coverage = _coverage(table, name)

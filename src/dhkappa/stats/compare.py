@@ -18,12 +18,13 @@ from dhkappa.core import Array, Floats
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.items import ItemTable
 from dhkappa.errors import counted, invalid, shown
+from dhkappa.stats.clusters import ClusterSizes, ClusterVariance, cluster_differences
 from dhkappa.stats.influence import ROUNDING, Terms, influence, terms, unseen_parts, variance
 from dhkappa.stats.intervals import KappaDifference, skewness, written
 from dhkappa.stats.kappa import Estimate
-from dhkappa.stats.notes import MADE_FROM_VOTES, Note, first_three, source_note
+from dhkappa.stats.notes import MADE_FROM_VOTES, Note, clusters_note, first_three, source_note
 from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, eligible, generator, make_sample
-from dhkappa.stats.summation import row_sums
+from dhkappa.stats.summation import group_sums, row_sums
 from dhkappa.stats.weighted import kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Display, Table, plain, visible
@@ -86,6 +87,7 @@ class _Difference(NamedTuple):
     skew: float = math.nan
     method: str | None = None
     pvalue: float = math.nan
+    clustered: ClusterVariance | None = None  # with clusters
 
 
 def compare_labelers(
@@ -171,10 +173,10 @@ def _group_size(table: ItemTable, n_designs: int = 1) -> int:
 
 
 def labeler_sample(table: ItemTable, name: str, excluded: Excluded, pool: Pool) -> Sample:
-    """Return the sample of one labeler; rows differ in votes, its label, stratum or weight."""
+    """Return the sample of one labeler; rows differ in votes, its label, stratum, weight or cluster."""
     label = table.labels[name].astype(np.int32)
     patterns = replace(table.votes.take(table.vote), suggested=label, items=table.items)
-    rows = LabeledPatterns(table.categories, patterns, table.strata, table.stratum, table.weight)
+    rows = LabeledPatterns(table.categories, patterns, table.strata, table.stratum, table.weight, table.cluster)
     return make_sample(rows, excluded, pool)
 
 
@@ -227,7 +229,7 @@ def _compared(
     """Return differences of pairs; the p-value is still NaN if it comes from a t distribution or random numbers."""
     differ = np.not_equal(*counts.rows.labels.values()).astype(counts.items.dtype)
     sample, rows = found[0].estimate.sample, {}
-    n, powers = sample.n, [] if sample.designed else _powers(counts.move, counts.items)
+    n, powers = sample.n, [] if sample.designed or sample.clustered else _powers(counts.move, counts.items)
     for place, (pair, discordant) in enumerate(zip(counts.pairs, (counts.items @ differ).tolist(), strict=True)):
         one, other = found[pair[0]], found[pair[1]]
         difference, reason = math.nan, one.estimate.reason or other.estimate.reason
@@ -242,14 +244,22 @@ def _compared(
         if reason is not None:
             rows[pair] = _Difference(*row)
             continue
+        spread = _clustered(counts, place, found, pool) if sample.clustered else None
+        if spread is not None and spread.reason is not None:
+            rows[pair] = _Difference(*row[:-1], spread.reason, spread.se)
+            continue
         squared, infinite_pool, skew = (
-            _moments(*powers[place], n) if powers else _designed_moments(counts, place, found, pool)
+            (spread.jackknife, spread.squares, spread.skew)
+            if spread
+            else _moments(*powers[place], n)
+            if powers
+            else _designed_moments(counts, place, found, pool)
         )
         few, pvalue = discordant < FEW_DISCORDANT or infinite_pool == 0, math.nan
         if few and discordant <= _MAX_ENUMERATED:
             pvalue = _swap_test(_terms(counts.table(place)[0], pair, found, pool), source)
         rows[pair] = _Difference(
-            *row, math.sqrt(squared), skew if infinite_pool else 0.0, "swap" if few else "t", pvalue
+            *row, math.sqrt(squared), skew if infinite_pool else 0.0, "swap" if few else "t", pvalue, spread
         )
     return rows
 
@@ -266,6 +276,12 @@ def _moments(squares: float, skew: float, n: int) -> tuple[float, float, float]:
     """Return the variance of a difference, the same for an infinite pool up to a factor, and the skewness."""
     squares = 0.0 if squares <= ROUNDING**2 * n else squares
     return squares / (n * (n - 1)), squares, skew
+
+
+def _clustered(counts: _PairCounts, place: int, found: Sequence[_Labeler], pool: Pool) -> ClusterVariance:
+    """Return the variance of a difference with clusters."""
+    table, move = counts.table(place)
+    return ClusterSizes.of(next(_terms(table, counts.pairs[place], found, pool)).sample).variance(move)
 
 
 def _designed_moments(
@@ -298,7 +314,8 @@ def _swap_test(pair: Iterable[Terms], source: np.random.Generator) -> float:
     """Return the p-value of the label-swap test: the labels of an item are swapped with probability 1/2.
 
     Votes and so C do not change: a swap moves D and E of the two labelers by the same amount in opposite directions.
-    Swaps of few discordant items are enumerated, those of many are drawn at random.
+    Swaps of few discordant items are enumerated, those of many are drawn at random. Items of a cluster are swapped
+    together.
     """
     one, other = pair
     rows = np.flatnonzero(one.suggested != other.suggested)
@@ -306,15 +323,19 @@ def _swap_test(pair: Iterable[Terms], source: np.random.Generator) -> float:
     items, k = one.items[rows], one.near(one.C * one.near(one.C))  # E = sum_l L_l (2 k_l - sum_x C_x (wC)_x)
     move_E = 2 * (k[other.suggested] - k[one.suggested])[rows] * share
     moves = np.column_stack([(other.d - one.d)[rows] * share, move_E])
+    if one.sample.clustered and one.sample.cluster is not None:
+        found, place = np.unique(one.sample.cluster[rows], return_inverse=True)
+        moves = np.column_stack([group_sums(move * items, place, found.size) for move in moves.T])
+        items = np.ones(found.size, np.int64)
     exact = int(items.sum()) <= _MAX_ENUMERATED
     if exact:
-        each = np.repeat(np.arange(rows.size), items)
+        each = np.repeat(np.arange(items.size), items)
         tossed = np.indices((2,) * each.size).reshape(each.size, 2**each.size).T.astype(np.float64)
         D, E = (tossed @ moves[each]).T
     else:
-        step = max(1, _DRAWS_PER_BLOCK // rows.size)
+        step = max(1, _DRAWS_PER_BLOCK // items.size)
         sizes = [min(step, _SWAPS - at) for at in range(0, _SWAPS, step)]
-        D, E = np.concatenate([source.binomial(items, 0.5, (size, rows.size)) @ moves for size in sizes]).T
+        D, E = np.concatenate([source.binomial(items, 0.5, (size, items.size)) @ moves for size in sizes]).T
     defined, kappas = np.ones(len(D), bool), []
     for of, move in ((one, 1), (other, -1)):
         not_by_chance = 1 - of.E - move * E
@@ -363,6 +384,8 @@ def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], c
         reach = (reach[one] + reach[other]) * float(unseen_parts(strata).max())
         value, se, skew = (np.array(columns[name])[known] for name in ("difference", "se", "skew"))
         gap = KappaDifference(value, se, skew, effective[one], np.array([max(n - len(strata), 1.0)]), -reach, reach)
+        if columns["clustered"][known[0]] is not None:
+            gap = cluster_differences(gap, [columns["clustered"][place] for place in known])
         limits = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
         for place, low, high, pvalue in zip(known, *limits, strict=True):
             columns["low"][place], columns["high"][place] = low, high
@@ -389,6 +412,7 @@ def _notes(estimates: Mapping[str, Estimate], excluded: Excluded) -> Iterator[No
             "items-excluded", f"{excluded.sentence()} Labelers are compared on the items that all of them labeled."
         )
     yield from majority_note(estimates)
+    yield from clusters_note(next(iter(estimates.values())).sample)
 
 
 def majority_note(estimates: Mapping[str, Estimate]) -> Iterator[Note]:

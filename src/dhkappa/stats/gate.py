@@ -174,7 +174,8 @@ def _kappa(name: str, estimate: Estimate, interval: ConfidenceInterval, bound: f
     if math.isnan(low):
         return GateRow(name, "undecided", measure, bound, value, reason=interval.reason)
     outcome = "pass" if low >= bound else "fail" if high < bound else "undecided"
-    more = items_to_decide(estimate.n_items, value, low, high, bound) if outcome == "undecided" else None
+    unknown = outcome != "undecided" or estimate.sample.clustered
+    more = None if unknown else items_to_decide(estimate.n_items, value, low, high, bound)
     return GateRow(name, outcome, measure, bound, value, low, high, more)
 
 
@@ -195,6 +196,6 @@ def _against_annotators(
             name, "undecided", measure, bound, value, low, high, reason=f"These votes cannot judge {name}: {why}."
         )
     more = None
-    if outcome == "undecided" and not math.isnan(value + low + high):
+    if outcome == "undecided" and not math.isnan(value + low + high) and not estimate.sample.clustered:
         more = items_to_decide(found.n_items, value, low, high, bound)
     return GateRow(name, outcome, measure, bound, value, low, high, more, reason)

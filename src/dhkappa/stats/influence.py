@@ -12,14 +12,15 @@ import numpy.typing as npt
 
 from dhkappa.core import Array, Floats
 from dhkappa.core.grouping import Patterns
-from dhkappa.stats.intervals import LEAST, Basis
+from dhkappa.stats.clusters import UNKNOWN, ClusterBasis, ClusterSizes, NoBasis
+from dhkappa.stats.intervals import LEAST, NO_VARIATION, Basis
 from dhkappa.stats.kappa import Estimate, Parts
+from dhkappa.stats.sample import ROUNDING as ROUNDING
 from dhkappa.stats.sample import Sample, Stratum
 from dhkappa.stats.summation import exact_sum
 from dhkappa.stats.weights import Weights, agreeing_pairs, pair_sums
 
 _CLOSE = 1e-6  # of 1 - E: below, the plain formula loses half of its digits or more
-ROUNDING = 1e-12  # a root mean square below this is rounding: one odd item in 10^18 makes it 10^-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +114,6 @@ def pattern_weights(sample: Sample) -> Floats:
     n, masses = sample.n, sample.mass.tolist()
     whole = sum(masses)
     return np.array([mass * n / whole for mass in masses])  # Python integers: rounded once
-
-
-def weight_of_one(sample: Sample) -> Floats:
-    """Return (K,) the weight of one item of each pattern; those of all items sum to their number."""
-    if not sample.weighted:
-        return np.ones(len(sample.patterns))
-    n, whole = sample.n, int(sample.mass.sum())
-    return np.array([mass * n / whole for mass in (sample.mass // sample.patterns.items).tolist()])  # rounded once
 
 
 def influence(terms: Terms) -> Array:
@@ -295,6 +288,19 @@ def basis(estimate: Estimate) -> Basis | None:
     far = extremes(known) if len(known.L) else None
     bottom = LEAST if weights is None or known.E == 1 else weights.lower_bound(known.E)
     return basis_of(known, influence(known), far, bottom)
+
+
+def kappa_basis(estimate: Estimate) -> Basis | ClusterBasis | NoBasis:
+    """Return what the standard error and intervals of an estimate need, also with clusters; or why there are none."""
+    if estimate.sample.clustered and estimate.metric != "dh":
+        return NoBasis(UNKNOWN)
+    independent = basis(estimate)
+    if independent is None or estimate.parts is None:
+        return NoBasis(NO_VARIATION)
+    if not estimate.sample.clustered:
+        return independent
+    known = terms(estimate.sample, estimate.parts)
+    return ClusterBasis(independent, ClusterSizes.of(estimate.sample).variance(influence(known)))
 
 
 def basis_of(terms: Terms, phi: Array, extremes: Extremes | None, bottom: float = LEAST) -> Basis | None:

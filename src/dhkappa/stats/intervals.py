@@ -64,20 +64,25 @@ class Basis:
 
     kappa: float
     E: float  # the differential expected by chance
-    n: int  # number of items
+    n: float  # number of items; with clusters the number of independent items that say as much
     squares: float  # n (n - 1) times the variance of kappa; the sum of squared influence if all weights are equal
     least: float  # influence of the items that would lower and raise kappa the most
     greatest: float
     least_share: float  # their shares of the whole weight, 1/n if all weights are equal
     greatest_share: float
     unseen: float  # largest share of the weight that one more item might have had, 1/n if all weights are equal
-    df: int  # degrees of freedom of the variance
+    df: float  # degrees of freedom of the variance
     bottom: float = LEAST  # lower bound of kappa
+    reason: None = None  # there is an interval
 
     @property
     def se(self) -> float:
         """The standard error of kappa."""
         return math.sqrt(self.squares / (self.n * (self.n - 1)))
+
+    def at(self, alpha: float) -> Basis:
+        """Return the basis of the interval at a level: the same for all, as items are independent."""
+        return self
 
 
 def written(confidence_level: float, whole: int = 1) -> str:

@@ -13,6 +13,7 @@ from dhkappa.core import Label
 from dhkappa.core.agreement import FEW_ITEMS, agreement_follows_votes
 from dhkappa.core.labels import SourceNote
 from dhkappa.errors import counted, flag, said, shown
+from dhkappa.stats.clusters import FEW_CLUSTERS, HEAVY, Clusters, ClusterSizes
 from dhkappa.stats.kappa import Estimate, Parts, Sums
 from dhkappa.stats.sample import Sample
 
@@ -55,14 +56,16 @@ class Note:
         return {"code": self.code, "text": said(self.message, self.hint, flag)}
 
 
-def notes_of(estimate: Estimate, se: float) -> Iterator[Note]:
-    """Yield the notes on an estimate with this standard error."""
+def notes_of(estimate: Estimate, se: float, clusters: Clusters | None = None) -> Iterator[Note]:
+    """Yield the notes on an estimate with this standard error, and clusters of items."""
     total, parts = estimate.sums, estimate.parts
     found = [*_on_votes(estimate), *_on_sample(estimate.sample)]
     if parts is not None and estimate.metric not in ("fleiss", "weighted-fleiss"):
         found += [*_on_labels(estimate), *_on_value(estimate, parts)]
     yield from found
-    if total.n > 1 and estimate.exact is not None and math.isnan(se):
+    if clusters is not None and estimate.sample.clustered:
+        yield from _on_clusters(estimate, clusters)
+    elif total.n > 1 and estimate.exact is not None and math.isnan(se):
         yield Note("no-standard-error", "Every item has the same influence on kappa, so there is no standard error.")
 
 
@@ -133,6 +136,41 @@ def _on_sample(sample: Sample) -> Iterator[Note]:
     if max((part.fraction for part in sample.strata), default=Fraction(0)) > _LARGE_FRACTION:
         text = "The standard error covers which items of the pool were sampled"
         yield Note("votes-fixed", f"{text}; it treats the votes on each item as fixed.")
+
+
+def _on_clusters(estimate: Estimate, clusters: Clusters) -> Iterator[Note]:
+    """Yield notes on clusters of items."""
+    sizes = _sizes(clusters.n, clusters.largest)
+    if not math.isnan(clusters.widening):
+        wide = f"The confidence interval allows for that: it is {clusters.widening:.1f} times as wide as if items were"
+        yield Note("clusters", f"Items come from {sizes}. {wide} independent.")
+    elif clusters.reason is not None:
+        code = "no-standard-error" if clusters.n == 1 else "clusters"
+        yield Note(code, f"Items come from {sizes}. {clusters.reason}")
+    if clusters.n > 1 and clusters.effective < FEW_CLUSTERS:
+        text = (
+            f"There are only {counted(clusters.n, 'cluster')}, which say as much as {clusters.effective:.1f} of equal"
+        )
+        share = f"the largest has {clusters.largest_share:.0%} of the weight"
+        yield Note("few-clusters", f"{text} size; {share}. Other clusters may give another value.")
+    if clusters.n > 1 and clusters.largest_share > HEAVY:
+        text = f"One cluster has {clusters.largest_share:.0%} of the weight. The result depends on it."
+        yield Note("cluster-heavy", text)
+    if estimate.sample.shares_known:
+        text = "The pool sets the weights of strata only: with clusters it does not make the standard error smaller."
+        yield Note("pool-clusters", text)
+
+
+def clusters_note(sample: Sample) -> Iterator[Note]:
+    """Yield the note of a comparison on clusters of items, if there are some."""
+    if sample.clustered:
+        items = ClusterSizes.of(sample).items
+        text = f"Items come from {_sizes(items.size, int(items.max()))}. Intervals and p-values allow for that."
+        yield Note("clusters", text)
+
+
+def _sizes(n: int, largest: int) -> str:
+    return f"{counted(n, 'cluster')} of up to {counted(largest, 'item')}"
 
 
 def source_note(text: str) -> Note:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dhkappa.core import Array, Floats
 from dhkappa.errors import counted, invalid
+from dhkappa.stats.clusters import refuse_clusters
 from dhkappa.stats.influence import (
     Terms,
     Unseen,
@@ -349,6 +350,7 @@ def _from_pilot(pilot: Estimate, votes: int | None, goal: Goal) -> Plan:
     n = pilot.n_items
     if pilot.metric not in ("dh", "weighted"):
         raise invalid("pilot", "The pilot must be a kappa from dh_kappa.")
+    refuse_clusters(pilot.sample, "A plan from this pilot")
     if pilot.parts is None or pilot.exact is None or basis(pilot) is None:
         one = "It has one item." if n == 1 else "Every item has the same influence on kappa."
         text = f"The variance of kappa cannot be computed from the pilot. {pilot.reason or one}"
@@ -387,6 +389,9 @@ def narrower_intervals(
 ) -> Table:
     """Return the number of items that narrower intervals would need; see ``Audit.sample_sizes``."""
     half = (interval.high - interval.low) / 2
+    if pilot.sample.clustered:  # the numbers would be those for independent items
+        names = ("half_width", "items", "more_items", "more_votes", "items_assured")
+        return Table(dict.fromkeys(names, ()), title=f"{name}: numbers of items are not available with clusters")
     size = sum(pool.values()) if isinstance(pool, Mapping) else pool
     goals = [goal for goal in _HALF_WIDTHS if goal < half][:3]
     plans = [plan_items(goal, pilot=pilot, pool=size, confidence_level=confidence_level) for goal in goals]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from dhkappa.core import Label
 from dhkappa.core.items import VoteSource
 from dhkappa.errors import DataError, counted, invalid
-from dhkappa.stats.influence import Terms, basis, influence, terms
-from dhkappa.stats.intervals import NO_VARIATION, Basis, ConfidenceInterval, beta_interval, wald_interval, written
+from dhkappa.stats.clusters import ClusterBasis, Clusters, NoBasis, clusters_of, refuse_clusters, without_limits
+from dhkappa.stats.influence import Terms, influence, kappa_basis, terms
+from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Estimate, Parts, rounded
 from dhkappa.stats.notes import Note, notes_of
 from dhkappa.stats.sample import Excluded, Rng, Sample, check_choice, check_level
@@ -139,7 +140,12 @@ class Kappa(Display):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Conditions that affect the interpretation of kappa, each with a code and a sentence."""
-        return tuple(notes_of(self.estimate, self.se))
+        return tuple(notes_of(self.estimate, self.se, self.clusters))
+
+    @cached_property
+    def clusters(self) -> Clusters | None:
+        """The clusters that items come from, with the design effect; None without clusters."""
+        return clusters_of(self.estimate.sample, self._basis)
 
     @cached_property
     def sample(self) -> Sample:
@@ -148,8 +154,8 @@ class Kappa(Display):
 
     @property
     def se(self) -> float:
-        """Standard error of kappa over samples of items (not of annotators); NaN if the items show no variation."""
-        return math.nan if self._basis is None else self._basis.se
+        """Standard error of kappa over samples of items, or of clusters (not of annotators); NaN if it is unknown."""
+        return self._basis.se
 
     def confidence_interval(
         self,
@@ -194,8 +200,8 @@ class Kappa(Display):
         method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
         if check_choice("annotators", annotators, ("fixed", "random")) == "random":
             return self._random_interval(confidence_level, method, methods[0])
-        if self._basis is None:
-            return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or NO_VARIATION)
+        if isinstance(self._basis, NoBasis) or self._basis.reason is not None:
+            return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or self._basis.reason)
         if method in ("bootstrap", "bca"):
             from dhkappa.stats.bootstrap import bca_interval, percentile_interval
 
@@ -204,7 +210,7 @@ class Kappa(Display):
                 return percentile_interval(values, alpha)
             known = self._terms("bootstrap")
             return bca_interval(values, self.value, influence(known) * known.weight / known.items, known.items, alpha)
-        low, high = (beta_interval if method == "beta" else wald_interval)(self._basis, alpha)
+        low, high = (beta_interval if method == "beta" else wald_interval)(self._basis.at(alpha), alpha)
         return ConfidenceInterval(low, high, confidence_level, method)
 
     def _random_interval(self, confidence_level: float, method: str, default: str) -> ConfidenceInterval:
@@ -235,7 +241,9 @@ class Kappa(Display):
         """
         from dhkappa.stats.bootstrap import bootstrap
 
-        return bootstrap(self._terms("bootstrap"), n_resamples, rng, progress)
+        known = self._terms("bootstrap")
+        refuse_clusters(self.estimate.sample, "bootstrap")
+        return bootstrap(known, n_resamples, rng, progress)
 
     @property
     def above_random(self) -> float:
@@ -272,6 +280,7 @@ class Kappa(Display):
         from dhkappa.stats.permutation import permutation_test
 
         known, weights = self._terms("permutation_test"), self.estimate.weights
+        refuse_clusters(self.estimate.sample, "permutation_test")
         chosen: dict[str, Any] = {"method": method, "alternative": alternative, "n_resamples": n_resamples, "rng": rng}
         return permutation_test(known, weights, **chosen)
 
@@ -291,7 +300,8 @@ class Kappa(Display):
         """
         from dhkappa.stats.categories import by_category
 
-        return by_category(self._terms("by_category"), confidence_level)
+        found = by_category(self._terms("by_category"), confidence_level)
+        return without_limits(found) if self.estimate.sample.clustered else found
 
     def confusion(self) -> Table:
         """Return what pairs of annotators agree on, by suggested label.
@@ -322,9 +332,9 @@ class Kappa(Display):
         return terms(self.sample, self.parts, self.estimate.weights)
 
     @cached_property
-    def _basis(self) -> Basis | None:
-        """What the standard error and intervals need; None if the items show no variation."""
-        return basis(self.estimate)
+    def _basis(self) -> Basis | ClusterBasis | NoBasis:
+        """What the standard error and intervals need."""
+        return kappa_basis(self.estimate)
 
     def __float__(self) -> float:
         return self.value
@@ -372,6 +382,7 @@ class Kappa(Display):
             "fleiss": plain(self.fleiss),
             "n_items": self.n_items,
             "n_votes": self.n_votes,
+            **({} if self.clusters is None else {"clusters": self.clusters.to_dict()}),
             "coverage": None if self.metric in _FLEISS else plain(self.coverage),
             "excluded": self.excluded.to_dict(),
             "parts": shares or None,

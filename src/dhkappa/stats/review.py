@@ -19,10 +19,9 @@ from dhkappa.stats.influence import (
     influence,
     other_shares,
     terms,
-    weight_of_one,
 )
 from dhkappa.stats.kappa import KappaSums, distinct, sums, units
-from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
+from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of, weight_of_one
 from dhkappa.stats.summation import ratios
 from dhkappa.stats.weighted import sample_parts
 from dhkappa.stats.weights import Weights, agreeing_pairs, pair_sums

@@ -25,6 +25,7 @@ Rng: TypeAlias = "int | np.random.Generator | None"  # as text: importing numpy.
 """Seed or generator of random numbers; None for numbers that differ from call to call."""
 Condition: TypeAlias = Callable[[Any], bool]
 
+ROUNDING = 1e-12  # a root mean square below this is rounding: one odd item in 10^18 makes it 10^-9
 _MOST_RESAMPLES = 10**8
 _LARGE_WEIGHT = 2.0**900
 _CLOSEST_LEVEL = 1e-9  # to 0 or 1
@@ -99,6 +100,8 @@ class Sample:
     item_weights: ItemWeights | None = None  # if items of a pattern have different weights
     # with item_weights: (K,) sums of squares and of cubes of the weights of a pattern's items, scaled to mean 1
     powers: tuple[Floats, ...] | None = None
+    cluster: Integers | None = None  # (K,) cluster of a pattern's items, from 0 without gaps; None without clusters
+    shares_known: bool = False  # with clusters: the weights come from the sizes of the strata
 
     @property
     def n(self) -> int:
@@ -127,13 +130,21 @@ class Sample:
         """Whether there are weights, strata or a pool."""
         return self.weighted or len(self.strata) > 1 or self.strata[0].size is not None
 
+    @property
+    def clustered(self) -> bool:
+        """Whether some items are of the same cluster."""
+        return self.cluster is not None and int(self.cluster.max(initial=-1)) + 1 < self.n
+
     def merged(self) -> Sample:
         """Return each pattern once, in an order that depends on the patterns only."""
-        if self.is_merged or self.weighted or len(self.strata) > 1:  # a tally merges within strata and weights
+        designed = self.weighted or len(self.strata) > 1 or self.clustered
+        if self.is_merged or designed:  # a tally merges within strata, weights and clusters
             return self
         patterns = self.patterns.merged()
         stratum = np.zeros(len(patterns), np.int8)
-        return replace(self, patterns=patterns, mass=patterns.items, stratum=stratum, kept=None, is_merged=True)
+        return replace(
+            self, patterns=patterns, mass=patterns.items, stratum=stratum, kept=None, is_merged=True, cluster=None
+        )
 
     def by_weight(self) -> Sample:
         """Return a sample in which the items of a pattern have the same weight."""
@@ -148,6 +159,14 @@ class Sample:
         return replace(self, patterns=patterns, mass=mass, stratum=stratum, kept=None, item_weights=None, powers=None)
 
 
+def weight_of_one(sample: Sample) -> Floats:
+    """Return (K,) the weight of one item of each pattern; those of all items sum to their number."""
+    if not sample.weighted:
+        return np.ones(len(sample.patterns))
+    n, whole = sample.n, int(sample.mass.sum())
+    return np.array([mass * n / whole for mass in (sample.mass // sample.patterns.items).tolist()])  # rounded once
+
+
 def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None) -> Sample:
     """Return the eligible items: those with two votes or more and, if ``labeled``, a suggested label."""
     patterns = rows.patterns
@@ -159,7 +178,8 @@ def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None)
     if excluded.total:
         stratum = None if rows.stratum is None else rows.stratum[kept]
         weight = None if rows.weight is None else rows.weight[kept]
-        rows = replace(rows, patterns=patterns.take(kept), stratum=stratum, weight=weight)
+        cluster = None if rows.cluster is None else rows.cluster[kept]
+        rows = replace(rows, patterns=patterns.take(kept), stratum=stratum, weight=weight, cluster=cluster)
     return replace(make_sample(rows, excluded, pool), kept=kept)
 
 
@@ -199,6 +219,9 @@ def _total_weights(items: ItemWeights, K: int) -> Array:
 def make_sample(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample:
     """Return a sample of eligible patterns."""
     pool, items = own_pool(pool), rows.patterns.items
+    if rows.cluster is not None and pool is not None and not isinstance(pool, Mapping):
+        message = "A pool is a number of items, and its effect on the standard error is unknown with clusters."
+        raise _pool_error("pool-with-clusters", message, "Omit $pool or $clusters.")
     strata = _strata(rows, pool)
     stratum = np.zeros(items.size, np.int8) if rows.stratum is None else rows.stratum
     mass = items
@@ -207,7 +230,32 @@ def make_sample(rows: LabeledPatterns, excluded: Excluded, pool: Pool) -> Sample
     elif rows.weight is not None:
         values, place = np.unique(rows.weight, return_inverse=True)
         mass = _mass(items, values.tolist(), place)
-    return Sample(rows.categories, rows.patterns, excluded, mass, stratum, strata, source_notes=rows.source_notes)
+    sample = Sample(rows.categories, rows.patterns, excluded, mass, stratum, strata, source_notes=rows.source_notes)
+    return sample if rows.cluster is None else _with_clusters(sample, rows.cluster)
+
+
+def _with_clusters(sample: Sample, cluster: Integers) -> Sample:
+    """Return the sample with the clusters of its patterns; the sizes of strata are then about their weights only."""
+    names, place = np.unique(cluster, return_inverse=True)
+    clustered = replace(sample, cluster=place.astype(np.int64))
+    if not clustered.clustered:
+        return clustered
+    if len(sample.strata) > 1:
+        pairs = np.unique(np.stack([place, sample.stratum]), axis=1)
+        if pairs.shape[1] > names.size:
+            number = np.bincount(pairs[0])
+            several = int((number > 1).sum())
+            message = f"{counted(several, 'cluster')} {'has' if several == 1 else 'have'} items in several strata."
+            hint = "Strata are groups of whole clusters: pass other $strata, or omit $strata or $clusters."
+            raise invalid("clusters", message, hint=hint, code="cluster-in-strata")
+        single = [part.name for part, n in zip(sample.strata, np.bincount(pairs[1]), strict=False) if n == 1]
+        if single:
+            message = f"Stratum {single[0]!r} has one cluster; its variance is unknown."
+            hint = "Merge it with another stratum, or remove its items."
+            raise invalid("strata", message, hint=hint, code="stratum-one-cluster")
+    known = sample.strata[0].size is not None
+    strata = tuple(replace(part, size=None) for part in sample.strata)
+    return replace(clustered, strata=strata, shares_known=known)
 
 
 def eligible(

@@ -89,16 +89,17 @@ def judge(
     not_better, evidence = _why_not_better(name, estimate, comparison, annotators) if code == "better" else ("", "")
     code = "on-par" if not_better else code
     ungradable = code == "not-enough-data"
-    short, headline = _words(name, code, baseline, not_better, disagree)
+    lacks_items = code == "not-enough-data" and not disagree and baseline.method != "two-votes"
+    n_more = _n_more(baseline) if lacks_items and not estimate.sample.clustered else None  # items of clusters say less
+    short, headline = _words(name, code, baseline, n_more, not_better, disagree)
     same = baseline.n_items == estimate.n_items or math.isnan(baseline.kappa_labeler)
     details = f"{scored}; {_typical(baseline, write)}." if same else f"{scored}. {_on_other_items(baseline, write)}"
     told = not_better and not evidence  # the headline says how many annotators score higher
     matched = "" if told else _matched(name, comparison, close=code == "on-par" and not not_better)
     details = _joined_sentences(details, evidence, matched, unsure if ungradable else caution)
-    missing, n_more = "items", None
+    missing = "items"
     if ungradable:
         missing = "third-vote" if baseline.method == "two-votes" else "guidelines" if disagree else "items"
-        n_more = _n_more(baseline) if missing == "items" else None
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
     return Verdict(code, name, short, headline, details, True, missing, n_more, *limits, disagree, not_better)
 
@@ -240,11 +241,12 @@ def _copied(annotators: Table, n_items: int) -> tuple[str, str]:
 
 
 def _words(
-    name: str, code: str, baseline: AnnotatorBaseline, not_better: str = "", disagree: bool = False
+    name: str, code: str, baseline: AnnotatorBaseline, n_more: int | None, not_better: str, disagree: bool
 ) -> tuple[str, str]:
     """Return the grade in a few words, and as a sentence with one number and its limits.
 
-    ``not_better`` is why a labeler is not called better, and ``disagree`` whether annotators agree little.
+    ``n_more`` is about how many more items would probably decide; None if that cannot be said. ``not_better`` is why a
+    labeler is not called better, and ``disagree`` whether annotators agree little.
     """
     short, low, high = GRADES[code], baseline.share_low, baseline.share_high
     known = not math.isnan(low)
@@ -257,7 +259,7 @@ def _words(
     if code == "not-enough-data":
         within = f"{_SCALE}, it may score anything from {_place(baseline)[1]}"
         headline = f"There is not enough data to judge {name}: {within}."
-        return short, _joined_sentences(headline, decided_by(_n_more(baseline)))
+        return short, _joined_sentences(headline, decided_by(n_more))
     if not_better:
         it = f"It scores {_score(baseline)} {_SCALE}" if known else "It looks better"
         return short, f"{name} is {short}. {it}, but {not_better}."

@@ -88,9 +88,12 @@ def annotator_kappa(estimate: Estimate) -> Fraction | None:
 
 def with_votes(sample: Sample, fewest: int) -> Sample:
     """Return the items that have so many votes or more, of a sample without weights, strata and pool."""
-    patterns = sample.patterns.take(sample.patterns.vote_totals() >= fewest)
+    enough = sample.patterns.vote_totals() >= fewest
+    patterns = sample.patterns.take(enough)
     strata, stratum = (Stratum(None, int(patterns.items.sum()), None),), np.zeros(len(patterns), np.int8)
-    return replace(sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=None)
+    cluster = None if sample.cluster is None else np.unique(sample.cluster[enough], return_inverse=True)[1]
+    own = replace(sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=None)
+    return replace(own, cluster=cluster)
 
 
 def triples(patterns: Patterns) -> tuple[Array, Array]:

@@ -18,9 +18,8 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import annotator_votes as module
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_categories, annotator_votes
-from dhkappa.stats.influence import weight_of_one
 from dhkappa.stats.kappa import KappaSums, units
-from dhkappa.stats.sample import sample_of
+from dhkappa.stats.sample import sample_of, weight_of_one
 from dhkappa.stats.summation import integer_type, item_sums, ratios, totals
 from dhkappa.stats.weights import agreeing_pairs, agreement_weights
 from strategies import Data, ragged

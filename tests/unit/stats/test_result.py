@@ -107,7 +107,7 @@ def test_an_interrupted_standard_error_is_computed_again(monkeypatch: pytest.Mon
     drawn = simulate(60, rng=1)
     kappa = dh_kappa(drawn.votes, drawn.suggested["labeler"])
     with monkeypatch.context() as patch:
-        patch.setattr(module, "basis", interrupted)
+        patch.setattr(module, "kappa_basis", interrupted)
         with pytest.raises(KeyboardInterrupt):
             _ = kappa.se
     assert kappa.se > 0

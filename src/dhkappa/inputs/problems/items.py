@@ -334,7 +334,7 @@ def _vote_shares(patterns: Patterns, row: npt.NDArray[np.int64], codes: Integers
 def looks_clustered(data: Evidence) -> Iterator[Problem]:
     """Find groups of items, by a column or by a prefix of the ids; a warning if items of a group are alike."""
     votes, names = data.item_votes, _item_names(data)
-    if votes is None or names is None:
+    if votes is None or names is None or votes.columns.cluster is not None:
         return
     found = []
     for column, groups in _groupings(data, names):
@@ -356,9 +356,13 @@ def looks_clustered(data: Evidence) -> Iterator[Problem]:
     else:
         message += ". Items of a group are not clearly more alike than others, so confidence intervals hardly depend "
         message += "on it."
-    fix = "Intervals by group are not supported yet: expect wider ones." if alike else ""
+    fix, options = "", {}
+    if alike:
+        fix = "Put the groups into a column, and pass it as $clusters, so that intervals allow for them."
+        if column is not None:
+            fix, options = "Pass $clusters=, so that intervals allow for the groups.", {"clusters": column}
     examples = tuple(dict.fromkeys(groups.tolist()))[:3]
-    yield Problem("looks-clustered", "warning" if alike else "info", message, examples, fix)
+    yield Problem("looks-clustered", "warning" if alike else "info", message, examples, fix, options=options)
 
 
 def _groupings(data: Evidence, names: Sequence[Any]) -> Iterator[tuple[str | None, npt.NDArray[Any]]]:
