@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 
-from dhkappa.core.items import VoteSource, item_table_of_counts
+from dhkappa.core.item_table import item_table_of_counts
+from dhkappa.core.items import VoteSource
 from dhkappa.errors import DataError, invalid, shown
 from dhkappa.inputs.arrays import array_patterns
 from dhkappa.inputs.columns import (

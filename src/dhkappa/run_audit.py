@@ -11,7 +11,8 @@ from typing import Any
 from dhkappa.auditing import Audit, sample_of_rows
 from dhkappa.core import Label
 from dhkappa.core.added_votes import common_votes
-from dhkappa.core.items import Counts, ItemVotes, VoteSource, item_table_of_counts
+from dhkappa.core.item_table import item_table_of_counts
+from dhkappa.core.items import Counts, ItemVotes, VoteSource
 from dhkappa.core.label_sets import SettledSets
 from dhkappa.core.labels import SourceNote
 from dhkappa.core.slices import SliceColumn

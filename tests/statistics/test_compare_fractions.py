@@ -14,7 +14,7 @@ from scipy import stats
 from compare_oracle import BOTH, EXAMPLE, Design, Expected, Several, check, influences, rows_of, seen, several
 from dhkappa import Tally, compare, dh_kappa, simulate, tally
 from dhkappa.core import grouping
-from dhkappa.core.items import ItemTable, item_table_of_votes
+from dhkappa.core.item_table import ItemTable, item_table_of_votes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import compare as module
 

@@ -1,9 +1,9 @@
-"""Items with their columns: every vote (ItemVotes), patterns that add up (Counts), several labelers (ItemTable)."""
+"""Items with their columns: every vote (ItemVotes), and patterns that add up (Counts)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -14,9 +14,107 @@ import numpy.typing as npt
 
 from dhkappa.core import Array, Categories, Floats, Integers, Label, grouping
 from dhkappa.core.grouping import Encoded, LabeledPatterns, Patterns, group_rows, stack
-from dhkappa.core.item_columns import ItemColumns, lookup
-from dhkappa.core.labels import check_declared, check_missing, union
-from dhkappa.errors import invalid, shown
+from dhkappa.core.labels import check_declared, union
+from dhkappa.errors import one_labeler
+
+
+def lookup(labels: Sequence[Label | None], categories: Sequence[Label]) -> npt.NDArray[np.int32]:
+    """Return the index of each label among the categories, -1 if missing or absent."""
+    place: dict[Label | None, int] = {label: code for code, label in enumerate(categories)}
+    return np.array([-1 if label is None else place.get(label, -1) for label in labels] or [-1], np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemColumns:
+    """Per-item columns of n items: suggested labels, stratum, weight, cluster."""
+
+    labels: dict[str, Encoded]  # (n,) suggested labels, by labeler
+    stratum: Encoded | None = None  # (n,); None without strata
+    weight: Floats | None = None  # (n,) sample weights; None without weights
+    cluster: Encoded | None = None  # (n,); None without clusters
+
+    @property
+    def labelers(self) -> tuple[str, ...]:
+        """The names of the labelers."""
+        return tuple(self.labels)
+
+    @property
+    def labels_only(self) -> bool:
+        """Whether there is one labeler, and neither strata nor weights nor clusters."""
+        return len(self.labels) == 1 and self.stratum is None and self.weight is None and self.cluster is None
+
+    @property
+    def strata(self) -> Categories:
+        """The names of the strata."""
+        return () if self.stratum is None else tuple(label for label in self.stratum.labels if label is not None)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.labels.values())).values)
+
+    def labeler(self, name: str | None) -> str:
+        """Return the labeler with this name, or the only one."""
+        only = name is None and len(self.labels) == 1
+        return self.labelers[0] if only else one_labeler(name, self.labelers)
+
+    def suggested_labels(self) -> list[Label]:
+        """Return the labels that some labeler suggests."""
+        return [label for column in self.labels.values() for label in column.occurring(column.digits())]
+
+    def codes(self, labeler: str, categories: Sequence[Label]) -> npt.NDArray[np.int32]:
+        """Return (n,) the index of each suggested label among the categories, -1 if missing."""
+        column = self.labels[labeler]
+        return lookup(column.labels, categories)[column.digits() if column.low else column.values]
+
+    def design(self, rows: Any = slice(None)) -> tuple[Categories, Integers | None, Floats | None, Integers | None]:
+        """Return the strata, and the stratum, weight and cluster of some rows; of columns encoded by ``recode``."""
+        stratum = None if self.stratum is None else self.stratum.values[rows]
+        cluster = None if self.cluster is None else self.cluster.digits()[rows]
+        return self.strata, stratum, None if self.weight is None else self.weight[rows], cluster
+
+    def take(self, rows: Array) -> ItemColumns:
+        """Return some items, by index."""
+        labels = {name: column.take(rows) for name, column in self.labels.items()}
+        stratum, cluster = (None if one is None else one.take(rows) for one in (self.stratum, self.cluster))
+        return ItemColumns(labels, stratum, None if self.weight is None else self.weight[rows], cluster)
+
+    def recode(self, categories: Categories) -> ItemColumns:
+        """Encode labels as 0 for missing and 1 + index into the categories, and strata as those that occur."""
+        stratum = self.stratum
+        if stratum is not None:
+            names = tuple(stratum.occurring(stratum.digits()))
+            stratum = Encoded(lookup(stratum.labels, names)[stratum.digits()], 0, names)
+        known = (None, *categories)
+        labels = {name: Encoded(self.codes(name, categories) + 1, 0, known) for name in self.labels}
+        return ItemColumns(labels, stratum, self.weight, self.cluster)
+
+    def keys(self) -> list[tuple[int, Array]]:
+        """Return the columns as ``group_rows`` takes them."""
+        encoded = [*self.labels.values(), *(one for one in (self.stratum, self.cluster) if one is not None)]
+        columns: list[tuple[int, Array]] = [(len(column.labels), column.digits()) for column in encoded]
+        return columns if self.weight is None else [*columns, (0, self.weight)]
+
+    def distinct(self) -> tuple[npt.NDArray[np.int64], Array]:
+        """Return the first item of each group of equal items, and (n,) the group of each item."""
+        return group_rows(self.keys())
+
+    @staticmethod
+    def concat(tables: Sequence[ItemColumns], categories: Categories) -> ItemColumns:
+        """Concatenate tables with the same labelers, with strata all or none, and weights all or none.
+
+        Clusters cannot be concatenated: two tables may have items of the same cluster. One table keeps them.
+        """
+        parts = [table.recode(categories) for table in tables]
+        labels = {
+            name: Encoded(np.concatenate([part.labels[name].values for part in parts]), 0, (None, *categories))
+            for name in tables[0].labelers
+        }
+        strata, stratum = union(*(part.strata for part in parts)), None
+        if parts[0].stratum is not None:
+            moved = [lookup(part.strata, strata)[part.stratum.values] for part in parts if part.stratum is not None]
+            stratum = Encoded(np.concatenate(moved), 0, strata)
+        weights = [part.weight for part in parts if part.weight is not None]
+        cluster = parts[0].cluster if len(parts) == 1 else None
+        return ItemColumns(labels, stratum, np.concatenate(weights) if weights else None, cluster)
 
 
 def _repeats(first: Array, group: Array) -> bool:
@@ -247,160 +345,3 @@ def add(tables: Sequence[Counts], categories: Categories) -> Counts:
         for table, rows in zip(tables, np.split(group, ends), strict=True)
     ]
     return Counts(categories, stack(patterns).merged(), columns.take(first), notes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemTable:
-    """Items with the labels of several labelers, for comparisons on the same items."""
-
-    categories: Categories  # the m categories, in the order of codes
-    votes: Patterns  # V distinct vote patterns; their labels and items mean nothing
-    vote: Integers  # (K,) index of a row's votes among these
-    labels: dict[str, Integers]  # (K,) code of the suggested label, m if missing, by labeler
-    strata: Categories
-    design: Integers | None  # (K,) index into the next three; None without strata, weights and clusters
-    design_stratum: Integers | None  # (S,) index into strata
-    design_weight: Floats | None  # (S,) sample weight of one item
-    design_cluster: Integers | None  # (S,) number of the cluster
-    items: npt.NDArray[np.int64]  # (K,) number of items
-    source_notes: tuple[str, ...] = ()  # sentences about where the votes came from
-    single: bool = False  # each row is one item
-    labeled: bool = False  # no label is missing, as far as known
-
-    @property
-    def stratum(self) -> Integers | None:
-        """(K,) index into strata."""
-        return None if self.design_stratum is None else self.design_stratum[self.design]
-
-    @property
-    def weight(self) -> Floats | None:
-        """(K,) sample weight of one item."""
-        return None if self.design_weight is None else self.design_weight[self.design]
-
-    @property
-    def cluster(self) -> Integers | None:
-        """(K,) number of the cluster."""
-        return None if self.design_cluster is None else self.design_cluster[self.design]
-
-    @property
-    def n_designs(self) -> int:
-        """The number S of combinations of stratum, weight and cluster, 1 without them."""
-        known = (self.design_stratum, self.design_weight, self.design_cluster)
-        return next((len(one) for one in known if one is not None), 1)
-
-    @property
-    def _base(self) -> int:
-        return max(len(self.categories) + (not self.labeled), 1)
-
-    def take(self, rows: Array) -> ItemTable:
-        """Return some rows, by index or mask."""
-        labels = {who: codes[rows] for who, codes in self.labels.items()}
-        design = None if self.design is None else self.design[rows]
-        return replace(self, vote=self.vote[rows], labels=labels, design=design, items=self.items[rows])
-
-    def distinct(self, labelers: Sequence[str]) -> ItemTable:
-        """Return the distinct rows for these labelers, in an order that depends on the rows only."""
-        columns: list[tuple[int, Any]] = [(len(self.votes), self.vote)]
-        columns += [(self._base, self.labels[who]) for who in labelers]
-        columns += [] if self.design is None else [(self.n_designs, self.design)]
-        bases = [base for base, _ in columns]
-        if math.prod(bases) >= grouping.WORD:
-            first, group = group_rows(columns)
-            items = np.zeros(first.size, np.int64)
-            np.add.at(items, group, self.items)
-            vote, *digits = (digit[first] for _, digit in columns)
-        else:
-            n, block, bins = self.vote.size, 2 * grouping.BLOCK, (1 << 16, 1 << 22)
-            each = None if self.single else self.items
-            keys, items = grouping.count_rows(
-                n, bases, lambda rows: [digit[rows] for _, digit in columns], items=each, block=block, bins=bins
-            )
-            vote, *digits = grouping.split_digits(keys, bases)
-        labels = dict(zip(labelers, digits, strict=False))
-        design = None if self.design is None else digits[-1]
-        return replace(self, vote=vote, labels=labels, design=design, items=items, single=False)
-
-    def grid(self) -> ItemTable:
-        """Return every combination of votes, labels of two labelers, and design, in the order of ``distinct``."""
-        shape = len(self.votes), self._base, self._base, self.n_designs
-        vote, one, other, design = np.indices(shape).reshape(4, math.prod(shape))
-        labels: dict[str, Integers] = {"one": one, "other": other}
-        items = np.zeros(vote.size, np.int64)
-        return replace(self, vote=vote, labels=labels, design=None if self.design is None else design, items=items)
-
-    def pair_counts(self, groups: Sequence[Sequence[str]]) -> Iterator[tuple[int, int, Array]]:
-        """Yield the indices of each two groups, and the number of items of each labeler of one with each of the other.
-
-        The array has shape (size^2, C): pairs of labelers, and rows of ``grid``. Groups have the same size. Two groups
-        are counted in one pass over the items, in a dense table of votes and the labels of all their labelers.
-        """
-        n, size, m, step = self.vote.size, len(groups[0]), self._base, 2 * grouping.BLOCK
-        kinds, joint = len(self.votes) * self.n_designs, m**size
-        kind = self.vote if self.design is None else self.vote.astype(np.int64) * self.n_designs + self.design
-        small, wide = np.min_scalar_type(joint), np.min_scalar_type(kinds * joint**2)
-        digits = [grouping.join_digits([m] * size, [self.labels[who] for who in group], small) for group in groups]
-        number = np.float64 if int(self.items.sum()) < 2**53 else np.int64  # floats are exact, and faster to multiply
-        items = np.broadcast_to(number(1), n) if self.single else self.items.astype(number)
-        # Which label of each labeler a joint label stands for: (joint, size * m) zeros and ones.
-        split = np.eye(m, dtype=number)[np.indices((m,) * size).reshape(size, joint).T].reshape(joint, size * m)
-        shape = size, m, len(self.votes), self.n_designs, size, m
-        table, place = np.empty(kinds * joint**2, number), np.empty(min(n, step), np.intp)
-        for i, digit in enumerate(digits):
-            # Joint label of one group, votes and design, joint label of the other: each side is one matrix product.
-            key = grouping.join_digits([joint, kinds], [digit, kind], wide) * wide.type(joint)
-            for j in range(i + 1, len(groups)):
-                table.fill(0)
-                for first in range(0, n, step):
-                    rows = slice(first, min(first + step, n))
-                    at = np.add(key[rows], digits[j][rows], out=place[: rows.stop - first])
-                    np.add.at(table, at, items[rows])
-                counts = (split.T @ table.reshape(joint, kinds * joint)).reshape(size * m * kinds, joint) @ split
-                yield i, j, counts.reshape(shape).transpose(0, 4, 2, 1, 5, 3).reshape(size**2, kinds * m * m)
-
-
-def _codes(column: Encoded, categories: Categories) -> Integers:
-    """Return (n,) the index of each label among the categories, their number if missing."""
-    table, m = lookup(column.labels, categories), len(categories)
-    table = np.where(table < 0, m, table).astype(np.min_scalar_type(m))
-    digits = column.digits()
-    return digits if np.array_equal(table, np.arange(table.size)) else table[digits]
-
-
-def _designs(strata: Categories, stratum: Any, weight: Any, cluster: Any) -> tuple[Categories, Any, Any, Any, Any]:
-    """Return strata, the design of each row, and stratum, weight and cluster of each design."""
-    columns = [] if stratum is None else [(len(strata), stratum)]
-    columns += [] if weight is None else [(0, weight)]
-    columns += [] if cluster is None else [(int(cluster.max(initial=0)) + 1, cluster)]
-    if not columns:
-        return strata, None, None, None, None
-    first, design = group_rows(columns)
-    own: list[Any] = [None if one is None else one[first] for one in (stratum, weight, cluster)]
-    return strata, design, own[0], own[1], own[2]
-
-
-def item_table_of_votes(item_votes: ItemVotes, missing: frozenset[Label] = frozenset()) -> ItemTable:
-    """Return the table of items with one row per item."""
-    votes, columns = item_votes.votes, item_votes.columns
-    patterns, vote = item_votes.distinct_votes()
-    categories = item_votes.settle(votes.occurring(patterns.code), columns.suggested_labels())
-    notes = check_missing(categories, missing)
-    table = lookup(votes.labels, categories)
-    if not np.array_equal(table, np.arange(table.size)):  # same order as that of counts of the same items
-        patterns, order = patterns.recode(table, np.zeros(1, np.int64)).grouped()
-        vote = order.astype(vote.dtype)[vote]
-    labels = {who: _codes(column, categories) for who, column in columns.labels.items()}
-    design = (columns if columns.stratum is None else columns.recode(categories)).design()
-    each = np.broadcast_to(np.int64(1), vote.size)
-    return ItemTable(categories, patterns, vote, labels, *_designs(*design), each, notes, single=True)
-
-
-def item_table_of_counts(counts: Counts, labelers: Sequence[str] | None = None) -> ItemTable:
-    """Return the table of items of some labelers, or all, with one row per pattern."""
-    columns, row = counts.columns, counts.patterns.suggested
-    chosen = columns.labelers if labelers is None else [columns.labeler(name) for name in labelers]
-    if len(set(chosen)) < len(chosen):
-        raise invalid("suggested", f"suggested names a labeler twice: {shown(chosen)}.", code="labeler-twice")
-    votes, vote = replace(counts.patterns, suggested=np.zeros(len(row), np.int32)).grouped()
-    labels = {who: _codes(columns.labels[who], counts.categories)[row] for who in chosen}
-    design, items = _designs(*columns.design(row)), counts.patterns.items
-    return ItemTable(counts.categories, votes, vote, labels, *design, items, counts.source_notes)

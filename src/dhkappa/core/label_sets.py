@@ -11,8 +11,7 @@ import numpy as np
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import Encoded, Entries, Patterns, from_counts
-from dhkappa.core.item_columns import lookup
-from dhkappa.core.items import Counts, ItemVotes, add
+from dhkappa.core.items import Counts, ItemVotes, add, lookup
 from dhkappa.core.label_rules import Absent, LabelRules
 from dhkappa.core.labels import (
     LIST_MARK,

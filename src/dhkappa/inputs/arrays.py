@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Array, Categories, Floats, Integers, ItemWeights, Label
 from dhkappa.core.grouping import MAX_VOTES, Encoded, LabeledPatterns
-from dhkappa.core.item_columns import ItemColumns
-from dhkappa.core.items import ItemVotes, count
+from dhkappa.core.items import ItemColumns, ItemVotes, count
 from dhkappa.core.labels import NotALabelError, check_categories, check_lookalikes, check_missing, encode, to_label
 from dhkappa.errors import DataError, counted, invalid, is_real, shown
 from dhkappa.inputs.columns import Columns, check_grid, labeler_names

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 import numpy as np
 
 from dhkappa.core import Categories, Label
-from dhkappa.core.items import Counts, ItemTable, ItemVotes, count, item_table_of_counts, item_table_of_votes
+from dhkappa.core.item_table import ItemTable, item_table_of_counts, item_table_of_votes
+from dhkappa.core.items import Counts, ItemVotes, count
 from dhkappa.core.label_rules import Absent, LabelRules, label_rules
 from dhkappa.core.label_sets import SettledSets, label_sets
 from dhkappa.core.labels import check_missing

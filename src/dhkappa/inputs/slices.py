@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from dhkappa.core.grouping import Encoded
-from dhkappa.core.item_columns import lookup
-from dhkappa.core.items import Counts, ItemVotes, count
+from dhkappa.core.items import Counts, ItemVotes, count, lookup
 from dhkappa.core.labels import NotALabelError, encode
 from dhkappa.core.slice_names import Cut, check_unit, parse_cut, plain_value
 from dhkappa.core.slices import SliceColumn, encoded_slices, slice_column

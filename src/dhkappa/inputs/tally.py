@@ -14,8 +14,7 @@ import numpy as np
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import BLOCK, EMPTY, MAX_ITEMS, MAX_VOTES, Encoded, Entries, Patterns
-from dhkappa.core.item_columns import ItemColumns
-from dhkappa.core.items import Counts, add, single_labeler
+from dhkappa.core.items import Counts, ItemColumns, add, single_labeler
 from dhkappa.core.labels import SourceNote, check_categories, check_declared, natural_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import LABELER, declared_categories, missing_labels

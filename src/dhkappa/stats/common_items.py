@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core.items import ItemTable
+from dhkappa.core.item_table import ItemTable
 from dhkappa.errors import DataError, counted
 from dhkappa.stats.compare import (
     COLUMNS,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Array, Floats
 from dhkappa.core.grouping import LabeledPatterns
-from dhkappa.core.items import ItemTable
+from dhkappa.core.item_table import ItemTable
 from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.clusters import ClusterSizes, ClusterVariance, cluster_differences
 from dhkappa.stats.influence import ROUNDING, Terms, influence, terms, unseen_parts, variance

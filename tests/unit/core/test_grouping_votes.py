@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from dhkappa.core import grouping
 from dhkappa.core.grouping import Encoded, Patterns, count_grid, count_lists, count_matrix
-from dhkappa.core.item_columns import ItemColumns
-from dhkappa.core.items import ItemVotes
+from dhkappa.core.items import ItemColumns, ItemVotes
 from dhkappa.core.labels import encode
 
 Pattern = tuple[Any, frozenset[tuple[Any, int]]]

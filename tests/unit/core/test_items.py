@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dhkappa.core.grouping import Encoded
-from dhkappa.core.item_columns import ItemColumns, lookup
-from dhkappa.core.items import ItemVotes
+from dhkappa.core.items import ItemColumns, ItemVotes, lookup
 from dhkappa.inputs.arrays import read_matrix, read_votes
 from expect import expect_error
 

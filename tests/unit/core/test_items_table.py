@@ -15,15 +15,8 @@ from hypothesis import strategies as st
 from dhkappa import Tally, dh_kappa, tally
 from dhkappa.core import grouping
 from dhkappa.core.grouping import LabeledPatterns, count_rows
-from dhkappa.core.items import (
-    Counts,
-    ItemTable,
-    add,
-    count,
-    item_table_of_counts,
-    item_table_of_votes,
-    single_labeler,
-)
+from dhkappa.core.item_table import ItemTable, item_table_of_counts, item_table_of_votes
+from dhkappa.core.items import Counts, add, count, single_labeler
 from dhkappa.inputs.arrays import read_matrix, read_votes
 from expect import expect_error
 from strategies import Data, ragged

@@ -12,7 +12,7 @@ import pytest
 
 from compare_oracle import BOTH, EXAMPLE, Expected, F, check, rows_of
 from dhkappa import Comparison, Tally, compare, dh_kappa, simulate, tally
-from dhkappa.core.items import item_table_of_votes
+from dhkappa.core.item_table import item_table_of_votes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import compare as module
 from dhkappa.stats.compare import AnnotatorComparison, compare_labelers, holm

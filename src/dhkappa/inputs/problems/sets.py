@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.grouping import Encoded
-from dhkappa.core.item_columns import ItemColumns
-from dhkappa.core.items import ItemVotes
+from dhkappa.core.items import ItemColumns, ItemVotes
 from dhkappa.core.label_sets import SettledSets
 from dhkappa.errors import Problem, shown
 from dhkappa.inputs.problems import CategoryShares, Evidence, spelling
