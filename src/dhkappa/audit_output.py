@@ -7,6 +7,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from dhkappa.errors import invalid
+
 
 class AuditOutput:
     """The methods of ``Audit`` about saved audits, charts and JSON, which are imported when they are needed."""
@@ -31,7 +33,7 @@ class AuditOutput:
         >>> print(found.baseline.kappas["llm"].text)
         down 0.01 (95% CI -0.12 to 0.09) since 2026-11-02
         """
-        counted: dict[str, Any] = {"tally": self._tally, "weights": self._weights}
+        counted: dict[str, Any] = {"tally": _without_clusters(self._tally), "weights": self._weights}
         return replace(self, baseline=import_module("dhkappa.tracking").compare(self, saved, **counted))
 
     def save(self: Any, path: str | os.PathLike[str], *, date: Any = None, data: str = "") -> None:
@@ -48,7 +50,8 @@ class AuditOutput:
         data
             Name of the data.
         """
-        counted: dict[str, Any] = {"tally": self._tally, "weights": self._weights, "pool": self._pool}
+        counted: dict[str, Any] = {"tally": _without_clusters(self._tally)}
+        counted |= {"weights": self._weights, "pool": self._pool}
         import_module("dhkappa.tracking").save(self, path, date, data, **counted)
 
     def chart(self: Any, name: str, labeler: str | None = None) -> Any:
@@ -67,3 +70,12 @@ class AuditOutput:
         """Return plain values for JSON, with at most ``limit`` items to review per labeler; NaN is None."""
         found: dict[str, Any] = import_module("dhkappa.report.plain").audit_values(self, limit)
         return found
+
+
+def _without_clusters(tally: Any) -> Any:
+    """Return what a tally is made of; refuse clusters, which it cannot hold."""
+    if tally[0].columns.cluster is not None:
+        message = "An audit with clusters cannot be saved, or compared with saved audits."
+        hint = "Use the results of this audit, or save one without $clusters, whose intervals are too narrow."
+        raise invalid("clusters", message, code="option-not-supported", hint=hint)
+    return tally

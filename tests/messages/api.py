@@ -71,6 +71,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "kappa-undefined (audit)": lambda: audited([["a", "a"], ["a", "a"]], ["a", "a"]).categories(),
     "annotators-not-fetched": large,
     "clusters-left-out": lambda: audit(VOTES, TWO, clusters=[1, 1, 2], progress=False),
+    "option-not-supported (saved audit of clusters)": lambda: audit(
+        VOTES, TWO, clusters=[1, 1, 2], progress=False
+    ).save("x"),
     "option-not-supported (tally of clusters)": lambda: tally(VOTES, LABELS, clusters=[1, 1, 2]),
     "unknown-problem": lambda: Dataset(VOTES, TWO).check(allow=["looks-ordnal"]),
     "source": lambda: dh_kappa(read(EXPORTS / "prodigy" / "binary.jsonl")),

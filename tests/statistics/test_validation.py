@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cluster_coverage as clusters
 import interval_coverage as coverage
 import simulation
 from dhkappa import dh_kappa, simulate
 from dhkappa.stats import influence
+from dhkappa.stats.annotator_baseline import annotator_baseline
 from published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
 
 SCRIPT = Path(__file__).parents[2] / "validation" / "interval_coverage.py"
@@ -33,6 +35,20 @@ def test_true_kappa_of_a_model() -> None:
     )
     # four standard errors of .0015
     assert dh_kappa(drawn.votes, drawn.suggested["x"]).value == pytest.approx(0.6, abs=0.006)
+
+
+@pytest.mark.parametrize("setting", clusters.SETTINGS)
+def test_true_values_of_a_model_with_clusters(setting: tuple[int, int, float, float]) -> None:
+    cell = clusters.Cell(6_000, "equal", 0.3, "all", *setting)
+    true, rng = clusters.truth(cell), np.random.default_rng(1)
+    cluster = clusters.clusters(rng, cell)
+    votes, labels = clusters.drawn(rng, cell, cluster)
+    for target, own in zip(true.kappas, labels, strict=True):
+        kappa = dh_kappa(votes, own, clusters=cluster)
+        assert abs(kappa.value - target) < 4 * kappa.se
+    known = dh_kappa(votes, labels[0], clusters=cluster)
+    assert known.baselines.annotator == pytest.approx(true.annotator, abs=0.02)  # four standard errors
+    assert annotator_baseline(known.estimate).share_kept == pytest.approx(true.share, abs=0.03)
 
 
 def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +81,7 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         ("annotator_coverage.py", "| equal | 30 |"),
         ("baseline_coverage.py", "| keeps 0.8 | 80 |"),
         ("other_annotators_coverage.py", "| careless | 200 |"),
+        ("cluster_coverage.py", "| 50 | 0.3 |"),
         ("weighted_coverage.py", "| quadratic | 200 |"),
         ("pool_coverage.py", "## Finite pools"),
     ],
