@@ -53,7 +53,7 @@ def pool(**given: Any) -> None:
     if given["output_format"] == "json":
         click.echo(json_text("pool", {**listed(problems), **found.to_dict(), **left_out(data)}))
     elif given["output_format"] == "markdown":
-        click.echo(import_module("dhkappa.report.pool").pool_page(found, problems), nl=False)
+        click.echo(import_module("dhkappa.report.markdown").pool_page(found, problems), nl=False)
     else:
         say_left_out(data)
         warn(problems)

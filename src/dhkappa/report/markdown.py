@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from dhkappa.errors import flag, said
 from dhkappa.report import filter_texts, grid, optional, text_of
+from dhkappa.report.pool import pool_cells, pool_notes
 from dhkappa.report.slices import slice_notes, slices_shown
 
 if TYPE_CHECKING:
     from dhkappa.annotator_audit import AnnotatorAudit, SingleVoteAudit
     from dhkappa.auditing import Audit
+    from dhkappa.errors import Problem
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.gate import Gate
+    from dhkappa.stats.pool_result import PoolShares
 
 _FIRST_ITEMS = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~@!&$])")
@@ -46,6 +49,16 @@ def tables_page(audit: AnnotatorAudit | SingleVoteAudit, *, title: str = "Label 
             parts += [f"### {escaped(table.title)}{more}", markdown_table(cells)]
     notes = [said(note.message, note.hint, flag) for note in audit.notes]
     return "\n\n".join([*parts, "### Notes", bullets(notes)]) + "\n"
+
+
+def pool_page(found: PoolShares, problems: Iterable[Problem]) -> str:
+    """Return shares of a pool as Markdown."""
+    parts = ["## Shares of the pool", *map(escaped, filter_texts(found.notes))]
+    said_first = (one for one in problems if one.severity != "info" and not one.accepted)
+    parts += [f"> **{one.severity.capitalize()}:** {escaped(one.text(flag))}" for one in said_first]
+    parts += [f"**{escaped(found.summary)}**", markdown_table(pool_cells(found))]
+    notes = pool_notes(found)
+    return "\n\n".join([*parts, *(["### Notes", bullets(notes)] if notes else [])]) + "\n"
 
 
 def _head(
