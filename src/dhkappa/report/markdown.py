@@ -51,6 +51,16 @@ def tables_page(audit: AnnotatorAudit | SingleVoteAudit, *, title: str = "Label 
     return "\n\n".join([*parts, "### Notes", bullets(notes)]) + "\n"
 
 
+def pool_page(found: PoolShares, problems: Iterable[Problem]) -> str:
+    """Return shares of a pool as Markdown."""
+    parts = ["## Shares of the pool", *map(escaped, filter_texts(found.notes))]
+    said_first = (one for one in problems if one.severity != "info" and not one.accepted)
+    parts += [f"> **{one.severity.capitalize()}:** {escaped(one.text(flag))}" for one in said_first]
+    parts += [f"**{escaped(found.summary)}**", markdown_table(pool_cells(found))]
+    notes = pool_notes(found)
+    return "\n\n".join([*parts, *(["### Notes", bullets(notes)] if notes else [])]) + "\n"
+
+
 def _head(
     audit: Audit | MultilabelAudit | AnnotatorAudit | SingleVoteAudit, title: str, gate: Gate | None, answer: str = ""
 ) -> Iterator[str]:

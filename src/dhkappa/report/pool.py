@@ -1,4 +1,4 @@
-"""Shares of a pool as tables of text."""
+"""Shares of a pool as a table of text, and their notes."""
 
 from __future__ import annotations
 
