@@ -130,13 +130,3 @@ def markdown_table(parts: tuple[Sequence[str], Iterable[Sequence[str]], Sequence
 def escaped(text: Any) -> str:
     """Return text on one line in which no character has a meaning in Markdown or HTML."""
     return _SPECIAL.sub(r"\\\1", text_of(text, 2_000))
-
-
-def pool_page(found: PoolShares, problems: Iterable[Problem]) -> str:
-    """Return shares of a pool as Markdown."""
-    parts = ["## Shares of the pool", *map(escaped, filter_texts(found.notes))]
-    said_first = (one for one in problems if one.severity != "info" and not one.accepted)
-    parts += [f"> **{one.severity.capitalize()}:** {escaped(one.text(flag))}" for one in said_first]
-    parts += [f"**{escaped(found.summary)}**", markdown_table(pool_cells(found))]
-    notes = pool_notes(found)
-    return "\n\n".join([*parts, *(["### Notes", bullets(notes)] if notes else [])]) + "\n"
