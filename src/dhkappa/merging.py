@@ -23,7 +23,7 @@ from dhkappa.inputs.reviews import Reviews, read_reviews, refuse_repeated
 from dhkappa.inputs.tally import Tally
 from dhkappa.inputs.updated_votes import annotator_name, check_annotators, is_listed, updated_votes
 from dhkappa.run_audit import audit_of
-from dhkappa.stats.next_votes import require_items
+from dhkappa.stats.annotator_votes import require_items
 from dhkappa.stats.sample import Pool
 from dhkappa.table import Display, Table, plain
 

@@ -22,11 +22,11 @@ from dhkappa.stats.annotator_baseline import annotator_baseline
 from dhkappa.stats.change import Changes, changes_between
 from dhkappa.stats.grades import GRADES
 from dhkappa.stats.history import Entry, History, history_notes
+from dhkappa.stats.kappa import fleiss_estimate, kappa_estimate
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, check_level, own_pool, sample_of
 from dhkappa.stats.verdict import judge
-from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights, agreement_weights
 
 if TYPE_CHECKING:

@@ -21,45 +21,12 @@ from dhkappa.core.labels import LIST_MARK, SourceNote
 from dhkappa.core.shown_columns import ShownColumns
 from dhkappa.errors import DataError, counted
 from dhkappa.inputs.backends import ROW_NUMBER, SHOWN, Frame, Query, kind_in
-from dhkappa.inputs.columns import find_shown
+from dhkappa.inputs.row_names import names_of_whole
 from dhkappa.inputs.tables import VoteTable, cast_items
 from dhkappa.resources import need
 
 _CHUNK = 1_000  # items of one query
 _VALUE = 512  # bytes of a fetched value in Python
-
-
-def choose_columns(table: VoteTable, given: Any) -> tuple[str, ...]:
-    """Return the columns to show: those that are ``given``, or by default columns with names such as ``text``."""
-    frames = [frame for frame in (table.items, table.votes) if frame is not None]
-    return find_shown([(frame.name, frame.names) for frame in frames], _used(table), given)
-
-
-def row_names(table: VoteTable, n: int) -> Sequence[Any] | None:
-    """Return names of the n rows of a table without a column of items; None for their positions."""
-    return table.votes.row_names if table.source.row_names is None else table.source.row_names(n)
-
-
-def names_of_kept(table: VoteTable, places: Sequence[int]) -> Sequence[Any]:
-    """Return names of the rows that filters of a file have kept, by their places in the whole file."""
-    names = _names_of_whole(table)
-    return places if names is None else [names[place] for place in places]
-
-
-def _names_of_whole(table: VoteTable) -> Sequence[Any] | None:
-    """Return names of all rows of a file, also of those that filters leave out; None for their positions."""
-    if table.source.row_names is None:
-        return None
-    whole = replace(table.votes, tests=(), joined=None)
-    column = (table.roles.annotators or table.roles.counts)[0]
-    return table.source.row_names(table.count_rows(whole.pick({SHOWN: column})[0]))
-
-
-def _used(table: VoteTable) -> set[str | None]:
-    """Return the columns with a role."""
-    roles = table.roles
-    found: set[str | None] = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
-    return found | {roles.item, roles.label, roles.annotator, roles.count}
 
 
 def shown_columns(table: VoteTable, read: ItemVotes, named: bool) -> ShownColumns:
@@ -138,7 +105,7 @@ class _Part:
         if self.table.roles.item is not None:
             return self._by_key(items)
         # Rows of a file that was filtered are found by their places in the whole file.
-        names = _names_of_whole(self.table) if self.frame.is_filtered else read.names
+        names = names_of_whole(self.table) if self.frame.is_filtered else read.names
         known = {} if names is None else {name: place for place, name in enumerate(names)}
         place = {item: known.get(item, item) for item in items}
         found = self._by_key(list(place.values()))

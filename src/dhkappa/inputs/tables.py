@@ -23,7 +23,7 @@ from dhkappa.errors import DataError, comma_separated, counted, shown
 from dhkappa.inputs.backends import ROW_NUMBER, Coding, Frame, Query, frame_of, kind_in, kind_of, replace_values
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
 from dhkappa.inputs.count_columns import find_count_columns, whole_counts
-from dhkappa.inputs.slicing import NO_SLICES, Slicing
+from dhkappa.inputs.slicing import Slicing
 from dhkappa.paths import FileStates
 
 EXAMPLES = 3  # items that an error names
@@ -82,7 +82,7 @@ class VoteTable:
     missing: Container[Label] = ()
     rules: LabelRules | None = None  # that are applied to the labels after they were counted
     shown: tuple[str, ...] = ()  # columns to show next to items
-    slicing: Slicing = NO_SLICES
+    slicing: Slicing | None = None
 
     @cached_property
     def item_roles(self) -> list[str]:
@@ -138,6 +138,10 @@ class VoteTable:
         message = f"Column {self.roles.item!r} holds {where}."
         raise DataError(message, code="item-types-differ", parameter="item", hint="Use the same type in both.")
 
+    def sliced(self, frame: Query) -> Query:
+        """Return rows with the columns of slices as they are grouped, if there are any."""
+        return frame if self.slicing is None else self.slicing.prepared(frame)
+
     @cached_property
     def wide(self) -> tuple[Query, dict[str, Coding], list[str]]:
         """Columns of a table in wide format, in which each item has one row; their codings; the roles of votes."""
@@ -147,7 +151,7 @@ class VoteTable:
         placed = roles.item is None and self.votes.is_filtered and self.votes.has_row_order
         labels = [*(votes if roles.annotators else ()), *self.label_roles]
         frame, codings = self.votes.pick(columns, labels, row_number=placed)
-        frame = self.slicing.prepared(frame)
+        frame = self.sliced(frame)
         if placed:  # items are named by their places before rows were left out
             first = 1 if ROW_NUMBER in self.votes.columns else 0
             frame = frame.with_columns(item=nw.col("order").cast(nw.Int64()) - first).drop("order")
@@ -372,7 +376,7 @@ def _count_labels(table: VoteTable) -> LongTable:
         hint = "Keep one vote per annotator and item with your own query."
         raise DataError(message, code="no-row-order", parameter="duplicates", hint=hint)
     frame, codings = table.votes.pick(columns, labels, row_number=choose)
-    frame = cast_items(table, table.slicing.prepared(frame))
+    frame = cast_items(table, table.sliced(frame))
     if roles.count is not None:
         whole_counts(table.ask(frame.select("count").unique())["count"], table.votes.said(roles.count), "count")
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
@@ -452,7 +456,7 @@ def pick_items(table: VoteTable) -> tuple[Query, dict[str, Coding]]:
     assert table.items is not None
     assert table.roles.item is not None
     frame, codings = table.items.pick({"item": table.roles.item} | table.roles.item_columns(), table.label_roles)
-    return cast_items(table, table.slicing.prepared(frame)), codings
+    return cast_items(table, table.sliced(frame)), codings
 
 
 def cast_items(table: VoteTable, frame: Query) -> Query:
