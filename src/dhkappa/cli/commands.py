@@ -178,7 +178,6 @@ def _review_command(found: dhkappa.Audit, given: Mapping[str, Any]) -> str:
         return ""
     context, known = click.get_current_context(), {param.name for param in review.params}
     kept = {name: value if name in known else None for name, value in context.params.items()}
-    kept["by"] = None  # means something else there
     if len(found.labelers) > 1:
         best = found.ranking[0]
         quotes = best.replace('"', '""')
