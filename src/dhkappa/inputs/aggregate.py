@@ -341,7 +341,7 @@ def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str,
     items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
     unlisted = "Items that the items table lacks have none: add them, or leave out $unlisted."
     hint = unlisted if roles.unlisted == "unlabeled" else ""
-    where = table.votes if table.items is None else table.items
+    where = table.item_frame
     weight = None
     if roles.sample_weight is not None:
         weight = _weights(rows["sample_weight"], items, where.said(roles.sample_weight), hint)

@@ -14,7 +14,7 @@ from dhkappa.core.grouping import Encoded
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import SourceNote
 from dhkappa.errors import DataError, counted, did_you_mean, nearest, shown
-from dhkappa.inputs.backends import Coding, Frame, Query, kind_in
+from dhkappa.inputs.backends import Coding, Frame, Query, as_number, is_empty, kind_in
 from dhkappa.inputs.columns import list_columns
 from dhkappa.inputs.filters import Comparison, Condition, number_in, same_name
 from dhkappa.inputs.label_values import labels_in
@@ -174,12 +174,10 @@ def _equal_in_both(table: VoteTable, column: str) -> bool:
         return False
     text = kind_in(pairs[0], _VALUE) == "text"
     for place, pair in enumerate(pairs):
-        absent = nw.col(_VALUE).is_null()
-        absent = absent | (nw.col(_VALUE) == "") if text else absent
-        flagged = pair.with_columns(absent=nw.when(absent).then(nw.lit(1)).otherwise(nw.lit(0)))
+        flagged = pair.with_columns(absent=as_number(is_empty(_VALUE, text)))
         pairs[place] = flagged.unique() if place == 0 else flagged.rename({_VALUE: "other", "absent": "lacks"})
     joined = pairs[0].join(pairs[1], on="item", how="inner")
-    same = nw.when(nw.col(_VALUE) == nw.col("other")).then(nw.lit(1)).otherwise(nw.lit(0))
+    same = as_number(nw.col(_VALUE) == nw.col("other"))
     neither = nw.col("absent") * nw.col("lacks")
     return table.count_rows(joined.filter(same + neither == 0)) == 0
 
@@ -249,7 +247,7 @@ def _without(table: VoteTable, step: Exclusion, whole: VoteTable) -> VoteTable:
     names = sorted(_chosen(step, known, table.annotator_names), key=str)
 
     def kept(role: str) -> nw.Expr:
-        named = nw.when(nw.col(role).is_in(names)).then(nw.lit(1)).otherwise(nw.lit(0))
+        named = as_number(nw.col(role).is_in(names))
         return nw.when(nw.col(role).is_null()).then(nw.lit(0)).otherwise(named) == 0
 
     return replace(table, votes=table.votes.keep_rows(roles.annotator, kept))
@@ -315,7 +313,7 @@ def _check_values(table: VoteTable, condition: Condition) -> list[int]:
             kind = "a number" if compared.readable is None else compared.readable.kind
             message = f"Column {frame.said(column)} holds text that is not {kind}: {shown(texts)}."
             raise DataError(message, code="not-comparable", parameter="where", hint=_readable_hint(condition, texts))
-        missing = nw.when(compared.missing(_VALUE)).then(nw.lit(1)).otherwise(nw.lit(0))
+        missing = as_number(compared.missing(_VALUE))
         n = 0 if condition.keeps_missing else table.ask(picked.select(n=missing.sum()))["n"][0]
         found.append(int(n or 0))
     return found
@@ -342,7 +340,7 @@ def _absent_values(table: VoteTable, condition: Condition) -> tuple[Any, ...]:
         parts = []
         for place, value in enumerate(values):
             compared, picked = _compared(frame, replace(condition, operator="=", values=(value,)), column)
-            parts.append(nw.when(compared.kept(_VALUE)).then(nw.lit(1)).otherwise(nw.lit(0)).alias(f"value_{place}"))
+            parts.append(as_number(compared.kept(_VALUE)).alias(f"value_{place}"))
         names = [nw.col(f"value_{place}").sum() for place in range(len(values))]
         sums = table.ask(picked.select(*parts).select(*names))
         rows = [number + int(sums[f"value_{place}"][0] or 0) for place, number in enumerate(rows)]
@@ -378,7 +376,7 @@ def _valid(table: VoteTable, frame: Query, codings: dict[str, Coding]) -> dict[s
     for role, coding in codings.items():
         values = [value for value in map(coding.value, labels) if value is not None]
         known = nw.col(role).is_in(values) if values else nw.lit(False)
-        found[role] = nw.when(known).then(nw.lit(1)).otherwise(nw.lit(0))
+        found[role] = as_number(known)
     return found
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from dhkappa.core import Label
 from dhkappa.core.dates import DAY, ISO, UTC_ZONE, date_pattern
 from dhkappa.errors import DataError, comma_separated, is_real, shown
-from dhkappa.inputs.backends import kind_of
+from dhkappa.inputs.backends import as_number, is_empty, kind_of
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 _FORM = re.compile(r'^\s*(?:"((?:[^"]|"")+)"|([^=!<>]+?))\s*(==|!=|<=|>=|=|<|>)(.*)$', re.DOTALL)
@@ -138,8 +138,7 @@ class Comparison:
 
     def missing(self, role: str) -> nw.Expr:
         """Return whether a value is missing."""
-        absent = nw.col(role).is_null()
-        return absent | (nw.col(role) == "") if self.is_text else absent
+        return is_empty(role, self.is_text)
 
     def kept(self, role: str) -> nw.Expr:
         """Return whether a row is kept."""
@@ -151,7 +150,7 @@ class Comparison:
         """Return whether a value is a text that cannot be compared; None if all can."""
         if self.readable is None:
             return None
-        good = nw.when(self.readable.test(role)).then(nw.lit(1)).otherwise(nw.lit(0))
+        good = as_number(self.readable.test(role))
         return nw.when(self.missing(role)).then(nw.lit(1)).otherwise(good) == 0
 
 
@@ -339,7 +338,7 @@ def _if(guard: Expression, then: Expression) -> Expression:
     """Return an expression that is false where its guard is."""
 
     def both(role: str) -> nw.Expr:
-        held = nw.when(then(role)).then(nw.lit(1)).otherwise(nw.lit(0))
+        held = as_number(then(role))
         return nw.when(guard(role)).then(held).otherwise(nw.lit(0)) == 1
 
     return both
@@ -378,8 +377,8 @@ def _as_large_number(column: str, operator: str, value: int | float) -> Expressi
     def compare(role: str) -> nw.Expr:
         short = _matches(_SHORT, role)
         number = nw.when(short).then(nw.col(role)).otherwise(nw.lit("0")).cast(nw.Int64())
-        one = nw.when(_COMPARE[operator](number, nw.lit(whole))).then(nw.lit(1)).otherwise(nw.lit(0))
-        other = nw.when(_COMPARE[operator](number_in(role), nw.lit(near))).then(nw.lit(1)).otherwise(nw.lit(0))
+        one = as_number(_COMPARE[operator](number, nw.lit(whole)))
+        other = as_number(_COMPARE[operator](number_in(role), nw.lit(near)))
         return nw.when(short).then(one).otherwise(other) == 1
 
     return compare

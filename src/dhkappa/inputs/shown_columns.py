@@ -20,7 +20,7 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import LIST_MARK, SourceNote
 from dhkappa.core.shown_columns import ShownColumns
 from dhkappa.errors import DataError, counted
-from dhkappa.inputs.backends import ROW_NUMBER, SHOWN, Frame, Query, kind_in
+from dhkappa.inputs.backends import SHOWN, Frame, Query, is_empty, kind_in
 from dhkappa.inputs.row_names import names_of_whole
 from dhkappa.inputs.tables import VoteTable, cast_items
 from dhkappa.resources import need
@@ -97,8 +97,7 @@ class _Part:
             message = f"Rows of a table of {frame.engine} have no order, and there is no column with names of items."
             raise DataError(message, code="no-row-order", parameter="item", hint="Name the column of ids with $item.")
         picked = frame.pick(roles, row_number=True)[0]
-        first = 1 if ROW_NUMBER in frame.columns else 0
-        return picked.with_columns(item=nw.col("order").cast(nw.Int64) - first).drop("order")
+        return picked.with_columns(item=nw.col("order").cast(nw.Int64) - frame.first_row).drop("order")
 
     def values(self, items: Sequence[Any], read: ItemVotes) -> dict[Any, list[Any]]:
         """Return the values of the columns by item."""
@@ -145,9 +144,8 @@ class _Part:
             return
         for name in self.names:
             picked = replace(self, names=(name,)).pick()
-            value = nw.col(f"{SHOWN}0")
-            picked = picked.filter(~value.is_null())
-            picked = picked.filter(value != "") if kind_in(picked, f"{SHOWN}0") == "text" else picked
+            role = f"{SHOWN}0"
+            picked = picked.filter(~is_empty(role, kind_in(picked, role) == "text"))
             try:
                 n = self.table.count_rows(self.table.repeats(picked.unique(), ["item"]))
             except DataError:  # values that the engine cannot compare

@@ -46,7 +46,7 @@ class Sliceable:
         own = AnnotatorTable.of(self._annotators_table, None if self.table is None else self.table.roles.annotator)
         if self.table is None:
             return self._slices, own, split_requests(None, own, ())[1]
-        frame = self.table.votes if self.table.items is None else self.table.items
+        frame = self.table.item_frame
         items, columns = split_requests(self._slices, own, frame.names)
         return items, own, columns
 
