@@ -217,7 +217,7 @@ def _agreement_with(votes: AnnotatorVotes, item_votes: ItemVotes, labeler: str, 
 def _notes(few: int, most: int, designed: bool, ordered: bool, clustered: bool) -> Iterator[Note]:
     if few:
         who = f"{counted(few, 'annotator')} with fewer than {MIN_ITEMS} items {'is' if few == 1 else 'are'} not listed"
-        yield Note("annotators-few-items", f"{who}; dhkappa annotators -o FILE writes all.")
+        yield Note("annotators-few-items", f"{who}; the table of scores has all.")
     if most == 2:
         text = "Items have two votes, which say nothing about which of two annotators differs from the rest."
         yield Note("annotators-two-votes", text)
