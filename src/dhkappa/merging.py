@@ -16,8 +16,8 @@ from dhkappa.core.items import Counts, ItemVotes, count
 from dhkappa.errors import Problem, counted, invalid, one_labeler, shown
 from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.columns import DataKeywords, check_options_absent
+from dhkappa.inputs.conditions import Condition
 from dhkappa.inputs.dataset import Dataset
-from dhkappa.inputs.filters import Condition
 from dhkappa.inputs.problems import accept
 from dhkappa.inputs.reviews import Reviews, read_reviews, refuse_repeated
 from dhkappa.inputs.tally import Tally
